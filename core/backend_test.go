@@ -20,7 +20,9 @@ type backendRecorder struct {
 	events []core.BackendChange
 }
 
-func (r *backendRecorder) ObserveBackend(_ context.Context, b core.BackendChange) {
+func (r *backendRecorder) observer() *core.Observer { return &core.Observer{Backend: r.observeBackend} }
+
+func (r *backendRecorder) observeBackend(_ context.Context, b core.BackendChange) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, b)
@@ -36,7 +38,7 @@ func (r *backendRecorder) all() []core.BackendChange {
 func (b *bed) recorded(t *testing.T) (*core.Client, *faultproxy.Proxy, *backendRecorder) {
 	t.Helper()
 	obs := &backendRecorder{}
-	locks, proxy := b.behindProxy(core.WithObserver(obs))
+	locks, proxy := b.behindProxy(core.WithObserver(obs.observer()))
 	must(t, attempt(t, locks, "k"))
 	return locks, proxy, obs
 }
@@ -124,7 +126,7 @@ func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := &backendRecorder{}
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		b.Set(t.Context(), "redisson_lock_token:{bad}", "text", 0)
 		for range 300 {
 			_, _, err := locks.FencedLock("bad").Acquire(t.Context(), core.WaitTime(0))
@@ -143,7 +145,7 @@ func TestBackend_AKeyThatHoldsNoLockIsNoOutage(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := &backendRecorder{}
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		b.Set(t.Context(), "bad", "text", 0)
 		for range 3 {
 			wantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
@@ -166,7 +168,7 @@ func TestBackend_AKeyThatHoldsNoLockIsLogged(t *testing.T) { //nolint:parallelte
 	defer slog.SetDefault(before)
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.Set(t.Context(), "order:secret", "text", 0)
-		locks, observed := b.locks(), b.locks(core.WithObserver(newRecorder()))
+		locks, observed := b.locks(), b.locks(core.WithObserver(newRecorder().observer()))
 		for range 12 {
 			wantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
 			wantErr(t, attempt(t, observed, "order:secret"), core.ErrUnavailable)
@@ -187,7 +189,7 @@ func TestBackend_TakenIsNoOutage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := &backendRecorder{}
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		b.take("k", stranger, time.Hour)
 		wantErr(t, attempt(t, locks, "k"), core.ErrNotAcquired)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -208,8 +210,8 @@ func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest
 		want int
 	}{
 		"none":                 {nil, 2},
-		"of other things":      {[]core.Option{core.WithObserver(newRecorder())}, 2},
-		"of the backend state": {[]core.Option{core.WithObserver(&backendRecorder{})}, 0},
+		"of other things":      {[]core.Option{core.WithObserver(newRecorder().observer())}, 2},
+		"of the backend state": {[]core.Option{core.WithObserver((&backendRecorder{}).observer())}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer

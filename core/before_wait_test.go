@@ -67,7 +67,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 				t.Parallel()
 				inBubble(t, func(t *testing.T, b *bed) {
 					obs := newRecorder()
-					mine := b.locks(core.WithObserver(obs))
+					mine := b.locks(core.WithObserver(obs.observer()))
 					other := mine
 					if !same {
 						other = b.locks()

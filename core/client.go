@@ -98,9 +98,9 @@ func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
 // MaxKeyLength is what [WithMaxKeyLength] said, or its default.
 func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
 
-// Observers returns the values given to [WithObserver], in order. Adapters notify those that
+// Observers returns the observers given to [WithObserver], in order. Adapters notify those that
 // observe rules.
-func (c *Client) Observers() []any { return slices.Clone(c.cfg.observers.given) }
+func (c *Client) Observers() []*Observer { return slices.Clone(c.cfg.observers.given) }
 
 // Ready asks Redis whether it answers, within the backend timeout. The error matches
 // [ErrUnavailable] or [ErrClosed]. It is for the readiness probe of a service that can do nothing

@@ -52,7 +52,7 @@ func TestNew_BadOptionsAreErrorsAllAtOnce(t *testing.T) {
 		"WithMaxWaiters(-1)":      core.WithMaxWaiters(-1),
 		"WithMaxKeyLength(0)":     core.WithMaxKeyLength(0),
 		"WithPubSub(3)":           core.WithPubSub(3),
-		"WithObserver":            core.WithObserver(42),
+		"WithObserver":            core.WithObserver(nil),
 	}
 	var all []core.Option
 	for name, opt := range bad {

@@ -42,7 +42,7 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				obs := newRecorder()
-				locks, proxy := b.knowing(core.WithObserver(obs))
+				locks, proxy := b.knowing(core.WithObserver(obs.observer()))
 				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 				if inner {
 					_, hold = acquired(t, ctx, locks.Lock("k"))
@@ -77,7 +77,7 @@ func TestClose_LeavesAPartOfARedlock(t *testing.T) {
 	t.Parallel()
 	onIslands(t, 3, func(t *testing.T, servers []*island) {
 		obs := newRecorder()
-		clients := process(t, servers, core.WithObserver(obs))
+		clients := process(t, servers, core.WithObserver(obs.observer()))
 		ctx, hold := acquired(t, t.Context(), core.Redlock("k", clients...))
 		wantErr(t, <-closedNow(clients[2]), core.ErrClosed)
 		wantAlive(t, ctx)
@@ -92,7 +92,7 @@ func TestClose_CutsARenewalShort(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks, proxy := b.knowing(core.WithObserver(obs))
+		locks, proxy := b.knowing(core.WithObserver(obs.observer()))
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
 		renewal := proxy.HoldReply(scriptOn(t, "renew", "k"))
 		<-renewal.Hit()
@@ -114,12 +114,18 @@ type slowObserver struct {
 	release chan struct{}
 }
 
-func (o *slowObserver) ObserveLoss(ctx context.Context, l core.Loss) {
+func (o *slowObserver) observer() *core.Observer {
+	observer := o.recorder.observer()
+	observer.Loss = o.observeLoss
+	return observer
+}
+
+func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 	if o.first.CompareAndSwap(false, true) {
 		close(o.told)
 		<-o.release
 	}
-	o.recorder.ObserveLoss(ctx, l)
+	o.recorder.observeLoss(ctx, l)
 }
 
 // One key of a MultiLock was lost, and Close leaves the other one before anybody was told: the whole
@@ -128,7 +134,7 @@ func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := &slowObserver{recorder: newRecorder(), told: make(chan struct{}), release: make(chan struct{})}
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		for i := range 10 {
 			acquired(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // whose losses are told first, mostly
 		}

@@ -340,7 +340,7 @@ func TestClose_ObserversAreToldThatAHoldIsLeft(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				obs := newRecorder()
-				locks := b.locks(core.WithObserver(obs))
+				locks := b.locks(core.WithObserver(obs.observer()))
 				_, hold := acquired(t, t.Context(), locks.Lock("k"))
 				ended, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -363,7 +363,7 @@ func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Second))
 		pass(2 * time.Second)
 		if err := locks.Close(t.Context()); err != nil {

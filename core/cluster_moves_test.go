@@ -197,7 +197,7 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	seen := &renewedKeys{}
-	locks := locksOn(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen))
+	locks := locksOn(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen.observer()))
 	// Those that cannot be renewed while their keys are apart come last in that step and first
 	// in the next one: on a slow machine all the others take longer than a lease.
 	list := movedOf(t, cluster)
@@ -266,7 +266,9 @@ type renewedKeys struct {
 	last map[string]error // the last failure
 }
 
-func (r *renewedKeys) ObserveRenewal(_ context.Context, renewal core.Renewal) {
+func (r *renewedKeys) observer() *core.Observer { return &core.Observer{Renewal: r.observeRenewal} }
+
+func (r *renewedKeys) observeRenewal(_ context.Context, renewal core.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {

@@ -287,7 +287,7 @@ func (c *clusterBed) multiInOneSlot(t *testing.T) {
 func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
 	obs := newRecorder()
 	watchdog := unhurried(3 * time.Second)
-	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs))
+	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs.observer()))
 	var contexts []context.Context
 	var holds []*core.Hold
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "one", "two", "three"} {

@@ -205,5 +205,5 @@
 // Every method is safe for concurrent use unless its comment says otherwise. The
 // package notifies observers ([WithObserver]) and writes no log, but for two things: that
 // locks cannot be acquired from Redis any more, and that they can again, unless a
-// [BackendObserver] is notified of it; and the first panic of each type of observer.
+// [Observer.Backend] is notified of it; and the first panic of each function of an observer.
 package core

@@ -86,18 +86,15 @@ func newFailovers(t *testing.T, acks core.Acks) *failovers {
 	t.Cleanup(f.end)
 	for range contendedByEach {
 		locks := locksOn(t, f.r.Client(), core.WithWatchdog(failoverLease), core.WithBackendTimeout(500*time.Millisecond),
-			core.WithReplicaAcks(acks, failoverAcks), core.WithObserver(quiet{}))
+			core.WithReplicaAcks(acks, failoverAcks), core.WithObserver(&core.Observer{
+				Backend: func(context.Context, core.BackendChange) {}, // keeps outages out of the log
+			}))
 		for i := range contendedLocks {
 			f.all.Go(func() { f.book.contend(ctx, locks.Lock("k"+strconv.Itoa(i))) })
 		}
 	}
 	return f
 }
-
-// quiet observes outages, and so keeps them out of the log.
-type quiet struct{}
-
-func (quiet) ObserveBackend(context.Context, core.BackendChange) {}
 
 func (f *failovers) end() {
 	f.stop()

@@ -143,17 +143,14 @@ func TestFault_Handoff_ChosenWaiterPrepares(t *testing.T) {
 	t.Parallel()
 	var h *handoff
 	done := make(chan (<-chan error), 1)
-	h = newHandoff(t, queued{opts: []core.Option{patient, core.WithObserver(contention(func() { done <- h.release() }))}}, holdReply)
+	h = newHandoff(t, queued{opts: []core.Option{patient, core.WithObserver(&core.Observer{
+		Contention: func(context.Context, core.Contention) { done <- h.release() },
+	})}}, holdReply)
 	waiting := acquiring(t.Context(), h.client.Lock("k"), core.LeaseTime(time.Minute),
 		core.BeforeWait(func(context.Context) error { h.rule.Release(); return nil }))
 	must(t, <-<-done)
 	h.goesOn([]<-chan outcome{waiting})
 }
-
-// contention is called when a caller has to wait.
-type contention func()
-
-func (c contention) ObserveContention(context.Context, core.Contention) { c() }
 
 // TestFault_Handoff_LeaseOver has the releaser's lease run out while the hand-off is
 // on its way: it is lost and says so. Somebody else may have the lock by then.

@@ -48,7 +48,7 @@ func TestFault_LostHold_NeverReleased_IsReported(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		told := make(leaks, 3)
-		locks := b.locks(core.WithWatchdog(time.Minute), core.WithObserver(told), patient)
+		locks := b.locks(core.WithWatchdog(time.Minute), core.WithObserver(told.observer()), patient)
 		fixed := core.LeaseTime(200 * time.Millisecond)
 		func() {
 			acquired(t, t.Context(), locks.Lock("fixed"), fixed)

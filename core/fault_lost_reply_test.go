@@ -36,7 +36,7 @@ func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
 	renewals := &renewalCounter{}
-	locks, err := core.New(rdb, core.WithWatchdog(6*time.Second), patient, core.WithObserver(renewals))
+	locks, err := core.New(rdb, core.WithWatchdog(6*time.Second), patient, core.WithObserver(renewals.observer()))
 	if err != nil {
 		t.Error(err)
 		return
@@ -75,7 +75,9 @@ type life struct {
 // renewalCounter counts renewals that Redis confirmed.
 type renewalCounter struct{ atomic.Int64 }
 
-func (c *renewalCounter) ObserveRenewal(_ context.Context, r core.Renewal) {
+func (c *renewalCounter) observer() *core.Observer { return &core.Observer{Renewal: c.observeRenewal} }
+
+func (c *renewalCounter) observeRenewal(_ context.Context, r core.Renewal) {
 	if r.Err == nil {
 		c.Add(1)
 	}

@@ -45,7 +45,7 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	elsewhere := &renewalTimes{not: keys[dead]}
 	clients := make([]*core.Client, perNode)
 	for i := range clients {
-		clients[i] = locksOn(t, cluster.Client(), core.WithWatchdog(watchdog), core.WithBackendTimeout(timeout), core.WithObserver(elsewhere))
+		clients[i] = locksOn(t, cluster.Client(), core.WithWatchdog(watchdog), core.WithBackendTimeout(timeout), core.WithObserver(elsewhere.observer()))
 	}
 	locks := clients[0]
 	type one struct {
@@ -113,7 +113,9 @@ type renewalTimes struct {
 	late []time.Duration
 }
 
-func (r *renewalTimes) ObserveRenewal(_ context.Context, renewal core.Renewal) {
+func (r *renewalTimes) observer() *core.Observer { return &core.Observer{Renewal: r.observeRenewal} }
+
+func (r *renewalTimes) observeRenewal(_ context.Context, renewal core.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Contains(r.not, renewal.Key) {
@@ -190,7 +192,7 @@ type failover struct {
 func newFailover(t *testing.T, opts ...core.Option) *failover {
 	t.Helper()
 	f := &failover{t: t, Sentinel: redisserver.StartSentinel(t), renewed: &renewedKeys{}}
-	f.locks = locksOn(t, f.Client(), append(opts, core.WithObserver(f.renewed))...)
+	f.locks = locksOn(t, f.Client(), append(opts, core.WithObserver(f.renewed.observer()))...)
 	warm(t, f.locks)
 	for _, kind := range family() {
 		f.held = append(f.held, &moved{member: kind, t: t, key: kind.kind, got: make(chan error, 1)})

@@ -44,7 +44,7 @@ func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				down := &backendRecorder{}
-				locks, proxy := b.knowing(core.WithBackendTimeout(timeout), core.WithObserver(down))
+				locks, proxy := b.knowing(core.WithBackendTimeout(timeout), core.WithObserver(down.observer()))
 				undying(t, proxy, "k")
 				haunt(t, locks, proxy, "k")
 				start := time.Now()
@@ -91,7 +91,7 @@ func TestBehindGhost_OfARedlock(t *testing.T) {
 			t.Parallel()
 			onIslands(t, 3, func(t *testing.T, servers []*island) {
 				down := &backendRecorder{}
-				clients := process(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down))
+				clients := process(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down.observer()))
 				for i, s := range servers {
 					for _, source := range scriptSources(t) {
 						must(t, s.Client.ScriptLoad(t.Context(), source).Err())

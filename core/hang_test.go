@@ -19,9 +19,13 @@ func TestHang_OperationsWithOneAttempt(t *testing.T) {
 		question bool
 		do       func(ctx context.Context, locks *core.Client, h *core.Hold) error
 	}{
-		"Ready":    {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return locks.Ready(ctx) }},
-		"State": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return second(locks.Lock("k").State(ctx)) }},
-		"Inspect":  {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return second(locks.Inspect(ctx, "k")) }},
+		"Ready": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return locks.Ready(ctx) }},
+		"State": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error {
+			return second(locks.Lock("k").State(ctx))
+		}},
+		"Inspect": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error {
+			return second(locks.Inspect(ctx, "k"))
+		}},
 		"Available": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error {
 			return second(locks.PlainSemaphore("s").Available(ctx))
 		}},
@@ -56,4 +60,3 @@ func TestHang_OperationsWithOneAttempt(t *testing.T) {
 		})
 	}
 }
-

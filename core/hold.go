@@ -343,6 +343,6 @@ func leaked(s *scope) {
 		o.leaveUnlessLast(s)
 	}
 	if s.observed != nil {
-		s.observers().observeLeak(s.observed, Leak{HoldInfo: s.info()})
+		s.observers().observeLeak(s.observed, s.info())
 	}
 }

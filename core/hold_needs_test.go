@@ -24,7 +24,7 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				told := newRecorder()
-				locks := b.locks(core.WithObserver(told))
+				locks := b.locks(core.WithObserver(told.observer()))
 				ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c"), core.LeaseTime(30*time.Second))
 				core.NeedsOnly(hold, c.needs)
 				core.EndLeaseEarlier(hold, 0, 20*time.Second)

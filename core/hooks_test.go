@@ -494,7 +494,7 @@ func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		rdb, seen := b.connect(), &renewals{}
 		rdb.AddHook(prefixHook{prefix: tenants["constant"]})
-		locks := locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen))
+		locks := locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.observer()))
 		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
 		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
 		if ctx.Err() != nil {

@@ -117,7 +117,7 @@ func TestFenced_ObserversSeeTheToken(t *testing.T) {
 	t.Parallel()
 	b := embeddedBed(t)
 	rec := &tokenRecorder{}
-	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(rec)).FencedLock("order:42"))
+	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(rec.observer())).FencedLock("order:42"))
 	released(t, hold)
 	if rec.acquired.Token == 0 || rec.acquired.Kind != core.KindFenced || rec.ended.Token == 0 {
 		t.Errorf("got %+v and %+v, want the token of a fenced lock", rec.acquired, rec.ended)
@@ -129,8 +129,12 @@ type tokenRecorder struct {
 	ended    core.HoldResult
 }
 
-func (r *tokenRecorder) ObserveAcquireEnd(_ context.Context, a core.AcquireResult) { r.acquired = a }
-func (r *tokenRecorder) ObserveHoldEnd(_ context.Context, h core.HoldResult)       { r.ended = h }
+func (r *tokenRecorder) observer() *core.Observer {
+	return &core.Observer{AcquireEnd: r.observeAcquireEnd, HoldEnd: r.observeHoldEnd}
+}
+
+func (r *tokenRecorder) observeAcquireEnd(_ context.Context, a core.AcquireResult) { r.acquired = a }
+func (r *tokenRecorder) observeHoldEnd(_ context.Context, h core.HoldResult)       { r.ended = h }
 
 // A spin lock looks like any other in Redis, publishes nothing, and subscribes to nothing.
 func TestSpin_NoMessages(t *testing.T) {

@@ -194,7 +194,7 @@ func TestMultiLock_PartAlreadyOwnedIsReentered(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		ctx, outer := acquired(t, t.Context(), locks.Lock("b"))
 		innerCtx, inner := acquired(t, ctx, locks.MultiLock("a", "b", "c"))
 		b.wantCount(outer, "2")

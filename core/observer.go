@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"time"
 
@@ -106,11 +105,6 @@ type Loss struct {
 	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed under the hold
 }
 
-// Leak describes a hold that was garbage-collected without a Release.
-type Leak struct {
-	HoldInfo
-}
-
 // BackendChange says that locks cannot be acquired from Redis any more, or again.
 type BackendChange struct {
 	ClientID  string // see [Client.ID]
@@ -119,132 +113,101 @@ type BackendChange struct {
 	Lasted    time.Duration // of the outage that is over; 0 when one begins
 }
 
-// The observers. Each has one method; a value given to [WithObserver] implements
-// one or more of them. They are called synchronously, in the order in which they
-// were given, from many goroutines at once; a panic in one is contained, the others
-// still run, and the first panic of each type is logged to [slog.Default]. They must not block.
-type (
-	// ClientObserver is notified of a client that [New] has made. [Client.Close] calls closed when the client
+// Observer has functions that [WithObserver] makes a client call. A client does not call those that are nil.
+// It calls the others synchronously, those of several observers in the order in which the observers were given,
+// from many goroutines at once. They must not block. A panic in one is contained: the others still
+// run, and [slog.Default] has one record of each function that has panicked.
+type Observer struct {
+	// Client is notified of a client that [New] has made. [Client.Close] calls closed when the client
 	// has ended, unless closed is nil.
-	ClientObserver interface {
-		ObserveClient(c *Client) (closed func())
-	}
+	Client func(c *Client) (closed func())
 
-	// AcquireStartObserver is notified before an acquisition starts. The context that
+	// AcquireStart is notified before an acquisition starts. The context that
 	// it returns is the one the acquisition goes on with, so that spans nest.
-	AcquireStartObserver interface {
-		ObserveAcquireStart(ctx context.Context, a Acquisition) context.Context
-	}
+	AcquireStart func(ctx context.Context, a Acquisition) context.Context
 
-	// ContentionObserver is notified at most once per acquisition, when it has to wait
+	// Contention is notified at most once per acquisition, when it has to wait
 	// or is refused.
-	ContentionObserver interface {
-		ObserveContention(ctx context.Context, c Contention)
-	}
+	Contention func(ctx context.Context, c Contention)
 
-	// AcquireEndObserver is notified when an acquisition ended, with the context that
-	// the AcquireStartObservers returned.
-	AcquireEndObserver interface {
-		ObserveAcquireEnd(ctx context.Context, r AcquireResult)
-	}
+	// AcquireEnd is notified when an acquisition ended, with the context that
+	// AcquireStart returned.
+	AcquireEnd func(ctx context.Context, r AcquireResult)
 
-	// HoldStartObserver is notified when a hold begins. ctx is the caller's context
+	// HoldStart is notified when a hold begins. ctx is the caller's context
 	// given to Acquire, not that of the acquisition. The context that it returns
 	// becomes the parent of the hold's context.
-	HoldStartObserver interface {
-		ObserveHoldStart(ctx context.Context, h HoldInfo) context.Context
-	}
+	HoldStart func(ctx context.Context, h HoldInfo) context.Context
 
-	// HoldEndObserver is notified when a hold ended: released, left, or moved by
+	// HoldEnd is notified when a hold ended: released, left, or moved by
 	// [Hold.Handover], at once, to another hold of the same lock, whose start and end
 	// are reported, too. To count locks, leave moved ones out. A lost hold ends when it is
-	// released. Of one that never is, [LeakObserver] tells.
-	HoldEndObserver interface {
-		ObserveHoldEnd(ctx context.Context, r HoldResult)
-	}
+	// released. Leak reports a hold that never is.
+	HoldEnd func(ctx context.Context, r HoldResult)
 
-	// RenewalObserver is notified of every renewal of a watchdog lease.
-	RenewalObserver interface {
-		ObserveRenewal(ctx context.Context, r Renewal)
-	}
+	// Renewal is notified of every renewal of a watchdog lease.
+	Renewal func(ctx context.Context, r Renewal)
 
-	// LossObserver is notified when a hold was lost, or left to its lease by [Client.Close],
-	// once per hold. The hold's context has ended before, so a handler that reacts to it may release the hold meanwhile: the
-	// notification of the hold's end can come first, or at the same time.
-	LossObserver interface {
-		ObserveLoss(ctx context.Context, l Loss)
-	}
+	// Loss is notified when a hold was lost, or left to its lease by [Client.Close],
+	// once per hold. The hold's context has ended before, so a handler that reacts to it may already release
+	// the hold: HoldEnd can come first, or at the same time.
+	Loss func(ctx context.Context, l Loss)
 
-	// BackendObserver is notified when an acquisition finds Redis unavailable that was not
+	// Leak is notified when a hold was garbage-collected without a Release, also
+	// one that was lost before. One with a fixed lease is not looked for until that is over.
+	Leak func(ctx context.Context, h HoldInfo)
+
+	// Backend is notified when an acquisition finds Redis unavailable that was not
 	// before, and of the first one that succeeds afterwards. A key that holds something other than
 	// a lock is no outage, nor is an answer that has not come when a wait time ends that is shorter
 	// than the backend timeout; each such acquisition ends with [OutcomeBackend]. Outages that begin within
-	// 10 s after another began are not notified. Without an observer of this kind both are
+	// 10 s after another began are not notified. Without a function of this kind both are
 	// written to [slog.Default]. ctx is that of the acquisition.
-	BackendObserver interface {
-		ObserveBackend(ctx context.Context, b BackendChange)
-	}
+	Backend func(ctx context.Context, b BackendChange)
 
-	// LeakObserver is notified when a hold was garbage-collected without a Release, also
-	// one that was lost before. One with a fixed lease is not looked for until that is over.
-	LeakObserver interface {
-		ObserveLeak(ctx context.Context, l Leak)
-	}
-)
-
-// observers is the list given to WithObserver, split by interface at start-up. A
-// nil slice costs one length check.
-type observers struct {
-	given        []any // in order
-	panics       *notify.Panics
-	client       notify.List[ClientObserver]
-	acquireStart notify.List[AcquireStartObserver]
-	contention   notify.List[ContentionObserver]
-	acquireEnd   notify.List[AcquireEndObserver]
-	holdStart    notify.List[HoldStartObserver]
-	holdEnd      notify.List[HoldEndObserver]
-	renewal      notify.List[RenewalObserver]
-	loss         notify.List[LossObserver]
-	leak         notify.List[LeakObserver]
-	backend      notify.List[BackendObserver]
+	// Rules observes the rules of the adapters over the client and the reloads of their rule files. It is a
+	// *aspect.Observer of package core/aspect.
+	Rules interface{ ObservesRules() }
 }
 
-// add sorts one observer into the lists.
-func (o *observers) add(v any) error {
+// observers are the functions of the observers given to WithObserver, by kind. An empty list costs one length check.
+type observers struct {
+	given        []*Observer // in order
+	panics       *notify.Panics
+	client       notify.List[func(*Client) func()]
+	acquireStart notify.List[func(context.Context, Acquisition) context.Context]
+	contention   notify.List[func(context.Context, Contention)]
+	acquireEnd   notify.List[func(context.Context, AcquireResult)]
+	holdStart    notify.List[func(context.Context, HoldInfo) context.Context]
+	holdEnd      notify.List[func(context.Context, HoldResult)]
+	renewal      notify.List[func(context.Context, Renewal)]
+	loss         notify.List[func(context.Context, Loss)]
+	leak         notify.List[func(context.Context, HoldInfo)]
+	backend      notify.List[func(context.Context, BackendChange)]
+}
+
+// add sorts the functions of one observer into the lists.
+func (o *observers) add(v *Observer) {
 	if o.panics == nil {
 		o.panics = &notify.Panics{}
 	}
 	o.given = append(o.given, v)
-	known := []bool{
-		o.client.Add(v), o.acquireStart.Add(v), o.contention.Add(v), o.acquireEnd.Add(v), o.holdStart.Add(v), o.holdEnd.Add(v),
-		o.renewal.Add(v), o.loss.Add(v), o.leak.Add(v), o.backend.Add(v),
-	}
-	if !slices.Contains(known, true) && !observesRules(v) {
-		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, … of core, DecisionObserver, … of core/aspect)", v)
-	}
-	return nil
-}
-
-// observesRules reports whether v has a method of an observer of rules, whose interfaces are those of package aspect.
-// The names are constants so that the linker still drops the methods of other types.
-func observesRules(v any) bool {
-	t := reflect.TypeOf(v)
-	if t == nil {
-		return false
-	}
-	_, rule := t.MethodByName("ObserveRule")
-	_, warning := t.MethodByName("ObserveWarning")
-	_, decision := t.MethodByName("ObserveDecision")
-	_, failure := t.MethodByName("ObserveFailure")
-	_, unlocked := t.MethodByName("ObserveUnlocked")
-	_, reload := t.MethodByName("ObserveReload")
-	return rule || warning || decision || failure || unlocked || reload
+	o.client.Add(v.Client)
+	o.acquireStart.Add(v.AcquireStart)
+	o.contention.Add(v.Contention)
+	o.acquireEnd.Add(v.AcquireEnd)
+	o.holdStart.Add(v.HoldStart)
+	o.holdEnd.Add(v.HoldEnd)
+	o.renewal.Add(v.Renewal)
+	o.loss.Add(v.Loss)
+	o.leak.Add(v.Leak)
+	o.backend.Add(v.Backend)
 }
 
 // observeClient notifies of a client that begins, and returns the functions to call when it has ended.
 func (o *observers) observeClient(c *Client) (closed []func()) {
-	notify.Each(o.panics, o.client, func(obs ClientObserver) {
-		if end := obs.ObserveClient(c); end != nil {
+	notify.Each(o.panics, o.client, func(observe func(*Client) func()) {
+		if end := observe(c); end != nil {
 			closed = append(closed, end)
 		}
 	})
@@ -252,12 +215,16 @@ func (o *observers) observeClient(c *Client) (closed []func()) {
 }
 
 func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {
-	notify.Each(o.panics, o.acquireStart, func(obs AcquireStartObserver) { ctx = keepContext(ctx, obs.ObserveAcquireStart(ctx, a)) }) //nolint:fatcontext // as many as there are observers
+	notify.Each(o.panics, o.acquireStart, func(observe func(context.Context, Acquisition) context.Context) {
+		ctx = keepContext(ctx, observe(ctx, a)) //nolint:fatcontext // as many as there are observers
+	})
 	return ctx
 }
 
 func (o *observers) observeHoldStart(ctx context.Context, h HoldInfo) context.Context {
-	notify.Each(o.panics, o.holdStart, func(obs HoldStartObserver) { ctx = keepContext(ctx, obs.ObserveHoldStart(ctx, h)) }) //nolint:fatcontext // as above
+	notify.Each(o.panics, o.holdStart, func(observe func(context.Context, HoldInfo) context.Context) {
+		ctx = keepContext(ctx, observe(ctx, h)) //nolint:fatcontext // as above
+	})
 	return ctx
 }
 
@@ -270,29 +237,29 @@ func keepContext(old, returned context.Context) context.Context {
 }
 
 func (o *observers) observeContention(ctx context.Context, c Contention) {
-	notify.Each(o.panics, o.contention, func(obs ContentionObserver) { obs.ObserveContention(ctx, c) })
+	notify.Each(o.panics, o.contention, func(observe func(context.Context, Contention)) { observe(ctx, c) })
 }
 
 func (o *observers) observeAcquireEnd(ctx context.Context, r AcquireResult) {
-	notify.Each(o.panics, o.acquireEnd, func(obs AcquireEndObserver) { obs.ObserveAcquireEnd(ctx, r) })
+	notify.Each(o.panics, o.acquireEnd, func(observe func(context.Context, AcquireResult)) { observe(ctx, r) })
 }
 
 func (o *observers) observeHoldEnd(ctx context.Context, r HoldResult) {
-	notify.Each(o.panics, o.holdEnd, func(obs HoldEndObserver) { obs.ObserveHoldEnd(ctx, r) })
+	notify.Each(o.panics, o.holdEnd, func(observe func(context.Context, HoldResult)) { observe(ctx, r) })
 }
 
 func (o *observers) observeRenewal(ctx context.Context, r Renewal) {
-	notify.Each(o.panics, o.renewal, func(obs RenewalObserver) { obs.ObserveRenewal(ctx, r) })
+	notify.Each(o.panics, o.renewal, func(observe func(context.Context, Renewal)) { observe(ctx, r) })
 }
 
 func (o *observers) observeLoss(ctx context.Context, l Loss) {
-	notify.Each(o.panics, o.loss, func(obs LossObserver) { obs.ObserveLoss(ctx, l) })
+	notify.Each(o.panics, o.loss, func(observe func(context.Context, Loss)) { observe(ctx, l) })
 }
 
-func (o *observers) observeLeak(ctx context.Context, l Leak) {
-	notify.Each(o.panics, o.leak, func(obs LeakObserver) { obs.ObserveLeak(ctx, l) })
+func (o *observers) observeLeak(ctx context.Context, h HoldInfo) {
+	notify.Each(o.panics, o.leak, func(observe func(context.Context, HoldInfo)) { observe(ctx, h) })
 }
 
 func (o *observers) observeBackend(ctx context.Context, b BackendChange) {
-	notify.Each(o.panics, o.backend, func(obs BackendObserver) { obs.ObserveBackend(ctx, b) })
+	notify.Each(o.panics, o.backend, func(observe func(context.Context, BackendChange)) { observe(ctx, b) })
 }

@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -85,31 +84,44 @@ func (r *recorder) want(t *testing.T, names ...string) {
 
 type nesting string
 
-func (r *recorder) ObserveAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
+func (r *recorder) observer() *core.Observer {
+	return &core.Observer{
+		AcquireStart: r.observeAcquireStart,
+		Contention:   r.observeContention,
+		AcquireEnd:   r.observeAcquireEnd,
+		HoldStart:    r.observeHoldStart,
+		HoldEnd:      r.observeHoldEnd,
+		Renewal:      r.observeRenewal,
+		Loss:         r.observeLoss,
+		Leak:         r.observeLeak,
+	}
+}
+
+func (r *recorder) observeAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
 	r.add(ctx, "acquire start", a)
 	return context.WithValue(ctx, nesting("acquire"), true)
 }
 
-func (r *recorder) ObserveContention(ctx context.Context, c core.Contention) {
+func (r *recorder) observeContention(ctx context.Context, c core.Contention) {
 	r.add(ctx, "contention", c)
 }
 
-func (r *recorder) ObserveAcquireEnd(ctx context.Context, a core.AcquireResult) {
+func (r *recorder) observeAcquireEnd(ctx context.Context, a core.AcquireResult) {
 	r.add(ctx, "acquire end", a)
 }
 
-func (r *recorder) ObserveHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
+func (r *recorder) observeHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
 	r.add(ctx, "hold start", h)
 	return context.WithValue(ctx, nesting("hold"), true)
 }
 
-func (r *recorder) ObserveHoldEnd(ctx context.Context, h core.HoldResult) { r.add(ctx, "hold end", h) }
+func (r *recorder) observeHoldEnd(ctx context.Context, h core.HoldResult) { r.add(ctx, "hold end", h) }
 
-func (r *recorder) ObserveRenewal(ctx context.Context, n core.Renewal) { r.add(ctx, "renewal", n) }
+func (r *recorder) observeRenewal(ctx context.Context, n core.Renewal) { r.add(ctx, "renewal", n) }
 
-func (r *recorder) ObserveLoss(ctx context.Context, l core.Loss) { r.add(ctx, "loss", l) }
+func (r *recorder) observeLoss(ctx context.Context, l core.Loss) { r.add(ctx, "loss", l) }
 
-func (r *recorder) ObserveLeak(ctx context.Context, l core.Leak) { r.add(ctx, "leak", l) }
+func (r *recorder) observeLeak(ctx context.Context, h core.HoldInfo) { r.add(ctx, "leak", h) }
 
 func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
 	t.Parallel()
@@ -117,7 +129,7 @@ func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
 		obs := newRecorder()
 		type key struct{}
 		caller := context.WithValue(t.Context(), key{}, "caller")
-		ctx, hold := acquired(t, caller, b.locks(core.WithObserver(obs)).Lock("k"), core.Label("pay-order"), core.LeaseTime(time.Minute))
+		ctx, hold := acquired(t, caller, b.locks(core.WithObserver(obs.observer())).Lock("k"), core.Label("pay-order"), core.LeaseTime(time.Minute))
 		released(t, hold)
 		obs.want(t, "acquire start", "acquire end", "hold start", "hold end")
 
@@ -143,7 +155,7 @@ func TestObservers_WhatEachEventCarries(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithPrefix("shop:"))
+		locks := b.locks(core.WithObserver(obs.observer()), core.WithPrefix("shop:"))
 		b.take("shop:k", stranger, 5*time.Second)
 		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.Label("pay"))
 		pass(11 * time.Second)
@@ -188,7 +200,7 @@ func TestObservers_Outcomes(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 		_, inner := acquired(t, ctx, locks.Lock("k"))
 		cancelled, cancel := context.WithCancel(t.Context())
@@ -217,7 +229,7 @@ func TestObservers_MisuseIsNotBusy(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		ctx, hold := acquired(t, t.Context(), locks.ReadLock("k"))
 		for _, try := range []func() error{
 			func() error { _, _, err := locks.WriteLock("k").Acquire(ctx); return err },
@@ -250,7 +262,7 @@ func TestObservers_ReentryAndHandOffAreTold(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		core.LetRunsLast(locks)
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
 		next := make(chan *core.Hold)
@@ -282,7 +294,9 @@ type ordered struct {
 	then func()
 }
 
-func (o ordered) ObserveAcquireEnd(context.Context, core.AcquireResult) {
+func (o ordered) observer() *core.Observer { return &core.Observer{AcquireEnd: o.observeAcquireEnd} }
+
+func (o ordered) observeAcquireEnd(context.Context, core.AcquireResult) {
 	*o.list = append(*o.list, o.name)
 	if o.then != nil {
 		o.then()
@@ -294,8 +308,8 @@ func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		var calls []string
 		boom := func() { panic("broken observer") }
-		locks := b.locks(core.WithObserver(ordered{"a", &calls, boom}, ordered{"b", &calls, nil}),
-			core.WithObserver(ordered{"c", &calls, boom}), core.WithObserver(panicking{}))
+		locks := b.locks(core.WithObserver(ordered{"a", &calls, boom}.observer(), ordered{"b", &calls, nil}.observer()),
+			core.WithObserver(ordered{"c", &calls, boom}.observer()), core.WithObserver(panicking{}.observer()))
 		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 		if ctx == nil || ctx.Err() != nil {
 			t.Errorf("context: got %v", ctx)
@@ -311,20 +325,29 @@ func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
 // panicking breaks wherever a context is expected, or gives none.
 type panicking struct{}
 
-func (panicking) ObserveAcquireStart(context.Context, core.Acquisition) context.Context { return nil }
+func (p panicking) observer() *core.Observer {
+	return &core.Observer{AcquireStart: p.observeAcquireStart, HoldStart: p.observeHoldStart, HoldEnd: p.observeHoldEnd}
+}
 
-func (panicking) ObserveHoldStart(context.Context, core.HoldInfo) context.Context { panic("broken") }
+func (panicking) observeAcquireStart(context.Context, core.Acquisition) context.Context { return nil }
 
-func (panicking) ObserveHoldEnd(context.Context, core.HoldResult) { panic("broken") }
+func (panicking) observeHoldStart(context.Context, core.HoldInfo) context.Context { panic("broken") }
 
-func TestObservers_ValueThatObservesNothingIsAnError(t *testing.T) {
+func (panicking) observeHoldEnd(context.Context, core.HoldResult) { panic("broken") }
+
+func TestObservers_NilIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := core.New(nowhere(t), core.WithObserver(struct{}{}, newRecorder(), nil, "text"))
+	_, err := core.New(nowhere(t), core.WithObserver(newRecorder().observer(), nil))
 	wantErr(t, err, core.ErrInvalid)
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		t.Errorf("got %v, want joined errors", err)
-	}
+}
+
+// A function that an observer does not have is not called.
+func TestObservers_OfNothing(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(&core.Observer{})).Lock("k"))
+		released(t, hold)
+	})
 }
 
 // Every event of a MultiLock has all of its keys, and the client that takes them.
@@ -332,7 +355,7 @@ func TestObservers_KeysAndClient(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithPrefix("shop:"))
+		locks := b.locks(core.WithObserver(obs.observer()), core.WithPrefix("shop:"))
 		_, hold := acquired(t, t.Context(), locks.MultiLock("b", "a"))
 		released(t, hold)
 		_, single := acquired(t, t.Context(), locks.Lock("c"))
@@ -358,7 +381,9 @@ type clients struct {
 	open []string
 }
 
-func (c *clients) ObserveClient(locks *core.Client) (closed func()) {
+func (c *clients) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
+
+func (c *clients) observeClient(locks *core.Client) (closed func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = append(c.open, locks.ID())
@@ -372,7 +397,9 @@ func (c *clients) ObserveClient(locks *core.Client) (closed func()) {
 // careless returns no function and panics, in turn.
 type careless struct{ panics bool }
 
-func (c careless) ObserveClient(*core.Client) (closed func()) {
+func (c careless) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
+
+func (c careless) observeClient(*core.Client) (closed func()) {
 	if c.panics {
 		panic("client")
 	}
@@ -384,7 +411,7 @@ func TestObservers_Client(t *testing.T) {
 	seen := &clients{}
 	var all []string
 	for range 2 {
-		locks, err := core.New(nowhere(t), core.WithObserver(careless{true}, careless{false}, seen))
+		locks, err := core.New(nowhere(t), core.WithObserver(careless{true}.observer(), careless{false}.observer(), seen.observer()))
 		if err != nil {
 			t.Fatal(err)
 		}

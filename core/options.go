@@ -203,18 +203,17 @@ func WithNamedConnections() Option {
 	}
 }
 
-// WithObserver adds observers: values that implement one or more of the observer
-// interfaces of this package, such as [LossObserver], of package core/aspect, such as
-// DecisionObserver, or ruleset.ReloadObserver. The adapters over this client notify the
-// observers of rules and reloads. May be given several times; the order is kept. A value that
-// implements none is an error.
-func WithObserver(values ...any) Option {
+// WithObserver adds observers. The adapters over this client notify the observers of rules and reloads
+// ([Observer.Rules]). May be given several times; the order is kept.
+func WithObserver(list ...*Observer) Option {
 	return func(c *config) error {
-		var errs []error
-		for _, v := range values {
-			errs = append(errs, c.observers.add(v))
+		for _, o := range list {
+			if o == nil {
+				return invalidf("WithObserver(nil): leave it out")
+			}
+			c.observers.add(o)
 		}
-		return errors.Join(errs...)
+		return nil
 	}
 }
 

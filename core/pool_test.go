@@ -68,7 +68,7 @@ func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 					b := &bed{t: t, embedded: true, Client: srv.Client(), connect: srv.Client}
 					rdb := begin(t, b)
 					seen := &renewals{}
-					wantAllOf(t, b, locksOn(t, rdb, append(opts, core.WithObserver(seen))...), seen)
+					wantAllOf(t, b, locksOn(t, rdb, append(opts, core.WithObserver(seen.observer()))...), seen)
 				})
 			})
 		}

@@ -37,7 +37,7 @@ func TestClient_Preflight(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		seen := &recorder{}
-		locks := b.locks(core.WithPrefix("shop:"), core.WithObserver(seen))
+		locks := b.locks(core.WithPrefix("shop:"), core.WithObserver(seen.observer()))
 		report, err := locks.Preflight(t.Context(), preflightKinds...)
 		if err != nil {
 			t.Fatal(err)

@@ -85,31 +85,24 @@ func (p *probe) apart() *Client {
 	cfg := p.of.cfg
 	cfg.watchdog = min(cfg.watchdog, preflightLease)
 	cfg.observers = observers{}
-	_ = cfg.observers.add(p) //nolint:errcheck // it implements some
+	cfg.observers.add(&Observer{
+		Contention: func(context.Context, Contention) { note(p.contended, struct{}{}) },
+		Renewal:    func(_ context.Context, r Renewal) { note(p.renewed, r.Err) },
+		Backend:    func(context.Context, BackendChange) {}, // the report has the failures, not the log
+	})
 	c := newClient(cfg)
 	c.borrowed = true
 	c.furnish(p.of.store)
 	return c
 }
 
-// ObserveContention notes that a waiter was refused.
-func (p *probe) ObserveContention(context.Context, Contention) {
+// note sends v unless an earlier value was not received yet.
+func note[T any](to chan T, v T) {
 	select {
-	case p.contended <- struct{}{}:
+	case to <- v:
 	default:
 	}
 }
-
-// ObserveRenewal notes the end of a renewal.
-func (p *probe) ObserveRenewal(_ context.Context, r Renewal) {
-	select {
-	case p.renewed <- r.Err:
-	default:
-	}
-}
-
-// ObserveBackend keeps failures out of the log, because the report has them.
-func (p *probe) ObserveBackend(context.Context, BackendChange) {}
 
 // try notes how one step ended, and reports whether it works.
 func (p *probe) try(name string, step func() error) bool {

@@ -303,7 +303,7 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs.observer()))
 		var group sync.WaitGroup
 		for range 10 {
 			group.Go(func() {

@@ -14,7 +14,7 @@ func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 	t.Parallel()
 	onIslands(t, 5, func(t *testing.T, servers []*island) {
 		told := newRecorder()
-		ctx, hold := acquired(t, t.Context(), core.Redlock("k", process(t, servers, core.WithObserver(told))...))
+		ctx, hold := acquired(t, t.Context(), core.Redlock("k", process(t, servers, core.WithObserver(told.observer()))...))
 		pass(time.Hour)
 		wantAlive(t, ctx)
 		down(servers[0])
@@ -49,7 +49,7 @@ func TestRedlock_ReleaseWithoutALostMinority(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		onIslands(t, 3, func(t *testing.T, servers []*island) {
 			told := newRecorder()
-			lock := core.Redlock("k", process(t, servers, core.WithObserver(told))...)
+			lock := core.Redlock("k", process(t, servers, core.WithObserver(told.observer()))...)
 			ctx, hold := acquired(t, t.Context(), lock)
 			servers[1].srv.Take("k", time.Hour)
 			if known {
@@ -70,7 +70,7 @@ func TestRedlock_ReleaseFindsItLost(t *testing.T) {
 	t.Parallel()
 	onIslands(t, 3, func(t *testing.T, servers []*island) {
 		told := newRecorder()
-		_, hold := acquired(t, t.Context(), core.Redlock("k", process(t, servers, core.WithObserver(told))...))
+		_, hold := acquired(t, t.Context(), core.Redlock("k", process(t, servers, core.WithObserver(told.observer()))...))
 		servers[1].srv.Take("k", time.Hour)
 		servers[2].srv.Expire("k")
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
@@ -104,7 +104,7 @@ func TestRedlock_ReentersThroughTheContext(t *testing.T) {
 	t.Parallel()
 	onIslands(t, 3, func(t *testing.T, servers []*island) {
 		told := newRecorder()
-		clients := process(t, servers, core.WithObserver(told))
+		clients := process(t, servers, core.WithObserver(told.observer()))
 		lock := core.Redlock("k", clients...)
 		down(servers[2])
 		outer, hold := acquired(t, t.Context(), lock)
@@ -264,7 +264,7 @@ func TestRedlock_Observers(t *testing.T) {
 	t.Parallel()
 	onIslands(t, 3, func(t *testing.T, servers []*island) {
 		told, others, backend := newRecorder(), newRecorder(), &backendRecorder{}
-		clients := append(process(t, servers[:1], core.WithObserver(told, backend)), process(t, servers[1:], core.WithObserver(others))...)
+		clients := append(process(t, servers[:1], core.WithObserver(told.observer(), backend.observer())), process(t, servers[1:], core.WithObserver(others.observer()))...)
 		down(servers[0])
 		ctx, hold := acquired(t, t.Context(), core.Redlock("k", clients...), core.Label("l"))
 		end := told.first(t, "acquire end").data.(core.AcquireResult)

@@ -21,7 +21,7 @@ func TestRedlock_StoppedServers(t *testing.T) {
 	told := newRecorder()
 	for i := range servers {
 		servers[i] = redisserver.Start(t)
-		mine = append(mine, locksOn(t, servers[i].Client(), core.WithWatchdog(lease), core.WithObserver(told)))
+		mine = append(mine, locksOn(t, servers[i].Client(), core.WithWatchdog(lease), core.WithObserver(told.observer())))
 		theirs = append(theirs, locksOn(t, servers[i].Client(), core.WithWatchdog(lease)))
 	}
 	ctx, hold := acquired(t, t.Context(), core.Redlock("k", mine...))

@@ -187,7 +187,7 @@ func TestRedlock_TakenByOthers(t *testing.T) {
 	t.Parallel()
 	onIslands(t, 5, func(t *testing.T, servers []*island) {
 		told := newRecorder()
-		lock := core.Redlock("k", process(t, servers, core.WithObserver(told))...)
+		lock := core.Redlock("k", process(t, servers, core.WithObserver(told.observer()))...)
 		for _, s := range servers[1:4] {
 			s.srv.Take("k", time.Hour)
 		}

@@ -230,7 +230,7 @@ func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				obs := newRecorder()
-				locks, proxy := b.knowing(core.WithObserver(obs))
+				locks, proxy := b.knowing(core.WithObserver(obs.observer()))
 				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 				ctx, cancel := context.WithCancel(t.Context())
 				got := acquiring(ctx, locks.Lock("k"), core.LeaseTime(10*time.Millisecond))
@@ -292,7 +292,9 @@ func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 // leaks counts leaked holds. Unlike a recorder it keeps no context.
 type leaks chan struct{}
 
-func (l leaks) ObserveLeak(context.Context, core.Leak) { l <- struct{}{} }
+func (l leaks) observer() *core.Observer {
+	return &core.Observer{Leak: func(context.Context, core.HoldInfo) { l <- struct{}{} }}
+}
 
 // Neither of two nested holds that nobody refers to keeps the other, or the lock.
 func TestLeak_NestedHolds(t *testing.T) {
@@ -303,7 +305,7 @@ func TestLeak_NestedHolds(t *testing.T) {
 			t.Parallel()
 			eachBed(t, func(t *testing.T, b *bed) {
 				told := make(leaks, depth)
-				locks := b.locks(core.WithWatchdog(lease), core.WithObserver(told))
+				locks := b.locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
 				func() {
 					ctx := t.Context()
 					for range depth {

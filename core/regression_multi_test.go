@@ -14,7 +14,9 @@ import (
 // slowEnd is an observer that keeps a hold from beginning.
 type slowEnd time.Duration
 
-func (d slowEnd) ObserveAcquireEnd(context.Context, core.AcquireResult) {
+func (d slowEnd) observer() *core.Observer { return &core.Observer{AcquireEnd: d.observeAcquireEnd} }
+
+func (d slowEnd) observeAcquireEnd(context.Context, core.AcquireResult) {
 	<-time.NewTimer(time.Duration(d)).C
 }
 
@@ -26,7 +28,7 @@ func TestHold_LostBeforeItBegins(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				obs := newRecorder()
-				locks := b.locks(core.WithObserver(slowEnd(100*time.Millisecond), obs))
+				locks := b.locks(core.WithObserver(slowEnd(100*time.Millisecond).observer(), obs.observer()))
 				ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
 				select {
 				case <-ctx.Done():

@@ -429,7 +429,7 @@ func TestHandover_OfALostHoldTellsTheLossOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"), core.LeaseTime(time.Second))
+		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Second))
 		pass(time.Second)
 		ctx, hold := old.Handover()
 		wantEnded(t, ctx, core.ErrLost)
@@ -444,7 +444,7 @@ func TestHandover_OfAnEndedHoldIsInert(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"))
+		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"))
 		released(t, old)
 		ctx, hold := old.Handover()
 		if ctx.Err() == nil {
@@ -461,7 +461,7 @@ func TestHandover_IsObservedAsOneHoldAfterTheOther(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"))
+		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"))
 		_, hold := old.Handover()
 		released(t, hold)
 		if starts, ends := obs.count("hold start"), obs.count("hold end"); starts != 2 || ends != 2 {
@@ -576,14 +576,14 @@ func TestLeak_StopsRenewingAndIsReported(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(3*time.Second))
+		locks := b.locks(core.WithObserver(obs.observer()), core.WithWatchdog(3*time.Second))
 		forget := func() string {
 			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.Label("leaky"))
 			return hold.Field()
 		}
 		field := forget()
 		collected(t, "the leak to be reported", func() bool { return obs.count("leak") == 1 })
-		l := obs.first(t, "leak").data.(core.Leak)
+		l := obs.first(t, "leak").data.(core.HoldInfo)
 		if l.Field != field || l.Label != "leaky" || l.Key != "k" {
 			t.Errorf("leak: got %+v", l)
 		}
@@ -602,7 +602,7 @@ func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(unhurried(3*time.Second)))
+		locks := b.locks(core.WithObserver(obs.observer()), core.WithWatchdog(unhurried(3*time.Second)))
 		ctx := func() context.Context {
 			ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
 			return context.WithValue(ctx, nesting("x"), 1)

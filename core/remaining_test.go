@@ -25,7 +25,7 @@ func (r *recorder) ends() (all []core.HoldResult) {
 func remaining(t *testing.T, b *bed, after time.Duration, end func(h *core.Hold) error) time.Duration {
 	t.Helper()
 	obs := newRecorder()
-	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"), core.LeaseTime(time.Minute))
+	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
 	pass(after)
 	if err := end(hold); err != nil {
 		t.Errorf("the end of the hold: %v", err)
@@ -69,7 +69,7 @@ func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				obs := newRecorder()
-				_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"), core.LeaseTime(time.Minute))
+				_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
 				lose(b)
 				wantErr(t, hold.Release(t.Context()), core.ErrLost)
 				if end := obs.ends()[0]; end.Remaining != 0 || !end.Lost {

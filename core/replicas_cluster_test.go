@@ -48,7 +48,7 @@ func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
 	replica := cluster.AddReplica(move.To)
 	watchdog := unhurried(5 * time.Second)
 	seen := &renewals{}
-	locks := locksOn(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 400*time.Millisecond), core.WithWatchdog(watchdog), core.WithObserver(seen))
+	locks := locksOn(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 400*time.Millisecond), core.WithWatchdog(watchdog), core.WithObserver(seen.observer()))
 	_, _, err := locks.Lock(key).Acquire(t.Context())
 	wantShort(t, err, 1, 0)
 

@@ -17,7 +17,9 @@ type renewals struct {
 	first error
 }
 
-func (r *renewals) ObserveRenewal(_ context.Context, one core.Renewal) {
+func (r *renewals) observer() *core.Observer { return &core.Observer{Renewal: r.observeRenewal} }
+
+func (r *renewals) observeRenewal(_ context.Context, one core.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one.Err == nil {

@@ -272,7 +272,7 @@ func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 	r, b := replicated(t, 1)
 	watchdog := unhurried(4500 * time.Millisecond)
 	seen := &renewals{}
-	locks := b.locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen))
+	locks := b.locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen.observer()))
 	beside := b.locks(core.WithWatchdog(watchdog))
 	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 	other, otherHold := acquired(t, t.Context(), beside.Lock("other"))

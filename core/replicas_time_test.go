@@ -92,7 +92,7 @@ func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
 		srv.Replicas(2, 2)
 		seen := &renewals{}
-		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second), core.WithObserver(seen))
+		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second), core.WithObserver(seen.observer()))
 		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 		srv.Replicas(2, 1)
 		pass(20 * time.Second)

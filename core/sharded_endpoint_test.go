@@ -55,7 +55,7 @@ func TestShardedEndpoint_RenewsOneByOne(t *testing.T) {
 	t.Parallel()
 	eachShardedEndpoint(t, func(t *testing.T, b *bed, refused *faultproxy.Rule) {
 		seen := &renewals{}
-		locks := b.locks(core.WithWatchdog(30*time.Second), core.WithObserver(seen))
+		locks := b.locks(core.WithWatchdog(30*time.Second), core.WithObserver(seen.observer()))
 		var holds []context.Context
 		for _, lock := range []core.Lock{
 			locks.Lock("a"), locks.Lock("b"), locks.SpinLock("c"), locks.FencedLock("d"), locks.FencedLock("e"),
@@ -132,7 +132,7 @@ func TestShardedEndpoint_OnlyNodeOfACluster(t *testing.T) {
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
 		b := bedOf(t, binary.StartCluster(t, 1).Masters[0])
 		seen := &renewals{}
-		locks, other := b.locks(core.WithWatchdog(unhurried(3*time.Second)), core.WithObserver(seen)), b.locks()
+		locks, other := b.locks(core.WithWatchdog(unhurried(3*time.Second)), core.WithObserver(seen.observer())), b.locks()
 		var gives []func() error
 		for _, m := range family() {
 			has, err := m.have(t.Context(), locks, m.kind)

@@ -274,7 +274,7 @@ func TestWatchdog_ScriptFlushOnAServer(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		ctx, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(unhurried(3*time.Second)), core.WithObserver(obs)).Lock("k"))
+		ctx, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(unhurried(3*time.Second)), core.WithObserver(obs.observer())).Lock("k"))
 		for range 3 {
 			b.ScriptFlush(t.Context())
 			n := obs.count("renewal")

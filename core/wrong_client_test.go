@@ -94,7 +94,7 @@ func TestRenewal_WrongKindOfClient(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		proxy, rdb := faultproxy.Around(t, b.Client)
 		seen := &renewals{}
-		_, _ = acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen)).Lock("k"))
+		_, _ = acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.observer())).Lock("k"))
 		proxy.AnswerError(scripts, "MOVED 1 10.0.0.2:6379")
 		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
 		if err := seen.failure(); err == nil || !strings.Contains(err.Error(), "redis.NewClusterClient") {

@@ -99,7 +99,7 @@ func TestCheck_HandlerThatIsOnNoRoute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rec := &record{}
-			guard, r := newGuard(t, core.WithObserver(rec)), gin.New()
+			guard, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
 			tt.register(r, guard.Handler(ruleset.Rule{Key: "any:#{method}"}))
 			err := guard.Check(r)
 			if (err != nil) != tt.error || len(rec.warnings) != tt.warnings {

@@ -27,7 +27,7 @@ import (
 //     for the routes that may change something.
 //   - A guard without any rules, because Middleware was never called.
 //   - Rules of Middleware that match no route, as severe as the rule file's unmatched
-//     says: an error, a warning to observers ([aspect.WarningObserver]), or nothing.
+//     says: an error, a warning to observers ([aspect.Observer]), or nothing.
 //   - Routes with a method other than GET, HEAD, OPTIONS and TRACE that have no rule,
 //     as severe as the file's uncovered says. A rule of Middleware counts, one that says
 //     `none: true` included, and one of [Guard.Handle].

@@ -167,7 +167,7 @@ type notAGroup struct{ gin.IRoutes }
 func TestCheck_CompilesDeclaredRulesForTheObserversOnce(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
-	guard := newGuard(t, core.WithObserver(rec))
+	guard := newGuard(t, core.WithObserver(rec.observer()))
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.HTTP("* /api/*"), Name: "api", Key: "api"}})
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func TestHandler_ThatRunsForSomeRequestsOnly(t *testing.T) {
 				names = append(names, info.Rule)
 			}
 			wantAll(t, "names", names, "POST "+payPath, "POST "+payPath+" (2)", "POST "+payPath+" (3)")
-		}, core.WithObserver(rec))
+		}, core.WithObserver(rec.observer()))
 	}
 }
 
@@ -99,5 +99,5 @@ func TestHandler_MadeWithinAHandler(t *testing.T) {
 		want(t, "name", rec.rules[0].Rule, "POST "+payPath)
 		s.redis.Take(payKey, time.Hour)
 		want(t, "taken", s.do(t, request{}).Code, http.StatusConflict)
-	}, core.WithObserver(rec))
+	}, core.WithObserver(rec.observer()))
 }

@@ -46,7 +46,7 @@ func TestCheck_Unmatched(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			rec := &record{}
-			guard, r := newGuard(t, core.WithObserver(rec)), gin.New()
+			guard, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
 			r.POST(payPath, guard.Middleware(yaml(t, file)), ok)
 			err := guard.Check(r)
 			wantFinding(t, severity, err, rec, "locks.yaml:", "POST /orders/:id/pya", "matches no route", `did you mean "POST /orders/:id/pay"?`)
@@ -88,7 +88,7 @@ func TestCheck_Uncovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rec := &record{}
-			guard, r := newGuard(t, core.WithObserver(rec)), gin.New()
+			guard, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
 			method, path, _ := strings.Cut(tt.route, " ")
 			r.Handle(method, path, guard.Middleware(yaml(t, tt.file)), ok)
 			r.GET("/everything", ok)

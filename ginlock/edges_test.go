@@ -40,7 +40,7 @@ func TestHandler_WithoutNamesNestOnOneRoute(t *testing.T) {
 		for i, name := range []string{"POST /orders/:id/pay", "POST /orders/:id/pay (2)", "POST /orders/:id/pay (3)", "POST /other"} {
 			want(t, "name", names[i], name)
 		}
-	}, core.WithObserver(rec))
+	}, core.WithObserver(rec.observer()))
 }
 
 // A handler for all routes does not make errors of requests that have none.

@@ -108,7 +108,7 @@ func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
 		want(t, "body", w.Body.Len(), 0)
 		want(t, "held afterwards", s.held(t, payKey), false)
 		want(t, "failures", len(rec.failures), 0)
-	}, core.WithObserver(rec))
+	}, core.WithObserver(rec.observer()))
 }
 
 func TestLoss_ByForceIsNoticedAtTheNextRenewal(t *testing.T) {

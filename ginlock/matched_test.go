@@ -81,7 +81,7 @@ func TestRoute_MethodChangedByAnEarlierMiddlewareIsThatOfTheRoute(t *testing.T) 
 					for _, d := range rec.decisions {
 						want(t, "endpoint", d.Endpoint, ruleset.Route("POST", payPath))
 					}
-				}, core.WithObserver(rec))
+				}, core.WithObserver(rec.observer()))
 			})
 		}
 	}
@@ -141,7 +141,7 @@ func TestRoute_OneFunctionUnderSeveralMethods(t *testing.T) {
 		free := overridden("PURGE")
 		free.url = "/free"
 		want(t, "where no method has a rule", s.do(t, free).Code, http.StatusNoContent)
-	}, core.WithObserver(rec))
+	}, core.WithObserver(rec.observer()))
 }
 
 func TestRoute_OneFunctionUnderSeveralMethodsWithAHandler(t *testing.T) {
@@ -197,7 +197,7 @@ func TestRoute_InventedMethodsAreNotRemembered(t *testing.T) {
 		}
 		want(t, "remembered", s.guard.Remembered(), before)
 		want(t, "rules told to observers", len(rec.rules), rules)
-	}, core.WithObserver(rec))
+	}, core.WithObserver(rec.observer()))
 }
 
 // A route is known from the engine of the request, also without Check.

@@ -109,7 +109,7 @@ func TestPooled_WhileItWaits(t *testing.T) {
 				w := serve(s, request{body: "{}"})
 				want(t, "status", w.Code, http.StatusGatewayTimeout)
 				want(t, "held afterwards", s.held(t, payKey), !tt.gets)
-			}, append(tt.options, ginlock.WithFallback("queue", runs), core.WithObserver(orders))...)
+			}, append(tt.options, ginlock.WithFallback("queue", runs), core.WithObserver(orders.observer()))...)
 		})
 	}
 }

@@ -233,7 +233,7 @@ func TestReload_BetweenTwoPlacesOfOneGuard(t *testing.T) {
 func TestReload_TellsObserversWhatCameAndWent(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
-	guard := newGuard(t, core.WithObserver(rec))
+	guard := newGuard(t, core.WithObserver(rec.observer()))
 	p := &pushed{set: yaml(t, "rules:\n  - {http: POST /a, name: one, key: \"#{route}\"}\n  - {http: POST /b, name: two, key: \"#{route}\"}\n")}
 	r := gin.New()
 	r.Use(guard.Middleware(p))
@@ -264,13 +264,22 @@ func TestReload_TellsObserversWhatCameAndWent(t *testing.T) {
 	wantText(t, rec.warnings[0], "locks.yaml:5", "POST /d", "matches no route")
 }
 
-func (r *record) ObserveWarning(p *ruleset.Problem) {
+func (r *record) observer() *core.Observer {
+	return &core.Observer{
+		Rules: &aspect.Observer{
+			Warning:  r.observeWarning,
+			Rule:     r.observeRule,
+			Decision: r.observeDecision,
+			Failure:  r.observeFailure,
+		},
+	}
+}
+
+func (r *record) observeWarning(p *ruleset.Problem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.warnings = append(r.warnings, p)
 }
-
-var _ aspect.WarningObserver = (*record)(nil)
 
 // closed is a provider that takes no subscribers.
 type closed struct{ *ruleset.Set }

@@ -180,19 +180,19 @@ type record struct {
 	warnings  []*ruleset.Problem
 }
 
-func (r *record) ObserveRule(i aspect.RuleInfo) {
+func (r *record) observeRule(i aspect.RuleInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rules = append(r.rules, i)
 }
 
-func (r *record) ObserveDecision(_ context.Context, d aspect.Decision) {
+func (r *record) observeDecision(_ context.Context, d aspect.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decisions = append(r.decisions, d)
 }
 
-func (r *record) ObserveFailure(_ context.Context, f aspect.Failure) {
+func (r *record) observeFailure(_ context.Context, f aspect.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, f)

@@ -54,7 +54,7 @@ func TestCheck_WarnsOfAClientIPThatAnyClientChooses(t *testing.T) {
 			t.Run(how+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				rec := &record{}
-				g, r := newGuard(t, core.WithObserver(rec)), gin.New()
+				g, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
 				engine.set(t, r)
 				guarded(t, g, r)
 				want(t, "Check", g.Check(r), nil)
@@ -76,7 +76,7 @@ func TestCheck_WarnsOfAClientIPThatAnyClientChooses(t *testing.T) {
 func TestCheck_DoesNotWarnOfAnAddressOfItsOwn(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
-	g, r := newGuard(t, core.WithObserver(rec), ginlock.WithClientIP(func(*gin.Context) string { return "10.0.0.1" })), gin.New()
+	g, r := newGuard(t, core.WithObserver(rec.observer()), ginlock.WithClientIP(func(*gin.Context) string { return "10.0.0.1" })), gin.New()
 	want(t, "Handle", g.Handle(r, "POST", payPath, ruleset.Rule{Key: "ip:#{client_ip}"}, ok), nil)
 	want(t, "Check", g.Check(r), nil)
 	want(t, "warnings", len(rec.warnings), 0)
@@ -86,7 +86,7 @@ func TestCheck_DoesNotWarnOfAnAddressOfItsOwn(t *testing.T) {
 func TestCheck_WarnsOfConstantKeys(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
-	g, r := newGuard(t, core.WithObserver(rec)), gin.New()
+	g, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
 	set, err := ruleset.NewSet([]ruleset.Rule{
 		{Endpoint: ruleset.HTTP("* /reports/*"), Key: "report"},
 		{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}"},

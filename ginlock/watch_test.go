@@ -24,8 +24,6 @@ import (
 // attempts are the reloads of a watched file.
 type attempts chan ruleset.Reload
 
-func (a attempts) ObserveReload(r ruleset.Reload) { a <- r }
-
 // of waits for the attempt to load a text.
 func (a attempts) of(t testing.TB, text string) error {
 	t.Helper()
@@ -97,7 +95,7 @@ func TestReload_UnderConcurrentCallers(t *testing.T) {
 			s, srv := tcp(t)
 			file, seen := filepath.Join(t.TempDir(), "locks.yaml"), make(attempts, 1000)
 			replace(t, file, twoRules(files-1))
-			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(seen))
+			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(func(r ruleset.Reload) { seen <- r }))
 			must(t, err)
 			defer live.Close()
 			s.engine.Use(s.guard.Middleware(live))

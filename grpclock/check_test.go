@@ -149,7 +149,7 @@ func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
 func TestWildcard_MethodsThatOnlyTheCallerNamesShareOnePoint(t *testing.T) {
 	t.Parallel()
 	rules := &ruleCounter{}
-	b := prepare(t, &shop{}, core.WithObserver(rules), grpclock.WithRules(
+	b := prepare(t, &shop{}, core.WithObserver(rules.observer()), grpclock.WithRules(
 		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "any:#{method}", WaitTime: ruleset.NoWait}))
 	b.server = grpc.NewServer(
 		grpc.StreamInterceptor(b.guard.StreamServerInterceptor()),
@@ -171,12 +171,14 @@ func TestWildcard_MethodsThatOnlyTheCallerNamesShareOnePoint(t *testing.T) {
 
 type ruleCounter struct{ n int }
 
-func (c *ruleCounter) ObserveRule(aspect.RuleInfo) { c.n++ }
+func (c *ruleCounter) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Rule: func(aspect.RuleInfo) { c.n++ }}}
+}
 
 func TestCheck_CompilesEverythingOnce(t *testing.T) {
 	t.Parallel()
 	rules := &ruleCounter{}
-	b := setup(t, &shop{}, core.WithObserver(rules), grpclock.WithRules(rule("Pay"), rule("Chat")))
+	b := setup(t, &shop{}, core.WithObserver(rules.observer()), grpclock.WithRules(rule("Pay"), rule("Chat")))
 	if err := b.guard.Check(b.server); err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@
 // where a server was made without them, its methods run without their locks. Let a test show
 // it: while redistest.Server.Take has the lock for another holder, the method has to answer
 // ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, also where a
-// rule is disabled. In production an observer of decisions ([aspect.DecisionObserver], given to [core.WithObserver]) tells.
+// rule is disabled. In production the Decision of an [aspect.Observer], given to [core.WithObserver], says.
 //
 // A gateway that calls the service in its own process, such as grpc-gateway's
 // Register…HandlerServer, passes the interceptors by and takes no lock: let it dial the server

@@ -45,7 +45,7 @@ func TestUnary_MethodThatWasMatched(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			s := &shop{}
-			b := prepare(t, s, core.WithObserver(seen), grpclock.WithRules(tt.rules...))
+			b := prepare(t, s, core.WithObserver(seen.observer()), grpclock.WithRules(tt.rules...))
 			shoppb.RegisterOrdersServer(moved{b.server, "shop.v2.Orders"}, s)
 			b.checked()
 			b.redis.Take("order:42", time.Hour)

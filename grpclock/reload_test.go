@@ -118,7 +118,7 @@ func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			rules := openRules(t, tillFile("Refuse", good))
-			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen)).checked()
+			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen.observer())).checked()
 			b.redis.Take("till:1", time.Minute)
 			err := rules.change(t, tt.text)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || (name != "uncovered" && !strings.Contains(err.Error(), "locks.yaml:2:")) {
@@ -180,7 +180,11 @@ type told struct {
 	list []string
 }
 
-func (o *told) ObserveRule(r aspect.RuleInfo) {
+func (o *told) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Rule: o.observeRule}}
+}
+
+func (o *told) observeRule(r aspect.RuleInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := r.Endpoint.Path + " " + r.Rule
@@ -203,7 +207,7 @@ func TestReload_TellsObserversOfRulesAndWarnings(t *testing.T) {
 	files, service := readLate(t, late(t, payLock, ""), nil)
 	rules := openRules(t, "rules:\n  - {grpc: /late.v1.Orders/Chat, name: chat, key: k}\n")
 	seen, warned := &told{}, &warnings{}
-	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), core.WithObserver(seen, warned))
+	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), core.WithObserver(seen.observer(), warned.observer()))
 	b.server = dynamicServer(b.guard, service)
 	b.checked()
 	expect := func(when string, want ...string) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
 )
@@ -24,7 +25,11 @@ type warnings struct {
 	list []string
 }
 
-func (w *warnings) ObserveWarning(p *ruleset.Problem) {
+func (w *warnings) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: w.observeWarning}}
+}
+
+func (w *warnings) observeWarning(p *ruleset.Problem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.list = append(w.list, p.Error())
@@ -73,7 +78,7 @@ func TestSettings_UnmatchedAndUncoveredAreAsSevereAsTheFileSays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			b := prepareTill(t, patient, sold, tillQueue(), core.WithObserver(seen), grpclock.WithSet(load(t, tt.text)))
+			b := prepareTill(t, patient, sold, tillQueue(), core.WithObserver(seen.observer()), grpclock.WithSet(load(t, tt.text)))
 			healthgrpc.RegisterHealthServer(b.server, health.NewServer()) // needs no rule
 			reflection.Register(b.server)
 			text := ""

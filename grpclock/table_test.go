@@ -106,7 +106,7 @@ func TestTable_OfUnknownServicesTellsOfTheWildcardsInForce(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, "rules:\n  - {grpc: /a.B/*, key: k}\n")
 	seen := &told{}
-	b := prepare(t, &shop{}, grpclock.WithSet(rules), core.WithObserver(seen))
+	b := prepare(t, &shop{}, grpclock.WithSet(rules), core.WithObserver(seen.observer()))
 	call := func() {
 		info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true}
 		_ = b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })

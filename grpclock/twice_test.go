@@ -39,7 +39,7 @@ func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
 			t.Parallel()
 			seen := &decisions{}
 			s := &shop{}
-			b := twice(t, s, theSame, core.WithObserver(seen), grpclock.WithRules(rule(kind)))
+			b := twice(t, s, theSame, core.WithObserver(seen.observer()), grpclock.WithRules(rule(kind)))
 			count := func(ctx context.Context) {
 				state, err := b.locks.Lock("order:1").State(ctx)
 				for _, n := range state.Holders {

@@ -61,7 +61,11 @@ type decisions struct {
 	list []aspect.Decision
 }
 
-func (d *decisions) ObserveDecision(_ context.Context, decision aspect.Decision) {
+func (d *decisions) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Decision: d.observeDecision}}
+}
+
+func (d *decisions) observeDecision(_ context.Context, decision aspect.Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.list = append(d.list, decision)
@@ -71,7 +75,7 @@ func TestObserver_IsToldOfEveryCall(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		seen := &decisions{}
-		b := setup(t, &shop{}, core.WithObserver(seen), grpclock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Name = "pay-order" })))
+		b := setup(t, &shop{}, core.WithObserver(seen.observer()), grpclock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Name = "pay-order" })))
 		b.call(t.Context(), kind, "1")
 		b.redis.Take("order:1", 1<<40)
 		b.call(t.Context(), kind, "1")

@@ -81,7 +81,7 @@ func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
 	for _, endpoint := range []string{"*", "/a.B/*", "/a.B/C"} {
 		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
 			told := &warnings{}
-			b := proxy(t, core.WithObserver(told), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
+			b := proxy(t, core.WithObserver(told.observer()), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
 			got := b.client.Conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
 			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+failpolicy.ReasonMisconfigured {
 				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)

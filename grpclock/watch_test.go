@@ -23,8 +23,6 @@ import (
 // attempts are the reloads of a watched file.
 type attempts chan ruleset.Reload
 
-func (a attempts) ObserveReload(r ruleset.Reload) { a <- r }
-
 // of waits for the attempt to load a text.
 func (a attempts) of(t testing.TB, text string) error {
 	t.Helper()
@@ -80,7 +78,7 @@ func TestReload_OfAWatchedFileUnderCallers(t *testing.T) {
 			t.Parallel()
 			file, seen := filepath.Join(t.TempDir(), "locks.yaml"), make(attempts, 1000)
 			replace(t, file, twoLocks(versions-1))
-			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(seen))
+			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(func(r ruleset.Reload) { seen <- r }))
 			must(t, err)
 			t.Cleanup(func() { _ = live.Close() })
 			b := setup(t, &shop{pay: heldLocks}, grpclock.WithSet(live))

@@ -10,16 +10,16 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// ObserveAcquireStart begins the span of an acquisition.
-func (t *Telemetry) ObserveAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
+// observeAcquireStart begins the span of an acquisition.
+func (t *Telemetry) observeAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
 	if t.tracer == nil {
 		return ctx
 	}
 	return t.start(ctx, spanAcquire, t.rule(a.Label, a.Kind), &a)
 }
 
-// ObserveContention counts a waiter and notes who is in the way.
-func (t *Telemetry) ObserveContention(ctx context.Context, c core.Contention) {
+// observeContention counts a waiter and notes who is in the way.
+func (t *Telemetry) observeContention(ctx context.Context, c core.Contention) {
 	s := t.spanOf(ctx, spanAcquire, &c.Acquisition)
 	t.ruleOf(s, &c.Acquisition).waiting.Add(1)
 	if s == nil {
@@ -37,8 +37,8 @@ func blockedBy(field string) []attribute.KeyValue {
 	return []attribute.KeyValue{attrBlockedBy.String(valid(field))}
 }
 
-// ObserveAcquireEnd counts an acquisition and ends its span.
-func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
+// observeAcquireEnd counts an acquisition and ends its span.
+func (t *Telemetry) observeAcquireEnd(ctx context.Context, r core.AcquireResult) {
 	s := t.spanOf(ctx, spanAcquire, &r.Acquisition)
 	rule := t.ruleOf(s, &r.Acquisition)
 	outcome := rule.acquireOutcome(r.Outcome)

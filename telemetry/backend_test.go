@@ -26,8 +26,8 @@ func outage() core.BackendChange {
 func TestBackendChangesAreLogged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.ObserveBackend(t.Context(), outage())
-	h.ObserveBackend(t.Context(), core.BackendChange{ClientID: "client", Available: true, Lasted: time.Minute})
+	h.Backend(t.Context(), outage())
+	h.Backend(t.Context(), core.BackendChange{ClientID: "client", Available: true, Lasted: time.Minute})
 	logs := h.logs.records(t)
 	if len(logs) != 2 || logs[0]["level"] != "ERROR" || logs[1]["level"] != "INFO" {
 		t.Fatalf("logged %v", logs)
@@ -50,11 +50,13 @@ func TestAlarmsGoToTheDefaultLogger(t *testing.T) { //nolint:paralleltest // see
 		t.Fatal(err)
 	}
 	defer func() { _ = tel.Close() }()
-	tel.ObserveBackend(t.Context(), outage())
+	h := &harness{}
+	h.observe(tel)
+	h.Backend(t.Context(), outage())
 	set := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
-	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set})
-	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: core.ErrInvalid})
-	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "disabled: true\nrules:\n  - {func: pay, key: pay}\n"), Old: set})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: core.ErrInvalid})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "disabled: true\nrules:\n  - {func: pay, key: pay}\n"), Old: set})
 	records := logs.records(t)
 	if len(records) != 3 {
 		t.Fatalf("logged %v", records)
@@ -82,7 +84,7 @@ func TestLogsAreTheSameWithoutTelemetry(t *testing.T) { //nolint:paralleltest //
 			t.Fatal(err)
 		}
 		defer func() { _ = alone.Close(t.Context()) }()
-		observed, err := core.New(server.Client(), core.WithObserver(h.Telemetry))
+		observed, err := core.New(server.Client(), core.WithObserver(h.Telemetry.Observer()))
 		if err != nil {
 			t.Fatal(err)
 		}

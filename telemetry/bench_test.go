@@ -95,7 +95,7 @@ func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
 	ctx, l := b.Context(), newCalls()
 	b.ReportAllocs()
 	for b.Loop() {
-		l.make(ctx, tel)
+		l.make(ctx, tel.Observer())
 	}
 }
 
@@ -117,9 +117,9 @@ func newCalls() *calls {
 	return &calls{acquisition: a, acquired: acquired, hold: hold}
 }
 
-func (l *calls) make(ctx context.Context, tel *telemetry.Telemetry) {
-	acquireCtx := tel.ObserveAcquireStart(ctx, l.acquisition)
-	tel.ObserveAcquireEnd(acquireCtx, l.acquired)
-	holdCtx := tel.ObserveHoldStart(ctx, l.hold)
-	tel.ObserveHoldEnd(holdCtx, core.HoldResult{HoldInfo: l.hold, Held: 3 * time.Millisecond, Remaining: 29 * time.Second})
+func (l *calls) make(ctx context.Context, o *core.Observer) {
+	acquireCtx := o.AcquireStart(ctx, l.acquisition)
+	o.AcquireEnd(acquireCtx, l.acquired)
+	holdCtx := o.HoldStart(ctx, l.hold)
+	o.HoldEnd(holdCtx, core.HoldResult{HoldInfo: l.hold, Held: 3 * time.Millisecond, Remaining: 29 * time.Second})
 }

@@ -39,9 +39,9 @@ func BenchmarkCost(b *testing.B) {
 func benchmarkCostRedis(b *testing.B) {
 	rdb := redisServer(b)
 	none := &variant{name: "none", turn: lockTurn(b, rdb)}
-	metrics := &variant{name: "metrics", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracenoop.NewTracerProvider())))}
-	unsampled := &variant{name: "unsampled", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracers(sdktrace.NeverSample()))))}
-	sampled := &variant{name: "sampled", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracers(sdktrace.AlwaysSample()))))}
+	metrics := &variant{name: "metrics", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracenoop.NewTracerProvider()).Observer()))}
+	unsampled := &variant{name: "unsampled", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracers(sdktrace.NeverSample())).Observer()))}
+	sampled := &variant{name: "sampled", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracers(sdktrace.AlwaysSample())).Observer()))}
 	takeTurns(b, none, metrics, unsampled, sampled)
 	base := none.median()
 	b.ReportMetric(base, "none-ns")
@@ -144,7 +144,7 @@ func callsTurn(b *testing.B, tel *telemetry.Telemetry) func() {
 	ctx, l := b.Context(), newCalls()
 	return func() {
 		for range perTurn {
-			l.make(ctx, tel)
+			l.make(ctx, tel.Observer())
 		}
 	}
 }

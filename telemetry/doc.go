@@ -3,7 +3,7 @@
 // its sampling and its exporters are the application's.
 //
 //	tel, err := telemetry.New(telemetry.WithLogger(slog.Default()))
-//	locks, err := core.New(rdb, core.WithObserver(tel))
+//	locks, err := core.New(rdb, core.WithObserver(tel.Observer()))
 //	guard, err := ginlock.New(locks) // has the observers of locks; likewise grpclock, aspect
 //
 // How to connect Prometheus, OTLP, otelgin and otelgrpc, in ten lines each, is in

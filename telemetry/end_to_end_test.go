@@ -19,7 +19,7 @@ func newLocks(t *testing.T, h *harness, opts ...core.Option) (*core.Client, *red
 	t.Helper()
 	server := redistest.New(t)
 	rdb := server.Client(func(o *redis.Options) { o.MaxRetries = -1 })
-	locks, err := core.New(rdb, append(opts, core.WithObserver(h.Telemetry))...)
+	locks, err := core.New(rdb, append(opts, core.WithObserver(h.Telemetry.Observer()))...)
 	if err != nil {
 		t.Fatal(err)
 	}

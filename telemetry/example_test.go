@@ -24,7 +24,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	locks, err := core.New(srv.Client(), core.WithObserver(tel))
+	locks, err := core.New(srv.Client(), core.WithObserver(tel.Observer()))
 	if err != nil {
 		fmt.Println(err)
 		return

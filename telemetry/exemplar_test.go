@@ -26,9 +26,9 @@ func TestExemplarsAreThoseThatSomebodyAsksFor(t *testing.T) {
 			h := newHarness(t)
 			r := acquired(acquisition("order:42", "pay"))
 			r.RoundTrip = tt.trip
-			h.ObserveAcquireEnd(h.ObserveAcquireStart(t.Context(), r.Acquisition), r)
+			h.AcquireEnd(h.AcquireStart(t.Context(), r.Acquisition), r)
 			info := core.HoldInfo{Acquisition: r.Acquisition, Lease: time.Minute}
-			h.ObserveHoldEnd(h.ObserveHoldStart(t.Context(), info), core.HoldResult{HoldInfo: info, Remaining: tt.left})
+			h.HoldEnd(h.HoldStart(t.Context(), info), core.HoldResult{HoldInfo: info, Remaining: tt.left})
 			collected := h.collect(t)
 			with := 0
 			for _, m := range collected {

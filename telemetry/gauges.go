@@ -16,9 +16,9 @@ type watched struct {
 	labels metric.MeasurementOption
 }
 
-// ObserveClient adds a client to the gauges distributed_lock.oldest_wait, longest_hold and
+// observeClient adds a client to the gauges distributed_lock.oldest_wait, longest_hold and
 // client.info, which are read when metrics are collected, until the client is closed.
-func (t *Telemetry) ObserveClient(client *core.Client) (closed func()) {
+func (t *Telemetry) observeClient(client *core.Client) (closed func()) {
 	w := &watched{client: client, labels: metric.WithAttributeSet(attribute.NewSet(attrClientID.String(client.ID())))}
 	t.mu.Lock()
 	defer t.mu.Unlock()

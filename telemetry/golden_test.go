@@ -171,18 +171,18 @@ func (h *harness) everythingOf(t *testing.T, key string) {
 	h.lock(t, a)
 	info := core.HoldInfo{Acquisition: a, Token: 7, Lease: time.Minute}
 	subject := aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}
-	h.ObserveRule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.Unix(1, 0)})
-	refused := h.ObserveAcquireStart(ctx, a)
-	h.ObserveContention(refused, core.Contention{Acquisition: a, BlockedBy: "somebody:1"})
-	h.ObserveAcquireEnd(refused, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Contended: true, BlockedBy: "somebody:1", HandedOff: true})
-	hold := h.ObserveHoldStart(ctx, info)
-	h.ObserveRenewal(hold, core.Renewal{HoldInfo: info, Late: time.Second, Err: core.ErrUnavailable})
-	h.ObserveLoss(hold, core.Loss{HoldInfo: info, Cause: core.ErrLost})
-	h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true, Err: core.ErrUnavailable})
-	h.ObserveFailure(ctx, aspect.Failure{Subject: subject, Cause: failpolicy.Busy, Strategy: failpolicy.Skip})
-	h.ObserveUnlocked(ctx, aspect.UnlockedRun{Subject: subject, Reason: aspect.UnlockedDisabled})
-	h.ObserveDecision(ctx, aspect.Decision{Subject: subject, DryRun: true})
+	h.Rule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.Unix(1, 0)})
+	refused := h.AcquireStart(ctx, a)
+	h.Contention(refused, core.Contention{Acquisition: a, BlockedBy: "somebody:1"})
+	h.AcquireEnd(refused, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Contended: true, BlockedBy: "somebody:1", HandedOff: true})
+	hold := h.HoldStart(ctx, info)
+	h.Renewal(hold, core.Renewal{HoldInfo: info, Late: time.Second, Err: core.ErrUnavailable})
+	h.Loss(hold, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+	h.HoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true, Err: core.ErrUnavailable})
+	h.Failure(ctx, aspect.Failure{Subject: subject, Cause: failpolicy.Busy, Strategy: failpolicy.Skip})
+	h.Unlocked(ctx, aspect.UnlockedRun{Subject: subject, Reason: aspect.UnlockedDisabled})
+	h.Decision(ctx, aspect.Decision{Subject: subject, DryRun: true})
 }
 
 func typeOf(t *testing.T, m metricdata.Metrics) telemetry.MetricType {
@@ -240,7 +240,7 @@ func TestDurationsAreSeconds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	a := acquisition("order:42", "pay")
-	h.ObserveAcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Waited: 1500 * time.Millisecond, Err: errors.New("taken")})
+	h.AcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Waited: 1500 * time.Millisecond, Err: errors.New("taken")})
 	data, ok := h.collect(t)["distributed_lock.wait.duration"].Data.(metricdata.Histogram[float64])
 	if !ok || data.DataPoints[0].Sum != 1.5 {
 		t.Errorf("1500 ms are recorded as %+v", data.DataPoints)

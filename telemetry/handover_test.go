@@ -78,7 +78,7 @@ func TestALostHoldThatIsHandedOverIsMovedAndAnError(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	h.ObserveHoldEnd(h.ObserveHoldStart(t.Context(), info), core.HoldResult{HoldInfo: info, Moved: true, Lost: true})
+	h.HoldEnd(h.HoldStart(t.Context(), info), core.HoldResult{HoldInfo: info, Moved: true, Lost: true})
 	s := h.holdSpans(t)["moved"]
 	if s == nil || s.Status().Code != codes.Error || attrs(s)["error.type"] != "lost" {
 		t.Errorf("got span %v, want one that is moved and an error", s)

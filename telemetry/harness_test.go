@@ -16,14 +16,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// harness is a Telemetry with everything it tells recorded.
+type (
+	locksObserver = core.Observer
+	rulesObserver = aspect.Observer
+)
+
+// harness is a Telemetry with everything that it reports recorded.
 type harness struct {
 	*telemetry.Telemetry
+	*locksObserver
+	*rulesObserver
 
 	reader *sdkmetric.ManualReader
 	spans  *tracetest.SpanRecorder
@@ -45,8 +54,14 @@ func newHarness(t *testing.T, opts ...telemetry.Option) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Telemetry = tel
+	h.observe(tel)
 	return h
+}
+
+// observe makes h call the functions of tel.
+func (h *harness) observe(tel *telemetry.Telemetry) {
+	h.Telemetry, h.locksObserver = tel, tel.Observer()
+	h.rulesObserver = h.Rules.(*aspect.Observer)
 }
 
 // request is a context with the span of a server.

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// ObserveHoldStart counts a hold and begins its span.
-func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
+// observeHoldStart counts a hold and begins its span.
+func (t *Telemetry) observeHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
 	rule := t.rule(h.Label, h.Kind)
 	if !h.Reentrant {
 		rule.held.Add(1)
@@ -27,9 +27,9 @@ func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) conte
 	return ctx
 }
 
-// ObserveHoldEnd counts the end of a hold and ends its span. The hold that goes on
+// observeHoldEnd counts the end of a hold and ends its span. The hold that goes on
 // after a Handover has a span of its own, and is counted with its own end.
-func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
+func (t *Telemetry) observeHoldEnd(ctx context.Context, r core.HoldResult) {
 	s := t.spanOf(ctx, spanHold, &r.Acquisition)
 	rule := t.ruleOf(s, &r.Acquisition)
 	outcome := holdOutcome(&r)
@@ -126,9 +126,9 @@ func (t *Telemetry) holdSpanAttrs(room []attribute.KeyValue, h *core.HoldInfo, o
 	return room
 }
 
-// ObserveRenewal counts a renewal and notes on the span those that were not as they
+// observeRenewal counts a renewal and notes on the span those that were not as they
 // should be.
-func (t *Telemetry) ObserveRenewal(ctx context.Context, r core.Renewal) {
+func (t *Telemetry) observeRenewal(ctx context.Context, r core.Renewal) {
 	rule := t.rule(r.Label, r.Kind)
 	outcome := outcomeRenewed
 	switch {
@@ -158,9 +158,9 @@ func (s *span) renewed(r *core.Renewal) {
 	}
 }
 
-// ObserveLoss counts a lost hold. Its span goes on until the release. One that the end of its
+// observeLoss counts a lost hold. Its span goes on until the release. One that the end of its
 // client has left to its lease is not lost: that is logged, and counted when it is released.
-func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
+func (t *Telemetry) observeLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
 	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
 		t.logHold(ctx, &t.log.left, rule, &l.HoldInfo, nil)
@@ -174,15 +174,15 @@ func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	t.logHold(ctx, &t.log.lost, rule, &l.HoldInfo, l.Cause)
 }
 
-// ObserveLeak counts a hold that was never released as ended.
-func (t *Telemetry) ObserveLeak(ctx context.Context, l core.Leak) {
-	rule := t.rule(l.Label, l.Kind)
-	rule.endHold(&l.HoldInfo)
+// observeLeak counts a hold that was never released as ended.
+func (t *Telemetry) observeLeak(ctx context.Context, h core.HoldInfo) {
+	rule := t.rule(h.Label, h.Kind)
+	rule.endHold(&h)
 	t.inst.leaks.Add(ctx, 1, rule.labels.add...)
-	t.recordHold(ctx, rule, time.Since(l.Acquired), outcomeLeaked)
-	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
+	t.recordHold(ctx, rule, time.Since(h.Acquired), outcomeLeaked)
+	if s := t.spanOf(ctx, spanHold, &h.Acquisition); s != nil {
 		s.fail(outcomeLeaked, "never released")
-		t.endHoldSpan(s, &l.HoldInfo, outcomeLeaked)
+		t.endHoldSpan(s, &h, outcomeLeaked)
 	}
-	t.logHold(ctx, &t.log.leaked, rule, &l.HoldInfo, nil)
+	t.logHold(ctx, &t.log.leaked, rule, &h, nil)
 }

@@ -40,7 +40,7 @@ func tracedLocks(t *testing.T, h *harness) *core.Client {
 	t.Helper()
 	rdb := redistest.New(t).Client()
 	rdb.AddHook(tracing{h.tracer})
-	locks, err := core.New(rdb, core.WithObserver(h.Telemetry))
+	locks, err := core.New(rdb, core.WithObserver(h.Telemetry.Observer()))
 	if err != nil {
 		t.Fatal(err)
 	}

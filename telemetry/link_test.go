@@ -18,7 +18,7 @@ import (
 // holdOf begins a hold with a holder field of its own.
 func (h *harness) holdOf(ctx context.Context, field string) (context.Context, core.HoldInfo) {
 	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Field: field}
-	return h.ObserveHoldStart(ctx, info), info
+	return h.HoldStart(ctx, info), info
 }
 
 // wait has a caller find one blocker first, and have another one at the end.
@@ -32,9 +32,9 @@ func (h *harness) waitSince(t *testing.T, came time.Time, first, last string) sd
 	t.Helper()
 	a := acquisition("order:42", "ship")
 	a.Start = came
-	ctx := h.ObserveAcquireStart(t.Context(), a)
-	h.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: first})
-	h.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: last})
+	ctx := h.AcquireStart(t.Context(), a)
+	h.Contention(ctx, core.Contention{Acquisition: a, BlockedBy: first})
+	h.AcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: last})
 	return h.span(t, "lock.acquire")
 }
 
@@ -86,7 +86,7 @@ func TestLinks_LeadToTheSpanOfTheHold(t *testing.T) {
 	request, server := h.request(t)
 	hold, info := h.holdOf(request, "a:1")
 	s := h.wait(t, "a:1", "a:1")
-	h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
+	h.HoldEnd(hold, core.HoldResult{HoldInfo: info})
 	server.End()
 	if got, want := s.Links()[0].SpanContext, h.span(t, "lock.hold").SpanContext(); !got.Equal(want) {
 		t.Errorf("linked to %v, want %v", got, want)
@@ -102,13 +102,13 @@ func TestLinks_HoldsThatEndedAreFoundForAWhile(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *harness, ctx context.Context, info core.HoldInfo){
 		"released": func(h *harness, ctx context.Context, info core.HoldInfo) {
-			h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: info, HandedOff: true})
+			h.HoldEnd(ctx, core.HoldResult{HoldInfo: info, HandedOff: true})
 		},
 		"leaked": func(h *harness, ctx context.Context, info core.HoldInfo) {
-			h.ObserveLeak(ctx, core.Leak{HoldInfo: info})
+			h.Leak(ctx, info)
 		},
 		"lost": func(h *harness, ctx context.Context, info core.HoldInfo) {
-			h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+			h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestLinks_HoldsThatEndedAreFoundForAWhile(t *testing.T) {
 			h.spans.Reset()
 			for i := range 300 {
 				hold, info := h.holdOf(t.Context(), fmt.Sprintf("b:%d", i))
-				h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
+				h.HoldEnd(hold, core.HoldResult{HoldInfo: info})
 			}
 			wantLinks(t, h.waitSince(t, came, "a:1", "b:299"), "b:299")
 		})
@@ -134,10 +134,10 @@ func TestLinks_HandedOverAndReentered(t *testing.T) {
 	h := newHarness(t)
 	hold, info := h.holdOf(t.Context(), "a:1")
 	next, _ := h.holdOf(hold, "a:1")
-	h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info, Moved: true})
+	h.HoldEnd(hold, core.HoldResult{HoldInfo: info, Moved: true})
 	again := info
 	again.Reentrant = true
-	h.ObserveHoldEnd(h.ObserveHoldStart(next, again), core.HoldResult{HoldInfo: again})
+	h.HoldEnd(h.HoldStart(next, again), core.HoldResult{HoldInfo: again})
 	s := h.wait(t, "a:1", "a:1")
 	if got, want := s.Links()[0].SpanContext, trace.SpanContextFromContext(next); !got.Equal(want) {
 		t.Errorf("linked to %s, want the hold that goes on, %s", got.SpanID(), want.SpanID())
@@ -153,10 +153,10 @@ func TestLinks_InARun(t *testing.T) {
 		h := newHarness(t)
 		first, info := h.holdOf(t.Context(), "a:1")
 		later, _ := h.holdOf(t.Context(), "a:1")
-		h.ObserveHoldEnd(first, core.HoldResult{HoldInfo: info, HandedOff: true})
+		h.HoldEnd(first, core.HoldResult{HoldInfo: info, HandedOff: true})
 		for i := range 300 {
 			hold, info := h.holdOf(t.Context(), fmt.Sprintf("b:%d", i))
-			h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
+			h.HoldEnd(hold, core.HoldResult{HoldInfo: info})
 		}
 		s := h.wait(t, "a:1", "a:1")
 		wantLinks(t, s, "a:1")
@@ -169,12 +169,12 @@ func TestLinks_InARun(t *testing.T) {
 		h := newHarness(t)
 		first, info := h.holdOf(t.Context(), "a:1")
 		a := acquisition("order:42", "ship")
-		ctx := h.ObserveAcquireStart(t.Context(), a)
-		h.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: "a:1"})
+		ctx := h.AcquireStart(t.Context(), a)
+		h.Contention(ctx, core.Contention{Acquisition: a, BlockedBy: "a:1"})
 		last, lastInfo := h.holdOf(t.Context(), "a:1")
-		h.ObserveHoldEnd(first, core.HoldResult{HoldInfo: info, HandedOff: true})
-		h.ObserveHoldEnd(last, core.HoldResult{HoldInfo: lastInfo, HandedOff: true})
-		h.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeAcquired, HandedOff: true, Contended: true, BlockedBy: "a:1", Field: "a:1"})
+		h.HoldEnd(first, core.HoldResult{HoldInfo: info, HandedOff: true})
+		h.HoldEnd(last, core.HoldResult{HoldInfo: lastInfo, HandedOff: true})
+		h.AcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeAcquired, HandedOff: true, Contended: true, BlockedBy: "a:1", Field: "a:1"})
 		s := h.span(t, "lock.acquire")
 		wantLinks(t, s, "a:1", "a:1")
 		if got, want := s.Links()[1].SpanContext, trace.SpanContextFromContext(last); !got.Equal(want) {
@@ -185,7 +185,7 @@ func TestLinks_InARun(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t)
 		hold, info := h.holdOf(t.Context(), "a:1")
-		h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true}) // to a hold whose span does not record
+		h.HoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true}) // to a hold whose span does not record
 		wantLinks(t, h.waitSince(t, time.Now().Add(time.Second), "a:1", "a:1"))
 	})
 }
@@ -201,9 +201,9 @@ func TestLinks_OnlyToSpansThatRecord(t *testing.T) {
 		other := newHarness(t, opts...)
 		other.holdOf(t.Context(), "a:1")
 		a := acquisition("order:42", "ship")
-		ctx := other.ObserveAcquireStart(t.Context(), a)
-		other.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: "a:1"})
-		other.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: "a:1"})
+		ctx := other.AcquireStart(t.Context(), a)
+		other.Contention(ctx, core.Contention{Acquisition: a, BlockedBy: "a:1"})
+		other.AcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: "a:1"})
 	}
 	wantLinks(t, h.wait(t, "a:1", "a:1"))
 }

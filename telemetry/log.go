@@ -107,10 +107,10 @@ func (t *Telemetry) errorText(err error) string {
 	return core.ErrorText(err)
 }
 
-// ObserveBackend logs that locks cannot be acquired from Redis any more, with the cause, and
+// observeBackend logs that locks cannot be acquired from Redis any more, with the cause, and
 // that they can again. Without [WithLogger] that goes to [slog.Default]: it is why all
 // requests fail.
-func (t *Telemetry) ObserveBackend(ctx context.Context, b core.BackendChange) {
+func (t *Telemetry) observeBackend(ctx context.Context, b core.BackendChange) {
 	client := slog.String("client", b.ClientID)
 	if b.Available {
 		t.alarm().LogAttrs(ctx, slog.LevelInfo, "lock backend available again", client, slog.Duration("after", b.Lasted))

@@ -20,14 +20,14 @@ func TestLogsAreLimitedPerKind(t *testing.T) {
 		a := acquisition("order:42", "pay")
 		lost := core.Loss{HoldInfo: core.HoldInfo{Acquisition: a}, Cause: core.ErrLost}
 		for range 1000 {
-			h.ObserveLoss(t.Context(), lost)
+			h.Loss(t.Context(), lost)
 		}
-		h.ObserveAcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: core.ErrUnavailable})
+		h.AcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: core.ErrUnavailable})
 		if n := len(h.logs.records(t)); n != 11 {
 			t.Fatalf("%d records, want 10 losses and 1 backend failure", n)
 		}
 		time.Sleep(10 * time.Second) // in the time of the bubble
-		h.ObserveLoss(t.Context(), lost)
+		h.Loss(t.Context(), lost)
 		logs := h.logs.records(t)
 		if len(logs) != 12 || logs[11]["suppressed"] != 990.0 {
 			t.Errorf("the last of %d records is %v", len(logs), logs[len(logs)-1])
@@ -41,7 +41,7 @@ func TestNoLogPerCall(t *testing.T) {
 	h := newHarness(t)
 	h.lock(t, acquisition("order:42", "pay"))
 	a := acquisition("order:42", "pay")
-	h.ObserveAcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Waited: time.Second, Err: core.ErrNotAcquired})
+	h.AcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Waited: time.Second, Err: core.ErrNotAcquired})
 	if logs := h.logs.records(t); len(logs) != 0 {
 		t.Errorf("logged %v", logs)
 	}
@@ -65,7 +65,7 @@ func TestLongWaitsAreLogged(t *testing.T) {
 			h := newHarness(t, test.opts...)
 			r := acquired(acquisition("order:42", "pay"))
 			r.Waited, r.BlockedBy = test.waited, "somebody:1"
-			h.ObserveAcquireEnd(t.Context(), r)
+			h.AcquireEnd(t.Context(), r)
 			logs := h.logs.records(t)
 			if len(logs) != test.want {
 				t.Fatalf("logged %v", logs)
@@ -82,7 +82,7 @@ func TestLongWaitsAreLogged(t *testing.T) {
 func TestLongWaitForATakenLockIsNoError(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.ObserveAcquireEnd(t.Context(), core.AcquireResult{
+	h.AcquireEnd(t.Context(), core.AcquireResult{
 		Acquisition: acquisition("order:42", "pay"), Outcome: core.OutcomeBusy, Waited: time.Minute, Err: core.ErrNotAcquired, BlockedBy: "client:2",
 	})
 	logs := h.logs.records(t)
@@ -112,7 +112,7 @@ func TestLogsNameNoKey(t *testing.T) {
 			a := acquisition(key, "pay")
 			a.Keys = test.keys
 			for _, h := range []*harness{hashed, raw} {
-				h.ObserveAcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: test.err})
+				h.AcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: test.err})
 			}
 			text := fmt.Sprint(hashed.logs.records(t))
 			if strings.Contains(text, "order") || !strings.Contains(text, core.KeyHash(key)) {
@@ -135,7 +135,7 @@ func TestShortKeysLeaveErrorsReadable(t *testing.T) {
 	t.Parallel()
 	const key = "n"
 	h := newHarness(t)
-	h.ObserveAcquireEnd(t.Context(), core.AcquireResult{
+	h.AcquireEnd(t.Context(), core.AcquireResult{
 		Acquisition: acquisition(key, "pay"), Outcome: core.OutcomeBackend,
 		Err: &core.NotAcquiredError{Key: key, Cause: core.ErrUnavailable},
 	})
@@ -153,10 +153,10 @@ func TestLevelsThatAreOffAreNotLimited(t *testing.T) {
 	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level}))))
 	lost := core.Loss{HoldInfo: core.HoldInfo{Acquisition: acquisition("order:42", "pay")}, Cause: core.ErrLost}
 	for range 100 {
-		h.ObserveLoss(t.Context(), lost)
+		h.Loss(t.Context(), lost)
 	}
 	level.Set(slog.LevelInfo)
-	h.ObserveLoss(t.Context(), lost)
+	h.Loss(t.Context(), lost)
 	if got := logs.records(t); len(got) != 1 || got[0]["suppressed"] != nil {
 		t.Errorf("logged %v", got)
 	}

@@ -87,26 +87,26 @@ func logEverything(t *testing.T) *harness {
 	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Field: "client:1"}
 	end := func(r core.AcquireResult) {
 		r.Acquisition = info.Acquisition
-		h.ObserveAcquireEnd(h.ObserveAcquireStart(ctx, r.Acquisition), r)
+		h.AcquireEnd(h.AcquireStart(ctx, r.Acquisition), r)
 	}
-	h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
-	h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrClosed})
-	h.ObserveLeak(ctx, core.Leak{HoldInfo: info})
-	h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: info, Err: core.ErrUnavailable})
-	h.ObserveRenewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})
+	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrClosed})
+	h.Leak(ctx, info)
+	h.HoldEnd(ctx, core.HoldResult{HoldInfo: info, Err: core.ErrUnavailable})
+	h.Renewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})
 	end(core.AcquireResult{Outcome: core.OutcomeBackend, Err: core.ErrUnavailable})
 	end(core.AcquireResult{Outcome: core.OutcomeBackend, Err: reply("WRONGTYPE Operation against a key holding the wrong kind of value")})
 	end(core.AcquireResult{Outcome: core.OutcomeCanceled, Err: context.DeadlineExceeded, Waited: time.Minute, BlockedBy: "client:2"})
-	h.ObserveBackend(ctx, outage())
-	h.ObserveBackend(ctx, core.BackendChange{ClientID: "client", Available: true, Lasted: time.Minute})
+	h.Backend(ctx, outage())
+	h.Backend(ctx, core.BackendChange{ClientID: "client", Available: true, Lasted: time.Minute})
 	set := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
 	off := mustLoad(t, "disabled: true\nrules:\n  - {func: pay, key: pay}\n")
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: off, Old: set})
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: core.ErrInvalid})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: off, Old: set})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: core.ErrInvalid})
 	_, invalid := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: pay, kye: pay}\n"))
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: invalid})
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: errors.New("a subscriber panicked\ngoroutine 1 [running]:\nmain.main()")})
-	h.ObserveWarning(&ruleset.Problem{
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: invalid})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: errors.New("a subscriber panicked\ngoroutine 1 [running]:\nmain.main()")})
+	h.Warning(&ruleset.Problem{
 		Source: ruleset.Source{File: "locks.yaml", Line: 2, Column: 5}, Endpoint: ruleset.Func("pay"), Rule: "pay", Field: "key",
 		Message: "odd: write even",
 	})

@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// ObserveReload counts an attempt to take a rule file into force, and logs it: a
+// observeReload counts an attempt to take a rule file into force, and logs it: a
 // refusal as an error with every problem, else the new hash: as an error, too, if
 // handlers run unlocked from now on ([ruleset.Reload.Unlocked]), as a warning if the file
 // is a dry run. The end of a refusal is logged where the refusal was.
-func (t *Telemetry) ObserveReload(r ruleset.Reload) {
+func (t *Telemetry) observeReload(r ruleset.Reload) {
 	ctx := context.Background() //nolint:forbidigo // a file changes in no request
 	if r.Err != nil {
 		t.inst.reloads.Add(ctx, 1, metric.WithAttributes(attrOutcome.String(outcomeRefused)))
@@ -71,8 +71,8 @@ func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
 	out.LogAttrs(ctx, level, text, attrs...)
 }
 
-// ObserveWarning logs a warning about rules. Without [WithLogger] it goes to [slog.Default].
-func (t *Telemetry) ObserveWarning(p *ruleset.Problem) {
+// observeWarning logs a warning about rules. Without [WithLogger] it goes to [slog.Default].
+func (t *Telemetry) observeWarning(p *ruleset.Problem) {
 	ctx := context.Background() //nolint:forbidigo // rules are checked in no request
 	t.alarm().LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...)
 }

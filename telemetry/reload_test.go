@@ -23,12 +23,12 @@ func TestReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.UnixMilli(1500), Set: set}
-	h.ObserveReload(first)
+	h.Reload(first)
 	h.want(t, 0, "distributed_lock.reloads", "outcome", "refused")
 	second := first
 	second.Hash, second.Time = "bbb", time.Unix(3, 0)
-	h.ObserveReload(second)
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "ccc", Time: time.Unix(4, 0), Set: set, Err: errors.New("locks.yaml:3:1: no key")})
+	h.Reload(second)
+	h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "ccc", Time: time.Unix(4, 0), Set: set, Err: errors.New("locks.yaml:3:1: no key")})
 
 	h.want(t, 3, "distributed_lock.reload.timestamp", "hash", "bbb")
 	for _, gone := range []string{"aaa", "ccc"} {
@@ -62,12 +62,14 @@ func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there
 				defer slog.SetDefault(slog.Default())
 				slog.SetDefault(logger)
 			}
-			h, err := telemetry.New(opts...)
+			tel, err := telemetry.New(opts...)
 			if err != nil {
 				t.Fatal(err)
 			}
+			h := &harness{}
+			h.observe(tel)
 			for _, r := range []ruleset.Reload{good, bad, bad, other, good, good} {
-				h.ObserveReload(r)
+				h.Reload(r)
 			}
 			var got []string
 			for _, r := range logs.records(t) {
@@ -102,7 +104,7 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 			t.Parallel()
 			logs := &logBuffer{}
 			h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
-			h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: mustLoad(t, test.next), Old: full})
+			h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: mustLoad(t, test.next), Old: full})
 			records := logs.records(t)
 			if len(records) != 1 || records[0]["level"] != test.level || records[0]["msg"] != test.text || records[0][test.attr] == nil {
 				t.Errorf("got %v", records)
@@ -117,8 +119,8 @@ func TestReloads_LessLockedAfterARefusal(t *testing.T) {
 	logs := &logBuffer{}
 	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
 	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: full, Old: full, Err: errors.New("locks.yaml:3:1: no key")})
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "rules: []\n"), Old: full})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: full, Old: full, Err: errors.New("locks.yaml:3:1: no key")})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "rules: []\n"), Old: full})
 	const want = "lock rules loaded, and endpoints run unlocked; the refusal is over"
 	if records := logs.records(t); len(records) != 2 || records[1]["level"] != "ERROR" || records[1]["msg"] != want {
 		t.Errorf("got %v, want %q", records, want)
@@ -138,7 +140,7 @@ func TestWarningsAreLogged(t *testing.T) {
 	t.Parallel()
 	logs := &logBuffer{}
 	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
-	h.ObserveWarning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
+	h.Warning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
 	records := logs.records(t)
 	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["endpoint"] != "func pay" || records[0]["problem"] != "no function is wrapped" {
 		t.Errorf("got records %v", records)
@@ -151,7 +153,7 @@ func TestReloads_RefusalListsItsProblems(t *testing.T) {
 	logs := &logBuffer{}
 	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
 	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - func: pay\n    kye: a\n  - func: ship\n    key: b\n    wait_time: 10ns\n"))
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Err: err})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Err: err})
 	problems, _ := logs.records(t)[0]["problems"].([]any)
 	if len(problems) < 2 {
 		t.Fatalf("got problems %q", problems)
@@ -169,11 +171,11 @@ func TestReloadedRulesAreNoMoreDebounced(t *testing.T) {
 	h := newHarness(t)
 	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}, Debounce: time.Second}
 	busy := core.AcquireResult{Acquisition: acquisition("order:42", "pay"), Outcome: core.OutcomeBusy, Err: core.ErrNotAcquired}
-	h.ObserveRule(info)
-	h.ObserveAcquireEnd(t.Context(), busy)
+	h.Rule(info)
+	h.AcquireEnd(t.Context(), busy)
 	info.Debounce = 0
-	h.ObserveRule(info)
-	h.ObserveAcquireEnd(t.Context(), busy)
+	h.Rule(info)
+	h.AcquireEnd(t.Context(), busy)
 	for _, outcome := range []string{"debounced", "busy"} {
 		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", outcome)
 	}
@@ -183,9 +185,9 @@ func TestRetractedRulesAreNotCounted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
-	h.ObserveRule(info)
+	h.Rule(info)
 	h.want(t, 1, "distributed_lock.rules", "state", "enabled")
 	info.Retracted = true
-	h.ObserveRule(info)
+	h.Rule(info)
 	h.want(t, 0, "distributed_lock.rules", "state", "enabled")
 }

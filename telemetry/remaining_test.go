@@ -39,7 +39,7 @@ func TestRemainingLeaseIsARatio(t *testing.T) {
 			if tt.end.Lease == 0 {
 				tt.end.Lease = time.Minute
 			}
-			h.ObserveHoldEnd(t.Context(), tt.end)
+			h.HoldEnd(t.Context(), tt.end)
 			data, ok := h.collect(t)[remainingMetric].Data.(metricdata.Histogram[float64])
 			switch {
 			case ok != (tt.want >= 0):
@@ -65,14 +65,14 @@ func TestRuleTimes(t *testing.T) {
 		rule("pay", "a", 3*time.Second, time.Minute), short,
 		rule("try", "a", 0, 0), rule("ever", "a", ruleset.WaitForever, 0),
 	} {
-		h.ObserveRule(r)
+		h.Rule(r)
 	}
 	pay := []string{"rule", "pay", "kind", "reentrant"}
 	h.want(t, 1, "distributed_lock.rule.wait_time", pay...)
 	h.want(t, 10, "distributed_lock.rule.lease_time", pay...)
 
 	short.Retracted = true
-	h.ObserveRule(short)
+	h.Rule(short)
 	h.want(t, 3, "distributed_lock.rule.wait_time", pay...)
 	h.want(t, 60, "distributed_lock.rule.lease_time", pay...)
 	for _, name := range []string{"distributed_lock.rule.wait_time", "distributed_lock.rule.lease_time"} {

@@ -18,9 +18,9 @@ func (t *Telemetry) subject(s aspect.Subject) *rule {
 	return t.rule(s.Rule, core.Kind(s.Kind))
 }
 
-// ObserveRule notes a rule that comes into force, or goes. Its series begin at zero with the next
+// observeRule notes a rule that comes into force, or goes. Its series begin at zero with the next
 // collection.
-func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
+func (t *Telemetry) observeRule(r aspect.RuleInfo) {
 	if r.Retracted {
 		t.forget(&r)
 		return
@@ -74,10 +74,10 @@ func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {
 	return failure{cause: c, strategy: p.Strategy(c)}
 }
 
-// ObserveFailure counts a lock that was not acquired or not kept. A request without a key
+// observeFailure counts a lock that was not acquired or not kept. A request without a key
 // never reaches the lock, so its wait is counted here; that of a lock which cannot be acquired for
 // its key, [core.ErrInvalid], has been.
-func (t *Telemetry) ObserveFailure(ctx context.Context, f aspect.Failure) {
+func (t *Telemetry) observeFailure(ctx context.Context, f aspect.Failure) {
 	rule := t.subject(f.Subject)
 	told := failure{cause: f.Cause}
 	if f.Cause.AsksStrategy() {
@@ -89,13 +89,13 @@ func (t *Telemetry) ObserveFailure(ctx context.Context, f aspect.Failure) {
 	}
 }
 
-// ObserveUnlocked counts a handler that runs without its lock.
-func (t *Telemetry) ObserveUnlocked(ctx context.Context, u aspect.UnlockedRun) {
+// observeUnlocked counts a handler that runs without its lock.
+func (t *Telemetry) observeUnlocked(ctx context.Context, u aspect.UnlockedRun) {
 	t.inst.unlocked.Add(ctx, 1, t.subject(u.Subject).reason(string(u.Reason)).add...)
 }
 
-// ObserveDecision counts what a dry run would have done.
-func (t *Telemetry) ObserveDecision(ctx context.Context, d aspect.Decision) {
+// observeDecision counts what a dry run would have done.
+func (t *Telemetry) observeDecision(ctx context.Context, d aspect.Decision) {
 	if !d.DryRun {
 		return
 	}

@@ -107,7 +107,8 @@ func TestMeterProvider_SetLate(t *testing.T) { //nolint:paralleltest // see abov
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{Telemetry: tel, reader: sdkmetric.NewManualReader()}
+	h := &harness{reader: sdkmetric.NewManualReader()}
+	h.observe(tel)
 	locks, _ := newLocks(t, h)
 	wrap(t, h, locks, ruleset.Rule{})
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(h.reader)))
@@ -120,7 +121,7 @@ func TestObserveRule_300RulesFit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for i := range 300 {
-		h.ObserveRule(aspect.RuleInfo{Subject: aspect.Subject{Rule: fmt.Sprintf("rule-%d", i), Kind: ruleset.Reentrant}, WaitTime: time.Second})
+		h.Rule(aspect.RuleInfo{Subject: aspect.Subject{Rule: fmt.Sprintf("rule-%d", i), Kind: ruleset.Reentrant}, WaitTime: time.Second})
 	}
 	for name, m := range h.collect(t) {
 		if strings.Contains(fmt.Sprint(m.Data), "otel.metric.overflow") {
@@ -256,9 +257,9 @@ func TestARuleCompiledAgainReplacesItself(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
-	h.ObserveRule(info)
+	h.Rule(info)
 	info.Disabled = true
-	h.ObserveRule(info)
+	h.Rule(info)
 	h.want(t, 0, "distributed_lock.rules", "state", "enabled")
 	h.want(t, 1, "distributed_lock.rules", "state", "disabled")
 }

@@ -74,16 +74,16 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	ctx := t.Context()
 	a := acquisition("order:42", "pay")
 	lock := func() {
-		h.ObserveAcquireEnd(h.ObserveAcquireStart(ctx, a), acquired(a))
+		h.AcquireEnd(h.AcquireStart(ctx, a), acquired(a))
 		info := core.HoldInfo{Acquisition: a, Acquired: a.Start}
-		h.ObserveHoldEnd(h.ObserveHoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
+		h.HoldEnd(h.HoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
 	}
 	lock()
 	if n := testing.AllocsPerRun(200, lock); n != 0 {
 		t.Errorf("%v allocations per lock with metrics only", n)
 	}
 	busy := core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Err: errors.New("taken")}
-	if n := testing.AllocsPerRun(200, func() { h.ObserveAcquireEnd(ctx, busy) }); n != 0 {
+	if n := testing.AllocsPerRun(200, func() { h.AcquireEnd(ctx, busy) }); n != 0 {
 		t.Errorf("%v allocations per refusal", n)
 	}
 }
@@ -91,9 +91,9 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 // lock tells h of one acquisition and its hold.
 func (h *harness) lock(t testing.TB, a core.Acquisition) {
 	ctx := t.Context()
-	h.ObserveAcquireEnd(h.ObserveAcquireStart(ctx, a), acquired(a))
+	h.AcquireEnd(h.AcquireStart(ctx, a), acquired(a))
 	info := core.HoldInfo{Acquisition: a, Acquired: a.Start, Field: "client:1"}
-	h.ObserveHoldEnd(h.ObserveHoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
+	h.HoldEnd(h.HoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
 }
 
 func acquisition(key, label string) core.Acquisition {

@@ -20,7 +20,7 @@ func TestEndToEndAShutdownThatRunsOutOfTimeLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
 		server := redistest.New(t)
-		locks, err := core.New(server.Client(), core.WithObserver(h.Telemetry))
+		locks, err := core.New(server.Client(), core.WithObserver(h.Telemetry.Observer()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func TestOutcomesThatAreErrors(t *testing.T) {
 	} {
 		h := newHarness(t)
 		a := acquisition("order:42", "pay")
-		h.ObserveAcquireEnd(h.ObserveAcquireStart(t.Context(), a), core.AcquireResult{Acquisition: a, Outcome: outcome, Err: core.ErrUnavailable})
+		h.AcquireEnd(h.AcquireStart(t.Context(), a), core.AcquireResult{Acquisition: a, Outcome: outcome, Err: core.ErrUnavailable})
 		if got := h.span(t, "lock.acquire").Status().Code == codes.Error; got != isError {
 			t.Errorf("%s: error %t", outcome, got)
 		}
@@ -47,7 +47,7 @@ func TestErrorTypesAreFewWords(t *testing.T) {
 	} {
 		h := newHarness(t)
 		a := acquisition("order:42", "pay")
-		h.ObserveAcquireEnd(h.ObserveAcquireStart(t.Context(), a), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: err})
+		h.AcquireEnd(h.AcquireStart(t.Context(), a), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: err})
 		s := h.span(t, "lock.acquire")
 		if got := attrs(s)["error.type"]; got != want || s.Status().Description != "redis unavailable" {
 			t.Errorf("%v: error.type %v, status %q", err, got, s.Status().Description)
@@ -73,7 +73,7 @@ func TestHoldOutcomes(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
 			test.result.HoldInfo = core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Token: 7, Field: "client:1"}
-			h.ObserveHoldEnd(h.ObserveHoldStart(t.Context(), test.result.HoldInfo), test.result)
+			h.HoldEnd(h.HoldStart(t.Context(), test.result.HoldInfo), test.result)
 			s := h.span(t, "lock.hold")
 			if got := attrs(s); got["outcome"] != test.outcome || got["token"] != int64(7) || got["holder"] != "client:1" {
 				t.Errorf("attributes %v", got)
@@ -91,11 +91,11 @@ func TestRenewalsThatAreLateOrFail(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	ctx := h.ObserveHoldStart(t.Context(), info)
-	h.ObserveRenewal(ctx, core.Renewal{HoldInfo: info})
-	h.ObserveRenewal(ctx, core.Renewal{HoldInfo: info, Late: 250 * time.Millisecond})
-	h.ObserveRenewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})
-	h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: info})
+	ctx := h.HoldStart(t.Context(), info)
+	h.Renewal(ctx, core.Renewal{HoldInfo: info})
+	h.Renewal(ctx, core.Renewal{HoldInfo: info, Late: 250 * time.Millisecond})
+	h.Renewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})
+	h.HoldEnd(ctx, core.HoldResult{HoldInfo: info})
 
 	got := events(h.span(t, "lock.hold"))
 	if len(got) != 2 || got["renewed_late"]["late"] != 0.25 || got["renewal_failed"]["error.type"] != "unavailable" {
@@ -110,7 +110,7 @@ func TestALeakEndsTheSpan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	h.ObserveLeak(h.ObserveHoldStart(t.Context(), info), core.Leak{HoldInfo: info})
+	h.Leak(h.HoldStart(t.Context(), info), info)
 	s := h.span(t, "lock.hold")
 	if attrs(s)["outcome"] != "leaked" || s.Status().Code != codes.Error {
 		t.Errorf("attributes %v, status %v", attrs(s), s.Status())
@@ -125,9 +125,9 @@ func TestALossToldAfterTheReleaseIsOnTheSpan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	ctx := h.ObserveHoldStart(t.Context(), info)
-	h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: info, Lost: true, Err: core.ErrLost})
-	h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+	ctx := h.HoldStart(t.Context(), info)
+	h.HoldEnd(ctx, core.HoldResult{HoldInfo: info, Lost: true, Err: core.ErrLost})
+	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
 	if s := h.span(t, "lock.hold"); len(s.Events()) != 1 || s.Events()[0].Name != "lost" {
 		t.Errorf("events %v", s.Events())
 	}
@@ -168,15 +168,15 @@ func TestALockThatIsNotSampledLeavesTheOuterSpanAlone(t *testing.T) {
 	h := newHarness(t, telemetry.WithTracerProvider(sdktrace.NewTracerProvider(
 		sdktrace.WithSpanProcessor(spans), sdktrace.WithSampler(notBelow{sdktrace.AlwaysSample()}))))
 	outer := core.HoldInfo{Acquisition: acquisition("a", "outer")}
-	ctx := h.ObserveHoldStart(t.Context(), outer)
+	ctx := h.HoldStart(t.Context(), outer)
 	inner := core.HoldInfo{Acquisition: acquisition("b", "inner")}
-	innerCtx := h.ObserveHoldStart(ctx, inner)
-	h.ObserveLoss(innerCtx, core.Loss{HoldInfo: inner, Cause: core.ErrLost})
-	h.ObserveHoldEnd(innerCtx, core.HoldResult{HoldInfo: inner, Lost: true})
+	innerCtx := h.HoldStart(ctx, inner)
+	h.Loss(innerCtx, core.Loss{HoldInfo: inner, Cause: core.ErrLost})
+	h.HoldEnd(innerCtx, core.HoldResult{HoldInfo: inner, Lost: true})
 	if n := len(spans.Ended()); n != 0 {
 		t.Fatalf("%d spans ended with the inner lock", n)
 	}
-	h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: outer})
+	h.HoldEnd(ctx, core.HoldResult{HoldInfo: outer})
 	if s := spans.Ended(); len(s) != 1 || s[0].Status().Code != codes.Unset || attrs(s[0])["rule"] != "outer" {
 		t.Errorf("spans %v", s)
 	}
@@ -186,9 +186,9 @@ func TestTwoTelemetriesOnOneClientKeepTheirSpansApart(t *testing.T) {
 	t.Parallel()
 	first, second := newHarness(t), newHarness(t)
 	a := acquisition("order:42", "pay")
-	ctx := second.ObserveAcquireStart(first.ObserveAcquireStart(t.Context(), a), a)
-	first.ObserveAcquireEnd(ctx, acquired(a))
-	second.ObserveAcquireEnd(ctx, acquired(a))
+	ctx := second.AcquireStart(first.AcquireStart(t.Context(), a), a)
+	first.AcquireEnd(ctx, acquired(a))
+	second.AcquireEnd(ctx, acquired(a))
 	outer, inner := first.span(t, "lock.acquire"), second.span(t, "lock.acquire")
 	if inner.Parent().SpanID() != outer.SpanContext().SpanID() {
 		t.Error("the second is not below the first")

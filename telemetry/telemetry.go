@@ -20,10 +20,11 @@ import (
 	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
-// Telemetry implements observers of packages core and aspect. Make it with [New],
-// one per process, and give it to core.WithObserver: core notifies it of locks, and the adapters
-// of that lock client notify it of rules and of the reloads of their rule files. It is safe for concurrent use and owns no goroutine.
+// Telemetry observes locks, rules and the reloads of rule files. Make it with [New],
+// one per process, and give its [Telemetry.Observer] to core.WithObserver. It is safe for concurrent use and owns no goroutine.
 type Telemetry struct {
+	observer *core.Observer
+
 	tracer   trace.Tracer // nil for no spans
 	inst     *instruments
 	log      *logger
@@ -47,27 +48,6 @@ type Telemetry struct {
 	reloads map[string]ruleset.Reload // the one in force, by file
 	refused map[string]bool           // files whose last content was refused
 }
-
-var (
-	_ core.ClientObserver       = (*Telemetry)(nil)
-	_ core.AcquireStartObserver = (*Telemetry)(nil)
-	_ core.ContentionObserver   = (*Telemetry)(nil)
-	_ core.AcquireEndObserver   = (*Telemetry)(nil)
-	_ core.HoldStartObserver    = (*Telemetry)(nil)
-	_ core.HoldEndObserver      = (*Telemetry)(nil)
-	_ core.RenewalObserver      = (*Telemetry)(nil)
-	_ core.LossObserver         = (*Telemetry)(nil)
-	_ core.LeakObserver         = (*Telemetry)(nil)
-	_ core.BackendObserver      = (*Telemetry)(nil)
-
-	_ aspect.RuleObserver     = (*Telemetry)(nil)
-	_ aspect.DecisionObserver = (*Telemetry)(nil)
-	_ aspect.FailureObserver  = (*Telemetry)(nil)
-	_ aspect.UnlockedObserver = (*Telemetry)(nil)
-	_ aspect.WarningObserver  = (*Telemetry)(nil)
-
-	_ ruleset.ReloadObserver = (*Telemetry)(nil)
-)
 
 // New makes a Telemetry. The error has every problem of the options and of the
 // instruments.
@@ -98,8 +78,32 @@ func New(opts ...Option) (*Telemetry, error) {
 	if t.callback, err = t.register(meter); err != nil {
 		return nil, fmt.Errorf("telemetry: New: %w", err)
 	}
+	t.observer = &core.Observer{
+		Client:       t.observeClient,
+		AcquireStart: t.observeAcquireStart,
+		Contention:   t.observeContention,
+		AcquireEnd:   t.observeAcquireEnd,
+		HoldStart:    t.observeHoldStart,
+		HoldEnd:      t.observeHoldEnd,
+		Renewal:      t.observeRenewal,
+		Loss:         t.observeLoss,
+		Leak:         t.observeLeak,
+		Backend:      t.observeBackend,
+		Rules: &aspect.Observer{
+			Rule:     t.observeRule,
+			Warning:  t.observeWarning,
+			Decision: t.observeDecision,
+			Failure:  t.observeFailure,
+			Unlocked: t.observeUnlocked,
+			Reload:   t.observeReload,
+		},
+	}
 	return t, nil
 }
+
+// Observer is given to core.WithObserver, of every lock client of the process: core notifies it of locks, and the
+// adapters of the lock client notify it of rules and of the reloads of their rule files.
+func (t *Telemetry) Observer() *core.Observer { return t.observer }
 
 // Close takes the gauges off the meter provider, which otherwise keeps t alive as
 // long as itself. It is for programs that make several, such as tests; a process

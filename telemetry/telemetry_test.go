@@ -71,7 +71,8 @@ func TestDefaultsNeedNoProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{Telemetry: tel}
+	h := &harness{}
+	h.observe(tel)
 	h.lock(t, acquisition("order:42", "pay"))
 	if err := tel.Close(); err != nil {
 		t.Error(err)

@@ -104,7 +104,7 @@ func TestCompile_NoFallbackRegistered(t *testing.T) {
 func TestCompile_TellsTheRuleObservers(t *testing.T) {
 	t.Parallel()
 	obs := &record{}
-	p := mustCompile(t, mustAspect(t, offline(t, core.WithObserver(obs))),
+	p := mustCompile(t, mustAspect(t, offline(t, core.WithObserver(obs.observer()))),
 		ruleset.Rule{Name: "pay", Key: "order:#{in.ID}", OnBackend: failpolicy.Skip}, ruleset.Rule{
 			Name: "off", Key: "a", Disabled: true, WaitTime: ruleset.NoWait, LeaseTime: time.Minute,
 		})
@@ -143,7 +143,7 @@ func TestCompileResolved_KeepsTheMoreExactEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	obs := &record{}
-	if _, err := mustAspect(t, offline(t, core.WithObserver(obs))).CompileResolved(site(t), set.Match(ruleset.Func("pay"))...); err != nil {
+	if _, err := mustAspect(t, offline(t, core.WithObserver(obs.observer()))).CompileResolved(site(t), set.Match(ruleset.Func("pay"))...); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "endpoint", obs.rules[0].Endpoint, ruleset.Func("pay"))

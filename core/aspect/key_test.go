@@ -31,7 +31,7 @@ func TestRun_KeyFaults(t *testing.T) {
 			var warned warnings
 			rule := pay()
 			rule.OnKey = failpolicy.Skip
-			a := mustAspect(t, offline(t, core.WithObserver(&warned)))
+			a := mustAspect(t, offline(t, core.WithObserver(warned.observer())))
 			skipping, refusing := mustCompile(t, a, rule), mustCompile(t, a, pay())
 			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of a customer"}}}
 
@@ -54,7 +54,7 @@ func TestRun_KeyFaults_WarnsOncePerMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var warned warnings
-		a := mustAspect(t, offline(t, core.WithObserver(&warned)))
+		a := mustAspect(t, offline(t, core.WithObserver(warned.observer())))
 		p := mustCompile(t, a, pay())
 		refuse := func() {
 			p.Run(t.Context(), &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonMissing, Subject: "in.ID"}}})

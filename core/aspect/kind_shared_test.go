@@ -19,7 +19,7 @@ func TestKind_WriteInsideOfRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, obs := newBench(t), &record{}
-		a := mustAspect(t, b.observed(t, obs))
+		a := mustAspect(t, b.observed(t, obs.observer()))
 		write := payAs(ruleset.Write)
 		write.OnKey, write.OnBusy = failpolicy.Proceed, failpolicy.Proceed
 		wantProgramsMistake(t, obs, mustCompile(t, a, payAs(ruleset.Read)), mustCompile(t, a, write))
@@ -70,8 +70,8 @@ func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
 	}
 	obs := &record{}
 	points := []*aspect.Point{
-		mustCompile(t, mustAspect(t, b.observed(t, obs)), rule),
-		mustCompile(t, mustAspect(t, b.observed(t, obs)), rule),
+		mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule),
+		mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule),
 	}
 	done := make(chan struct{})
 	for i := range calls {
@@ -121,7 +121,7 @@ func callTwice(t *testing.T, kind ruleset.Kind, dry bool) {
 	if kind == ruleset.Semaphore {
 		rule.Permits = 1
 	}
-	p := mustCompile(t, mustAspect(t, b.observed(t, obs)), rule)
+	p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
 	inner := &call{in: order{ID: "42"}}
 	out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
 		want(t, "inner verdict", p.Run(ctx, inner).Verdict, aspect.VerdictRan)

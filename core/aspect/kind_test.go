@@ -73,7 +73,9 @@ func tokenOf(t *testing.T, p *aspect.Point, id string) (token int64) {
 // seenKinds are the kinds of the acquisitions that core told of.
 type seenKinds struct{ list []core.Kind }
 
-func (s *seenKinds) ObserveAcquireEnd(_ context.Context, r core.AcquireResult) {
+func (s *seenKinds) observer() *core.Observer { return &core.Observer{AcquireEnd: s.observeAcquireEnd} }
+
+func (s *seenKinds) observeAcquireEnd(_ context.Context, r core.AcquireResult) {
 	s.list = append(s.list, r.Kind)
 }
 
@@ -92,8 +94,8 @@ func TestKind_EachTakesItsLock(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		seen, obs := &seenKinds{}, &record{}
-		b := newBench(t, core.WithObserver(seen))
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), payAs(kind))
+		b := newBench(t, core.WithObserver(seen.observer()))
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), payAs(kind))
 		var tokens []int64
 		for range 3 {
 			tokens = append(tokens, tokenOf(t, p, "42"))
@@ -199,7 +201,7 @@ func TestKind_DryRun(t *testing.T) {
 		b, obs := newBench(t), &record{}
 		rule := payAs(kind)
 		rule.DryRun = true
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), rule)
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
 		c := &call{in: order{ID: "42"}, handle: func(_ context.Context, g aspect.Grant) error {
 			want(t, "grant", g, aspect.Grant{Unlocked: aspect.UnlockedDryRun})
 			b.wantHeld(t, "order:42"+aspect.ShadowSuffix)
@@ -311,7 +313,7 @@ func TestKind_AnotherOneUnderTheSameNameIsTheProgramsMistake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, obs := newBench(t), &record{}
-		a := mustAspect(t, b.observed(t, obs))
+		a := mustAspect(t, b.observed(t, obs.observer()))
 		inner := payAs(ruleset.Spin)
 		inner.OnKey = failpolicy.Proceed
 		wantProgramsMistake(t, obs, mustCompile(t, a, pay()), mustCompile(t, a, inner))

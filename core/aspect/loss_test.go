@@ -44,7 +44,7 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 				obs := &record{}
 				rule := pay()
 				rule.LeaseTime, rule.OnLost = 2*time.Second, tc.onLost
-				p := mustCompile(t, mustAspect(t, b.observed(t, obs)), rule)
+				p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
 				c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error { return tc.handle(ctx) }}
 				c.canceled = func(err error) bool { return errors.Is(err, errStatusCanceled) }
 				out := p.Run(t.Context(), c)
@@ -137,7 +137,7 @@ func TestLoss_OfOneRuleDoesNotBlameTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)),
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())),
 			ruleset.Rule{Name: "short", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Cancel},
 			ruleset.Rule{Name: "long", Key: "b", OnLost: failpolicy.Fail})
 		out := p.Run(t.Context(), &call{handle: func(ctx context.Context, _ aspect.Grant) error {
@@ -248,7 +248,7 @@ func TestLoss_OfTwoRulesIsAnsweredByTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)),
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())),
 			ruleset.Rule{Name: "a", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Fail},
 			ruleset.Rule{Name: "b", Key: "b", LeaseTime: time.Second, OnLost: failpolicy.Fail})
 		out := p.Run(t.Context(), &call{handle: func(context.Context, aspect.Grant) error {

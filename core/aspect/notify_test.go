@@ -19,12 +19,12 @@ func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // 
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 		defer slog.SetDefault(before)
 		b := newBench(t)
-		p := mustCompile(t, mustAspect(t, b.observed(t, brokenRules{})), pay())
+		p := mustCompile(t, mustAspect(t, b.observed(t, brokenRules())), pay())
 		for range 3 {
 			want(t, "verdict", p.Run(t.Context(), &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
 		}
 		text := log.String()
-		if strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=aspect_test.brokenRules") || strings.Contains(text, "decision\"") {
+		if strings.Count(text, "\n") != 2 || strings.Count(text, ".brokenRules.") != 2 || strings.Contains(text, "decision\"") {
 			t.Errorf("logged: %s", text)
 		}
 	})
@@ -33,12 +33,12 @@ func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // 
 // Without an observer of warnings the log has them, in one line each.
 func TestWarnings_AreLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // the log is everybody's
 	for name, tt := range map[string]struct {
-		observers []any
+		observers []*core.Observer
 		want      int
 	}{
 		"no observer":      {nil, 1},
-		"another observer": {[]any{broken{}}, 1},
-		"an observer":      {[]any{deaf{}}, 0},
+		"another observer": {[]*core.Observer{broken()}, 1},
+		"an observer":      {[]*core.Observer{{Rules: &aspect.Observer{Warning: func(*ruleset.Problem) {}}}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -53,8 +53,3 @@ func TestWarnings_AreLoggedWithoutAnObserver(t *testing.T) { //nolint:parallelte
 		})
 	}
 }
-
-// deaf is told of warnings.
-type deaf struct{}
-
-func (deaf) ObserveWarning(*ruleset.Problem) {}

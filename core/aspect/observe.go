@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -61,74 +60,74 @@ type UnlockedRun struct {
 	Reason Unlocked
 }
 
-// The observers of rules. Each has one method. A value given to [core.WithObserver] of the lock
-// client implements one or more of them, or of the observers of package core, where
-// [core.HoldEndObserver] has the releases that fail. They are called synchronously, in the order in
-// which they were given, from many goroutines at once, with the caller's context. A panic in one is
-// contained, the others still run, and [slog.Default] has one record of each type that did. They
-// must not block.
-type (
-	// RuleObserver is notified of every rule when it comes into force, so that its series
+// Observer has functions that the adapters over a lock client call: it is the Rules of a [core.Observer]. Functions
+// that are nil are not called. [core.Observer.HoldEnd] has the releases that fail. The functions are called
+// synchronously, those of several observers in the order in which the observers were given, from many goroutines at
+// once, with the caller's context. They must not block. A panic in one is contained: the others still run, and
+// [slog.Default] has one record of each function that has panicked.
+type Observer struct {
+	// Rule is notified of every rule when it comes into force, so that its series
 	// exist before its first call, and when a reload changes it or takes it away.
-	RuleObserver interface {
-		ObserveRule(r RuleInfo)
-	}
+	Rule func(r RuleInfo)
 
-	// WarningObserver is notified of what is odd but not an error, at start-up and at a
+	// Warning is notified of what is odd but not an error, at start-up and at a
 	// reload: what a rule file's unmatched and uncovered make a warning, keys that are one
 	// lock for all requests, and functions that are skipped only after a wait. It is also notified of what only a call shows: once for
 	// each rule, that a variable of the program has no value or cannot be computed; once a
 	// minute for each rule, that requests yield no key (400, 413, 415), with the reason and
 	// without their values. Without any, [slog.Default] has it.
-	WarningObserver interface {
-		ObserveWarning(p *ruleset.Problem)
-	}
+	Warning func(p *ruleset.Problem)
 
-	// DecisionObserver is notified once per rule and call, at the end of the call. A
+	// Decision is notified once per rule and call, at the end of the call. A
 	// rule that was not reached because one before it refused has no decision.
-	DecisionObserver interface {
-		ObserveDecision(ctx context.Context, d Decision)
-	}
+	Decision func(ctx context.Context, d Decision)
 
-	// FailureObserver is notified when a lock is not acquired, before the strategy acts, and
+	// Failure is notified when a lock is not acquired, before the strategy acts, and
 	// when a loss has decided the answer.
-	FailureObserver interface {
-		ObserveFailure(ctx context.Context, f Failure)
-	}
+	Failure func(ctx context.Context, f Failure)
 
-	// UnlockedObserver is notified before a handler runs without a rule's lock.
-	UnlockedObserver interface {
-		ObserveUnlocked(ctx context.Context, u UnlockedRun)
-	}
-)
+	// Unlocked is notified before a handler runs without a rule's lock.
+	Unlocked func(ctx context.Context, u UnlockedRun)
 
-// observers are the observers of the lock client, split by interface at start-up.
-type observers struct {
-	panics   notify.Panics
-	rule     notify.List[RuleObserver]
-	warning  notify.List[WarningObserver]
-	decision notify.List[DecisionObserver]
-	failure  notify.List[FailureObserver]
-	unlocked notify.List[UnlockedObserver]
-	reload   notify.List[ruleset.ReloadObserver]
+	// Reload is notified of every attempt to take the rule file of an adapter into force, once, however many
+	// adapters and lock clients have the observer. It must not reload.
+	Reload func(r ruleset.Reload)
 }
 
-// add sorts one observer into the lists. It returns an error if nothing notifies the observer.
-func (o *observers) add(v any) error {
-	known := []bool{o.rule.Add(v), o.warning.Add(v), o.decision.Add(v), o.failure.Add(v), o.unlocked.Add(v), o.reload.Add(v)}
-	switch v.(type) {
-	case core.ClientObserver, core.AcquireStartObserver, core.ContentionObserver, core.AcquireEndObserver, core.HoldStartObserver, core.HoldEndObserver,
-		core.RenewalObserver, core.LossObserver, core.LeakObserver, core.BackendObserver: // package core notifies it
+// ObservesRules makes an Observer the Rules of a [core.Observer].
+func (*Observer) ObservesRules() {}
+
+// observers are the functions of the observers of the lock client, by kind.
+type observers struct {
+	panics   notify.Panics
+	given    []*Observer
+	rule     notify.List[func(RuleInfo)]
+	warning  notify.List[func(*ruleset.Problem)]
+	decision notify.List[func(context.Context, Decision)]
+	failure  notify.List[func(context.Context, Failure)]
+	unlocked notify.List[func(context.Context, UnlockedRun)]
+}
+
+// add sorts the functions of one observer into the lists.
+func (o *observers) add(v *core.Observer) error {
+	if v.Rules == nil {
 		return nil
 	}
-	if !slices.Contains(known, true) {
-		return fmt.Errorf("aspect: New: core.WithObserver: %T implements none of the observer interfaces: its method is called as one of theirs, and has another signature", v)
+	rules, ok := v.Rules.(*Observer)
+	if !ok || rules == nil {
+		return fmt.Errorf("aspect: New: core.WithObserver: Rules is %T, nil or another type: write &aspect.Observer{…}", v.Rules)
 	}
+	o.given = append(o.given, rules)
+	o.rule.Add(rules.Rule)
+	o.warning.Add(rules.Warning)
+	o.decision.Add(rules.Decision)
+	o.failure.Add(rules.Failure)
+	o.unlocked.Add(rules.Unlocked)
 	return nil
 }
 
 func (o *observers) observeRule(r RuleInfo) {
-	notify.Each(&o.panics, o.rule, func(obs RuleObserver) { obs.ObserveRule(r) })
+	notify.Each(&o.panics, o.rule, func(observe func(RuleInfo)) { observe(r) })
 }
 
 func (o *observers) observeWarning(p *ruleset.Problem) {
@@ -136,17 +135,30 @@ func (o *observers) observeWarning(p *ruleset.Problem) {
 		slog.LogAttrs(context.Background(), slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...) //nolint:forbidigo // rules are checked in no request
 		return
 	}
-	notify.Each(&o.panics, o.warning, func(obs WarningObserver) { obs.ObserveWarning(p) })
+	notify.Each(&o.panics, o.warning, func(observe func(*ruleset.Problem)) { observe(p) })
 }
 
 func (o *observers) observeDecision(ctx context.Context, d Decision) {
-	notify.Each(&o.panics, o.decision, func(obs DecisionObserver) { obs.ObserveDecision(ctx, d) })
+	notify.Each(&o.panics, o.decision, func(observe func(context.Context, Decision)) { observe(ctx, d) })
 }
 
 func (o *observers) observeFailure(ctx context.Context, f Failure) {
-	notify.Each(&o.panics, o.failure, func(obs FailureObserver) { obs.ObserveFailure(ctx, f) })
+	notify.Each(&o.panics, o.failure, func(observe func(context.Context, Failure)) { observe(ctx, f) })
 }
 
 func (o *observers) observeUnlocked(ctx context.Context, u UnlockedRun) {
-	notify.Each(&o.panics, o.unlocked, func(obs UnlockedObserver) { obs.ObserveUnlocked(ctx, u) })
+	notify.Each(&o.panics, o.unlocked, func(observe func(context.Context, UnlockedRun)) { observe(ctx, u) })
+}
+
+// observeReloads has the observers notified of the reloads of a rule file.
+func (o *observers) observeReloads(p ruleset.Provider) {
+	live, ok := p.(*ruleset.Live)
+	if !ok {
+		return
+	}
+	for _, rules := range o.given {
+		if rules.Reload != nil {
+			live.Observe(&rules.Reload)
+		}
+	}
 }

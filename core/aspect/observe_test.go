@@ -2,6 +2,7 @@ package aspect_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,17 +18,21 @@ import (
 )
 
 // brokenRules panics whenever it is notified of rules and calls.
-type brokenRules struct{}
-
-func (brokenRules) ObserveRule(aspect.RuleInfo)                         { panic("rule") }
-func (brokenRules) ObserveDecision(context.Context, aspect.Decision)    { panic("decision") }
-func (brokenRules) ObserveFailure(context.Context, aspect.Failure)      { panic("failure") }
-func (brokenRules) ObserveUnlocked(context.Context, aspect.UnlockedRun) { panic("unlocked") }
+func brokenRules() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{
+		Rule:     func(aspect.RuleInfo) { panic("rule") },
+		Decision: func(context.Context, aspect.Decision) { panic("decision") },
+		Failure:  func(context.Context, aspect.Failure) { panic("failure") },
+		Unlocked: func(context.Context, aspect.UnlockedRun) { panic("unlocked") },
+	}}
+}
 
 // broken panics whenever it is notified.
-type broken struct{ brokenRules }
-
-func (broken) ObserveHoldEnd(context.Context, core.HoldResult) { panic("release") }
+func broken() *core.Observer {
+	observer := brokenRules()
+	observer.HoldEnd = func(context.Context, core.HoldResult) { panic("release") }
+	return observer
+}
 
 func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 	t.Parallel()
@@ -37,7 +42,7 @@ func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 		rule := pay()
 		rule.OnBusy = failpolicy.Proceed
 		rule.WaitTime = time.Second
-		p := mustCompile(t, mustAspect(t, b.observed(t, broken{}, obs)), rule)
+		p := mustCompile(t, mustAspect(t, b.observed(t, broken(), obs.observer())), rule)
 		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			b.redis.Down()
 			return nil
@@ -57,15 +62,6 @@ func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 	})
 }
 
-// lockRecord observes locks, rules and reloads.
-type lockRecord struct {
-	record
-	reloads []ruleset.Reload
-}
-
-func (*lockRecord) ObserveAcquireEnd(context.Context, core.AcquireResult) {}
-func (r *lockRecord) ObserveReload(reload ruleset.Reload)                 { r.reloads = append(r.reloads, reload) }
-
 func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "locks.yaml")
@@ -77,8 +73,9 @@ func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = live.Close() })
-	obs := &lockRecord{}
-	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(obs))
+	var reloads []ruleset.Reload
+	obs := &aspect.Observer{Reload: func(r ruleset.Reload) { reloads = append(reloads, r) }}
+	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(&core.Observer{Rules: obs}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +83,13 @@ func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
 	for range 2 {
 		mustAspect(t, locks, aspect.WithSet(live))
 	}
-	if len(obs.reloads) != 1 || obs.reloads[0].Set != live.Current() {
-		t.Errorf("got %v, want the content in force, once", obs.reloads)
+	if len(reloads) != 1 || reloads[0].Set != live.Current() {
+		t.Errorf("got %v, want the content in force, once", reloads)
 	}
 	if err := live.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "reloads", len(obs.reloads), 2)
+	want(t, "reloads", len(reloads), 2)
 }
 
 func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
@@ -102,7 +99,7 @@ func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
 		obs := &record{}
 		rule := pay()
 		rule.WaitTime = 3 * time.Second
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), rule)
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
 		b.redis.Take("order:42", time.Hour)
 		p.Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "waited", obs.failures[0].Waited, 3*time.Second)
@@ -115,7 +112,7 @@ func TestObservers_OfTheLockClient_OnlyOfRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		obs := &record{}
-		b := newBench(t, core.WithObserver(obs))
+		b := newBench(t, core.WithObserver(obs.observer()))
 		p := mustCompile(t, mustAspect(t, b.locks), pay())
 		p.Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "rules", len(obs.rules), 1)
@@ -123,25 +120,17 @@ func TestObservers_OfTheLockClient_OnlyOfRules(t *testing.T) {
 	})
 }
 
-// almost has the method of an observer with another signature.
+// almost is the Rules of an observer, and not an aspect.Observer.
 type almost struct{}
 
-func (almost) ObserveDecision(aspect.Decision) {}
+func (almost) ObservesRules() {}
 
-func TestObservers_OfNoInterface(t *testing.T) {
+func TestObservers_RulesOfAnotherType(t *testing.T) {
 	t.Parallel()
-	_, err := aspect.New(newBench(t, core.WithObserver(almost{})).locks)
-	if err == nil || !strings.Contains(err.Error(), "core.WithObserver: aspect_test.almost implements none of the observer interfaces") {
-		t.Errorf("got %v", err)
+	for _, rules := range []interface{ ObservesRules() }{almost{}, (*aspect.Observer)(nil)} {
+		_, err := aspect.New(newBench(t, core.WithObserver(&core.Observer{Rules: rules})).locks)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("core.WithObserver: Rules is %T, ", rules)) {
+			t.Errorf("got %v", err)
+		}
 	}
-}
-
-// onlyLocks observes locks, and no rules.
-type onlyLocks struct{}
-
-func (onlyLocks) ObserveAcquireEnd(context.Context, core.AcquireResult) {}
-
-func TestObservers_OfTheLockClient_OnlyOfLocks(t *testing.T) {
-	t.Parallel()
-	mustAspect(t, newBench(t, core.WithObserver(onlyLocks{})).locks)
 }

@@ -45,7 +45,7 @@ func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 	}
 	t := r.table(p)
 	t.following.Do(func() {
-		r.observeReloads(p)
+		r.aspect.observers.observeReloads(p)
 		if _, t.deaf = p.Subscribe(t.prepare); t.deaf == nil && t.current.Load() == nil {
 			t.deaf = errors.New("aspect: the provider's Subscribe did not call prepare with the set in force, as that of a *ruleset.Set and a *ruleset.Live does")
 		}
@@ -54,15 +54,6 @@ func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 		}
 	})
 	return t, t.deaf
-}
-
-// observeReloads has the observers of the lock client notified of the reloads of a rule file.
-func (r *Registry[K, X]) observeReloads(p ruleset.Provider) {
-	if live, ok := p.(*ruleset.Live); ok {
-		for _, o := range r.aspect.observers.reload {
-			live.Observe(o)
-		}
-	}
 }
 
 func (r *Registry[K, X]) table(p ruleset.Provider) *Table[K, X] {

@@ -26,7 +26,7 @@ func TestRun_HandlerRunsUnderItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay())
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay())
 		type key struct{}
 		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
 			b.wantHeld(t, "order:42")
@@ -67,7 +67,7 @@ func TestRun_FailedReleaseNeverReplacesTheResult(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			obs := &record{}
-			p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay())
+			p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay())
 			c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 				b.redis.Down()
 				return result
@@ -110,7 +110,7 @@ func TestRun_PanicAndGoexitReleaseAndGoOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				obs := &record{}
-				p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay(),
+				p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay(),
 					ruleset.Rule{Name: "second", Key: "second", Debounce: time.Minute})
 				c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error { end(); return nil }}
 				var recovered any
@@ -146,7 +146,7 @@ func TestRun_EachStrategyForEachCause(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					obs := &record{}
-					checkStrategy(t, newBench(t, core.WithObserver(obs)), obs, cause, s, provoke)
+					checkStrategy(t, newBench(t, core.WithObserver(obs.observer())), obs, cause, s, provoke)
 				})
 			})
 		}
@@ -415,7 +415,7 @@ func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			obs := &record{}
-			p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay())
+			p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay())
 			out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
 				end(t, ctx, g.Hold)
 				return nil
@@ -461,7 +461,7 @@ func TestRun_SeveralRulesAreTakenInOrderAndFreedInReverse(t *testing.T) {
 	t.Parallel()
 	ends := &endings{}
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, core.WithObserver(ends))
+		b := newBench(t, core.WithObserver(ends.observer()))
 		p := mustCompile(t, mustAspect(t, b.locks),
 			ruleset.Rule{Name: "a", Key: "a"}, ruleset.Rule{Name: "b", Key: "b"}, ruleset.Rule{Name: "c", Key: "c"})
 		c := &call{handle: func(ctx context.Context, g aspect.Grant) error {
@@ -483,7 +483,9 @@ func TestRun_SeveralRulesAreTakenInOrderAndFreedInReverse(t *testing.T) {
 // endings notes in which order holds end.
 type endings struct{ keys []string }
 
-func (e *endings) ObserveHoldEnd(_ context.Context, r core.HoldResult) {
+func (e *endings) observer() *core.Observer { return &core.Observer{HoldEnd: e.observeHoldEnd} }
+
+func (e *endings) observeHoldEnd(_ context.Context, r core.HoldResult) {
 	e.keys = append(e.keys, r.Key)
 }
 
@@ -493,7 +495,7 @@ func TestRun_PartialFailureFreesTheRulesBefore(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
 		second := ruleset.Rule{Name: "b", Key: "b", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
 		b.redis.Take("b", time.Hour)
 		c := &call{fallback: func(context.Context) error { b.wantFree(t, "a", "c"); return nil }}
 		out := p.Run(t.Context(), c)

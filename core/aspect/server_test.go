@@ -73,7 +73,7 @@ func TestServer_EachStrategyForEachCause(t *testing.T) {
 			t.Run(name+"/"+string(s), func(t *testing.T) {
 				t.Parallel()
 				obs := &record{}
-				b := newServerBench(t, core.WithBackendTimeout(tt.timeout), core.WithObserver(obs))
+				b := newServerBench(t, core.WithBackendTimeout(tt.timeout), core.WithObserver(obs.observer()))
 				checkStrategy(t, b.bench, obs, tt.cause, s, func(*bench, *call) { tt.provoke(t, b) })
 			})
 		}
@@ -173,7 +173,7 @@ func TestServer_DebounceWindow(t *testing.T) {
 func TestServer_SeveralRules(t *testing.T) {
 	t.Parallel()
 	ends := &endings{}
-	b := newServerBench(t, core.WithObserver(ends))
+	b := newServerBench(t, core.WithObserver(ends.observer()))
 	p := mustCompile(t, mustAspect(t, b.locks), ruleset.Rule{Name: "a", Key: "a"},
 		ruleset.Rule{Name: "list", Key: "stock:#{in.Items}", WaitTime: ruleset.NoWait}, ruleset.Rule{Name: "c", Key: "c"})
 	c := &call{in: order{Items: []string{"pear", "apple"}}, handle: func(context.Context, aspect.Grant) error {

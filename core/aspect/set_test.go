@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -69,7 +70,7 @@ func TestWrap_UnderASet(t *testing.T) {
 	b := newBench(t)
 	seen := &record{}
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
-	a := mustAspect(t, b.observed(t, seen), aspect.WithSet(p))
+	a := mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(p))
 	held := func(ctx context.Context, _ order) (string, error) {
 		names, err := b.rdb.Keys(ctx, "*").Result()
 		slices.Sort(names)
@@ -176,7 +177,7 @@ func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 
 	seen := &record{}
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
-	a = mustAspect(t, b.observed(t, seen), aspect.WithSet(p))
+	a = mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(p))
 	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
 	if err := errors.Join(a.Check(), a.Check()); err != nil {
 		t.Error(err)
@@ -189,7 +190,9 @@ func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 // warnings keeps what an observer is warned of.
 type warnings []*ruleset.Problem
 
-func (w *warnings) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p) }
+func (w *warnings) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p) }}}
+}
 
 func TestCheck_AsSevereAsTheFileSays(t *testing.T) {
 	t.Parallel()
@@ -203,7 +206,7 @@ func TestCheck_AsSevereAsTheFileSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		var seen warnings
-		err = mustAspect(t, b.observed(t, &seen), aspect.WithSet(set)).Check()
+		err = mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(set)).Check()
 		if (err != nil) != want.failed || len(seen) != want.warned {
 			t.Errorf("%s: got %v and %d warnings", severity, err, len(seen))
 		}

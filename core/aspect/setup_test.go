@@ -106,31 +106,43 @@ type record struct {
 	releases  []core.HoldResult // that failed
 }
 
-func (r *record) ObserveRule(i aspect.RuleInfo) {
+func (r *record) observer() *core.Observer {
+	return &core.Observer{
+		HoldEnd: r.observeHoldEnd,
+		Rules: &aspect.Observer{
+			Rule:     r.observeRule,
+			Decision: r.observeDecision,
+			Failure:  r.observeFailure,
+			Unlocked: r.observeUnlocked,
+		},
+	}
+}
+
+func (r *record) observeRule(i aspect.RuleInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rules = append(r.rules, i)
 }
 
-func (r *record) ObserveDecision(_ context.Context, d aspect.Decision) {
+func (r *record) observeDecision(_ context.Context, d aspect.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decisions = append(r.decisions, d)
 }
 
-func (r *record) ObserveFailure(_ context.Context, f aspect.Failure) {
+func (r *record) observeFailure(_ context.Context, f aspect.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, f)
 }
 
-func (r *record) ObserveUnlocked(_ context.Context, u aspect.UnlockedRun) {
+func (r *record) observeUnlocked(_ context.Context, u aspect.UnlockedRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unlocked = append(r.unlocked, u)
 }
 
-func (r *record) ObserveHoldEnd(_ context.Context, e core.HoldResult) {
+func (r *record) observeHoldEnd(_ context.Context, e core.HoldResult) {
 	if e.Err == nil || errors.Is(e.Err, core.ErrNotHeld) || errors.Is(e.Err, core.ErrClosed) {
 		return
 	}
@@ -185,7 +197,7 @@ func newBench(t *testing.T, opts ...core.Option) *bench {
 }
 
 // observed makes the client of the bench one with observers.
-func (b *bench) observed(t *testing.T, observers ...any) *core.Client {
+func (b *bench) observed(t *testing.T, observers ...*core.Observer) *core.Client {
 	t.Helper()
 	b.locks = b.another(t, core.WithObserver(observers...))
 	return b.locks

@@ -130,7 +130,7 @@ func TestTable_RenewedWhileAReloadIsPrepared(t *testing.T) {
 func TestTable_RenewTellsObservers(t *testing.T) {
 	t.Parallel()
 	seen := &told{}
-	a := mustAspect(t, newBench(t, core.WithObserver(seen)).locks)
+	a := mustAspect(t, newBench(t, core.WithObserver(seen.observer())).locks)
 	name := "first"
 	adapter := topics(a)
 	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {

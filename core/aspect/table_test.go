@@ -48,7 +48,11 @@ type told struct {
 	live map[aspect.Subject]int
 }
 
-func (o *told) ObserveRule(i aspect.RuleInfo) {
+func (o *told) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Rule: o.observeRule}}
+}
+
+func (o *told) observeRule(i aspect.RuleInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.live == nil {
@@ -73,7 +77,7 @@ func (o *told) names() []string {
 	return names
 }
 
-func tableOf(t *testing.T, p ruleset.Provider, observers ...any) (*aspect.Registry[string, int], *aspect.Table[string, int]) {
+func tableOf(t *testing.T, p ruleset.Provider, observers ...*core.Observer) (*aspect.Registry[string, int], *aspect.Table[string, int]) {
 	t.Helper()
 	a := mustAspect(t, newBench(t, core.WithObserver(observers...)).locks)
 	r := aspect.NewRegistry(a, topics(a))
@@ -88,7 +92,7 @@ func TestTable_LearnsWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	seen := &told{}
 	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
-	r, table := tableOf(t, p, seen)
+	r, table := tableOf(t, p, seen.observer())
 	if again, err := r.Table(p); err != nil || again != table {
 		t.Errorf("another table of one provider: %v", err)
 	}
@@ -114,7 +118,7 @@ func TestTable_ReloadReplacesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	seen := &told{}
 	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
-	r, table := tableOf(t, p, seen)
+	r, table := tableOf(t, p, seen.observer())
 	if err := r.Check("paid", "sent").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +198,7 @@ func TestRegistry_Unguarded(t *testing.T) {
 func TestRegistry_PlacedBesideSets(t *testing.T) {
 	t.Parallel()
 	seen := &told{}
-	r, _ := tableOf(t, file(t), seen)
+	r, _ := tableOf(t, file(t), seen.observer())
 	e := r.Compile("paid", ruleset.Rule{Key: "k:#{topic}"})
 	if e.Err != nil || len(seen.names()) > 0 {
 		t.Fatalf("got %v, told %q", e.Err, seen.names())
@@ -224,7 +228,7 @@ func TestTable_UnderReloads(t *testing.T) {
 		return file(t, rules...)
 	}
 	p := &replaceable{set: set(0)}
-	_, table := tableOf(t, p, seen)
+	_, table := tableOf(t, p, seen.observer())
 	stop := make(chan struct{})
 	var calls sync.WaitGroup
 	for range 4 {

@@ -138,7 +138,7 @@ func TestWrap_LabelIsTheNameThenTheEndpointThenTheFunction(t *testing.T) {
 		"aspect_test.charge": {Key: "a"},
 	} {
 		obs := &record{}
-		mustWrap(t, mustAspect(t, offline(t, core.WithObserver(obs))), rule, charge)
+		mustWrap(t, mustAspect(t, offline(t, core.WithObserver(obs.observer()))), rule, charge)
 		want(t, "label", obs.rules[0].Rule, wantName)
 	}
 }

@@ -3,7 +3,6 @@ package ruleset
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,13 +22,6 @@ type Reload struct {
 	Set  *Set      // now in force; nil if the first attempt failed
 	Old  *Set      // in force before; nil at the first attempt
 	Err  error     // why the new content was refused; nil if it is in force
-}
-
-// ReloadObserver is notified of every attempt, the first one included, in order. It is
-// called synchronously and must neither block nor call Reload or Close; a panic in it
-// is contained, and [slog.Default] has a record of the first one.
-type ReloadObserver interface {
-	ObserveReload(r Reload)
 }
 
 // Live is a set that is loaded from a file and replaced when the file changes. It is
@@ -77,7 +69,7 @@ func Open(path string, opts ...Option) (*Live, error) {
 		stop: make(chan struct{}),
 	}
 	for _, o := range newConfig(opts).observers {
-		l.listeners = append(l.listeners, &listener{ReloadObserver: o})
+		l.listeners = append(l.listeners, &listener{observe: o})
 	}
 	if err := l.Reload(); err != nil {
 		return nil, err
@@ -86,11 +78,11 @@ func Open(path string, opts ...Option) (*Live, error) {
 }
 
 // Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
-// in force. Observe does nothing if o is an observer already. Adapters call it with the observers of
+// in force. Observe does nothing if it was called with the same pointer before. Adapters call it with the observers of
 // their lock client, also from an observer or a subscriber: it does not wait for a reload that is
 // going on.
-func (l *Live) Observe(o ReloadObserver) {
-	first, inForce := l.addListener(o)
+func (l *Live) Observe(observe *func(Reload)) {
+	first, inForce := l.addListener(observe)
 	if first == nil {
 		return
 	}
@@ -100,20 +92,20 @@ func (l *Live) Observe(o ReloadObserver) {
 
 // addListener adds an observer, whose calls are locked until it was notified of the content in
 // force. It returns nil for one that is there already.
-func (l *Live) addListener(o ReloadObserver) (*listener, Reload) {
+func (l *Live) addListener(observe *func(Reload)) (*listener, Reload) {
 	l.listening.Lock()
 	defer l.listening.Unlock()
-	if reflect.ValueOf(o).Comparable() && slices.ContainsFunc(l.listeners, func(known *listener) bool { return known.ReloadObserver == o }) {
+	if slices.ContainsFunc(l.listeners, func(known *listener) bool { return known.observe == observe }) {
 		return nil, Reload{}
 	}
-	added := &listener{ReloadObserver: o}
+	added := &listener{observe: observe}
 	added.calls.Lock()
 	l.listeners = append(l.listeners, added)
 	return added, l.inForce
 }
 
 func (l *Live) notify(to *listener, r Reload) {
-	notify.Each(&l.panics, []ReloadObserver{to.ReloadObserver}, func(o ReloadObserver) { o.ObserveReload(r) })
+	notify.Each(&l.panics, []func(Reload){*to.observe}, func(observe func(Reload)) { observe(r) })
 }
 
 // observed reports whether there are observers.
@@ -135,9 +127,8 @@ func (l *Live) conclude(r Reload) []*listener {
 
 // listener is an observer that is notified of one attempt after the other.
 type listener struct {
-	ReloadObserver
-
-	calls sync.Mutex // held while it is called
+	observe *func(Reload)
+	calls   sync.Mutex // held while observe is called
 }
 
 // Current is the set in force. It neither waits nor allocates.

@@ -26,11 +26,6 @@ func (g *guard) prepare(next *ruleset.Set) (commit func(), err error) {
 
 func (g *guard) key(method, path string) string { return (*g.keys.Load())[ruleset.Route(method, path)] }
 
-// changes passes on what becomes of the file, such as to a log.
-type changes chan ruleset.Reload
-
-func (c changes) ObserveReload(r ruleset.Reload) { c <- r }
-
 func ExampleWatch() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -49,8 +44,8 @@ func ExampleWatch() {
 	}
 	save(`rules: [{http: "POST /pay", key: "order:#{query.id}"}]`)
 
-	seen := make(changes, 10)
-	rules, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen))
+	seen := make(chan ruleset.Reload, 10) // instead of a log
+	rules, err := ruleset.Watch(path, ruleset.WithReloadObserver(func(r ruleset.Reload) { seen <- r }))
 	if err != nil {
 		fmt.Println(err)
 		return

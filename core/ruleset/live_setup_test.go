@@ -73,7 +73,7 @@ type reloads chan ruleset.Reload
 
 func newReloads() reloads { return make(reloads, 10_000) }
 
-func (r reloads) ObserveReload(reload ruleset.Reload) { r <- reload }
+func (r reloads) observe(reload ruleset.Reload) { r <- reload }
 
 // next waits for the next attempt.
 func (r reloads) next(t *testing.T) ruleset.Reload {
@@ -111,7 +111,7 @@ func (r reloads) bad(t *testing.T, want string) {
 func opened(t *testing.T, path string, opts ...ruleset.Option) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
-	l, err := ruleset.Open(path, append(opts, ruleset.WithReloadObserver(seen))...)
+	l, err := ruleset.Open(path, append(opts, ruleset.WithReloadObserver(seen.observe))...)
 	if err != nil {
 		t.Fatal(err)
 	}

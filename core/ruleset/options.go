@@ -41,7 +41,7 @@ type config struct {
 	service   string
 	settings  Settings
 	settingAt map[string]Source // where the settings stand, by their names outside Go
-	observers []ReloadObserver
+	observers []*func(Reload)
 	problems  []*Problem // of the options themselves
 
 	profilesUnread bool // some of the file could not be read, names and all
@@ -102,14 +102,16 @@ func builtinDefaults() Rule {
 	}
 }
 
-// WithReloadObserver adds an observer of a [Live] set; the order is kept. nil is an
-// error.
-func WithReloadObserver(o ReloadObserver) Option {
+// WithReloadObserver has a [Live] set call a function at every attempt to load the file, the first one
+// included, in order; functions are called in the order in which they were given. A function is called synchronously and must
+// neither block nor call Reload or Close. A panic in it is contained, and [slog.Default] has a record of the first
+// one. nil is an error.
+func WithReloadObserver(observe func(Reload)) Option {
 	return func(c *config) {
-		if isNil(o) {
+		if observe == nil {
 			c.reject("WithReloadObserver(nil): leave it out to have refusals and lost locks logged")
 			return
 		}
-		c.observers = append(c.observers, o)
+		c.observers = append(c.observers, &observe)
 	}
 }

@@ -160,11 +160,11 @@ func TestLive_PanicOfAnObserverIsReportedOnce(t *testing.T) { //nolint:parallelt
 	logged, before := &bytes.Buffer{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)
-	l, _ := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky{}))
+	l, _ := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if text := logged.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=ruleset_test.panicky") {
+	if text := logged.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "ruleset_test.panicky") {
 		t.Errorf("logged: %s", text)
 	}
 }

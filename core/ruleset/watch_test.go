@@ -27,7 +27,7 @@ func quickly() ruleset.WatchConfig {
 func watched(t *testing.T, path string, cfg ruleset.WatchConfig) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
-	l, err := ruleset.WatchWith(path, cfg, ruleset.WithReloadObserver(seen))
+	l, err := ruleset.WatchWith(path, cfg, ruleset.WithReloadObserver(seen.observe))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestWatch_CloseEndsIt(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	seen := newReloads()
-	l, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen))
+	l, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen.observe))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (d *demo) open(ctx context.Context) (err error) {
 	d.redis = d.backend.client()
 	d.onClose(func() { _ = d.redis.Close() })
 	for _, locks := range []**core.Client{&d.locks, &d.other} {
-		*locks, err = core.New(d.redis, core.WithPrefix(d.backend.prefix), core.WithBackendTimeout(busyMachine), core.WithObserver(d.witness))
+		*locks, err = core.New(d.redis, core.WithPrefix(d.backend.prefix), core.WithBackendTimeout(busyMachine), core.WithObserver(d.witness.observer()))
 		if err != nil {
 			return err
 		}

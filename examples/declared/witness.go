@@ -21,20 +21,20 @@ func newWitness() *witness {
 	return &witness{reloads: make(chan ruleset.Reload, 100), last: map[string]aspect.Decision{}}
 }
 
-// ObserveLoss makes the witness an observer of locks, as [core.WithObserver] demands. The demonstration
-// loses none.
-func (w *witness) ObserveLoss(context.Context, core.Loss) {}
+func (w *witness) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Reload: w.observeReload, Decision: w.observeDecision}}
+}
 
-// ObserveReload passes the reload on; an observer must not block.
-func (w *witness) ObserveReload(r ruleset.Reload) {
+// observeReload passes the reload on; an observer must not block.
+func (w *witness) observeReload(r ruleset.Reload) {
 	select {
 	case w.reloads <- r:
 	default:
 	}
 }
 
-// ObserveDecision keeps the decision.
-func (w *witness) ObserveDecision(_ context.Context, d aspect.Decision) {
+// observeDecision keeps the decision.
+func (w *witness) observeDecision(_ context.Context, d aspect.Decision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last[d.Rule] = d

@@ -90,7 +90,7 @@ func demonstrate(ctx context.Context, s settings, rdb *redis.Client) (err error)
 	if err != nil {
 		return err
 	}
-	locks, err := core.New(rdb, core.WithPrefix("livepage:"), core.WithMaxKeyLength(20_000), core.WithObserver(page))
+	locks, err := core.New(rdb, core.WithPrefix("livepage:"), core.WithMaxKeyLength(20_000), core.WithObserver(page.Observer()))
 	if err != nil {
 		return err
 	}

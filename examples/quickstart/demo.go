@@ -101,7 +101,7 @@ func (d *demo) openInstance(kind string, serve func(*shop.Shop) (*instance, erro
 	locks, err := core.New(rdb,
 		core.WithPrefix(d.backend.prefix),
 		core.WithWatchdog(watchdogLease),
-		core.WithObserver(tel))
+		core.WithObserver(tel.Observer()))
 	if err != nil {
 		return nil, err
 	}

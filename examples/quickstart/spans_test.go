@@ -29,7 +29,7 @@ func TestSpansOfRedisAreBelowThoseOfLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tel.Close() })
-	locks, err := core.New(rdb, core.WithObserver(tel))
+	locks, err := core.New(rdb, core.WithObserver(tel.Observer()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -50,7 +51,7 @@ type bench struct {
 func newBench(t *testing.T, rules ...ruleset.Rule) *bench {
 	t.Helper()
 	b := &bench{redis: redistest.New(t)}
-	locks, err := core.New(b.redis.Client(), core.WithObserver(&b.seen))
+	locks, err := core.New(b.redis.Client(), core.WithObserver(b.seen.observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,9 @@ func TestRouters_LockPerValue(t *testing.T) {
 // warned keeps what an observer is warned of.
 type warned []string
 
-func (w *warned) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p.Error()) }
+func (w *warned) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p.Error()) }}}
+}
 
 // However a client spells an order, it has one key.
 func TestRouters_OneKeyForEverySpelling(t *testing.T) {

@@ -30,8 +30,10 @@ type shop struct {
 // waits has one for each order that finds the lock taken. It is an observer of locks.
 type waits chan struct{}
 
-// ObserveContention counts a wait; more are not needed than there are orders.
-func (w waits) ObserveContention(context.Context, core.Contention) {
+func (w waits) observer() *core.Observer { return &core.Observer{Contention: w.observeContention} }
+
+// observeContention counts a wait; more are not needed than there are orders.
+func (w waits) observeContention(context.Context, core.Contention) {
 	select {
 	case w <- struct{}{}:
 	default:
@@ -44,7 +46,7 @@ func startShop(ctx context.Context, rdb *redis.Client, all *traces, stockAddr st
 		return nil, err
 	}
 	contended := make(waits, 2)
-	locks, err := lockClient(rdb, traces, contended)
+	locks, err := lockClient(rdb, traces, contended.observer())
 	if err != nil {
 		return nil, err
 	}

@@ -20,12 +20,12 @@ import (
 const prefix = "tracing:"
 
 // lockClient is the lock client of a service, with telemetry of its own, as in a process of its own.
-func lockClient(rdb *redis.Client, traces trace.TracerProvider, observers ...any) (*core.Client, error) {
+func lockClient(rdb *redis.Client, traces trace.TracerProvider, observers ...*core.Observer) (*core.Client, error) {
 	tel, err := telemetry.New(telemetry.WithTracerProvider(traces))
 	if err != nil {
 		return nil, err
 	}
-	return core.New(rdb, core.WithPrefix(prefix), core.WithObserver(append(observers, tel)...))
+	return core.New(rdb, core.WithPrefix(prefix), core.WithObserver(append(observers, tel.Observer())...))
 }
 
 // stock is the stock service.

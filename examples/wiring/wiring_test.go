@@ -77,7 +77,7 @@ func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(tel, page))
+	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(tel.Observer(), page.Observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,16 +134,17 @@ func labels(family *dto.MetricFamily) (names []string) {
 // everything gives each metric a series: by a lock, and by what observers may be told.
 func everything(t *testing.T, tel *telemetry.Telemetry, locks *core.Client) {
 	t.Helper()
+	rules := tel.Observer().Rules.(*aspect.Observer)
 	subject := aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}
-	tel.ObserveRule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
-	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "abc", Time: time.Unix(1, 0), Err: errors.New("refused")})
+	rules.Rule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
+	rules.Reload(ruleset.Reload{File: "locks.yaml", Hash: "abc", Time: time.Unix(1, 0), Err: errors.New("refused")})
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("pay"), Key: "order"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "abc", Time: time.Unix(1, 0), Set: set})
-	tel.ObserveFailure(t.Context(), aspect.Failure{Subject: subject, Cause: failpolicy.Busy})
-	tel.ObserveDecision(t.Context(), aspect.Decision{Subject: subject, DryRun: true})
+	rules.Reload(ruleset.Reload{File: "locks.yaml", Hash: "abc", Time: time.Unix(1, 0), Set: set})
+	rules.Failure(t.Context(), aspect.Failure{Subject: subject, Cause: failpolicy.Busy})
+	rules.Decision(t.Context(), aspect.Decision{Subject: subject, DryRun: true})
 	_, hold, err := locks.Lock("order:42").Acquire(t.Context(), core.Label("pay"), core.LeaseTime(time.Minute))
 	if err != nil {
 		t.Fatal(err)

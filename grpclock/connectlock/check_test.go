@@ -29,7 +29,11 @@ type decisions struct {
 	list []aspect.Decision
 }
 
-func (d *decisions) ObserveDecision(_ context.Context, decision aspect.Decision) {
+func (d *decisions) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Decision: d.observeDecision}}
+}
+
+func (d *decisions) observeDecision(_ context.Context, decision aspect.Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.list = append(d.list, decision)
@@ -156,7 +160,7 @@ func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, protocol, kind string) {
 		seen := &warnings{}
-		b := prepare(t, patient, &shop{}, core.WithObserver(seen), connectlock.WithRules(rule(kind, func(r *ruleset.Rule) {
+		b := prepare(t, patient, &shop{}, core.WithObserver(seen.observer()), connectlock.WithRules(rule(kind, func(r *ruleset.Rule) {
 			r.Key, r.OnKey, r.OnBusy = "order:#{req.ordr_id}", failpolicy.Proceed, failpolicy.Proceed
 		})))
 		b.serve(b.guard.Interceptor()) // nobody asked Check
@@ -179,7 +183,11 @@ type warnings struct {
 	list []string
 }
 
-func (w *warnings) ObserveWarning(p *ruleset.Problem) {
+func (w *warnings) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: w.observeWarning}}
+}
+
+func (w *warnings) observeWarning(p *ruleset.Problem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.list = append(w.list, p.Error())
@@ -303,7 +311,7 @@ func TestClients_PassUntouched(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{})
 	compiled := &ruleCounter{}
-	locks, err := core.New(b.redis.Client(), core.WithObserver(compiled))
+	locks, err := core.New(b.redis.Client(), core.WithObserver(compiled.observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +341,9 @@ func TestClients_PassUntouched(t *testing.T) {
 // ruleCounter counts the rules that come into force. One goroutine compiles.
 type ruleCounter struct{ n int }
 
-func (c *ruleCounter) ObserveRule(aspect.RuleInfo) { c.n++ }
+func (c *ruleCounter) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Rule: func(aspect.RuleInfo) { c.n++ }}}
+}
 
 // A wildcard is not for health checks, which have to answer while work waits.
 func TestWildcard_LeavesHealthChecksAlone(t *testing.T) {

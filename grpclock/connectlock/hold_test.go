@@ -126,7 +126,7 @@ func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, protocol, kind string) {
 		seen := &decisions{}
-		b := prepare(t, patient, nil, core.WithObserver(seen), connectlock.WithRules(rule(kind)))
+		b := prepare(t, patient, nil, core.WithObserver(seen.observer()), connectlock.WithRules(rule(kind)))
 		b.shop = alike(func(ctx context.Context) error {
 			state, err := b.locks.Lock("order:1").State(ctx)
 			for _, n := range state.Holders {

@@ -34,41 +34,42 @@ func benchPage(b *testing.B) *lockz.Page {
 func BenchmarkObserve(b *testing.B) {
 	for _, contended := range []bool{false, true} {
 		b.Run("contended="+strconv.FormatBool(contended), func(b *testing.B) {
-			p := benchPage(b)
+			o := benchPage(b).Observer()
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for i := 0; pb.Next(); i++ {
-					observeOne(b.Context(), p, "shop:order:"+strconv.Itoa(i%1000), contended)
+					observeOne(b.Context(), o, "shop:order:"+strconv.Itoa(i%1000), contended)
 				}
 			})
 		})
 	}
 }
 
-func observeOne(ctx context.Context, p *lockz.Page, key string, contended bool) {
+func observeOne(ctx context.Context, o *core.Observer, key string, contended bool) {
 	now := time.Now()
 	a := core.Acquisition{Key: key, Keys: 1, Kind: core.KindReentrant, Label: "POST /orders/:id/pay", Start: now}
-	observed := p.ObserveAcquireStart(ctx, a)
+	observed := o.AcquireStart(ctx, a)
 	if contended {
-		p.ObserveContention(observed, core.Contention{Acquisition: a, BlockedBy: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7"})
+		o.Contention(observed, core.Contention{Acquisition: a, BlockedBy: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7"})
 	}
-	p.ObserveAcquireEnd(observed, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeAcquired, Waited: 90 * time.Microsecond, Contended: contended})
+	o.AcquireEnd(observed, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeAcquired, Waited: 90 * time.Microsecond, Contended: contended})
 	hold := core.HoldInfo{Acquisition: a, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:" + key[11:], Lease: 30 * time.Second, Acquired: now}
-	held := p.ObserveHoldStart(ctx, hold)
-	p.ObserveHoldEnd(held, core.HoldResult{HoldInfo: hold, Held: 3 * time.Millisecond})
+	held := o.HoldStart(ctx, hold)
+	o.HoldEnd(held, core.HoldResult{HoldInfo: hold, Held: 3 * time.Millisecond})
 }
 
 // BenchmarkPage is the page, and the JSON of 1,000 rows, with 10,000 waiters that hold a lock
 // each.
 func BenchmarkPage(b *testing.B) {
 	p := benchPage(b)
+	o := p.Observer()
 	for i := range 10_000 {
 		n := strconv.Itoa(i)
 		a := core.Acquisition{Key: "shop:order:" + n, Keys: 1, Kind: core.KindReentrant, Label: "pay", Start: time.Now()}
-		p.ObserveHoldStart(b.Context(), core.HoldInfo{Acquisition: a, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:" + n, Acquired: time.Now()})
+		o.HoldStart(b.Context(), core.HoldInfo{Acquisition: a, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:" + n, Acquired: time.Now()})
 		a.Key = "shop:hot"
-		ctx := p.ObserveAcquireStart(b.Context(), a)
-		p.ObserveContention(ctx, core.Contention{Acquisition: a})
+		ctx := o.AcquireStart(b.Context(), a)
+		o.Contention(ctx, core.Contention{Acquisition: a})
 	}
 	for _, target := range []string{"/", "/?format=json"} {
 		b.Run("GET "+target, func(b *testing.B) {
@@ -126,7 +127,7 @@ func benchRoundOf(b *testing.B, rdb *redis.Client, round int, load benchLoad) (w
 	b.Helper()
 	plain, closePlain := benchClient(b, rdb)
 	defer closePlain()
-	observed, closeObserved := benchClient(b, rdb, core.WithObserver(benchPage(b)))
+	observed, closeObserved := benchClient(b, rdb, core.WithObserver(benchPage(b).Observer()))
 	defer closeObserved()
 	for _, second := range []bool{false, true, true, false} {
 		if second == (round%2 == 0) {

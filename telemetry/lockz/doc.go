@@ -4,11 +4,11 @@
 // telemetry): with [WithDashboardURL] the name of a rule leads to them.
 //
 //	page, err := lockz.New()
-//	locks, err := core.New(rdb, core.WithObserver(page))
+//	locks, err := core.New(rdb, core.WithObserver(page.Observer()))
 //	guard, err := ginlock.New(locks)   // has the observers of locks; likewise grpclock, aspect
 //	admin.Handle("/debug/locks", page) // in Gin: engine.Any("/debug/locks", gin.WrapH(page))
 //
-// Beside package telemetry both are observers, core.WithObserver(tel, page), and a provider that
+// Beside package telemetry write core.WithObserver(tel.Observer(), page.Observer()), and a provider that
 // telemetry was given by an option the page needs too, by [WithMeterProvider].
 //
 // # Mount it behind authentication

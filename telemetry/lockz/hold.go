@@ -151,7 +151,7 @@ func (c *acquireContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// acquisitionOf finds what ObserveAcquireStart made; nil where it was not asked.
+// acquisitionOf finds what observeAcquireStart made; nil where it was not asked.
 func (p *Page) acquisitionOf(ctx context.Context) *acquireContext {
 	c, ok := ctx.Value(&p.acquireMark).(*acquireContext)
 	if !ok {

@@ -67,7 +67,7 @@ func (b *bed) client(opts ...core.Option) *core.Client {
 // clientOf is a client like that, of some Redis.
 func (b *bed) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
 	b.t.Helper()
-	locks, err := core.New(rdb, append([]core.Option{core.WithObserver(b.Page), core.WithPrefix("shop:")}, opts...)...)
+	locks, err := core.New(rdb, append([]core.Option{core.WithObserver(b.Page.Observer()), core.WithPrefix("shop:")}, opts...)...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

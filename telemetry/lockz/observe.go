@@ -11,29 +11,30 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-var (
-	_ core.ClientObserver       = (*Page)(nil)
-	_ core.AcquireStartObserver = (*Page)(nil)
-	_ core.ContentionObserver   = (*Page)(nil)
-	_ core.AcquireEndObserver   = (*Page)(nil)
-	_ core.HoldStartObserver    = (*Page)(nil)
-	_ core.HoldEndObserver      = (*Page)(nil)
-	_ core.RenewalObserver      = (*Page)(nil)
-	_ core.LossObserver         = (*Page)(nil)
-	_ core.LeakObserver         = (*Page)(nil)
+// Observer is given to core.WithObserver, of every lock client of the process.
+func (p *Page) Observer() *core.Observer {
+	return &core.Observer{
+		Client:       p.observeClient,
+		AcquireStart: p.observeAcquireStart,
+		Contention:   p.observeContention,
+		AcquireEnd:   p.observeAcquireEnd,
+		HoldStart:    p.observeHoldStart,
+		HoldEnd:      p.observeHoldEnd,
+		Renewal:      p.observeRenewal,
+		Loss:         p.observeLoss,
+		Leak:         p.observeLeak,
+		Rules:        &aspect.Observer{Failure: p.observeFailure, Unlocked: p.observeUnlocked},
+	}
+}
 
-	_ aspect.FailureObserver  = (*Page)(nil)
-	_ aspect.UnlockedObserver = (*Page)(nil)
-)
-
-// ObserveAcquireStart gives the acquisition a context by which its other observations are
+// observeAcquireStart gives the acquisition a context by which its other observations are
 // found again.
-func (p *Page) ObserveAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
+func (p *Page) observeAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
 	return &acquireContext{Context: ctx, page: p, rule: p.rules.of(a.Label, a.Kind)}
 }
 
-// ObserveContention notes a waiter and, if it holds something, looks for a deadlock.
-func (p *Page) ObserveContention(ctx context.Context, c core.Contention) {
+// observeContention notes a waiter and, if it holds something, looks for a deadlock.
+func (p *Page) observeContention(ctx context.Context, c core.Contention) {
 	a := p.acquisitionOf(ctx)
 	if a == nil {
 		return
@@ -69,8 +70,8 @@ func (p *Page) carriedBy(ctx context.Context) []*hold {
 	return list
 }
 
-// ObserveAcquireEnd counts an acquisition, notes a refusal, and forgets the waiter.
-func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
+// observeAcquireEnd counts an acquisition, notes a refusal, and forgets the waiter.
+func (p *Page) observeAcquireEnd(ctx context.Context, r core.AcquireResult) {
 	a := p.acquisitionOf(ctx)
 	if a == nil {
 		return
@@ -94,8 +95,8 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 	}
 }
 
-// ObserveHoldStart notes a hold.
-func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
+// observeHoldStart notes a hold.
+func (p *Page) observeHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
 	c := &holdContext{Context: ctx, page: p, hold: hold{
 		lock: lockOf(&info.Acquisition), rule: p.rules.of(info.Label, info.Kind), field: info.Field, acquired: info.Acquired,
 		lease: info.Lease, token: info.Token, trace: traceOf(ctx), reentrant: info.Reentrant, watchdog: info.Watchdog,
@@ -104,8 +105,8 @@ func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context
 	return c
 }
 
-// ObserveHoldEnd forgets it.
-func (p *Page) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
+// observeHoldEnd forgets it.
+func (p *Page) observeHoldEnd(ctx context.Context, r core.HoldResult) {
 	h := p.holdOf(ctx, &r.HoldInfo)
 	if h == nil {
 		return
@@ -134,8 +135,8 @@ func (p *Page) incident(h *hold, what string, err error, now time.Time) {
 	})
 }
 
-// ObserveRenewal notes since when the lease lasts.
-func (p *Page) ObserveRenewal(ctx context.Context, r core.Renewal) {
+// observeRenewal notes since when the lease lasts.
+func (p *Page) observeRenewal(ctx context.Context, r core.Renewal) {
 	h := p.holdOf(ctx, &r.HoldInfo)
 	switch {
 	case h == nil:
@@ -146,9 +147,9 @@ func (p *Page) ObserveRenewal(ctx context.Context, r core.Renewal) {
 	}
 }
 
-// ObserveLoss notes that a hold is none any more. One that the end of its client has left to its
+// observeLoss notes that a hold is none any more. One that the end of its client has left to its
 // lease is in the way of others until then.
-func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
+func (p *Page) observeLoss(ctx context.Context, l core.Loss) {
 	h := p.holdOf(ctx, &l.HoldInfo)
 	if h == nil {
 		return
@@ -166,9 +167,9 @@ func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
 	p.incident(h, whatLost, l.Cause, now)
 }
 
-// ObserveLeak notes a hold that nobody can release.
-func (p *Page) ObserveLeak(ctx context.Context, l core.Leak) {
-	h := p.holdOf(ctx, &l.HoldInfo)
+// observeLeak notes a hold that nobody can release.
+func (p *Page) observeLeak(ctx context.Context, info core.HoldInfo) {
+	h := p.holdOf(ctx, &info)
 	if h == nil {
 		return
 	}
@@ -176,9 +177,9 @@ func (p *Page) ObserveLeak(ctx context.Context, l core.Leak) {
 	p.table.removeHold(h)
 }
 
-// ObserveFailure notes a call without a usable key, which never reaches a lock. Package core
+// observeFailure notes a call without a usable key, which never reaches a lock. Package core
 // tells of the others.
-func (p *Page) ObserveFailure(ctx context.Context, f aspect.Failure) {
+func (p *Page) observeFailure(ctx context.Context, f aspect.Failure) {
 	if f.Cause != failpolicy.Key || errors.Is(f.Err, core.ErrInvalid) {
 		return
 	}
@@ -188,8 +189,8 @@ func (p *Page) ObserveFailure(ctx context.Context, f aspect.Failure) {
 	})
 }
 
-// ObserveUnlocked notes a handler that runs without its lock.
-func (p *Page) ObserveUnlocked(ctx context.Context, u aspect.UnlockedRun) {
+// observeUnlocked notes a handler that runs without its lock.
+func (p *Page) observeUnlocked(ctx context.Context, u aspect.UnlockedRun) {
 	p.incidents.add(event{
 		at: time.Now(), what: whatUnlocked + ": " + string(u.Reason), rule: u.Rule, kind: core.Kind(u.Kind),
 		trace: traceOf(ctx),

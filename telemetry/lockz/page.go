@@ -82,9 +82,9 @@ func New(opts ...Option) (*Page, error) {
 	return p, nil
 }
 
-// ObserveClient notes a client, until it is closed: the page shows its id and numbers, and lists and
+// observeClient notes a client, until it is closed: the page shows its id and numbers, and lists and
 // releases locks through it.
-func (p *Page) ObserveClient(client *core.Client) (closed func()) {
+func (p *Page) observeClient(client *core.Client) (closed func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clients = append(p.clients, client)

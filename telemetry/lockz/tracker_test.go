@@ -57,7 +57,9 @@ func TestSnapshot_Holds(t *testing.T) {
 // endGate keeps the end of some holds from the observers after it, until it is closed.
 type endGate chan struct{}
 
-func (g endGate) ObserveHoldEnd(_ context.Context, r core.HoldResult) {
+func (g endGate) observer() *core.Observer { return &core.Observer{HoldEnd: g.observeHoldEnd} }
+
+func (g endGate) observeHoldEnd(_ context.Context, r core.HoldResult) {
 	if r.Label == "before" {
 		<-g
 	}
@@ -69,7 +71,7 @@ func TestSnapshot_HoldsOfARun(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		gate := make(endGate)
-		locks, err := core.New(b.server.Client(), core.WithObserver(gate, b.Page), core.WithPrefix("shop:"))
+		locks, err := core.New(b.server.Client(), core.WithObserver(gate.observer(), b.Page.Observer()), core.WithPrefix("shop:"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +242,7 @@ func TestSnapshot_Losses(t *testing.T) {
 func TestSnapshot_LeftAtAShutdown(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
-		locks, err := core.New(b.server.Client(), core.WithObserver(b.Page), core.WithPrefix("shop:"))
+		locks, err := core.New(b.server.Client(), core.WithObserver(b.Page.Observer()), core.WithPrefix("shop:"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +321,7 @@ func TestSnapshot_Limits(t *testing.T) {
 func TestSnapshot_RareEventsStay(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
-		b.ObserveAcquireEnd(b.ObserveAcquireStart(b.t.Context(), core.Acquisition{}),
+		b.Observer().AcquireEnd(b.Observer().AcquireStart(b.t.Context(), core.Acquisition{}),
 			core.AcquireResult{Acquisition: core.Acquisition{Key: "shop:z", Start: time.Now()}, Outcome: core.OutcomeBackend})
 		_, lost := b.take(b.t.Context(), b.locks.Lock("gone"), core.Label("pay"))
 		if _, err := b.locks.Lock("gone").ForceRelease(b.t.Context()); err != nil {
@@ -331,7 +333,7 @@ func TestSnapshot_RareEventsStay(t *testing.T) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		for range 300 {
 			time.Sleep(time.Millisecond) // the clock of the bubble
-			b.ObserveUnlocked(b.t.Context(), aspect.UnlockedRun{Subject: aspect.Subject{Rule: "basket"}, Reason: aspect.UnlockedDryRun})
+			b.Observer().Rules.(*aspect.Observer).Unlocked(b.t.Context(), aspect.UnlockedRun{Subject: aspect.Subject{Rule: "basket"}, Reason: aspect.UnlockedDryRun})
 			if _, _, err := b.locks.Lock("a").Acquire(b.t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
 				t.Fatal(err)
 			}

@@ -37,7 +37,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	t.Helper()
 	b := &bench{t: t, adapter: a, redis: redistest.New(t)}
 	// On a busy machine an answer may take long, and a lock that is not freed does not free itself.
-	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour), core.WithObserver(&b.warned)}
+	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour), core.WithObserver(b.warned.observer())}
 	locks, err := core.New(b.redis.Client(), append(usual, opts...)...)
 	if err != nil {
 		t.Fatal(err)

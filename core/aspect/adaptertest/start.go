@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -89,8 +91,11 @@ type warnings struct {
 	all []string
 }
 
-// ObserveWarning implements [aspect.WarningObserver].
-func (w *warnings) ObserveWarning(p *ruleset.Problem) {
+func (w *warnings) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: w.observeWarning}}
+}
+
+func (w *warnings) observeWarning(p *ruleset.Problem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = append(w.all, p.Error())

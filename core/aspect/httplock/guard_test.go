@@ -377,7 +377,7 @@ func TestCall_Variables(t *testing.T) {
 func TestGuard_WarnsOnceOfWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	seen := &warnings{}
-	b := newBench(t, core.WithObserver(seen),
+	b := newBench(t, core.WithObserver(seen.observer()),
 		httplock.WithVariable("user", func(*http.Request) (string, error) { return "", nil }))
 	if err := b.guard.HandleFunc(b.mux, "POST /pay", ok, ruleset.Rule{Key: "user:#{user}"}); err != nil {
 		t.Fatal(err)
@@ -394,7 +394,9 @@ func TestGuard_WarnsOnceOfWhatCannotWork(t *testing.T) {
 
 type warnings []string
 
-func (w *warnings) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p.Error()) }
+func (w *warnings) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p.Error()) }}}
+}
 
 // A form that the handler parses belongs to the request of net/http, which removes its
 // files.

@@ -65,7 +65,7 @@ func TestHandle_OnASubrouter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			b := newBench(t, httplock.WithRules(tt.file...), core.WithObserver(seen))
+			b := newBench(t, httplock.WithRules(tt.file...), core.WithObserver(seen.observer()))
 			orders := newBelow("/orders")
 			if err := b.guard.HandleFunc(orders, "POST /{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") }, tt.code...); err != nil {
 				t.Fatal(err)
@@ -155,7 +155,7 @@ func TestMiddleware_BeforeTheRouter(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			every := ruleset.Rule{Endpoint: ruleset.HTTP("* /*"), Key: "every:#{method}"} // the route has its own rule
-			b := newBench(t, core.WithObserver(seen), httplock.WithRules(at("POST /orders/{id}"), every, ruleset.Rule{Endpoint: ruleset.HTTP("GET /orders/{id}"), None: true}))
+			b := newBench(t, core.WithObserver(seen.observer()), httplock.WithRules(at("POST /orders/{id}"), every, ruleset.Rule{Endpoint: ruleset.HTTP("GET /orders/{id}"), None: true}))
 			b.mux.HandleFunc("POST /orders/{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") })
 			shop := around(b.guard.Middleware, b.mux)
 			if err := b.guard.Check("POST /orders/{id}", "GET /orders/{id}", "POST /carts"); err != nil {
@@ -219,7 +219,7 @@ func TestMiddleware_PatternWithoutTheMethodThatWasMatched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			b := newBench(t, httplock.WithRules(tt.rules...), core.WithObserver(seen))
+			b := newBench(t, httplock.WithRules(tt.rules...), core.WithObserver(seen.observer()))
 			handler := b.guard.Middleware(http.HandlerFunc(ok))
 			for i := range tt.layers {
 				handler = tt.layers[len(tt.layers)-1-i](handler)

@@ -156,17 +156,14 @@ func (s *served) accept(variable string) error {
 func withLocks(use func(*core.Client) error) error {
 	nowhere := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
 	rdb := redis.NewClient(&redis.Options{Dialer: nowhere})
-	locks, err := core.New(rdb, core.WithObserver(quiet{}))
+	locks, err := core.New(rdb, core.WithObserver(&core.Observer{Rules: &aspect.Observer{
+		Warning: func(*ruleset.Problem) {}, // the answer has the warnings
+	}}))
 	if err != nil {
 		return err
 	}
 	return errors.Join(use(locks), locks.Close(context.Background()), rdb.Close())
 }
-
-// quiet is the observer of warnings, which are in the answer.
-type quiet struct{}
-
-func (quiet) ObserveWarning(*ruleset.Problem) {}
 
 // registered returns the registered variables with their values: the variables of the program, nil for unset, and the
 // given ones, except a standard variable.

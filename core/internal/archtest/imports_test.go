@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"ginlock":                 {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 	"grpclock":                {"core", "core/aspect", "core/ruleset", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 
-	// How all of them tell observers, on the standard library.
+	// How all of them call observers, on the standard library.
 	"core/internal/missingunit": {},
 	"core/internal/notify":      {},
 

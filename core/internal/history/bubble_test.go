@@ -152,7 +152,7 @@ func (b *bubble) start(p *place) {
 	o := *p.through.Options()
 	o.Dialer = p.connect
 	p.rdb = redis.NewClient(&o)
-	locks, err := core.New(p.rdb, core.WithWatchdog(bubbleLoad.Watchdog), core.WithBackendTimeout(bubbleLoad.Backend), core.WithObserver(refusals{b.now}))
+	locks, err := core.New(p.rdb, core.WithWatchdog(bubbleLoad.Watchdog), core.WithBackendTimeout(bubbleLoad.Backend), core.WithObserver(refusals{b.now}.observer()))
 	if err != nil {
 		b.t.Fatal(err)
 	}

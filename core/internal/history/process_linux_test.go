@@ -66,7 +66,7 @@ func (task workerTask) run() error {
 // work runs the worker, and says what was wrong at its end.
 func (task workerTask) work(shared registers, now func() time.Duration, log *history.Log) (wrong string) {
 	rdb := redis.NewClient(&redis.Options{Addr: task.Redis})
-	locks, err := core.New(rdb, core.WithWatchdog(task.Load.Watchdog), core.WithBackendTimeout(task.Load.Backend), core.WithObserver(refusals{now}))
+	locks, err := core.New(rdb, core.WithWatchdog(task.Load.Watchdog), core.WithBackendTimeout(task.Load.Backend), core.WithObserver(refusals{now}.observer()))
 	if err != nil {
 		return err.Error()
 	}

@@ -327,7 +327,9 @@ type queuedKey struct{}
 // refusals is an observer that notes this time. A waiter of a fair lock has its place from then on.
 type refusals struct{ now func() time.Duration }
 
-func (r refusals) ObserveContention(ctx context.Context, c core.Contention) {
+func (r refusals) observer() *core.Observer { return &core.Observer{Contention: r.observeContention} }
+
+func (r refusals) observeContention(ctx context.Context, c core.Contention) {
 	if queued, ok := ctx.Value(queuedKey{}).(*atomic.Int64); ok && c.TTL != 0 { // 0: Redis was not asked
 		queued.Store(int64(r.now()))
 	}

@@ -1,57 +1,55 @@
-// Package notify tells observers what happened. They are somebody else's code, called in
-// the middle of an acquisition or a release: a panic in one of them must neither keep nor
-// free a lock, and there is nobody to return it to.
+// Package notify calls the functions of observers. They are code of the program that uses locks, and run in the
+// middle of an acquisition or a release: a panic in one of them must neither keep nor
+// free a lock, and no caller could receive it.
 package notify
 
 import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"sync"
 )
 
-// Panics remembers which observers have panicked, so that each is reported once: a broken
-// one may be notified of every call. The zero value is ready. Do not copy it. It is safe for
+// Panics remembers which functions have panicked, so that each is reported once: a broken
+// one may be called for every request. The zero value is ready. Do not copy it. It is safe for
 // concurrent use.
-type Panics struct{ reported sync.Map } // reflect.Type of the observer -> true
+type Panics struct{ reported sync.Map } // pointer to the code of the function -> true
 
-// List is the observers that implement an interface, in the order in which they were given.
-type List[O any] []O
+// List is the functions of observers for one event, in the order in which they were given.
+type List[F any] []F
 
-// Add adds an observer, and reports whether it implements the interface.
-func (l *List[O]) Add(v any) bool {
-	observer, is := v.(O)
-	if is {
-		*l = append(*l, observer)
-	}
-	return is
-}
-
-// Each tells every observer of the list, in order. One that panics is reported to
-// [slog.Default], and the others are still notified.
-func Each[O any](p *Panics, list []O, tell func(O)) {
-	for _, observer := range list {
-		one(p, observer, tell)
+// Add adds a function unless it is nil.
+func (l *List[F]) Add(f F) {
+	if !reflect.ValueOf(f).IsNil() {
+		*l = append(*l, f)
 	}
 }
 
-func one[O any](p *Panics, observer O, tell func(O)) {
+// Each passes every function of the list to call, in order. One that panics is reported to
+// [slog.Default], and the others are still called.
+func Each[F any](p *Panics, list []F, call func(F)) {
+	for _, f := range list {
+		one(p, f, call)
+	}
+}
+
+func one[F any](p *Panics, f F, call func(F)) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.report(observer, reflect.TypeFor[O](), v)
+			p.report(reflect.ValueOf(f).Pointer(), v)
 		}
 	}()
-	tell(observer)
+	call(f)
 }
 
-// report logs the first panic of an observer. The value may name a key or what a client
+// report logs the first panic of a function. The value may name a key or what a client
 // sent; its type says enough to find the place.
-func (p *Panics) report(observer any, role reflect.Type, v any) {
-	if _, known := p.reported.LoadOrStore(reflect.TypeOf(observer), true); known {
+func (p *Panics) report(code uintptr, v any) {
+	if _, known := p.reported.LoadOrStore(code, true); known {
 		return
 	}
 	slog.Error("locks: an observer has panicked; the lock is not affected, and this is the only report of it",
-		slog.String("observer", reflect.TypeOf(observer).String()),
-		slog.String("as", role.String()),
+		slog.String("observer", runtime.FuncForPC(code).Name()),
 		slog.String("panic", fmt.Sprintf("%T", v)))
 }

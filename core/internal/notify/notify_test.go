@@ -12,26 +12,17 @@ import (
 	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
-type listener interface{ hear(what string) }
-
-// noting notes what it hears, and then does what it is told to.
-type noting struct {
-	name  string
-	heard *[]string
-	then  func()
-}
-
-func (n noting) hear(what string) {
-	*n.heard = append(*n.heard, n.name+" "+what)
-	if n.then != nil {
-		n.then()
+// hearing is a function that notes what it hears, and then does what it is given.
+func hearing(name string, heard *[]string, then func()) func(string) {
+	return func(what string) {
+		*heard = append(*heard, name+" "+what)
+		if then != nil {
+			then()
+		}
 	}
 }
 
-// other is a listener of another type.
-type other struct{ panicking any }
-
-func (o *other) hear(string) { panic(o.panicking) }
+func panicking(what any) func(string) { return func(string) { panic(what) } }
 
 // logged is what do writes to the default logger. Its tests are not parallel: there is
 // one default logger.
@@ -45,26 +36,36 @@ func logged(t *testing.T, do func()) []string {
 	return slices.Collect(strings.Lines(buf.String()))
 }
 
-func tell(p *notify.Panics, what string, list ...listener) {
-	notify.Each(p, list, func(l listener) { l.hear(what) })
+func tell(p *notify.Panics, what string, list ...func(string)) {
+	notify.Each(p, list, func(f func(string)) { f(what) })
 }
 
-func TestEach_TellsInOrder(t *testing.T) {
+func TestList_Add(t *testing.T) {
+	t.Parallel()
+	var list notify.List[func(string)]
+	list.Add(nil)
+	list.Add(func(string) {})
+	if len(list) != 1 {
+		t.Errorf("got %d functions, want 1: nil is none", len(list))
+	}
+}
+
+func TestEach_CallsInOrder(t *testing.T) {
 	t.Parallel()
 	var heard []string
-	tell(&notify.Panics{}, "x", noting{"a", &heard, nil}, noting{"b", &heard, nil})
+	tell(&notify.Panics{}, "x", hearing("a", &heard, nil), hearing("b", &heard, nil))
 	if want := []string{"a x", "b x"}; !slices.Equal(heard, want) {
 		t.Errorf("got %q, want %q", heard, want)
 	}
-	tell(nil, "nobody") // a list without observers needs nothing
+	tell(nil, "x") // an empty list needs nothing
 }
 
-func TestEach_PanicIsReportedOnceAndTheOthersAreTold(t *testing.T) { //nolint:paralleltest // see logged
+func TestEach_PanicIsReportedOnceAndTheOthersAreCalled(t *testing.T) { //nolint:paralleltest // see logged
 	var heard []string
 	var panics notify.Panics
 	lines := logged(t, func() {
 		for _, what := range []string{"x", "y"} {
-			tell(&panics, what, noting{"a", &heard, func() { panic("the key order:42") }}, noting{"b", &heard, nil})
+			tell(&panics, what, hearing("a", &heard, func() { panic("the key order:42") }), hearing("b", &heard, nil))
 		}
 	})
 	if want := []string{"a x", "b x", "a y", "b y"}; !slices.Equal(heard, want) {
@@ -73,7 +74,7 @@ func TestEach_PanicIsReportedOnceAndTheOthersAreTold(t *testing.T) { //nolint:pa
 	if len(lines) != 1 {
 		t.Fatalf("logged %q, want one line", lines)
 	}
-	for _, word := range []string{"level=ERROR", "observer=notify_test.noting", "as=notify_test.listener", "panic=string"} {
+	for _, word := range []string{"level=ERROR", ".hearing.", "panic=string"} {
 		if !strings.Contains(lines[0], word) {
 			t.Errorf("the line does not say %q: %s", word, lines[0])
 		}
@@ -83,17 +84,17 @@ func TestEach_PanicIsReportedOnceAndTheOthersAreTold(t *testing.T) { //nolint:pa
 	}
 }
 
-// Each type is reported by itself, for each that remembers: two clients are two.
-func TestEach_ReportsEveryObserver(t *testing.T) { //nolint:paralleltest // see logged
+// Each function is reported by itself, for each Panics: two clients are two.
+func TestEach_ReportsEveryFunction(t *testing.T) { //nolint:paralleltest // see logged
 	var heard []string
 	var mine, theirs notify.Panics
-	list := []listener{noting{"a", &heard, func() { panic(1) }}, &other{errors.New("x")}, &other{nil}}
+	list := []func(string){hearing("a", &heard, func() { panic(1) }), panicking(errors.New("x")), panicking(nil)}
 	lines := logged(t, func() {
 		tell(&mine, "x", list...)
 		tell(&mine, "y", list...)
 		tell(&theirs, "x", list[0])
 	})
-	if len(lines) != 3 || !strings.Contains(lines[1], "observer=*notify_test.other") || !strings.Contains(lines[1], "panic=*errors.errorString") {
+	if len(lines) != 4 || !strings.Contains(lines[1], ".panicking.") || !strings.Contains(lines[1], "panic=*errors.errorString") {
 		t.Errorf("logged %q", lines)
 	}
 }
@@ -103,7 +104,7 @@ func TestEach_IsSafeForConcurrentUse(t *testing.T) { //nolint:paralleltest // se
 	lines := logged(t, func() {
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() { tell(&panics, "x", &other{"x"}) })
+			all.Go(func() { tell(&panics, "x", panicking("x")) })
 		}
 		all.Wait()
 	})

@@ -72,12 +72,12 @@ func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	t.Helper()
 	for _, l := range g.locks {
 		seen := &seen{renewed: make(chan struct{})}
-		one, other := openLocks(t, connect(), core.WithObserver(seen), core.WithWatchdog(3*time.Second)), openLocks(t, connect())
+		one, other := openLocks(t, connect(), core.WithObserver(seen.observer()), core.WithWatchdog(3*time.Second)), openLocks(t, connect())
 		l.everything(t, one, other, seen)
 	}
 	if g.also != nil {
 		seen := &seen{renewed: make(chan struct{})}
-		g.also(t, openLocks(t, connect(), core.WithObserver(seen)), openLocks(t, connect()), seen)
+		g.also(t, openLocks(t, connect(), core.WithObserver(seen.observer())), openLocks(t, connect()), seen)
 	}
 }
 
@@ -240,13 +240,17 @@ type seen struct {
 	renewed chan struct{}
 }
 
-func (s *seen) ObserveHoldEnd(_ context.Context, r core.HoldResult) {
+func (s *seen) observer() *core.Observer {
+	return &core.Observer{HoldEnd: s.observeHoldEnd, Renewal: s.observeRenewal}
+}
+
+func (s *seen) observeHoldEnd(_ context.Context, r core.HoldResult) {
 	if r.HandedOff {
 		s.handoff.Store(true)
 	}
 }
 
-func (s *seen) ObserveRenewal(context.Context, core.Renewal) { s.once.Do(func() { close(s.renewed) }) }
+func (s *seen) observeRenewal(context.Context, core.Renewal) { s.once.Do(func() { close(s.renewed) }) }
 
 // contend lets callers of all clients wait for one lock, which is held until all
 // the others of its client are queued.

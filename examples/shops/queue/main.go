@@ -35,7 +35,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	s := &show{waits: make(chan struct{}, 2*buyers)}
 	var instances []*gin.Engine
 	for range 3 {
-		locks, err := p.Locks(ctx, core.WithObserver(s))
+		locks, err := p.Locks(ctx, core.WithObserver(s.observer()))
 		if err != nil {
 			return err
 		}
@@ -99,8 +99,9 @@ type show struct {
 	served []int
 }
 
-// ObserveContention is called when somebody has found the lock taken and stands in line.
-func (s *show) ObserveContention(context.Context, core.Contention) { s.waits <- struct{}{} }
+func (s *show) observer() *core.Observer {
+	return &core.Observer{Contention: func(context.Context, core.Contention) { s.waits <- struct{}{} }}
+}
 
 // serve is the handler.
 func (s *show) serve(c *gin.Context) {

@@ -104,7 +104,7 @@ func fromHere(r *http.Request) error {
 func (p *pod) connect(*slog.Logger) (err error) {
 	p.later(func() { _ = p.redis.Close() })
 	p.locks, err = core.New(p.redis,
-		core.WithPrefix(Prefix), core.WithWatchdog(watchdog), core.WithObserver(p.observer, p.page))
+		core.WithPrefix(Prefix), core.WithWatchdog(watchdog), core.WithObserver(p.observer.Observer(), p.page.Observer()))
 	if err != nil {
 		return err
 	}
