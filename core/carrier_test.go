@@ -50,7 +50,7 @@ func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
 		for range 2 {
-			locks.FindThrough(pageKey{})
+			locks.ForAdapters().FindThrough(pageKey{})
 		}
 		outer, hold := acquired(t, t.Context(), locks.Lock("k"))
 		p := newPage(outer)
@@ -77,7 +77,7 @@ func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks, stranger := b.locks(), b.locks()
-		locks.FindThrough(pageKey{})
+		locks.ForAdapters().FindThrough(pageKey{})
 		outer, hold := acquired(t, t.Context(), locks.Lock("k"))
 		p := newPage(outer)
 		moved, kept := acquired(t, core.Detach(p), locks.Lock("other"))
@@ -106,7 +106,7 @@ func TestFindThrough_EndsWhereContextsGoRoundInACircle(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
-		locks.FindThrough(pageKey{})
+		locks.ForAdapters().FindThrough(pageKey{})
 		p := newPage(t.Context())
 		ctx, hold := acquired(t, p, locks.Lock("k"))
 		p.request.ctx = ctx

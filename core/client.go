@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -88,19 +87,6 @@ func (c *Client) Address() string { return c.store.Address() }
 
 // Prefix is what [WithPrefix] said; empty with a [WithNameMapper].
 func (c *Client) Prefix() string { return c.cfg.prefix }
-
-// MaxNameLength is the longest name of a lock in bytes: what the prefix leaves of
-// [WithMaxKeyLength]. With a [WithNameMapper] it is the longest name of which the mapper
-// makes a key within it, found by mapping some names that consist of the letter x: a start-up
-// cost. Acquire measures the key itself.
-func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
-
-// MaxKeyLength is what [WithMaxKeyLength] said, or its default.
-func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
-
-// Observers returns the observers given to [WithObserver], in order. Adapters notify those that
-// observe rules.
-func (c *Client) Observers() []*Observer { return slices.Clone(c.cfg.observers.given) }
 
 // Ready asks Redis whether it answers, within the backend timeout. The error matches
 // [ErrUnavailable] or [ErrClosed]. It is for the readiness probe of a service that can do nothing

@@ -147,8 +147,8 @@ func Held(ctx context.Context, name string) (*Hold, bool) {
 
 // HoldsOf lists the holds that ctx carries, the innermost first, of whichever client: those
 // that last, and of a lock that was entered again every hold. It is for observers that want to
-// know what a caller holds while it waits. Like [Held] it does not look where
-// [Client.FindThrough] does. No request is made; without a hold nothing is allocated.
+// know what a caller holds while it waits. Like [Held] it does not follow
+// the context of a framework to its request. No request is made; without a hold nothing is allocated.
 func HoldsOf(ctx context.Context) []HoldInfo {
 	var list []HoldInfo
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {

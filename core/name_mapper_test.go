@@ -194,11 +194,11 @@ func TestClient_MaxNameLengthWithAMapper(t *testing.T) {
 		"no key":       {func(string) string { return "" }, 200},
 	} {
 		locks := locksOn(t, nowhere(t), core.WithNameMapper(tt.mapper), core.WithMaxKeyLength(200))
-		if got := locks.MaxNameLength(); got != tt.want {
+		if got := locks.ForAdapters().MaxNameLength(); got != tt.want {
 			t.Errorf("%s: got %d, want %d", what, got, tt.want)
 		}
-		if locks.MaxKeyLength() != 200 || locks.Prefix() != "" {
-			t.Errorf("%s: MaxKeyLength %d, Prefix %q", what, locks.MaxKeyLength(), locks.Prefix())
+		if locks.ForAdapters().MaxKeyLength() != 200 || locks.Prefix() != "" {
+			t.Errorf("%s: MaxKeyLength %d, Prefix %q", what, locks.ForAdapters().MaxKeyLength(), locks.Prefix())
 		}
 	}
 }

@@ -21,10 +21,10 @@ func TestRefusal_OfWaiters(t *testing.T) {
 			for _, c := range []struct {
 				got, want error
 			}{
-				{locks.Refusal(t.Context(), core.WaitTime(time.Second)), want},
-				{locks.Refusal(t.Context()), want},
-				{locks.Refusal(t.Context(), core.WaitTime(0)), nil},
-				{locks.Refusal(ctx), nil}, // it may enter again
+				{locks.ForAdapters().Refusal(t.Context(), core.WaitTime(time.Second)), want},
+				{locks.ForAdapters().Refusal(t.Context()), want},
+				{locks.ForAdapters().Refusal(t.Context(), core.WaitTime(0)), nil},
+				{locks.ForAdapters().Refusal(ctx), nil}, // it may enter again
 			} {
 				if c.got != c.want { //nolint:errorlint // the sentinel itself
 					t.Errorf("%s: got %v, want %v", what, c.got, c.want)
@@ -50,18 +50,18 @@ func TestRefusal_OfRedisThatIsKnownToBeDown(t *testing.T) {
 		srv := redistest.New(t)
 		locks := locksOn(t, srv.Client())
 		srv.Down()
-		must(t, locks.Refusal(t.Context())) // no call has asked yet
+		must(t, locks.ForAdapters().Refusal(t.Context())) // no call has asked yet
 		_, _, err := locks.Lock("a").Acquire(t.Context())
 		wantErr(t, err, core.ErrUnavailable)
 		time.Sleep(time.Second) // the caller gives up a little before the silence is as long as the backend timeout
 		begin := time.Now()
-		wantErr(t, locks.Refusal(t.Context()), core.ErrUnavailable)
+		wantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrUnavailable)
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("it took %s", took)
 		}
 		srv.Up()
 		time.Sleep(time.Minute) // in the time of the bubble
-		must(t, locks.Refusal(t.Context()))
+		must(t, locks.ForAdapters().Refusal(t.Context()))
 	})
 }
 
@@ -69,8 +69,8 @@ func TestRefusal_OfTheClient(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
-		wantErr(t, locks.Refusal(t.Context(), core.LeaseTime(-1)), core.ErrInvalid)
+		wantErr(t, locks.ForAdapters().Refusal(t.Context(), core.LeaseTime(-1)), core.ErrInvalid)
 		must(t, locks.Close(context.Background()))
-		wantErr(t, locks.Refusal(t.Context()), core.ErrClosed)
+		wantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrClosed)
 	})
 }

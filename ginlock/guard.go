@@ -48,7 +48,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("ginlock: New: %w", err)
 	}
-	locks.FindThrough(gin.ContextRequestKey)
+	locks.ForAdapters().FindThrough(gin.ContextRequestKey)
 	g := &Guard{
 		aspect: observed, cfg: cfg,
 		unnamed: make(map[ruleset.Endpoint][]*chained), params: make(map[ruleset.Endpoint][]string),

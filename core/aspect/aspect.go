@@ -34,7 +34,7 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 	if locks == nil {
 		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
 	} else {
-		for _, v := range locks.Observers() {
+		for _, v := range locks.ForAdapters().Observers() {
 			errs = append(errs, a.observers.add(v))
 		}
 	}

@@ -52,7 +52,7 @@ func (r *run) early(f *frame) (passed, settled bool) {
 	if rule.DryRun {
 		return false, false
 	}
-	if err := r.point.aspect.locks.Refusal(r.ctx, rule.anyLock...); err != nil {
+	if err := r.point.aspect.locks.ForAdapters().Refusal(r.ctx, rule.anyLock...); err != nil {
 		return r.notAcquired(f, err), true
 	}
 	return false, false

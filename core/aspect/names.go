@@ -25,7 +25,7 @@ func (c *compiled) lock(locks *core.Client, n lockNames) core.Lock {
 
 // lockOf is the lock of the rule's kind. The kinds of rules are all known to core.
 func (c *compiled) lockOf(locks *core.Client, name string) core.Lock {
-	lock, _ := locks.LockOf(core.Kind(c.Kind), name, c.Permits)
+	lock, _ := locks.ForAdapters().LockOf(core.Kind(c.Kind), name, c.Permits)
 	return lock
 }
 

@@ -13,7 +13,8 @@ type room struct {
 }
 
 func roomOf(locks *core.Client) room {
-	r := room{added: locks.MaxKeyLength() - locks.MaxNameLength(), by: "core.WithPrefix", longest: locks.MaxNameLength()}
+	longest := locks.ForAdapters().MaxNameLength()
+	r := room{added: locks.ForAdapters().MaxKeyLength() - longest, by: "core.WithPrefix", longest: longest}
 	if r.added > len(locks.Prefix()) {
 		r.by = "core.WithNameMapper"
 	}
