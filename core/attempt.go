@@ -57,13 +57,13 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 	if req.member {
 		a.wait.admitted = req.admitted
 		a.several.passedOver = func(int) bool { return time.Since(now) >= pollInterval/2 }
-	} else if len(c.cfg.observers.contention) > 0 {
+	} else if c.cfg.observers.contention.Observed() {
 		a.notify = func(r *queue.Refusal) {
 			notice := Contention{Acquisition: report.Acquisition, BlockedBy: report.BlockedBy}
 			if r != nil {
 				notice.TTL = r.TTL
 			}
-			c.cfg.observers.observeContention(ctx, notice)
+			c.cfg.observers.contention.Notify(ctx, notice)
 		}
 	}
 	return a

@@ -95,8 +95,8 @@ func (b *backend) returned(ctx context.Context) {
 func (b *backend) notify(ctx context.Context, change BackendChange) {
 	obs := &b.client.cfg.observers
 	switch {
-	case len(obs.backend) > 0:
-		obs.observeBackend(ctx, change)
+	case obs.backend.Observed():
+		obs.backend.Notify(ctx, change)
 	case change.Available:
 		slog.LogAttrs(ctx, slog.LevelInfo, "lock backend available again",
 			slog.String("client", change.ClientID), slog.Duration("after", change.Lasted))
@@ -109,7 +109,7 @@ func (b *backend) notify(ctx context.Context, change BackendChange) {
 // noLock logs that a key holds no lock, once in a while, unless there is an observer of
 // acquisitions: that gets the same as the outcome of each one.
 func (b *backend) noLock(ctx context.Context, key string, cause error) {
-	if len(b.client.cfg.observers.acquireEnd) > 0 {
+	if b.client.cfg.observers.acquireEnd.Observed() {
 		return
 	}
 	now := time.Now()

@@ -310,7 +310,7 @@ func (s *scope) lose(cause error) {
 	s.cancel(cause)
 	s.collect()
 	if s.observed != nil && !s.leaked.Load() {
-		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
+		s.observers().loss.Notify(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
 	}
 }
 
@@ -327,7 +327,7 @@ func (s *scope) finished(r HoldResult) {
 	if r.Lost {
 		r.Remaining = 0
 	}
-	s.observers().observeHoldEnd(s.observed, r)
+	s.observers().holdEnd.Notify(s.observed, r)
 }
 
 // leaked stops renewing a hold that nobody can release any more. Its key is left
@@ -343,6 +343,6 @@ func leaked(s *scope) {
 		o.leaveUnlessLast(s)
 	}
 	if s.observed != nil {
-		s.observers().observeLeak(s.observed, s.info())
+		s.observers().leak.Notify(s.observed, s.info())
 	}
 }

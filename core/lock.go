@@ -277,12 +277,12 @@ func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
 	if r.Outcome == "" {
 		r.Outcome = outcomeOf(err)
 	}
-	if len(c.cfg.observers.acquireEnd) == 0 {
+	if !c.cfg.observers.acquireEnd.Observed() {
 		return
 	}
 	r.Err = err
 	r.Waited = time.Since(r.Start)
-	c.cfg.observers.observeAcquireEnd(ctx, *r)
+	c.cfg.observers.acquireEnd.Notify(ctx, *r)
 }
 
 func outcomeOf(err error) Outcome {

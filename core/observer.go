@@ -176,14 +176,14 @@ type observers struct {
 	panics       *notify.Panics
 	client       notify.List[func(*Client) func()]
 	acquireStart notify.List[func(context.Context, Acquisition) context.Context]
-	contention   notify.List[func(context.Context, Contention)]
-	acquireEnd   notify.List[func(context.Context, AcquireResult)]
+	contention   notify.Event[Contention]
+	acquireEnd   notify.Event[AcquireResult]
 	holdStart    notify.List[func(context.Context, HoldInfo) context.Context]
-	holdEnd      notify.List[func(context.Context, HoldResult)]
-	renewal      notify.List[func(context.Context, Renewal)]
-	loss         notify.List[func(context.Context, Loss)]
-	leak         notify.List[func(context.Context, HoldInfo)]
-	backend      notify.List[func(context.Context, BackendChange)]
+	holdEnd      notify.Event[HoldResult]
+	renewal      notify.Event[Renewal]
+	loss         notify.Event[Loss]
+	leak         notify.Event[HoldInfo]
+	backend      notify.Event[BackendChange]
 }
 
 // add sorts the functions of one observer into the lists.
@@ -194,14 +194,14 @@ func (o *observers) add(v *Observer) {
 	o.given = append(o.given, v)
 	o.client.Add(v.Client)
 	o.acquireStart.Add(v.AcquireStart)
-	o.contention.Add(v.Contention)
-	o.acquireEnd.Add(v.AcquireEnd)
+	o.contention.Add(o.panics, v.Contention)
+	o.acquireEnd.Add(o.panics, v.AcquireEnd)
 	o.holdStart.Add(v.HoldStart)
-	o.holdEnd.Add(v.HoldEnd)
-	o.renewal.Add(v.Renewal)
-	o.loss.Add(v.Loss)
-	o.leak.Add(v.Leak)
-	o.backend.Add(v.Backend)
+	o.holdEnd.Add(o.panics, v.HoldEnd)
+	o.renewal.Add(o.panics, v.Renewal)
+	o.loss.Add(o.panics, v.Loss)
+	o.leak.Add(o.panics, v.Leak)
+	o.backend.Add(o.panics, v.Backend)
 }
 
 // observeClient notifies of a client that begins, and returns the functions to call when it has ended.
@@ -234,32 +234,4 @@ func keepContext(old, returned context.Context) context.Context {
 		return old
 	}
 	return returned
-}
-
-func (o *observers) observeContention(ctx context.Context, c Contention) {
-	notify.Each(o.panics, o.contention, func(observe func(context.Context, Contention)) { observe(ctx, c) })
-}
-
-func (o *observers) observeAcquireEnd(ctx context.Context, r AcquireResult) {
-	notify.Each(o.panics, o.acquireEnd, func(observe func(context.Context, AcquireResult)) { observe(ctx, r) })
-}
-
-func (o *observers) observeHoldEnd(ctx context.Context, r HoldResult) {
-	notify.Each(o.panics, o.holdEnd, func(observe func(context.Context, HoldResult)) { observe(ctx, r) })
-}
-
-func (o *observers) observeRenewal(ctx context.Context, r Renewal) {
-	notify.Each(o.panics, o.renewal, func(observe func(context.Context, Renewal)) { observe(ctx, r) })
-}
-
-func (o *observers) observeLoss(ctx context.Context, l Loss) {
-	notify.Each(o.panics, o.loss, func(observe func(context.Context, Loss)) { observe(ctx, l) })
-}
-
-func (o *observers) observeLeak(ctx context.Context, h HoldInfo) {
-	notify.Each(o.panics, o.leak, func(observe func(context.Context, HoldInfo)) { observe(ctx, h) })
-}
-
-func (o *observers) observeBackend(ctx context.Context, b BackendChange) {
-	notify.Each(o.panics, o.backend, func(observe func(context.Context, BackendChange)) { observe(ctx, b) })
 }

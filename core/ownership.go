@@ -167,8 +167,8 @@ func (o *ownership) relinquish() {
 func (o *ownership) Renewed(err error, late time.Duration) {
 	for _, s := range o.live() {
 		s.collect()
-		if observers := s.observers(); s.observed != nil && len(observers.renewal) > 0 {
-			observers.observeRenewal(s.observed, Renewal{HoldInfo: s.info(), Err: unavailable(err), Late: late})
+		if observers := s.observers(); s.observed != nil && observers.renewal.Observed() {
+			observers.renewal.Notify(s.observed, Renewal{HoldInfo: s.info(), Err: unavailable(err), Late: late})
 		}
 	}
 }

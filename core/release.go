@@ -209,7 +209,7 @@ func (s *scope) overOnRelease(err error) {
 		return
 	}
 	if s.over.CompareAndSwap(notOver, overBy(err)) && s.observed != nil {
-		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: err})
+		s.observers().loss.Notify(s.observed, Loss{HoldInfo: s.info(), Cause: err})
 	}
 }
 

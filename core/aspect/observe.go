@@ -103,9 +103,9 @@ type observers struct {
 	given    []*Observer
 	rule     notify.List[func(RuleInfo)]
 	warning  notify.List[func(*ruleset.Problem)]
-	decision notify.List[func(context.Context, Decision)]
-	failure  notify.List[func(context.Context, Failure)]
-	unlocked notify.List[func(context.Context, UnlockedRun)]
+	decision notify.Event[Decision]
+	failure  notify.Event[Failure]
+	unlocked notify.Event[UnlockedRun]
 }
 
 // add sorts the functions of one observer into the lists.
@@ -120,9 +120,9 @@ func (o *observers) add(v *core.Observer) error {
 	o.given = append(o.given, rules)
 	o.rule.Add(rules.Rule)
 	o.warning.Add(rules.Warning)
-	o.decision.Add(rules.Decision)
-	o.failure.Add(rules.Failure)
-	o.unlocked.Add(rules.Unlocked)
+	o.decision.Add(&o.panics, rules.Decision)
+	o.failure.Add(&o.panics, rules.Failure)
+	o.unlocked.Add(&o.panics, rules.Unlocked)
 	return nil
 }
 
@@ -136,18 +136,6 @@ func (o *observers) observeWarning(p *ruleset.Problem) {
 		return
 	}
 	notify.Each(&o.panics, o.warning, func(observe func(*ruleset.Problem)) { observe(p) })
-}
-
-func (o *observers) observeDecision(ctx context.Context, d Decision) {
-	notify.Each(&o.panics, o.decision, func(observe func(context.Context, Decision)) { observe(ctx, d) })
-}
-
-func (o *observers) observeFailure(ctx context.Context, f Failure) {
-	notify.Each(&o.panics, o.failure, func(observe func(context.Context, Failure)) { observe(ctx, f) })
-}
-
-func (o *observers) observeUnlocked(ctx context.Context, u UnlockedRun) {
-	notify.Each(&o.panics, o.unlocked, func(observe func(context.Context, UnlockedRun)) { observe(ctx, u) })
 }
 
 // observeReloads has the observers notified of the reloads of a rule file.

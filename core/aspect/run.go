@@ -145,12 +145,12 @@ func (r *run) variables() keyexpr.Env {
 // announceUnlocked tells that the handler is about to run without locks.
 func (r *run) announceUnlocked() {
 	obs := &r.point.aspect.observers
-	if r.grant.Unlocked == "" || len(obs.unlocked) == 0 {
+	if r.grant.Unlocked == "" || !obs.unlocked.Observed() {
 		return
 	}
 	for i := range r.frames {
 		if f := &r.frames[i]; f.unlocked != "" {
-			obs.observeUnlocked(r.caller, UnlockedRun{Subject: f.rule.subject, Reason: f.unlocked})
+			obs.unlocked.Notify(r.caller, UnlockedRun{Subject: f.rule.subject, Reason: f.unlocked})
 		}
 	}
 }
@@ -189,12 +189,12 @@ func (r *run) answer() {
 // observe tells how every rule went. It runs last, also when the handler panics.
 func (r *run) observe() {
 	obs := &r.point.aspect.observers
-	if len(obs.decision) == 0 {
+	if !obs.decision.Observed() {
 		return
 	}
 	for i := range r.frames {
 		f := &r.frames[i]
-		obs.observeDecision(r.caller, Decision{
+		obs.decision.Notify(r.caller, Decision{
 			Subject: f.rule.subject, Verdict: r.out.Verdict, Cause: f.cause, Strategy: f.strategy,
 			Unlocked: f.unlocked, DryRun: f.unlocked == UnlockedDryRun, Waited: f.waited, Err: f.err,
 		})
@@ -203,10 +203,10 @@ func (r *run) observe() {
 
 func (r *run) observeFailure(f *frame) {
 	obs := &r.point.aspect.observers
-	if len(obs.failure) == 0 {
+	if !obs.failure.Observed() {
 		return
 	}
-	obs.observeFailure(r.caller, Failure{
+	obs.failure.Notify(r.caller, Failure{
 		Subject: f.rule.subject, Cause: f.cause, Strategy: f.strategy, Waited: f.waited, Err: f.err,
 	})
 }

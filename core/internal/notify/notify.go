@@ -4,6 +4,7 @@
 package notify
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -15,6 +16,27 @@ import (
 // one may be called for every request. The zero value is ready. Do not copy it. It is safe for
 // concurrent use.
 type Panics struct{ reported sync.Map } // pointer to the code of the function -> true
+
+// Event is the functions of observers that one kind of event is passed to, in the order in which they were given. The
+// zero value has none.
+type Event[T any] struct {
+	list   List[func(context.Context, T)]
+	panics *Panics
+}
+
+// Add adds a function unless it is nil.
+func (e *Event[T]) Add(p *Panics, f func(context.Context, T)) {
+	e.list.Add(f)
+	e.panics = p
+}
+
+// Observed reports whether there are functions.
+func (e *Event[T]) Observed() bool { return len(e.list) > 0 }
+
+// Notify passes an event to every function.
+func (e *Event[T]) Notify(ctx context.Context, v T) {
+	Each(e.panics, e.list, func(f func(context.Context, T)) { f(ctx, v) })
+}
 
 // List is the functions of observers for one event, in the order in which they were given.
 type List[F any] []F
