@@ -12,8 +12,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -26,7 +24,11 @@ func TestBehaviour(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			adaptertest.Run(t, program{kind})
+			adaptertest.Run(t, adaptertest.Adapter{
+				Endpoint: ruleset.GRPC(path(kind)), ID: "req.order_id", Tenant: `metadata["x-tenant"]`, Response: responseOf(kind),
+				Code:    func(s failpolicy.Status) int { return int(s.GRPC) },
+				Streams: kind != "Pay", Declares: true, Start: program{kind}.start,
+			})
 		})
 	}
 }
@@ -34,22 +36,15 @@ func TestBehaviour(t *testing.T) {
 // program is the program of package adaptertest in gRPC, as a method of one shape.
 type program struct{ method string }
 
-func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
-func (p program) Streams() bool              { return p.method != "Pay" }
-func (program) Declares() bool               { return true }
-func (program) ID() string                   { return "req.order_id" }
-func (program) Tenant() string               { return `metadata["x-tenant"]` }
-func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
-
-// Response is one for the methods that end with one reply.
-func (p program) Response() string {
-	if p.method == "Track" || p.method == "Chat" {
+// responseOf is one for the methods that end with one reply.
+func responseOf(method string) string {
+	if method == "Track" || method == "Chat" {
 		return ""
 	}
 	return `{"receipt": "later"}`
 }
 
-func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
+func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	opts := []grpclock.Option{
 		grpclock.WithTokenHeader(),
@@ -69,7 +64,7 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 		opts = append(opts, grpclock.WithDescriptors(shoppb.Described(tb, p.method, what.Declared...)))
 	}
 	for _, r := range what.InCode {
-		r.Endpoint = p.Endpoint()
+		r.Endpoint = ruleset.GRPC(path(p.method))
 		opts = append(opts, grpclock.WithRules(r))
 	}
 	if len(what.InCode) == 0 {
@@ -77,13 +72,16 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	}
 	guard, err := grpclock.New(what.Locks, opts...)
 	if err != nil {
-		return nil, err
+		return adaptertest.Server{}, err
 	}
 	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
 	b.server = b.newServer(nil, nil)
 	shoppb.RegisterOrdersServer(b.server, b.shop)
 	b.serve()
-	return running{b, p.method}, nil
+	return adaptertest.Server{
+		Check: func() error { return guard.Check(b.server) }, Aspect: guard.Aspect(), Hold: grpclock.Hold,
+		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return b.calling(ctx, p.method, c) },
+	}, nil
 }
 
 // paying is a shop whose methods all do one thing.
@@ -125,21 +123,12 @@ func paying(pay func(context.Context, string) (string, error)) *shop {
 	}
 }
 
-// running is a program that is served.
-type running struct {
-	b      *bench
-	method string
-}
-
-func (s running) Check() error                        { return s.b.guard.Check(s.b.server) }
-func (s running) Aspect() *aspect.Aspect              { return s.b.guard.Aspect() }
-func (s running) Hold(ctx context.Context) *core.Hold { return grpclock.Hold(ctx) }
-
-func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answer {
+// calling calls a method for package adaptertest.
+func (b *bench) calling(ctx context.Context, method string, c adaptertest.Call) adaptertest.Answer {
 	if c.Tenant != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-tenant", c.Tenant)
 	}
-	got := s.b.call(ctx, s.method, c.ID)
+	got := b.call(ctx, method, c.ID)
 	st := status.Convert(got.err)
 	a := adaptertest.Answer{
 		OK: got.err == nil, Code: int(st.Code()), Text: strings.Join(got.replies, ","),
@@ -152,7 +141,7 @@ func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answe
 			a.Cause = d.GetReason()
 		case *errdetails.RetryInfo:
 			delay := d.GetRetryDelay().AsDuration()
-			if pushback := fmt.Sprint(delay.Milliseconds()); slices.Equal(got.trailer.Get(grpclock.TrailerPushback), []string{pushback}) {
+			if pushback := fmt.Sprint(delay.Milliseconds()); slices.Equal(got.trailer.Get("grpc-retry-pushback-ms"), []string{pushback}) {
 				a.Retry = delay
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -27,7 +26,7 @@ func TestBehaviour(t *testing.T) {
 		t.Parallel()
 		adaptertest.Run(t, program{"POST /orders/{id}/pay", func(g *httplock.Guard, pay order) (http.Handler, error) {
 			return routers.Chi(g, plain(pay), http.NotFound)
-		}})
+		}}.adapter())
 	})
 	t.Run("echo", func(t *testing.T) {
 		t.Parallel()
@@ -39,7 +38,7 @@ func TestBehaviour(t *testing.T) {
 				}
 				return c.String(http.StatusOK, text)
 			}, echo.NotFoundHandler)
-		}})
+		}}.adapter())
 	})
 }
 
@@ -65,19 +64,20 @@ type program struct {
 	serve func(guard *httplock.Guard, pay order) (http.Handler, error)
 }
 
-func (p program) Endpoint() ruleset.Endpoint { return ruleset.HTTP(p.route) }
-func (program) ID() string                   { return "path.id" }
-func (program) Tenant() string               { return `header["X-Tenant"]` }
-func (program) Response() string             { return `{"receipt": "later"}` }
-func (program) Code(s failpolicy.Status) int { return s.HTTP }
+func (p program) adapter() adaptertest.Adapter {
+	return adaptertest.Adapter{
+		Endpoint: ruleset.HTTP(p.route), ID: "path.id", Tenant: `header["X-Tenant"]`, Response: `{"receipt": "later"}`,
+		Code: func(s failpolicy.Status) int { return s.HTTP }, Start: p.start,
+	}
+}
 
-func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
+func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	opts := []httplock.Option{
 		httplock.WithFallback("queue", plain(what.Queue)), httplock.WithBuffer(1 << 10), httplock.WithTokenHeader(),
 	}
 	for _, r := range what.InCode {
-		r.Endpoint = p.Endpoint()
+		r.Endpoint = ruleset.HTTP(p.route)
 		opts = append(opts, httplock.WithRules(r))
 	}
 	if len(what.InCode) == 0 {
@@ -85,19 +85,10 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	}
 	guard, err := httplock.New(what.Locks, opts...)
 	if err != nil {
-		return nil, err
+		return adaptertest.Server{}, err
 	}
 	shop, checked := p.serve(guard, what.Pay)
-	return server{adaptertest.ServeHTTP(tb, shop), guard, checked}, nil
+	return adaptertest.ServeHTTP(tb, shop, adaptertest.Server{
+		Check: func() error { return checked }, Aspect: guard.Aspect(), Hold: httplock.Hold,
+	}), nil
 }
-
-// server is a program that runs; it was checked when its routes were registered.
-type server struct {
-	adaptertest.HTTP
-	guard   *httplock.Guard
-	checked error
-}
-
-func (s server) Check() error                      { return s.checked }
-func (s server) Aspect() *aspect.Aspect            { return s.guard.Aspect() }
-func (server) Hold(ctx context.Context) *core.Hold { return httplock.Hold(ctx) }

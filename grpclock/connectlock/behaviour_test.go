@@ -12,8 +12,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
-	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -26,7 +24,11 @@ func TestBehaviour(t *testing.T) {
 	for _, p := range []program{{"connect", "Pay"}, {"grpc", "Track"}, {"grpcweb", "Import"}, {"connect", "Chat"}} { // each shape and protocol
 		t.Run(p.protocol+"/"+p.method, func(t *testing.T) {
 			t.Parallel()
-			adaptertest.Run(t, p)
+			adaptertest.Run(t, adaptertest.Adapter{
+				Endpoint: ruleset.GRPC(path(p.method)), ID: "req.order_id", Tenant: `metadata["x-tenant"]`, Response: responseOf(p.method),
+				Code:    func(s failpolicy.Status) int { return int(s.GRPC) },
+				Streams: p.method != "Pay", Declares: true, Start: p.start,
+			})
 		})
 	}
 }
@@ -34,22 +36,15 @@ func TestBehaviour(t *testing.T) {
 // program is the program of package adaptertest for Connect, as a method of one shape.
 type program struct{ protocol, method string }
 
-func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
-func (p program) Streams() bool              { return p.method != "Pay" }
-func (program) Declares() bool               { return true }
-func (program) ID() string                   { return "req.order_id" }
-func (program) Tenant() string               { return `metadata["x-tenant"]` }
-func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
-
-// Response is one for the methods that end with one reply.
-func (p program) Response() string {
-	if p.method == "Track" || p.method == "Chat" {
+// responseOf is one for the methods that end with one reply.
+func responseOf(method string) string {
+	if method == "Track" || method == "Chat" {
 		return ""
 	}
 	return `{"receipt": "later"}`
 }
 
-func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
+func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	opts := []connectlock.Option{
 		connectlock.WithTokenHeader(),
@@ -73,7 +68,7 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 		opts = append(opts, connectlock.WithDescriptors(shoppb.Described(tb, p.method, what.Declared...)))
 	}
 	for _, r := range what.InCode {
-		r.Endpoint = p.Endpoint()
+		r.Endpoint = ruleset.GRPC(path(p.method))
 		opts = append(opts, connectlock.WithRules(r))
 	}
 	if len(what.InCode) == 0 {
@@ -81,11 +76,14 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	}
 	guard, err := connectlock.New(what.Locks, opts...)
 	if err != nil {
-		return nil, err
+		return adaptertest.Server{}, err
 	}
 	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
 	b.serveHandler(b.shop.handler(recovering(), connect.WithInterceptors(guard.Interceptor())))
-	return running{b, p}, nil
+	return adaptertest.Server{
+		Check: func() error { return guard.Check(service) }, Aspect: guard.Aspect(), Hold: connectlock.Hold,
+		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return b.calling(ctx, p, c) },
+	}, nil
 }
 
 // paying is a shop whose methods all do one thing.
@@ -121,22 +119,13 @@ func paying(pay func(context.Context, string) (string, error)) *shop {
 	}
 }
 
-// running is a program that is served.
-type running struct {
-	b *bench
-	p program
-}
-
-func (s running) Check() error                        { return s.b.guard.Check(service) }
-func (s running) Aspect() *aspect.Aspect              { return s.b.guard.Aspect() }
-func (s running) Hold(ctx context.Context) *core.Hold { return connectlock.Hold(ctx) }
-
-func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answer {
+// calling calls a method for package adaptertest.
+func (b *bench) calling(ctx context.Context, p program, c adaptertest.Call) adaptertest.Answer {
 	var headers []string
 	if c.Tenant != "" {
 		headers = []string{"X-Tenant", c.Tenant}
 	}
-	got := s.b.call(ctx, s.p.protocol, s.p.method, []string{c.ID}, headers...)
+	got := b.call(ctx, p.protocol, p.method, []string{c.ID}, headers...)
 	a := adaptertest.Answer{
 		OK: got.err == nil, Code: int(codeOf(got)), Text: strings.Join(got.replies, ","),
 		Lock: got.lockStatus(), Token: strings.Join(got.header.Values(failpolicy.TokenHeader), ","),
@@ -153,7 +142,7 @@ func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answe
 			a.Cause = d.GetReason()
 		case *errdetails.RetryInfo:
 			delay := d.GetRetryDelay().AsDuration()
-			if seconds := fmt.Sprint(math.Ceil(delay.Seconds())); e.Meta().Get(connectlock.HeaderRetryAfter) == seconds {
+			if seconds := fmt.Sprint(math.Ceil(delay.Seconds())); e.Meta().Get("Retry-After") == seconds {
 				a.Retry = delay
 			}
 		}

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -12,46 +13,38 @@ import (
 )
 
 // Adapter serves programs of one endpoint, which pays an order, and calls them.
-type Adapter interface {
+type Adapter struct {
 	// Endpoint is the endpoint, as rules name it.
-	Endpoint() ruleset.Endpoint
+	Endpoint ruleset.Endpoint
 
 	// ID and Tenant are expressions for what a [Call] has, without #{}.
-	ID() string
-	Tenant() string
+	ID, Tenant string
+
+	// Response is the response of a rule with the text "later" in it, "" where null is
+	// answered without one.
+	Response string
 
 	// Code is the half of a status that clients see.
-	Code(s failpolicy.Status) int
+	Code func(s failpolicy.Status) int
+
+	// Streams says that the handler answers through a stream, which fails once the lock is
+	// lost.
+	Streams bool
+
+	// Declares says that the endpoint may have rules by itself, over which those of a set are
+	// laid: the options of a .proto file, or rules that are put on an endpoint in Go.
+	Declares bool
 
 	// Start serves a program until the test ends, with a recovery around the guard that
 	// answers with what a handler has panicked with.
-	Start(tb testing.TB, p *Program) (Server, error)
-}
-
-// Streamer may be implemented by an [Adapter] whose handler answers through a stream,
-// which fails once the lock is lost.
-type Streamer interface {
-	Streams() bool
-}
-
-// Responder may be implemented by an [Adapter] that answers null with the response of a
-// rule: Response is one with the text "later" in it, "" where the endpoint has none.
-type Responder interface {
-	Response() string
-}
-
-// Declarer may be implemented by an [Adapter] whose endpoints may have rules by themselves,
-// over which those of a set are laid: the options of a .proto file, or rules that are put
-// on an endpoint in Go.
-type Declarer interface {
-	Declares() bool
+	Start func(tb testing.TB, p *Program) (Server, error)
 }
 
 // Program is what an adapter has to serve.
 type Program struct {
 	Locks    *core.Client
 	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
-	Declared []ruleset.Rule   // those over which Set is laid; nil without a [Declarer]
+	Declared []ruleset.Rule   // those over which Set is laid; nil unless [Adapter].Declares
 	Set      ruleset.Provider // has those that name it; it is empty where InCode has any
 
 	// Pay is the handler: it answers with the text, or fails.
@@ -62,15 +55,18 @@ type Program struct {
 }
 
 // Server is a program that runs.
-type Server interface {
-	// Call calls the endpoint.
-	Call(ctx context.Context, c Call) Answer
-	// Check is the guard's.
-	Check() error
-	// Aspect is the guard's.
-	Aspect() *aspect.Aspect
+type Server struct {
+	// Aspect and Check are the guard's.
+	Aspect *aspect.Aspect
+	Check  func() error
+
 	// Hold is the adapter's: the lock under which the handler of ctx runs.
-	Hold(ctx context.Context) *core.Hold
+	Hold func(ctx context.Context) *core.Hold
+
+	// Call calls the endpoint. [ServeHTTP] sets it for adapters of HTTP.
+	Call func(ctx context.Context, c Call) Answer
+
+	post func(ctx context.Context, c Call, body io.Reader) Answer // of HTTP
 }
 
 // Call is one call.

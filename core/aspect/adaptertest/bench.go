@@ -72,7 +72,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 
 // rule is a rule for the order of a call that does not wait.
 func (b *bench) rule(change ...func(*ruleset.Rule)) ruleset.Rule {
-	r := ruleset.Rule{Endpoint: b.adapter.Endpoint(), Key: "order:#{" + b.adapter.ID() + "}", WaitTime: ruleset.NoWait}
+	r := ruleset.Rule{Endpoint: b.adapter.Endpoint, Key: "order:#{" + b.adapter.ID + "}", WaitTime: ruleset.NoWait}
 	for _, do := range change {
 		do(&r)
 	}

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"context"
 	"io"
 	"testing"
 	"time"
@@ -19,21 +18,15 @@ func body(t *testing.T, a Adapter) {
 	})
 }
 
-// poster is the client of a server of HTTP.
-type poster interface {
-	post(ctx context.Context, c Call, body io.Reader) Answer
-}
-
 // posting begins a call whose body ends when the test closes it.
 func (b *bench) posting(change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
 	b.under(b.rule(change...))
-	client, ok := b.server.(poster)
-	if !ok {
+	if b.server.post == nil {
 		return nil, nil, false
 	}
 	r, body := io.Pipe()
 	answers := make(chan Answer, 1)
-	go func() { answers <- client.post(b.t.Context(), Call{ID: "42"}, r) }()
+	go func() { answers <- b.server.post(b.t.Context(), Call{ID: "42"}, r) }()
 	b.t.Cleanup(func() { _ = body.Close() })
 	if _, err := io.WriteString(body, "{"); err != nil {
 		b.t.Error(err)

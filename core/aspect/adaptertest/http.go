@@ -17,9 +17,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// HTTP is the client's side of an adapter of HTTP, whose server answers with the
-// handler's text: POST /orders/42/pay, with a header X-Tenant.
-type HTTP struct {
+// client is the client's side of an adapter of HTTP.
+type client struct {
 	tb     testing.TB
 	server *httptest.Server
 }
@@ -43,8 +42,10 @@ func kept() http.Header {
 	}
 }
 
-// ServeHTTP serves until the test ends, with a recovery, and with a middleware that sets headers.
-func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
+// ServeHTTP serves until the test ends, with a recovery, and with a middleware that sets headers. It
+// adds the calls to a server, which the handler answers with its text: POST /orders/42/pay, with a
+// header X-Tenant.
+func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		maps.Copy(w.Header(), outer())
@@ -57,13 +58,12 @@ func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
 		handler.ServeHTTP(w, r)
 	}))
 	tb.Cleanup(server.Close)
-	return HTTP{tb, server}
+	h := client{tb, server}
+	s.post, s.Call = h.post, func(ctx context.Context, c Call) Answer { return h.post(ctx, c, http.NoBody) }
+	return s
 }
 
-// Call calls the endpoint.
-func (h HTTP) Call(ctx context.Context, c Call) Answer { return h.post(ctx, c, http.NoBody) }
-
-func (h HTTP) post(ctx context.Context, c Call, body io.Reader) Answer {
+func (h client) post(ctx context.Context, c Call, body io.Reader) Answer {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", body)
 	if err != nil {
 		return Answer{All: err.Error()}
@@ -89,7 +89,7 @@ func (h HTTP) post(ctx context.Context, c Call, body io.Reader) Answer {
 }
 
 // wantHeaders checks that an answer of the guard has its own headers, and the kept ones.
-func (h HTTP) wantHeaders(got http.Header, a *Answer) {
+func (h client) wantHeaders(got http.Header, a *Answer) {
 	h.tb.Helper()
 	for name, want := range kept() {
 		if !slices.Equal(got[name], want) {

@@ -84,7 +84,7 @@ func severalRules(t *testing.T, b *bench) {
 	})
 	b.under(
 		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
-		b.rule(func(r *ruleset.Rule) { r.Name, r.Key = "tenant", "tenant:#{"+b.adapter.Tenant()+"}" }),
+		b.rule(func(r *ruleset.Rule) { r.Name, r.Key = "tenant", "tenant:#{"+b.adapter.Tenant+"}" }),
 	)
 	b.wantOK(b.call(), "paid", "")
 	for _, key := range []string{"order:42", "tenant:acme"} {
@@ -103,7 +103,7 @@ func laterRuleRefuses(t *testing.T, b *bench) {
 	b.under(
 		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
 		b.rule(func(r *ruleset.Rule) {
-			r.Name, r.Key, r.OnBusy, r.Fallback = "tenant", "tenant:#{"+b.adapter.Tenant()+"}", failpolicy.Fallback, "queue"
+			r.Name, r.Key, r.OnBusy, r.Fallback = "tenant", "tenant:#{"+b.adapter.Tenant+"}", failpolicy.Fallback, "queue"
 		}),
 	)
 	b.redis.Take(prefix+"tenant:acme", time.Hour)
@@ -150,7 +150,7 @@ func withoutTheLock(t *testing.T, b *bench) {
 	for name, change := range map[string]func(*ruleset.Rule){
 		"disabled": func(r *ruleset.Rule) { r.Disabled = true },
 		"dry run":  func(r *ruleset.Rule) { r.DryRun = true },
-		"when":     func(r *ruleset.Rule) { r.When = b.adapter.ID() + ` == "41"` },
+		"when":     func(r *ruleset.Rule) { r.When = b.adapter.ID + ` == "41"` },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, b.adapter)
@@ -165,9 +165,9 @@ func withoutTheLock(t *testing.T, b *bench) {
 func killSwitch(_ *testing.T, b *bench) {
 	b.under(b.rule())
 	b.redis.Take(prefix+"order:42", time.Hour)
-	b.server.Aspect().Suspend()
+	b.server.Aspect.Suspend()
 	b.wantOK(b.call(), "paid", "")
-	b.server.Aspect().Resume()
+	b.server.Aspect.Resume()
 	if got := b.call(); got.OK {
 		b.t.Errorf("after Resume: got %+v", got)
 	}

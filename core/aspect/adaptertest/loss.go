@@ -59,7 +59,7 @@ func lossGivesUp(_ *testing.T, b *bench) {
 func lossAnswers(_ *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) { b.wait(ctx); return "paid", nil })
 	b.under(b.rule(leased(failpolicy.Cancel)))
-	if s, ok := b.adapter.(Streamer); ok && s.Streams() {
+	if b.adapter.Streams {
 		b.wantRefused(b.call(), failpolicy.Lost)
 		return
 	}

@@ -65,11 +65,11 @@ func reloadRefused(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "", "skipped")
 	for what, text := range map[string]string{
 		"a rule that matches nothing": yaml(b.other()),
-		"a key that cannot work":      yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID() + "x}" })),
+		"a key that cannot work":      yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" })),
 		"a fallback that is not there": yaml(b.rule(func(r *ruleset.Rule) {
 			r.OnBusy, r.Fallback = failpolicy.Fallback, "nobody"
 		})),
-		"another lock": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "invoice:#{" + b.adapter.ID() + "}" })),
+		"another lock": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "invoice:#{" + b.adapter.ID + "}" })),
 		"no rule file": "rules: 7\n",
 	} {
 		if err := write(text); err == nil {
@@ -118,14 +118,14 @@ func reloadRemovesAndReturns(t *testing.T, b *bench) {
 // reloadOverDeclared: what a file says of a rule that the endpoint has by itself may not
 // take another lock either.
 func reloadOverDeclared(t *testing.T, b *bench) {
-	if !declares(b.adapter) {
+	if !b.adapter.Declares {
 		return
 	}
 	b.program.Declared = []ruleset.Rule{b.rule(skips)}
 	write := b.live(t, "rules: []\n")
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantOK(b.call(), "", "skipped")
-	overlay := ruleset.Rule{Endpoint: b.adapter.Endpoint(), Key: "invoice:#{" + b.adapter.ID() + "}"}
+	overlay := ruleset.Rule{Endpoint: b.adapter.Endpoint, Key: "invoice:#{" + b.adapter.ID + "}"}
 	if err := write(yaml(overlay)); err == nil {
 		t.Error("the reload was not refused")
 	}

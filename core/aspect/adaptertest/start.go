@@ -42,7 +42,7 @@ func (b *bench) judged(settings string, r ruleset.Rule) error {
 }
 
 func matchesNothing(t *testing.T, b *bench) {
-	wantText(t, b.judged("", b.other()), "locks.yaml:2:", "matches no", `did you mean "`+b.adapter.Endpoint().Label()+`"`)
+	wantText(t, b.judged("", b.other()), "locks.yaml:2:", "matches no", `did you mean "`+b.adapter.Endpoint.Label()+`"`)
 }
 
 func asSevereAsItSays(t *testing.T, b *bench) {
@@ -56,14 +56,14 @@ func asSevereAsItSays(t *testing.T, b *bench) {
 
 func uncovered(t *testing.T, b *bench) {
 	err := b.judged("uncovered: error\nunmatched: ignore\n", b.other())
-	wantText(t, err, b.adapter.Endpoint().Label(), "locks.yaml", "none: true")
+	wantText(t, err, b.adapter.Endpoint.Label(), "locks.yaml", "none: true")
 }
 
 // cannotWork: a rule that does not fit its endpoint is found by Check, and its handler
 // never runs.
 func cannotWork(t *testing.T, b *bench) {
-	err := b.judged("", b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID() + "x}" }))
-	wantText(t, err, "locks.yaml:3:", b.adapter.Endpoint().Label())
+	err := b.judged("", b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" }))
+	wantText(t, err, "locks.yaml:3:", b.adapter.Endpoint.Label())
 	if got := b.call(); got.OK || got.Code != b.adapter.Code(none.Status()) {
 		t.Errorf("got %+v", got)
 	}
@@ -73,7 +73,7 @@ func cannotWork(t *testing.T, b *bench) {
 // rulesForOthers: rules of another transport are none of the adapter's business.
 func rulesForOthers(_ *testing.T, b *bench) {
 	other := ruleset.Func("close-day")
-	if b.adapter.Endpoint().Transport == other.Transport {
+	if b.adapter.Endpoint.Transport == other.Transport {
 		other = ruleset.HTTP("POST /days/close")
 	}
 	b.under(b.rule(), ruleset.Rule{Endpoint: other, Key: "day"})

@@ -102,15 +102,10 @@ func declared() []layer {
 
 // layersOf are the places that there are for rules of an adapter.
 func layersOf(a Adapter) []layer {
-	if declares(a) {
+	if a.Declares {
 		return append(layers(), declared()...)
 	}
 	return layers()
-}
-
-func declares(a Adapter) bool {
-	d, ok := a.(Declarer)
-	return ok && d.Declares()
 }
 
 // wildcardOf stands for an endpoint and those beside it.
@@ -208,7 +203,7 @@ func causes() []provoked {
 			return 0
 		}, []core.Option{core.WithBackendTimeout(50 * time.Millisecond)}}, // it comes to the same, sooner
 		{failpolicy.Key, func(b *bench) func(*ruleset.Rule) {
-			return func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.Tenant() + "}" }
+			return func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.Tenant + "}" }
 		}, func(*bench) int32 { return 0 }, nil},
 		{failpolicy.Overload, as(func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = time.Hour, 1 }), (*bench).fill, nil},
 	}

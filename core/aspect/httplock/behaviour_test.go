@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -17,21 +15,15 @@ import (
 
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, shop{})
+	adaptertest.Run(t, adaptertest.Adapter{
+		Endpoint: ruleset.HTTP(pattern), ID: "path.id", Tenant: `header["X-Tenant"]`, Response: `{"receipt": "later"}`,
+		Code: func(s failpolicy.Status) int { return s.HTTP }, Declares: true, Start: serveProgram,
+	})
 }
-
-// shop is a program of net/http.
-type shop struct{}
 
 const pattern = "POST /orders/{id}/pay"
 
-func (shop) Endpoint() ruleset.Endpoint   { return ruleset.HTTP(pattern) }
-func (shop) ID() string                   { return "path.id" }
-func (shop) Tenant() string               { return `header["X-Tenant"]` }
-func (shop) Response() string             { return `{"receipt": "later"}` }
-func (shop) Declares() bool               { return true }
-func (shop) Code(s failpolicy.Status) int { return s.HTTP }
-func (shop) handler(do func(context.Context, string) (string, error)) http.HandlerFunc {
+func answering(do func(context.Context, string) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, err := do(r.Context(), r.PathValue("id"))
 		switch {
@@ -45,25 +37,19 @@ func (shop) handler(do func(context.Context, string) (string, error)) http.Handl
 	}
 }
 
-func (s shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
+// serveProgram serves the program of package adaptertest.
+func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	opts := []httplock.Option{
-		httplock.WithFallback("queue", s.handler(p.Queue)), httplock.WithBuffer(1 << 10), httplock.WithTokenHeader(), httplock.WithSet(p.Set),
+		httplock.WithFallback("queue", answering(p.Queue)), httplock.WithBuffer(1 << 10), httplock.WithTokenHeader(), httplock.WithSet(p.Set),
 	}
 	guard, err := httplock.New(p.Locks, opts...)
 	if err != nil {
-		return nil, err
+		return adaptertest.Server{}, err
 	}
 	mux := http.NewServeMux()
-	_ = guard.HandleFunc(mux, pattern, s.handler(p.Pay), slices.Concat(p.InCode, p.Declared)...)
-	return server{adaptertest.ServeHTTP(tb, mux), guard}, nil
+	_ = guard.HandleFunc(mux, pattern, answering(p.Pay), slices.Concat(p.InCode, p.Declared)...)
+	return adaptertest.ServeHTTP(tb, mux, adaptertest.Server{
+		Check: func() error { return guard.Check() }, Aspect: guard.Aspect(), Hold: httplock.Hold,
+	}), nil
 }
-
-type server struct {
-	adaptertest.HTTP
-	guard *httplock.Guard
-}
-
-func (s server) Check() error                        { return s.guard.Check() }
-func (s server) Aspect() *aspect.Aspect              { return s.guard.Aspect() }
-func (s server) Hold(ctx context.Context) *core.Hold { return httplock.Hold(ctx) }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -19,31 +18,28 @@ import (
 
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, shop{})
+	adaptertest.Run(t, adaptertest.Adapter{
+		Endpoint: ruleset.Func("topic/orders"), ID: "key", Tenant: "header.tenant", Declares: true,
+		Code: func(s failpolicy.Status) int { return s.HTTP }, Start: serveProgram,
+	})
 }
 
-// shop is a program that consumes messages of orders.
-type shop struct{}
-
-func (shop) Endpoint() ruleset.Endpoint   { return ruleset.Func("topic/orders") }
-func (shop) ID() string                   { return "key" }
-func (shop) Tenant() string               { return "header.tenant" }
-func (shop) Declares() bool               { return true }
-func (shop) Code(s failpolicy.Status) int { return s.HTTP }
-
-func (shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
+// serveProgram serves a program that consumes messages of orders.
+func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	locking, err := aspect.New(p.Locks)
 	if err != nil {
-		return nil, err
+		return adaptertest.Server{}, err
 	}
 	guard, err := consumer.New(locking, p.Set, map[string]consumer.Handler{"queue": replying(p.Queue)})
 	if err != nil {
-		return nil, err
+		return adaptertest.Server{}, err
 	}
-	s := &server{guard: guard}
-	s.handle, s.check = guard.Handle(consumer.Topics{"orders": {Handler: replying(p.Pay), Rules: slices.Concat(p.InCode, p.Declared)}})
-	return s, nil
+	handle, problem := guard.Handle(consumer.Topics{"orders": {Handler: replying(p.Pay), Rules: slices.Concat(p.InCode, p.Declared)}})
+	return adaptertest.Server{
+		Check: func() error { return problem }, Aspect: guard.Aspect(), Hold: consumer.Hold,
+		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return calling(ctx, handle, c) },
+	}, nil
 }
 
 // replying is a handler that leaves its text where the caller finds it: a message has no
@@ -60,17 +56,8 @@ func replying(do func(context.Context, string) (string, error)) consumer.Handler
 
 type replyKey struct{}
 
-// server is the program, with a caller in the place of the queue.
-type server struct {
-	guard  *consumer.Guard
-	handle func(context.Context, *consumer.Message) consumer.Result
-	check  error
-}
-
-func (s *server) Check() error                      { return s.check }
-func (s *server) Aspect() *aspect.Aspect            { return s.guard.Aspect() }
-func (*server) Hold(ctx context.Context) *core.Hold { return consumer.Hold(ctx) }
-func (s *server) Call(ctx context.Context, c adaptertest.Call) (a adaptertest.Answer) {
+// calling is a caller in the place of the queue.
+func calling(ctx context.Context, handle func(context.Context, *consumer.Message) consumer.Result, c adaptertest.Call) (a adaptertest.Answer) {
 	defer func() {
 		if v := recover(); v != nil {
 			a = adaptertest.Answer{Code: http.StatusInternalServerError, All: fmt.Sprint(v)}
@@ -81,7 +68,7 @@ func (s *server) Call(ctx context.Context, c adaptertest.Call) (a adaptertest.An
 		m.Headers = map[string][]string{"tenant": {c.Tenant}}
 	}
 	var reply string
-	r := s.handle(context.WithValue(ctx, replyKey{}, &reply), m)
+	r := handle(context.WithValue(ctx, replyKey{}, &reply), m)
 	a = adaptertest.Answer{OK: r.Err == nil, Text: reply, Lock: r.Lock, All: fmt.Sprint(reply, r.Err)}
 	if r.Token != 0 {
 		a.Token = strconv.FormatInt(r.Token, 10)
