@@ -1,30 +1,16 @@
 package grpclock
 
 import (
-	"context"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
-// TrailerPushback is the trailer that clients with a retry policy obey: the
+// trailerPushback is the trailer that clients with a retry policy obey: the
 // milliseconds to wait before the next attempt.
-const TrailerPushback = "grpc-retry-pushback-ms"
-
-// ErrorMapper makes the error that a refused caller gets, in place of the one that
-// [Status] describes. The retry hint in the trailer is set already. Nil means the
-// default: a refusal never becomes a success. What refused wraps is not for clients.
-type ErrorMapper func(ctx context.Context, refused *aspect.RefusedError) error
-
-// Status is the answer to a refused caller: the code and the message, one ErrorInfo
-// and, with a hint, one RetryInfo.
-func Status(refused *aspect.RefusedError) *status.Status {
-	return statusOf(methodcall.Refusal(refused))
-}
+const trailerPushback = "grpc-retry-pushback-ms"
 
 // statusOf is the status of an answer, which is worth more than its details.
 func statusOf(a *methodcall.Answer) *status.Status {

@@ -117,7 +117,7 @@ func (r refusal) provoke(t *testing.T, kind string, opts ...any) (*bench, answer
 
 // pushback is the trailer's hint, 0 without one.
 func pushback(a answer) time.Duration {
-	values := a.trailer.Get(grpclock.TrailerPushback)
+	values := a.trailer.Get("grpc-retry-pushback-ms")
 	if len(values) != 1 {
 		return 0
 	}
@@ -192,32 +192,9 @@ func TestRefusal_OuterInterceptorsSeeTheReason(t *testing.T) {
 	}
 }
 
-func TestErrorMapper_WritesTheErrorButNeverASuccess(t *testing.T) {
-	t.Parallel()
-	for _, kind := range kinds {
-		mapped := status.Error(codes.AlreadyExists, "in progress")
-		b := setup(t, &shop{}, grpclock.WithRules(rule(kind)),
-			grpclock.WithErrorMapper(func(_ context.Context, refused *aspect.RefusedError) error {
-				if refused.Cause != failpolicy.Busy {
-					t.Errorf("got cause %q, want busy", refused.Cause)
-				}
-				return mapped
-			}))
-		b.redis.Take("order:1", time.Minute)
-		got := b.call(t.Context(), kind, "1")
-		if st := status.Convert(got.err); st.Code() != codes.AlreadyExists || st.Message() != "in progress" || pushback(got) == 0 {
-			t.Errorf("%s: got %v, pushback %v; want the mapped error and the hint", kind, got.err, pushback(got))
-		}
-		mapped = nil
-		if got := b.call(t.Context(), kind, "1"); status.Code(got.err) != codes.Aborted {
-			t.Errorf("%s: a mapper that returns nil: got %v, want ABORTED", kind, got.err)
-		}
-	}
-}
-
 func TestStatus_NeverOK(t *testing.T) {
 	t.Parallel()
-	if got := grpclock.Status(&aspect.RefusedError{Cause: failpolicy.Busy}); got.Code() != codes.Internal {
+	if got := grpclock.StatusOf(&aspect.RefusedError{Cause: failpolicy.Busy}); got.Code() != codes.Internal {
 		t.Errorf("got %v for a refusal without a status, want INTERNAL", got)
 	}
 }

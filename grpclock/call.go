@@ -66,7 +66,7 @@ func (c *call) Canceled(err error) bool {
 
 // pushback is the trailer for a hint.
 func pushback(after time.Duration) metadata.MD {
-	return metadata.Pairs(TrailerPushback, strconv.FormatInt(after.Milliseconds(), 10))
+	return metadata.Pairs(trailerPushback, strconv.FormatInt(after.Milliseconds(), 10))
 }
 
 // unaryCall is a unary call: see [methodcall.UnaryCall].

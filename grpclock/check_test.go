@@ -207,7 +207,6 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 			ruleset.Rule{Endpoint: ruleset.Func("close-day"), Key: "day"}),
 		grpclock.WithSet(set), grpclock.WithSet(nil), grpclock.WithSet((*ruleset.Live)(nil)), grpclock.WithSet(set),
 		grpclock.WithProfile("x", ruleset.Rule{}),
-		grpclock.WithErrorMapper(nil),
 		grpclock.WithDescriptors(nil),
 		grpclock.WithServerFirst("Chat"),
 		grpclock.WithFallback[proto.Message, proto.Message]("queue", nil),

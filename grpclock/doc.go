@@ -83,7 +83,7 @@
 // whatever opens a transaction, so that the lock outlives it. Tracing and metrics of
 // RPCs are stats handlers and see everything. Interceptors before this one see the
 // error of a refusal with its reason: it matches the sentinels of package core and
-// wraps an [*aspect.RefusedError]. Its text, and what the client gets, contain
+// wraps an [*aspect.RefusedError]; they may return another error. Its text, and what the client gets, contain
 // neither key nor owner nor an answer of Redis.
 //
 // A guard that meets a call which it guards already, because it is installed twice, does

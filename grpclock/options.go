@@ -84,11 +84,6 @@ func WithTokenHeader() Option {
 	return func(c *methodrules.Config) error { return c.TokenHeader() }
 }
 
-// WithErrorMapper replaces the errors that refused callers get.
-func WithErrorMapper(mapper ErrorMapper) Option {
-	return func(c *methodrules.Config) error { return c.ErrorMapper(methodrules.Mapper(mapper)) }
-}
-
 // WithDescriptors adds descriptors of services that are not registered globally,
 // such as those loaded at run time. They are asked before the global registry, in
 // the order given. A *protoregistry.Files is one. The options of a method are those

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/grpclock"
 )
 
 // grpcAnswer is what a gRPC instance answered.
@@ -65,8 +64,8 @@ func (d *demo) showGRPC(a *grpcAnswer) {
 			d.out.linef("  %T", detail)
 		}
 	}
-	for _, pushback := range a.trailer.Get(grpclock.TrailerPushback) {
-		d.out.linef("  trailer    %s: %s", grpclock.TrailerPushback, pushback)
+	for _, pushback := range a.trailer.Get("grpc-retry-pushback-ms") {
+		d.out.linef("  trailer    grpc-retry-pushback-ms: %s", pushback)
 	}
 	for _, lock := range a.header.Get(failpolicy.StatusHeader) {
 		d.out.linef("  header     %s: %s", strings.ToLower(failpolicy.StatusHeader), lock)

@@ -72,9 +72,10 @@ func (c *call) Header(key, value string) { c.answer().Add(key, value) }
 // Own forbids caches to keep the answer: a call may come as GET.
 func (c *call) Own() { c.answer().Set("Cache-Control", "no-store") }
 
-// Hint adds the header that says when to come again, in seconds that are rounded up.
+// Hint adds the header that says when to come again, in whole seconds, rounded up. The RetryInfo of
+// the error is exact.
 func (c *call) Hint(after time.Duration) {
-	c.Header(HeaderRetryAfter, strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
+	c.Header("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
 }
 
 // unaryCall is a unary call: see [methodcall.UnaryCall].

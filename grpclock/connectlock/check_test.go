@@ -221,11 +221,11 @@ func TestFallback_OfAnotherMessageIsTheProgramsMistake(t *testing.T) {
 func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := connectlock.New(nil,
-		nil, connectlock.WithErrorMapper(nil), connectlock.WithStreamFallback("queue", nil),
+		nil, connectlock.WithStreamFallback("queue", nil),
 		connectlock.WithDefaults(ruleset.Rule{OnBusy: "skp"}), connectlock.WithDescriptors(nil),
 		connectlock.WithVariable("req", func(context.Context) (string, error) { return "", nil }),
 	)
-	wantAll(t, err, "connectlock: New: nil Option", "connectlock: WithErrorMapper(nil)", `connectlock: WithStreamFallback("queue"): the handler is nil`,
+	wantAll(t, err, "connectlock: New: nil Option", `connectlock: WithStreamFallback("queue"): the handler is nil`,
 		"connectlock: WithDescriptors(nil)", `WithVariable: keyexpr: the variable "req" is built in: choose another name`, "the lock client is nil", "skp")
 }
 

@@ -7,13 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
-
-// HeaderRetryAfter is in whole seconds, rounded up; the RetryInfo of the error is exact.
-const HeaderRetryAfter = "Retry-After"
 
 // Option configures a [Guard]. Each is as the one of that name in package grpclock.
 type Option func(*methodrules.Config) error
@@ -70,12 +66,6 @@ func WithStreamFallback(name string, handler connect.StreamingHandlerFunc) Optio
 // runs, in [failpolicy.TokenHeader]. It tells how often the lock was taken. Off by default.
 func WithTokenHeader() Option {
 	return func(c *methodrules.Config) error { return c.TokenHeader() }
-}
-
-// WithErrorMapper replaces the errors that refused callers get; nil means the usual one.
-// The header with the retry hint is set already. What refused wraps is not for clients.
-func WithErrorMapper(mapper func(ctx context.Context, refused *aspect.RefusedError) error) Option {
-	return func(c *methodrules.Config) error { return c.ErrorMapper(mapper) }
 }
 
 // WithDescriptors adds descriptors of services that are not registered globally. They

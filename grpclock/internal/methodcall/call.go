@@ -124,8 +124,5 @@ func (g *guarded) refused(refused *aspect.RefusedError) error {
 	if refused.RetryAfter > 0 {
 		g.Hint(refused.RetryAfter)
 	}
-	if err := g.methods.Mapped(g.ctx, refused); err != nil {
-		return err
-	}
 	return g.Error(Refusal(refused))
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
 
-// Mapper makes the error that a refused caller gets; nil for the usual one.
-type Mapper func(ctx context.Context, refused *aspect.RefusedError) error
-
 // Config is what the options of a guard say; each method is one, and its error names
 // it.
 type Config struct {
@@ -29,7 +26,6 @@ type Config struct {
 	values          []func(context.Context) (any, error) // of these
 	fallbacks       map[string]Fallback
 	streamFallbacks map[string]any // in the type of the library
-	mapper          Mapper
 	descriptors     []protodesc.Resolver
 	serverFirst     map[string]bool
 }
@@ -66,18 +62,6 @@ func (c *Config) Resolving(opt ruleset.Option) error { return c.sources.Resolvin
 // TokenHeader is WithTokenHeader.
 func (c *Config) TokenHeader() error {
 	c.ShowToken = true
-	return nil
-}
-
-// ErrorMapper is WithErrorMapper.
-func (c *Config) ErrorMapper(mapper Mapper) error {
-	switch {
-	case mapper == nil:
-		return c.errorf("WithErrorMapper(nil): leave it out for the default")
-	case c.mapper != nil:
-		return c.errorf("WithErrorMapper: given twice: remove one")
-	}
-	c.mapper = mapper
 	return nil
 }
 

@@ -180,11 +180,3 @@ func (m *Methods) Fallback(name string) Fallback { return m.Config.fallbacks[nam
 
 // StreamFallback is likewise that for streams, in the type of the library.
 func (m *Methods) StreamFallback(name string) any { return m.Config.streamFallbacks[name] }
-
-// Mapped is the error of the mapper for a refusal; nil for the usual one.
-func (m *Methods) Mapped(ctx context.Context, refused *aspect.RefusedError) error {
-	if m.Config.mapper == nil {
-		return nil
-	}
-	return m.Config.mapper(ctx, refused)
-}
