@@ -84,7 +84,8 @@ func (g *Guard) place(h *chained, route ruleset.Endpoint) int {
 
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
 
-// Handle is r.Handle with a rule around the handlers, compiled at once. r is an
+// Handle is r.Handle with a rule around the handlers, compiled at once; several go into [Guard.Handler]
+// or a set of [Guard.Middleware]. r is an
 // engine or a group, whose base path and handlers apply as always.
 //
 // The error has every problem of the rule; the route then answers 500, and
@@ -92,11 +93,6 @@ func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name =
 // do it: without handlers, or with a method that is none. As r.Handle it panics
 // when the path conflicts with another route.
 func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, handlers ...gin.HandlerFunc) error {
-	return g.HandleRules(r, method, path, []ruleset.Rule{rule}, handlers...)
-}
-
-// HandleRules is [Guard.Handle] for several rules, which need names.
-func (g *Guard) HandleRules(r gin.IRoutes, method, path string, rules []ruleset.Rule, handlers ...gin.HandlerFunc) error {
 	g.handled.Store(true)
 	base, err := registrable(r, method, handlers)
 	if err != nil {
@@ -105,7 +101,7 @@ func (g *Guard) HandleRules(r gin.IRoutes, method, path string, rules []ruleset.
 	full := under(base, path)
 	at := route{Endpoint: canonical(ruleset.Route(method, full)), params: httpcall.GinParams(full)}
 	g.remember(at)
-	e := g.put(at.Endpoint, rules)
+	e := g.put(at.Endpoint, []ruleset.Rule{rule})
 	g.routes.Place(e)
 	serve := func(c *gin.Context) { httpcall.Serve(e, nil, newRouter(c, &g.cfg)) }
 	r.Handle(method, path, slices.Concat([]gin.HandlerFunc{serve}, handlers)...)

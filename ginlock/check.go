@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -67,7 +67,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	g.mu.Lock()
 	chained, noted := slices.Clone(g.chained), slices.Clone(g.noted)
 	idle := len(g.chained)+len(g.middlewares)+len(g.noted) == 0 && !g.handled.Load()
-	all := slices.SortedFunc(maps.Keys(g.params), httpcall.ByPath)
+	all := slices.Collect(maps.Keys(g.params))
 	g.mu.Unlock()
 
 	k := &check{guard: g, report: g.routes.Check(all...), routes: all}
@@ -110,8 +110,10 @@ func (k *check) chained(h *chained) {
 	subject, best := "Handler at "+h.where, flat(k.guard.routes.Compile(noRoute.Endpoint, h.rules...).Err)
 	if len(best) == 0 {
 		var nearest ruleset.Endpoint
-		parameters := func(a, b ruleset.Endpoint) int { return len(k.guard.paramsOf(b)) - len(k.guard.paramsOf(a)) } // the most first
-		for _, route := range slices.SortedStableFunc(slices.Values(k.routes), parameters) {
+		parameters := func(a, b ruleset.Endpoint) int { // the most first
+			return cmp.Or(len(k.guard.paramsOf(b))-len(k.guard.paramsOf(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+		}
+		for _, route := range slices.SortedFunc(slices.Values(k.routes), parameters) {
 			if found := flat(k.guard.put(route, h.rules).Err); nearest.IsZero() || len(found) < len(best) {
 				nearest, best = route, found
 			}

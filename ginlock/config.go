@@ -1,6 +1,8 @@
 package ginlock
 
 import (
+	"net/url"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -19,10 +21,20 @@ type config struct {
 
 func newConfig(opts []Option) (cfg config, problems []error) {
 	cfg = config{Config: httpcall.NewConfig(), fallbacks: make(map[string]gin.HandlerFunc)}
-	cfg.CookieValue, cfg.Canonical = httpcall.GinCookie, canonical
+	cfg.CookieValue, cfg.Canonical = cookieValue, canonical
 	problems = aspect.Apply("", &cfg, opts)
 	if cfg.writeError == nil {
 		cfg.writeError = WriteProblem
 	}
 	return cfg, append(problems, cfg.Check())
+}
+
+// cookieValue is a cookie's value as [gin.Context.Cookie] gives it: decoded, and empty where it
+// cannot be.
+func cookieValue(raw string) string {
+	value, err := url.QueryUnescape(raw)
+	if err != nil {
+		return ""
+	}
+	return value
 }

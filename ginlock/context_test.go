@@ -112,20 +112,6 @@ func TestContext_TwoRequestsAreTwoOwners(t *testing.T) {
 	})
 }
 
-func TestHold_IsTheLastRulesAndInertOutside(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rules := []ruleset.Rule{{Name: "user", Key: "user:ann"}, {Name: "order", Key: "order:#{path.id}"}}
-		if err := s.guard.HandleRules(s.engine, "POST", payPath, rules, func(c *gin.Context) {
-			want(t, "key", ginlock.Hold(c).Key(), payKey)
-			want(t, "remaining", ginlock.Hold(c).Remaining() > 0, true)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
-	})
-}
-
 func TestHold_ReleasedEarlyByTheHandler(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

@@ -159,30 +159,6 @@ func TestMiddleware_DeclaredRulesByRoute(t *testing.T) {
 	})
 }
 
-func TestRules_SeveralOnOneRouteInOrderAndFreedOnPartialFailure(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rules := []ruleset.Rule{
-			{Name: "user", Key: `user:#{header["X-User"]}`, WaitTime: ruleset.NoWait},
-			{Name: "order", Key: "order:#{path.id}", WaitTime: ruleset.NoWait, Message: "The order is busy."},
-		}
-		if err := s.guard.HandleRules(s.engine, "POST", payPath, rules, func(c *gin.Context) {
-			want(t, "first", s.held(t, prefix+"user:ann"), true)
-			want(t, "second", s.held(t, payKey), true)
-			c.Status(http.StatusNoContent)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		ann := request{headers: map[string]string{"X-User": "ann"}}
-		want(t, "both free", s.do(t, ann).Code, http.StatusNoContent)
-		s.redis.Take(payKey, time.Hour)
-		w := s.do(t, ann)
-		want(t, "second taken", w.Code, http.StatusConflict)
-		want(t, "whose message", problemOf(t, w).Detail, "The order is busy.")
-		want(t, "first is free again", s.held(t, prefix+"user:ann"), false)
-	})
-}
-
 func TestGuards_OneTwiceOnAPathActsOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

@@ -14,10 +14,6 @@ import (
 // Option configures a [Guard].
 type Option func(*config) error
 
-// DefaultMaxBody is the largest body in bytes that keys may use, and the largest that is read
-// before a request waits.
-const DefaultMaxBody = 1 << 20
-
 // WithErrorWriter replaces [WriteProblem]: what answers a request that is refused,
 // or whose lock was lost. The chain is aborted and Retry-After set when it is
 // called. Send the status and, if at all, the refusal's Message; its Reason may
@@ -87,7 +83,7 @@ func WithBody[T any](route string, more ...string) Option {
 // WithMaxBody sets the largest body in bytes that keys may use (a larger one is
 // answered with 413 where they do), and the largest that is read before a request
 // waits. The handler gets all of it in any case. 1 or more. Default:
-// [DefaultMaxBody].
+// [httpvars.DefaultMaxBody].
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }

@@ -117,19 +117,3 @@ func TestTimeoutHandler_BusyIsAnsweredBeforeItsDeadline(t *testing.T) {
 	})
 }
 
-func TestPanic_OfTheFallbackLeavesNoLock(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rules := []ruleset.Rule{
-			{Name: "user", Key: "user:ann"},
-			{Name: "order", Key: "order:#{path.id}", WaitTime: ruleset.NoWait, OnBusy: "fallback", Fallback: "queue"},
-		}
-		s.engine.Use(gin.CustomRecoveryWithWriter(nil, func(c *gin.Context, _ any) { c.AbortWithStatus(500) }))
-		if err := s.guard.HandleRules(s.engine, "POST", payPath, rules, func(*gin.Context) { t.Error("the handler ran") }); err != nil {
-			t.Fatal(err)
-		}
-		s.redis.Take(payKey, time.Hour)
-		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
-		want(t, "held", s.held(t, prefix+"user:ann"), false)
-	}, ginlock.WithFallback("queue", func(*gin.Context) { panic("boom") }))
-}

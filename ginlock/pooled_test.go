@@ -125,7 +125,7 @@ func TestPooled_BetweenTwoRules(t *testing.T) {
 		}), abandoning)
 		first, second := pay, ruleset.Rule{Name: "second", Key: "second:#{path.id}:#{who}"}
 		first.Name = "first"
-		must(t, s.guard.HandleRules(s.engine, "POST", payPath, []ruleset.Rule{first, second}, func(*gin.Context) { t.Error("the handler ran") }))
+		s.engine.POST(payPath, s.guard.Handler(first, second), func(*gin.Context) { t.Error("the handler ran") })
 		s.redis.Take(payKey, time.Hour)
 		want(t, "status", serve(s, request{}).Code, http.StatusGatewayTimeout)
 		want(t, "held afterwards", s.held(t, payKey), false)

@@ -82,7 +82,7 @@ func TestTakenBack_TheMarkOfAHandlerThatRanUnlockedToo(t *testing.T) {
 					{Name: "order", Key: "order:#{path.id}", LeaseTime: time.Second},
 					{Name: "stock", Key: "stock", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed},
 				}
-				must(t, s.guard.HandleRules(s.engine, "POST", payPath, rules, func(c *gin.Context) { <-c.Request.Context().Done() }))
+				s.engine.POST(payPath, s.guard.Handler(rules...), func(c *gin.Context) { <-c.Request.Context().Done() })
 				s.redis.Take(prefix+"stock", time.Hour)
 				w := s.do(t, request{})
 				want(t, "status", w.Code, http.StatusInternalServerError)

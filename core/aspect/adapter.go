@@ -72,39 +72,21 @@ type Entry[X any] struct {
 func (e *Entry[X]) Once(do func()) { e.once.Do(do) }
 
 // Rules are those of an entry that works, nil where there is none.
-func (e *Entry[X]) Rules() []*ruleset.Resolved {
-	if e == nil || e.Point == nil {
+func (e *Entry[X]) Rules() []*ruleset.Resolved { return e.point().Rules() }
+
+// point is that of an entry that works, nil where there is none.
+func (e *Entry[X]) point() *Point {
+	if e == nil {
 		return nil
 	}
-	return e.Point.Rules()
+	return e.Point
 }
 
 // announce tells observers of the rules.
-func (e *Entry[X]) announce() {
-	if e != nil && e.Point != nil {
-		e.Point.announce()
-	}
-}
+func (e *Entry[X]) announce() { e.point().announce() }
 
-// oddities are warnings.
-func (e *Entry[X]) oddities() []*ruleset.Problem {
-	if e.Point == nil {
-		return nil
-	}
-	return e.Point.oddities()
-}
-
-// retract tells observers of the rules that next, which takes its place and may be
-// nil, does not have.
-func (e *Entry[X]) retract(next *Entry[X]) {
-	switch {
-	case e == nil || e.Point == nil:
-	case next == nil:
-		e.Point.retract(nil)
-	default:
-		e.Point.retract(next.Point)
-	}
-}
+// retract tells observers of the rules that next, which takes its place, does not have.
+func (e *Entry[X]) retract(next *Entry[X]) { e.point().retract(next.point()) }
 
 // declared are the layers below a set, none without a function for it.
 func (a *Adapter[K, X]) declared(k K) ([]ruleset.Declared, []*ruleset.Problem) {

@@ -56,9 +56,6 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 	return a, nil
 }
 
-// Locks is the lock client.
-func (a *Aspect) Locks() *core.Client { return a.locks }
-
 // Warn tells the observers of warnings: for adapters.
 func (a *Aspect) Warn(problems ...*ruleset.Problem) {
 	for _, p := range problems {

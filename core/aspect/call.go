@@ -9,7 +9,23 @@ import (
 )
 
 // Call is one request, as an adapter presents it to [Point.Run]. Its methods are
-// called from the goroutine of Run.
+// called from the goroutine of Run. It may have more methods:
+//
+//   - AnswerBy() [time.Time] is when it has to be answered, where that is not the deadline of the
+//     caller's context, such as a server's limit for writing. Waits end before it as they do
+//     before the caller's deadline; the handler's context does not. The zero time is none.
+//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, has answered
+//     the call while it waited, so that its parts serve another call. The cause is then
+//     [failpolicy.Canceled], and neither the handler nor a later rule sees the call.
+//   - Canceled(err error) bool reports whether an error of the handler means "I gave up because my
+//     context ended", in words of the transport such as a gRPC status, so that a loss is told from
+//     the client's cancel. [context.Canceled] and [context.DeadlineExceeded] are recognised without it.
+//   - BeforeWait() func(ctx [context.Context]) error returns what it has to do before it waits, such
+//     as reading the body of a request, without which a server does not notice that the client has
+//     left; nil if there is nothing to do. That is done at most once per Run: when the first attempt
+//     at a lock for which the call may wait was refused, or when other calls wait for it already, but
+//     not if a queue is full. The function has to return when ctx ends, which ends with the wait
+//     time. Its error ends the acquisition, and [core.ErrTooManyWaiters] is an overload.
 type Call interface {
 	// Env gives the variables of the request for conditions and keys. It is called
 	// only when one is needed, and at most once per Run.
@@ -73,26 +89,12 @@ func (u Unlocked) rank() int {
 	}
 }
 
-// AnswerDeadline may be implemented by a [Call] that has to be answered by a time
-// which is not the deadline of the caller's context, such as a server's limit for
-// writing. Waits end before it as they do before the caller's deadline; the handler's
-// context does not. The zero time is none.
-type AnswerDeadline interface {
-	AnswerBy() time.Time
-}
-
-// Abandoner may be implemented by a [Call] that a layer around the adapter may answer while it
-// waits, such as a timeout, and whose parts serve another call from then on. If it is abandoned,
-// the cause is [failpolicy.Canceled], and neither the handler nor a later rule sees the call.
-type Abandoner interface {
-	Abandoned() bool
-}
-
-// CancelReporter may be implemented by a [Call] whose handlers report cancellation
-// in words of their own, such as a gRPC status. It reports whether err means "I gave
-// up because my context ended", so that a loss is told from the client's cancel.
-// Errors that match [context.Canceled] or [context.DeadlineExceeded] are recognised
-// without it.
-type CancelReporter interface {
-	Canceled(err error) bool
-}
+// answerDeadline, abandoner, cancelReporter and waitPreparer are what a [Call] may have besides.
+type (
+	answerDeadline interface{ AnswerBy() time.Time }
+	abandoner      interface{ Abandoned() bool }
+	cancelReporter interface{ Canceled(err error) bool }
+	waitPreparer   interface {
+		BeforeWait() (prepare func(ctx context.Context) error)
+	}
+)

@@ -41,22 +41,6 @@ type Point struct {
 	source []*ruleset.Resolved
 }
 
-// Compile resolves and compiles rules for one place. The order of the rules is the
-// order in which their locks are taken. The error is a [*ruleset.InvalidError]
-// with every problem of every rule.
-func (a *Aspect) compileRules(site Site, rules ...ruleset.Rule) (*Point, error) {
-	rules = at(site.Endpoint, rules)
-	resolved, err := ruleset.Resolve(rules, a.cfg.sources.resolving...)
-	if err != nil {
-		_, more := a.Prepare(site, resolved...)
-		var found collector
-		found.addError(site.Endpoint, err)
-		found.addExpressions(site.Endpoint, more)
-		return nil, ruleset.Invalid(found.raw()...)
-	}
-	return a.compileResolved(site, resolved...)
-}
-
 // at gives rules without an endpoint that of the place.
 func at(e ruleset.Endpoint, rules []ruleset.Rule) []ruleset.Rule {
 	rules = slices.Clone(rules)
@@ -66,16 +50,6 @@ func at(e ruleset.Endpoint, rules []ruleset.Rule) []ruleset.Rule {
 		}
 	}
 	return rules
-}
-
-// compileResolved is compileRules for rules of a [ruleset.Set].
-func (a *Aspect) compileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
-	p, err := a.Prepare(site, rules...)
-	if err != nil {
-		return nil, err
-	}
-	p.announce()
-	return p, nil
 }
 
 // Prepare compiles rules that may never come into force. Observers are notified when they do.
@@ -89,7 +63,7 @@ func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) 
 
 // announce tells observers of the rules of a point that comes into force.
 func (p *Point) announce() {
-	for _, rule := range p.rules {
+	for _, rule := range p.compiled() {
 		p.aspect.observers.observeRule(rule.info())
 	}
 }
@@ -97,8 +71,8 @@ func (p *Point) announce() {
 // retract tells observers of the rules of a point that goes out of force and that
 // next, which takes its place and may be nil, does not have.
 func (p *Point) retract(next *Point) {
-	for _, rule := range p.rules {
-		if next != nil && next.has(rule.subject) {
+	for _, rule := range p.compiled() {
+		if next.has(rule.subject) {
 			continue
 		}
 		info := rule.info()
@@ -108,7 +82,15 @@ func (p *Point) retract(next *Point) {
 }
 
 func (p *Point) has(s Subject) bool {
-	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.subject == s })
+	return slices.ContainsFunc(p.compiled(), func(c *compiled) bool { return c.subject == s })
+}
+
+// compiled are the rules of a point, which may be nil.
+func (p *Point) compiled() []*compiled {
+	if p == nil {
+		return nil
+	}
+	return p.rules
 }
 
 // compileAll compiles rules for a site and the keys of a client.
@@ -134,17 +116,17 @@ func noneGiven(e ruleset.Endpoint) *ruleset.Problem {
 }
 
 // Rules are the rules of the point, in order. Do not change the result.
-func (p *Point) Rules() []*ruleset.Resolved { return p.source }
+func (p *Point) Rules() []*ruleset.Resolved {
+	if p == nil {
+		return nil
+	}
+	return p.source
+}
 
 // Uses reports whether any key or condition of the point reads the variable, such
 // as "body".
 func (p *Point) Uses(variable string) bool {
-	for _, rule := range p.rules {
-		if rule.uses(variable) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.uses(variable) })
 }
 
 // compiler compiles one rule.

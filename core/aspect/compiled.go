@@ -1,6 +1,7 @@
 package aspect
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,15 +57,7 @@ func (c *compiled) info() RuleInfo {
 }
 
 func (c *compiled) uses(variable string) bool {
-	if c.when != nil && c.when.Uses(variable) {
-		return true
-	}
-	for _, key := range c.keys {
-		if key.Uses(variable) {
-			return true
-		}
-	}
-	return false
+	return c.when != nil && c.when.Uses(variable) || slices.ContainsFunc(c.keys, func(key *keyexpr.Template) bool { return key.Uses(variable) })
 }
 
 // noteHeld lets the recent hold time follow: an eighth of the way each time.

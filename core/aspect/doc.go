@@ -59,14 +59,14 @@
 //
 //   - What is known without the variables that come late ([Site.Late]), such as the
 //     body of a request, is decided before they are asked for; and what a call does
-//     before it waits ([WaitPreparer]) it does only when there is a holder to wait for.
+//     before it waits (BeforeWait of a [Call]) it does only when there is a holder to wait for.
 //   - The handler runs at most once. Without its locks it runs only where a rule
 //     says so: disabled, dry run, a condition that is false, strategy proceed.
 //   - Its error is returned untouched. A failed release never replaces it. A panic
 //     or [runtime.Goexit] releases and goes on.
 //   - A rule whose lock is not acquired frees the locks of the rules before it.
 //   - The wait ends before the caller's deadline, so that the answer is "busy" and
-//     not a bare deadline; so it does before one for the answer ([AnswerDeadline]).
+//     not a bare deadline; so it does before one for the answer (AnswerBy of a [Call]).
 //   - A lock that is lost under its handler is reported as lost, also when the
 //     handler returns the cancellation that the loss caused.
 //   - Nothing in an [Outcome] that is meant for the client contains a key, an owner

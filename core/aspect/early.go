@@ -6,24 +6,12 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// WaitPreparer may be implemented by a [Call] that has something to do before it waits,
-// such as reading the body of a request: a server does not notice before that the
-// client has left. It is done at most once per Run: when the first attempt at a lock for which
-// the call may wait was refused, or when other calls wait for it already. It is not done if a
-// queue is full.
-type WaitPreparer interface {
-	// BeforeWait returns a function that does it, nil if there is nothing to do. The function has
-	// to return when ctx ends, which ends with the wait time. Its error ends the acquisition, and
-	// [core.ErrTooManyWaiters] is an overload.
-	BeforeWait() (prepare func(ctx context.Context) error)
-}
-
 // beforeWait returns what the call has to do before it waits for a lock, nil if there is nothing.
 func (r *run) beforeWait(rule *compiled) func(ctx context.Context) error {
 	if r.prepared || rule.wait == 0 {
 		return nil
 	}
-	call, ok := r.call.(WaitPreparer)
+	call, ok := r.call.(waitPreparer)
 	if !ok {
 		return nil
 	}

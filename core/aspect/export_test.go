@@ -2,12 +2,25 @@ package aspect
 
 import "github.com/interlock-go/interlock/core/ruleset"
 
+// Compile compiles rules for one place and puts them into force there.
 func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
-	return a.compileRules(site, rules...)
+	r := NewRegistry(a, Adapter[string, struct{}]{
+		Endpoint: func(string) ruleset.Endpoint { return site.Endpoint },
+		Compile: func(_ *ruleset.Set, _ string, rules []*ruleset.Resolved) (*Point, struct{}, error) {
+			p, err := a.Prepare(site, rules...)
+			return p, struct{}{}, err
+		},
+	})
+	e := r.Compile("", rules...)
+	e.announce()
+	return e.Point, e.Err
 }
 
+// CompileResolved is Compile for rules of a [ruleset.Set].
 func (a *Aspect) CompileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
-	return a.compileResolved(site, rules...)
+	p, err := a.Prepare(site, rules...)
+	p.announce()
+	return p, err
 }
 
 func (p *Point) Endpoint() ruleset.Endpoint { return p.site.Endpoint }

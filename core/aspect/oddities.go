@@ -12,7 +12,7 @@ import (
 // a part of a request is one lock for all requests of the endpoint; a function that waits before
 // it is skipped runs in every instance. Nothing is said of semaphores, and of rules that are
 // switched off. A constant key of a function mostly is meant.
-func (p *Point) oddities() []*ruleset.Problem { return oddities(p.rules) }
+func (p *Point) oddities() []*ruleset.Problem { return oddities(p.compiled()) }
 
 // Oddities warns of the same for rules that no program compiled.
 func (p *Preview) Oddities() []*ruleset.Problem { return oddities(p.rules) }

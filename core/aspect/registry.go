@@ -94,7 +94,7 @@ func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.placed = append(r.placed, e)
 	r.mu.Unlock()
 	e.announce()
-	r.aspect.Warn(e.oddities()...)
+	r.aspect.Warn(e.Point.oddities()...)
 }
 
 // At are the entries of an endpoint that are in force: those that were placed there,
@@ -246,7 +246,7 @@ func (r *Registry[K, X]) judge(generations []*generation[K, X]) *Report {
 	}
 	if checked {
 		for _, e := range entries[len(placed):] { // of the others Place has warned
-			for _, p := range e.oddities() {
+			for _, p := range e.Point.oddities() {
 				report.Warn(p.Endpoint, p)
 			}
 		}

@@ -80,6 +80,6 @@ func (r *run) gaveUp(f *frame) bool {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return true
 	}
-	reporter, ok := r.call.(CancelReporter)
+	reporter, ok := r.call.(cancelReporter)
 	return ok && reporter.Canceled(err)
 }

@@ -116,7 +116,7 @@ func (r *run) enter(i int) bool {
 
 // abandoned reports whether the call was answered elsewhere while it passed a rule.
 func (r *run) abandoned(i int) bool {
-	call, ok := r.call.(Abandoner)
+	call, ok := r.call.(abandoner)
 	f := &r.frames[i]
 	if !ok || f.rule.DryRun || !call.Abandoned() {
 		return false

@@ -79,49 +79,26 @@ func (t *Table[K, X]) At(k K) *Entry[X] {
 
 // Entries are those in force that have rules, by their endpoints.
 func (t *Table[K, X]) Entries() []*Entry[X] {
-	now := t.current.Load()
-	var list []*Entry[X]
-	for _, k := range t.registry.sorted(maps.Keys(now.entries)) {
-		if e := now.entries[k]; e != nil {
-			list = append(list, e)
-		}
-	}
-	return list
+	return t.registry.entries(t.current.Load())
 }
 
 // begin adds an endpoint that begins now. An endpoint that cannot work is not kept, and no reload
 // sees it.
-func (t *Table[K, X]) begin(k K) (*Entry[X], error) {
-	e, err := t.add(k)
-	if err != nil {
-		return nil, err
+func (t *Table[K, X]) begin(k K) error {
+	now := t.compile(true, false, k)
+	if e := now.entries[k]; e != nil && e.Err != nil {
+		return e.Err
 	}
 	t.registry.mu.Lock()
 	defer t.registry.mu.Unlock()
 	t.registry.known[k] = true
-	return e, nil
-}
-
-func (t *Table[K, X]) add(k K) (*Entry[X], error) {
-	t.learning.Lock()
-	defer t.learning.Unlock()
-	for {
-		now := t.current.Load()
-		e := t.registry.adapter.compile(now.set, k)
-		if e != nil && e.Err != nil {
-			return nil, e.Err
-		}
-		learned := map[K]*Entry[X]{k: e}
-		if t.extend(now, now.with(learned), learned) {
-			return e, nil
-		}
-	}
+	return nil
 }
 
 // Renew is At for endpoints of which the adapter declares more than before: they are
 // compiled again. The entries are in the order of the keys.
 func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
-	now := t.compile(true, keys...)
+	now := t.compile(true, true, keys...)
 	list := make([]*Entry[X], len(keys))
 	for i, k := range keys {
 		list[i] = now.entries[k]
@@ -130,10 +107,11 @@ func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 }
 
 // learn gives a generation that was in force with the endpoints. Each is compiled once.
-func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, keys...) }
+func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, true, keys...) }
 
-// compile is learn, or anew compiles also what is known.
-func (t *Table[K, X]) compile(anew bool, keys ...K) *generation[K, X] {
+// compile is learn. With anew it also compiles what is known. Without broken nothing comes into
+// force if an endpoint cannot work.
+func (t *Table[K, X]) compile(anew, broken bool, keys ...K) *generation[K, X] {
 	t.learning.Lock()
 	defer t.learning.Unlock()
 	for {
@@ -148,7 +126,8 @@ func (t *Table[K, X]) compile(anew bool, keys ...K) *generation[K, X] {
 			return now
 		}
 		next := now.with(learned)
-		if t.extend(now, next, learned) {
+		fails := func(e *Entry[X]) bool { return e != nil && e.Err != nil }
+		if !broken && slices.ContainsFunc(slices.Collect(maps.Values(learned)), fails) || t.extend(now, next, learned) {
 			return next
 		}
 	}

@@ -39,7 +39,7 @@ func (r *run) waitFor(rule *compiled, now time.Time) (wait time.Duration, limite
 // deadline is when the caller's time is over, or that for an answer if it is earlier.
 func (r *run) deadline() (time.Time, bool) {
 	deadline, ok := r.ctx.Deadline()
-	if c, limited := r.call.(AnswerDeadline); limited {
+	if c, limited := r.call.(answerDeadline); limited {
 		if by := c.AnswerBy(); !by.IsZero() && (!ok || by.Before(deadline)) {
 			return by, true
 		}

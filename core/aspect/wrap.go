@@ -49,7 +49,7 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 		site:  Site{Endpoint: rule.Endpoint, Schema: schema, Fallbacks: slices.Collect(maps.Keys(a.cfg.fallbacks))},
 		check: wrong.among,
 	}
-	if _, err := a.wrapped.begin(f); err != nil {
+	if err := a.wrapped.begin(f); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, in In) (Out, error) {

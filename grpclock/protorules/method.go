@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -23,15 +24,10 @@ type Method struct {
 	Problems   []*ruleset.Problem // see [Of]
 }
 
-// Files is a set of files: a *protoregistry.Files is one.
-type Files interface {
-	RangeFiles(f func(protoreflect.FileDescriptor) bool)
-}
-
 // All lists every method of the files, those without rules too, in the order of
 // their full names. For a descriptor set, make the files with
 // [google.golang.org/protobuf/reflect/protodesc.NewFiles].
-func All(files Files) []Method {
+func All(files *protoregistry.Files) []Method {
 	var list []Method
 	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {
 		services := file.Services()

@@ -44,7 +44,7 @@ func (r *room) giveBack(n int64) {
 	r.used -= n
 }
 
-// BeforeWait is part of [aspect.WaitPreparer]. A server of HTTP/1 notices that a client has left
+// BeforeWait is part of [aspect.Call]. A server of HTTP/1 notices that a client has left
 // only when the body was read, so the body is read before the request waits. A server of HTTP/2
 // notices it anyway. A body that was read for a key counts, too.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {

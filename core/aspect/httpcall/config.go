@@ -170,7 +170,7 @@ func Changes(route ruleset.Endpoint) bool {
 
 // Unmatched reports the routes that options name and that do not exist.
 func (c *Config) Unmatched(report *aspect.Report, routes []ruleset.Endpoint) {
-	judge := aspect.Judge{Transport: ruleset.TransportHTTP, Endpoints: routes}
+	judge := aspect.Judge{Transport: ruleset.TransportHTTP, Endpoints: slices.SortedFunc(slices.Values(routes), byPath)}
 	exist := func(option string, named []ruleset.Endpoint) {
 		for _, e := range named {
 			if !slices.Contains(routes, e) {
@@ -178,12 +178,12 @@ func (c *Config) Unmatched(report *aspect.Report, routes []ruleset.Endpoint) {
 			}
 		}
 	}
-	exist("WithBody", slices.SortedFunc(maps.Keys(c.bodies), ByPath))
-	exist("WithBuffer", slices.SortedFunc(maps.Keys(c.buffers), ByPath))
+	exist("WithBody", slices.SortedFunc(maps.Keys(c.bodies), byPath))
+	exist("WithBuffer", slices.SortedFunc(maps.Keys(c.buffers), byPath))
 }
 
-// ByPath orders routes.
-func ByPath(a, b ruleset.Endpoint) int {
+// byPath orders routes.
+func byPath(a, b ruleset.Endpoint) int {
 	return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
 }
 

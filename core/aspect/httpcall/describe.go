@@ -30,7 +30,7 @@ import (
 // names by the alphabet.
 func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks []string) error {
 	program := description{Routes: []describedRoute{}, Variables: map[string]any{}, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
-	for _, e := range slices.SortedFunc(slices.Values(routes), ByPath) {
+	for _, e := range slices.SortedFunc(slices.Values(routes), byPath) {
 		r := describedRoute{Method: e.Method, Path: e.Path}
 		if body := c.bodies[c.canonical(e)]; body != nil {
 			r.Body = describeType(body, jsonFields)

@@ -1,9 +1,6 @@
 package httpcall
 
-import (
-	"net/url"
-	"strings"
-)
+import "strings"
 
 // Params are the names of the wildcards of a path: {id} and {rest...} of net/http,
 // {id:[0-9]+} and * of chi, :id of echo.
@@ -37,14 +34,4 @@ func GinParams(path string) []string {
 		}
 	}
 	return names
-}
-
-// GinCookie is a cookie's value as gin's Context.Cookie gives it: decoded, and empty where
-// it cannot be.
-func GinCookie(raw string) string {
-	value, err := url.QueryUnescape(raw)
-	if err != nil {
-		return ""
-	}
-	return value
 }

@@ -279,7 +279,7 @@ func (g *Guard) WriteRoutes(w io.Writer) error {
 func (g *Guard) all() []ruleset.Endpoint {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(g.known), httpcall.ByPath)
+	return slices.Collect(maps.Keys(g.known))
 }
 
 // named are the routes of methods that only a rule of the set names, of patterns without a

@@ -32,11 +32,11 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	if err != nil {
 		return err
 	}
-	stock, err := newStockService(locking)
+	stock, err := newStockService(locks, locking)
 	if err != nil {
 		return err
 	}
-	orders, err := newOrderService(locking, stock)
+	orders, err := newOrderService(locks, locking, stock)
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ type stockService struct {
 	Reserve func(context.Context, order) (count int, err error)
 }
 
-func newStockService(a *aspect.Aspect) (s *stockService, err error) {
+func newStockService(locks *core.Client, a *aspect.Aspect) (s *stockService, err error) {
 	s = &stockService{}
 	s.Reserve, err = locked(a, "stock.reserve", func(ctx context.Context, o order) (int, error) {
-		return count(ctx, a.Locks(), o.ID)
+		return count(ctx, locks, o.ID)
 	})
 	return s, err
 }
@@ -87,11 +87,11 @@ type orderService struct {
 	Pay func(context.Context, order) (payment, error)
 }
 
-func newOrderService(a *aspect.Aspect, stock *stockService) (s *orderService, err error) {
+func newOrderService(locks *core.Client, a *aspect.Aspect, stock *stockService) (s *orderService, err error) {
 	s = &orderService{}
 	s.Pay, err = locked(a, "order.pay", func(ctx context.Context, o order) (seen payment, err error) {
 		var errs [4]error
-		seen.before, errs[0] = count(ctx, a.Locks(), o.ID)
+		seen.before, errs[0] = count(ctx, locks, o.ID)
 		seen.inReserve, errs[1] = stock.Reserve(ctx, o)
 
 		done := make(chan struct{})
@@ -102,7 +102,7 @@ func newOrderService(a *aspect.Aspect, stock *stockService) (s *orderService, er
 		}()
 		<-done // work that holds the lock ends before the lock does
 
-		seen.after, errs[3] = count(ctx, a.Locks(), o.ID)
+		seen.after, errs[3] = count(ctx, locks, o.ID)
 		return seen, errors.Join(errs[:]...)
 	})
 	return s, err
