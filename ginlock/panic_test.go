@@ -116,4 +116,3 @@ func TestTimeoutHandler_BusyIsAnsweredBeforeItsDeadline(t *testing.T) {
 		want(t, "status", w.Code, http.StatusConflict)
 	})
 }
-

@@ -135,9 +135,15 @@ func (b *bench) calling(ctx context.Context, method string, c adaptertest.Call) 
 		Lock: got.lockStatus(), Token: strings.Join(got.header.Get(failpolicy.TokenHeader), ","),
 		All: fmt.Sprint(got.replies, got.header, got.trailer, st.Proto()),
 	}
+	if slices.Contains(got.replies, "") && responseOf(method) == "" {
+		b.t.Errorf("got replies %q of a method that ends without one", got.replies)
+	}
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
+			if a.Cause != "" || d.GetDomain() != "interlock" {
+				b.t.Errorf("got %v after the reason %q, want one of the domain interlock", d, a.Cause)
+			}
 			a.Cause = d.GetReason()
 		case *errdetails.RetryInfo:
 			delay := d.GetRetryDelay().AsDuration()

@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -55,16 +50,6 @@ func TestHold_NoneWithoutALock(t *testing.T) {
 	if ctx := t.Context(); grpclock.Caller(ctx) != ctx {
 		t.Error("Caller without a lock is not the context itself")
 	}
-}
-
-func TestHold_ReentersInTheHandler(t *testing.T) {
-	t.Parallel()
-	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
-	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-		err := b.locks.Lock("order:1").Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
-		return reply("inside"), err
-	}
-	b.call(t.Context(), "Pay", "1").check(t, "inside")
 }
 
 func TestHold_ReleasedEarlyByAUnaryHandler(t *testing.T) {
@@ -159,65 +144,5 @@ func TestHold_HandedOverOutlivesTheCall(t *testing.T) {
 	}
 	if err := (<-kept).Release(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestPanic_ReleasesAndGoesOnToTheRecovery(t *testing.T) {
-	t.Parallel()
-	for _, kind := range kinds {
-		b := setup(t, &shop{
-			pay:       func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) { panic("at the till") },
-			track:     func(*shoppb.PayRequest, shoppb.TrackStream) error { panic("at the till") },
-			importAll: func(shoppb.ImportStream) error { panic("at the till") },
-			chat:      func(shoppb.ChatStream) error { panic("at the till") },
-		}, grpclock.WithRules(rule(kind)))
-		got := b.call(t.Context(), kind, "1")
-		if !strings.Contains(status.Convert(got.err).Message(), "panic: at the till") {
-			t.Errorf("%s: got %v, want what the recovery made", kind, got.err)
-		}
-		if b.held("order:1") {
-			t.Errorf("%s: the lock is still held", kind)
-		}
-	}
-}
-
-func TestSeveralRules_AreTakenInOrderAndAllFreed(t *testing.T) {
-	t.Parallel()
-	order1 := rule("Pay", func(r *ruleset.Rule) { r.Name = "order" })
-	till := rule("Pay", func(r *ruleset.Rule) { r.Name, r.Key = "till", "till" })
-	b := setup(t, &shop{}, grpclock.WithRules(order1, till))
-	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-		for _, name := range []string{"order:1", "till"} {
-			if _, ok := core.Held(ctx, name); !ok {
-				t.Errorf("%s is not held", name)
-			}
-		}
-		return reply("both"), nil
-	}
-	b.call(t.Context(), "Pay", "1").check(t, "both")
-
-	b.redis.Take("till", 1<<30)
-	if got := b.call(t.Context(), "Pay", "1"); status.Code(got.err) != codes.Aborted {
-		t.Errorf("got %v, want ABORTED", got.err)
-	}
-	if b.held("order:1") {
-		t.Error("the first lock was kept though the second was not acquired")
-	}
-}
-
-func TestSecondGuardOnOnePath_Reenters(t *testing.T) {
-	t.Parallel()
-	for _, kind := range kinds {
-		b := prepare(t, &shop{}, grpclock.WithRules(rule(kind)))
-		b.server = b.newServer(
-			[]grpc.UnaryServerInterceptor{b.guard.UnaryServerInterceptor()},
-			[]grpc.StreamServerInterceptor{b.guard.StreamServerInterceptor()},
-		)
-		shoppb.RegisterOrdersServer(b.server, b.shop)
-		b.serve()
-		b.call(t.Context(), kind, "1", "2").check(t, answered[kind]...)
-		if b.held("order:1") || b.shop.ran.Load() != 1 {
-			t.Errorf("%s: held %v, ran %d", kind, b.held("order:1"), b.shop.ran.Load())
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package grpclock_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -127,7 +129,8 @@ func TestOptions_MistakesStopTheStart(t *testing.T) {
 		lock(`key: "k"`) + "\n    " + lock(`key: "l"`),
 	} {
 		files, service := readLate(t, late(t, pay, ""), known(t, lockpb.E_Lock))
-		b := prepare(t, &shop{}, append(queueing(), grpclock.WithDescriptors(files))...)
+		b := prepare(t, &shop{}, grpclock.WithDescriptors(files),
+			grpclock.WithFallback("queue", func(context.Context, proto.Message) (proto.Message, error) { return nil, nil }))
 		err := b.guard.Check(dynamicServer(b.guard, service))
 		if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
 			t.Errorf("%s: got %v, want a *ruleset.InvalidError", pay, err)

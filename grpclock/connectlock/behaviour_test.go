@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,9 @@ func (b *bench) calling(ctx context.Context, p program, c adaptertest.Call) adap
 		Lock: got.lockStatus(), Token: strings.Join(got.header.Values(failpolicy.TokenHeader), ","),
 		All: fmt.Sprint(got.replies, got.header, got.err),
 	}
+	if slices.Contains(got.replies, "") && responseOf(p.method) == "" {
+		b.t.Errorf("got replies %q of a method that ends without one", got.replies)
+	}
 	e := new(connect.Error)
 	if !errors.As(got.err, &e) {
 		return a
@@ -139,6 +143,9 @@ func (b *bench) calling(ctx context.Context, p program, c adaptertest.Call) adap
 		value, _ := detail.Value()
 		switch d := value.(type) {
 		case *errdetails.ErrorInfo:
+			if a.Cause != "" || d.GetDomain() != "interlock" {
+				b.t.Errorf("got %v after the reason %q, want one of the domain interlock", d, a.Cause)
+			}
 			a.Cause = d.GetReason()
 		case *errdetails.RetryInfo:
 			delay := d.GetRetryDelay().AsDuration()

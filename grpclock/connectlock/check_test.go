@@ -3,9 +3,6 @@ package connectlock_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,49 +153,6 @@ func TestCheck_InterceptorThatNoHandlerHas(t *testing.T) {
 	}
 }
 
-func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
-	t.Parallel()
-	everywhere(t, func(t *testing.T, protocol, kind string) {
-		seen := &warnings{}
-		b := prepare(t, patient, &shop{}, core.WithObserver(seen.observer()), connectlock.WithRules(rule(kind, func(r *ruleset.Rule) {
-			r.Key, r.OnKey, r.OnBusy = "order:#{req.ordr_id}", failpolicy.Proceed, failpolicy.Proceed
-		})))
-		b.serve(b.guard.Interceptor()) // nobody asked Check
-		for range 2 {
-			got := b.call(t.Context(), protocol, kind, []string{"1"})
-			reasons, _ := got.reasons()
-			if codeOf(got) != connect.CodeInternal || b.shop.ran.Load() != 0 || !slices.Equal(reasons, []string{"interlock/LOCK_MISCONFIGURED"}) {
-				t.Errorf("got %v %q, ran %d", got.err, reasons, b.shop.ran.Load())
-			}
-		}
-		if list := seen.take(); len(list) != 1 || !strings.Contains(list[0], "write req.order_id") {
-			t.Errorf("observers are warned of %q, want the mistake once", list)
-		}
-	})
-}
-
-// warnings notes what observers are warned of.
-type warnings struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (w *warnings) observer() *core.Observer {
-	return &core.Observer{Rules: &aspect.Observer{Warning: w.observeWarning}}
-}
-
-func (w *warnings) observeWarning(p *ruleset.Problem) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, p.Error())
-}
-
-func (w *warnings) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.list
-}
-
 func TestFallback_OfAnotherMessageIsTheProgramsMistake(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{},
@@ -241,44 +195,6 @@ func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 			t.Errorf("%s: got %v, header %q", kind, got.err, got.lockStatus())
 		}
 	}
-}
-
-func TestReload_ChangesTheNextCallAndRefusesWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	everywhere(t, func(t *testing.T, protocol, kind string) {
-		file := filepath.Join(t.TempDir(), "locks.yaml")
-		write := func(method, fields string) {
-			text := "rules:\n  - {grpc: " + path(method) + `, key: "order:#{req.order_id}", wait_time: none, ` + fields + "}\n"
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write(kind, "on_busy: skip")
-		rules, err := ruleset.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = rules.Close() })
-		b := setup(t, &shop{}, connectlock.WithSet(rules))
-		b.redis.Take("order:1", time.Minute)
-		now := func(want string) {
-			t.Helper()
-			if got := b.call(t.Context(), protocol, kind, []string{"1", "2"}); got.err != nil || got.lockStatus() != want {
-				t.Errorf("got %q, %v; want %q", got.lockStatus(), got.err, want)
-			}
-		}
-		now("skipped")
-		write("Pya", "on_busy: proceed")
-		wantAll(t, rules.Reload(), `did you mean "/shop.v1.Orders/Pay"?`)
-		write(kind, "when: req.amont > 1")
-		wantAll(t, rules.Reload(), "write req.amount")
-		now("skipped")
-		write(kind, "on_busy: proceed")
-		if err := rules.Reload(); err != nil {
-			t.Fatal(err)
-		}
-		now("unlocked")
-	})
 }
 
 func TestUnmatched_AllocatesNothing(t *testing.T) {
@@ -343,20 +259,4 @@ type ruleCounter struct{ n int }
 
 func (c *ruleCounter) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Rule: func(aspect.RuleInfo) { c.n++ }}}
-}
-
-// A wildcard is not for health checks, which have to answer while work waits.
-func TestWildcard_LeavesHealthChecksAlone(t *testing.T) {
-	t.Parallel()
-	const health = "/grpc.health.v1.Health/Check"
-	for name, want := range map[string]connect.Code{"*": 0, health: connect.CodeAborted} {
-		s := &shop{}
-		b := prepare(t, patient, s, connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(name), Key: "one", WaitTime: ruleset.NoWait}))
-		b.redis.Take("one", time.Hour)
-		b.serveHandler(connect.NewUnaryHandlerSimple(health, s.servePay, connect.WithInterceptors(b.guard.Interceptor())))
-		_, err := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+health).CallUnary(t.Context(), connect.NewRequest(order("1")))
-		if got := codeOf(answer{err: err}); got != want {
-			t.Errorf("under %s: got %v, want %v", name, err, want)
-		}
-	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
@@ -62,59 +61,6 @@ func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
 			b := setup(t, alike(func(ctx context.Context) error { untilLost(t, ctx); return give(ctx) }), rules(short))
 			b.atOnce(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
 		})
-	}
-}
-
-func TestLoss_OtherErrorsOfTheHandlerStand(t *testing.T) {
-	t.Parallel()
-	b := setup(t, alike(func(ctx context.Context) error {
-		untilLost(t, ctx)
-		return connect.NewError(connect.CodeNotFound, errors.New("no such order"))
-	}), rules(short))
-	b.atOnce(func(t *testing.T, _, _ string, got answer) {
-		if codeOf(got) != connect.CodeNotFound {
-			t.Errorf("got %v, want not_found", got.err)
-		}
-	})
-}
-
-func TestLoss_AResultIsKeptUnlessTheRuleSaysFail(t *testing.T) {
-	t.Parallel()
-	for _, onLost := range []failpolicy.OnLost{failpolicy.Cancel, failpolicy.Fail} {
-		t.Run(string(onLost), func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, alike(func(ctx context.Context) error { untilLost(t, ctx); return nil }),
-				rules(short, func(r *ruleset.Rule) { r.OnLost = onLost }))
-			b.atOnce(func(t *testing.T, _, kind string, got answer) {
-				switch {
-				case onLost == failpolicy.Fail, kind == "Import": // whose reply is sent after the loss
-					wantLost(t, got)
-				case kind == "Pay":
-					got.check(t, "done")
-				default:
-					got.check(t)
-				}
-			})
-		})
-	}
-}
-
-func TestLoss_FailsSendsAndKeepsWhatWasSent(t *testing.T) {
-	t.Parallel()
-	for protocol := range protocols {
-		b := setup(t, &shop{track: func(ctx context.Context, _ *request, stream *trackStream) error {
-			if err := stream.Send(reply("before")); err != nil {
-				return err
-			}
-			untilLost(t, ctx)
-			_ = stream.Send(reply("after"))
-			return nil // a message was kept back: this is no success
-		}}, connectlock.WithRules(rule("Track", short)))
-		got := b.call(t.Context(), protocol, "Track", []string{"1"})
-		wantLost(t, got)
-		if !slices.Equal(got.replies, []string{"before"}) {
-			t.Errorf("%s: got %q, want what was sent before the loss", protocol, got.replies)
-		}
 	}
 }
 
@@ -178,80 +124,6 @@ func TestLoss_OverHTTP1IsToldWithTheNextMessage(t *testing.T) {
 	wantLost(t, single(s.CloseAndReceive()))
 }
 
-func TestLoss_ForcedAwayIsNoticedByTheWatchdog(t *testing.T) {
-	t.Parallel()
-	b := prepare(t, patient, nil, rules())
-	b.shop = alike(func(ctx context.Context) error {
-		if ok, err := b.locks.Lock(connectlock.Hold(ctx).Key()).ForceRelease(core.Detach(ctx)); !ok || err != nil {
-			t.Errorf("ForceRelease: %v, %v", ok, err)
-		}
-		untilNoticed(t, ctx)
-		return ctx.Err()
-	})
-	b.serve(b.guard.Interceptor())
-	b.atOnce(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
-}
-
-func TestLoss_StatusOfTheRule(t *testing.T) {
-	t.Parallel()
-	for protocol := range protocols {
-		b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
-			_, err := stream.Receive()
-			return err
-		}}, connectlock.WithRules(rule("Chat", short, constant, func(r *ruleset.Rule) {
-			r.Message = "check the order"
-			r.Status.Lost = failpolicy.Status{GRPC: failpolicy.Code(connect.CodeDataLoss)}
-		})))
-		s := b.chat(t.Context(), protocol)
-		e := new(connect.Error)
-		if got := drain(s); !errors.As(got.err, &e) || e.Code() != connect.CodeDataLoss || e.Message() != "check the order" {
-			t.Errorf("%s: got %v", protocol, got.err)
-		}
-		_ = s.CloseRequest()
-	}
-}
-
-func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
-	t.Parallel()
-	for protocol := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
-				sent := make(chan error, 1)
-				go func() {
-					var err error
-					for err == nil {
-						err = stream.Send(reply("x"))
-					}
-					sent <- err
-				}()
-				var err error
-				for err == nil {
-					_, err = stream.Receive()
-				}
-				<-sent
-				return err
-			}}, connectlock.WithRules(rule("Chat", short)))
-			s := b.chat(t.Context(), protocol)
-			stopped := make(chan struct{})
-			go func() {
-				defer close(stopped)
-				pace := time.NewTicker(time.Millisecond) // HTTP/2 ends a connection that is flooded behind a handler that has returned
-				defer pace.Stop()
-				for s.Send(order("1")) == nil { // until the server ends the call
-					<-pace.C
-				}
-				_ = s.CloseRequest()
-			}()
-			got := drain(s)
-			got.replies = nil
-			wantLost(t, got)
-			_ = s.CloseResponse()
-			<-stopped
-		})
-	}
-}
-
 func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
 	t.Parallel()
 	for protocol := range protocols {
@@ -279,24 +151,4 @@ func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
 		}
 		until(t, func() bool { return !b.held("orders") })
 	}
-}
-
-func TestCaller_GoneWhileItWaitsLeavesNoWaiter(t *testing.T) {
-	t.Parallel()
-	everywhere(t, func(t *testing.T, protocol, kind string) {
-		b := setup(t, &shop{}, connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever })))
-		b.redis.Take("order:1", time.Minute)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan answer, 1)
-		go func() { done <- b.call(ctx, protocol, kind, []string{"1"}) }()
-		until(t, func() bool { return b.locks.Stats().Waiters == 1 })
-		cancel()
-		if got := <-done; codeOf(got) != connect.CodeCanceled {
-			t.Errorf("got %v, want canceled", got.err)
-		}
-		until(t, func() bool { return b.locks.Stats().Waiters == 0 })
-		if b.shop.ran.Load() != 0 {
-			t.Error("the handler ran")
-		}
-	})
 }

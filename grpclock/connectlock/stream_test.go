@@ -7,49 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
-
-func TestFirstMessage_EndOfTheStreamYieldsNoKey(t *testing.T) {
-	t.Parallel()
-	for protocol := range protocols {
-		for _, kind := range []string{"Import", "Chat"} {
-			b := setup(t, &shop{}, connectlock.WithRules(rule(kind)))
-			if got := b.call(t.Context(), protocol, kind, nil); codeOf(got) != connect.CodeInvalidArgument || b.shop.ran.Load() != 0 {
-				t.Errorf("%s, %s: got %v, ran %d; want invalid_argument and no run", protocol, kind, got.err, b.shop.ran.Load())
-			}
-		}
-	}
-}
-
-func TestFirstMessage_EndOfTheStreamIsReplayedToAHandlerThatRunsUnlocked(t *testing.T) {
-	t.Parallel()
-	for protocol := range protocols {
-		b := setup(t, &shop{}, connectlock.WithRules(rule("Import", func(r *ruleset.Rule) { r.OnKey = failpolicy.Proceed })))
-		b.call(t.Context(), protocol, "Import", nil).check(t, "imported ")
-	}
-}
-
-func TestFirstMessage_NothingIsLockedWhileTheClientIsSilent(t *testing.T) {
-	t.Parallel()
-	by := rule("Chat", func(r *ruleset.Rule) { r.Name, r.Key = "tenant", `tenant:#{metadata["x-tenant"]}` })
-	of := rule("Chat", func(r *ruleset.Rule) { r.Name = "order" })
-	for protocol := range protocols {
-		b := setup(t, &shop{}, connectlock.WithRules(by, of))
-		ctx, cancel := context.WithCancel(t.Context())
-		s := b.chat(ctx, protocol, "x-tenant", "a")
-		other := b.call(t.Context(), protocol, "Chat", []string{"9"}, "x-tenant", "a")
-		other.check(t, "re 9") // the silent one holds nothing
-		cancel()
-		if got := drain(s); codeOf(got) != connect.CodeCanceled {
-			t.Errorf("%s: got %v, want canceled", protocol, got.err)
-		}
-	}
-}
 
 func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
 	t.Parallel()
@@ -98,28 +59,5 @@ func TestRefusedStream_EndsThoughTheClientGoesOnSending(t *testing.T) {
 			t.Errorf("%s: Send: got %v, want io.EOF", protocol, err)
 		}
 		single(s.CloseAndReceive()).check(t, "")
-	}
-}
-
-// panicking is a stream of somebody else whose Receive panics.
-type panicking struct{ connect.StreamingHandlerConn }
-
-func (panicking) Receive(any) error { panic("in a stream of somebody else") }
-
-type panics struct{ passing }
-
-func (panics) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error { return next(ctx, panicking{conn}) }
-}
-
-func TestReceive_OfAHandlerPanicsInTheHandlersGoroutine(t *testing.T) {
-	t.Parallel()
-	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Chat", constant)))
-	b.serveHandler(b.shop.handler(recovering(), connect.WithInterceptors(panics{}, b.guard.Interceptor())))
-	if got := b.call(t.Context(), "connect", "Chat", []string{"1"}); !isRecovered(got, "in a stream of somebody else") {
-		t.Errorf("got %v, want what the recovery outside makes of the panic", got.err)
-	}
-	if b.held("orders") {
-		t.Error("the lock is still held")
 	}
 }

@@ -2,8 +2,6 @@ package connectlock_test
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
-	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
 type user struct {
@@ -43,23 +40,6 @@ func TestVariables_OfTheCall(t *testing.T) {
 	})
 }
 
-func TestVariable_UnsetIsTheServersMistake(t *testing.T) {
-	t.Parallel()
-	everywhere(t, func(t *testing.T, protocol, kind string) {
-		seen := &errorsSeen{}
-		b := prepare(t, patient, &shop{},
-			connectlock.WithVariable("principal", func(context.Context) (string, error) { return "", nil }),
-			connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Key = "user:#{principal}" })))
-		b.serve(seen, b.guard.Interceptor())
-		got := b.call(t.Context(), protocol, kind, []string{"1"})
-		reasons, _ := got.reasons()
-		if codeOf(got) != connect.CodeInternal || b.shop.ran.Load() != 0 || !slices.Equal(reasons, []string{"interlock/LOCK_MISCONFIGURED"}) ||
-			strings.Contains(got.err.Error(), "principal") {
-			t.Errorf("got %v %q, ran %d; want internal and no run", got.err, reasons, b.shop.ran.Load())
-		}
-	})
-}
-
 func TestMetadata_RepeatedOrMissingYieldsNoKey(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, protocol, kind string) {
@@ -70,18 +50,4 @@ func TestMetadata_RepeatedOrMissingYieldsNoKey(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestList_OneLockPerElement(t *testing.T) {
-	t.Parallel()
-	for protocol := range protocols {
-		b := setup(t, &shop{}, connectlock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Key = "stock:#{req.skus}" })))
-		b.redis.Take("stock:pear", time.Minute)
-		for sku, want := range map[string]connect.Code{"apple": 0, "pear": connect.CodeAborted} {
-			got := single(b.client(protocol, "Pay").CallUnary(t.Context(), connect.NewRequest(shoppb.PayRequest_builder{Skus: []string{"fig", sku}}.Build())))
-			if codeOf(got) != want {
-				t.Errorf("%s, %s: got %v, want %v", protocol, sku, got.err, want)
-			}
-		}
-	}
 }

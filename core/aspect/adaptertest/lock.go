@@ -26,6 +26,7 @@ func lock(t *testing.T, a Adapter) {
 		"without the lock":     withoutTheLock,
 		"kill switch":          killSwitch,
 		"caller leaves":        callerLeaves,
+		"redis refuses":        redisRefuses,
 	})
 }
 
@@ -190,4 +191,14 @@ func callerLeaves(t *testing.T, b *bench) {
 	b.redis.Free(prefix + "order:42")
 	b.wantOK(b.call(), "paid", "")
 	b.wantRan(1)
+}
+
+// redisRefuses: an error that Redis answers with is an outage, and no lock that is taken.
+func redisRefuses(t *testing.T, b *bench) {
+	b.under(b.rule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }))
+	if err := b.redis.Client().Set(t.Context(), prefix+"order:42", "not a lock", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.wantRefused(b.call(), failpolicy.Backend)
+	b.wantRan(0)
 }
