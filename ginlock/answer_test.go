@@ -103,94 +103,6 @@ func wantRetryAfter(t testing.TB, w *httptest.ResponseRecorder, bounds [2]int) {
 	}
 }
 
-func TestAnswer_Overload(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rule := pay
-		rule.MaxWaiters = 1
-		s.handle(t, "POST", payPath, rule, func(*gin.Context) {})
-		s.redis.Take(payKey, time.Hour)
-		codes := make(chan int, 2)
-		for range 2 {
-			go func() { codes <- s.do(t, request{}).Code }()
-		}
-		want(t, "one too many", <-codes, http.StatusTooManyRequests)
-		want(t, "the one who waits", <-codes, http.StatusConflict)
-	})
-}
-
-func TestAnswer_SkipAndNullDoNotRunTheHandler(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		strategy            failpolicy.Strategy
-		response            string
-		code                int
-		body, header, media string
-	}{
-		"skip":          {failpolicy.Skip, "", 204, "", "skipped", ""},
-		"null":          {failpolicy.NullResponse, "", 200, "null", "null", "application/json; charset=utf-8"},
-		"null response": {failpolicy.NullResponse, `{"paid":false}`, 200, `{"paid":false}`, "null", "application/json; charset=utf-8"},
-	}
-	for name, tt := range tests {
-		for cause, obstacle := range map[string]obstacle{"busy": taken, "backend": down, "wrong type": wrongType} {
-			t.Run(name+" on "+cause, func(t *testing.T) {
-				t.Parallel()
-				bubble(t, func(t *testing.T, s *shop) {
-					rule := pay
-					rule.OnBusy, rule.OnBackend, rule.Response = tt.strategy, tt.strategy, tt.response
-					s.handle(t, "POST", payPath, rule, func(*gin.Context) { t.Error("the handler ran") })
-					obstacle(t, s)
-					w := s.do(t, request{})
-					want(t, "status", w.Code, tt.code)
-					want(t, "body", w.Body.String(), tt.body)
-					want(t, "lock status", w.Header().Get("X-Lock-Status"), tt.header)
-					want(t, "Content-Type", w.Header().Get("Content-Type"), tt.media)
-				})
-			})
-		}
-	}
-}
-
-func TestAnswer_ProceedRunsUnlockedAndSaysSo(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rule := pay
-		rule.OnBackend = failpolicy.Proceed
-		ran := 0
-		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			ran++
-			if h := ginlock.Hold(c); h != nil {
-				t.Errorf("Hold: got %v without a lock", h)
-			}
-			wantErr(t, "Release of no hold", ginlock.Hold(c).Release(c), core.ErrNotHeld)
-			c.String(http.StatusCreated, "paid")
-		})
-		s.redis.Down()
-		w := s.do(t, request{})
-		want(t, "status", w.Code, http.StatusCreated)
-		want(t, "lock status", w.Header().Get("X-Lock-Status"), "unlocked")
-		want(t, "runs", ran, 1)
-	})
-}
-
-func TestAnswer_DisabledAndConditionRunWithoutALockStatus(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		disabled, conditional := pay, pay
-		disabled.Disabled = true
-		conditional.When = `query.vip == "yes"`
-		s.handle(t, "POST", "/a/:id", disabled, func(c *gin.Context) { c.String(200, "a") })
-		s.handle(t, "POST", "/b/:id", conditional, func(c *gin.Context) { c.String(200, "b") })
-		s.redis.Down()
-		for _, path := range []string{"/a/42", "/b/42"} {
-			w := s.do(t, request{url: path})
-			want(t, path, w.Code, http.StatusOK)
-			want(t, "lock status", w.Header().Get("X-Lock-Status"), "")
-		}
-		want(t, "condition true", s.do(t, request{url: "/b/42?vip=yes"}).Code, http.StatusServiceUnavailable)
-	})
-}
-
 func TestAnswer_FallbackRunsInstead(t *testing.T) {
 	t.Parallel()
 	ran := 0
@@ -211,21 +123,6 @@ func TestAnswer_FallbackRunsInstead(t *testing.T) {
 		want(t, "body", w.Body.String(), `{"why":"busy"}`)
 		want(t, "runs", ran, 1)
 	}, ginlock.WithFallback("queue", queue))
-}
-
-func TestAnswer_MessageAndStatusOfTheRule(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rule := pay
-		rule.Message = `Bitte "gleich" noch einmal.`
-		rule.Status.Busy.HTTP = http.StatusLocked
-		s.handle(t, "POST", payPath, rule, func(*gin.Context) {})
-		s.redis.Take(payKey, time.Hour)
-		w := s.do(t, request{})
-		want(t, "document", problemOf(t, w), problemDoc{
-			Type: failpolicy.Busy.Type(), Title: failpolicy.Busy.Title(), Status: http.StatusLocked, Detail: rule.Message,
-		})
-	})
 }
 
 func TestAnswer_ErrorWriter(t *testing.T) {
@@ -331,33 +228,6 @@ func TestAnswer_ServerFaultsAreInErrorsForTheLogger(t *testing.T) {
 			wantErr(t, "reason", logged[0], core.ErrUnavailable)
 			wantText(t, refusal.Reason, fault.says)
 		}
-	})
-}
-
-func TestAnswer_RecoversWithRedis(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, pay, func(c *gin.Context) { c.Status(http.StatusNoContent) })
-		want(t, "up", s.do(t, request{}).Code, http.StatusNoContent)
-		s.redis.Down()
-		start := time.Now()
-		want(t, "down", s.do(t, request{}).Code, http.StatusServiceUnavailable)
-		want(t, "within the backend timeout", time.Since(start) <= core.DefaultBackendTimeout+100*time.Millisecond, true)
-		s.redis.Up()
-		time.Sleep(5 * time.Second) // until a probe succeeds
-		want(t, "up again", s.do(t, request{}).Code, http.StatusNoContent)
-	})
-}
-
-func TestAnswer_SuspendedRunsEveryHandlerWithoutItsLock(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, pay, func(c *gin.Context) { c.Status(http.StatusNoContent) })
-		s.redis.Down()
-		s.guard.Aspect().Suspend()
-		want(t, "suspended", s.do(t, request{}).Code, http.StatusNoContent)
-		s.guard.Aspect().Resume()
-		want(t, "resumed", s.do(t, request{}).Code, http.StatusServiceUnavailable)
 	})
 }
 

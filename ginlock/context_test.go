@@ -11,7 +11,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/ginlock"
 )
 
@@ -93,35 +92,6 @@ func TestContext_HoldsOfTheHandlerItselfAreFoundThroughGinsContext(t *testing.T)
 			}
 		})
 		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
-	})
-}
-
-func TestContext_TwoRequestsAreTwoOwners(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rule := pay
-		rule.WaitTime = ruleset.NoWait
-		inner := 0
-		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			if c.GetHeader("X-Request-Id") == "1" && c.Query("inner") == "" {
-				inner = s.do(t, request{url: payURL + "?inner=1", headers: map[string]string{"X-Request-Id": "1"}}).Code
-			}
-		})
-		want(t, "outer", s.do(t, request{headers: map[string]string{"X-Request-Id": "1"}}).Code, http.StatusOK)
-		want(t, "inner", inner, http.StatusConflict)
-	})
-}
-
-func TestHold_ReleasedEarlyByTheHandler(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
-			want(t, "Release", ginlock.Hold(c).Release(c.Request.Context()), nil)
-			want(t, "held after it", s.held(t, payKey), false)
-			s.redis.Take(payKey, time.Hour) // the next one, whose lock must stay
-		})
-		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
-		want(t, "the next one's lock", s.held(t, payKey), true)
 	})
 }
 

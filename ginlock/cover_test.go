@@ -1,10 +1,8 @@
 package ginlock_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -29,28 +27,6 @@ func wantFinding(t testing.TB, severity ruleset.Severity, err error, rec *record
 	default:
 		want(t, "error", err, nil)
 		want(t, "warnings", len(rec.warnings), 0)
-	}
-}
-
-func TestCheck_Unmatched(t *testing.T) {
-	t.Parallel()
-	const rules = "rules:\n  - http: POST /orders/:id/pya\n    key: x\n"
-	for file, severity := range map[string]ruleset.Severity{
-		rules:                         ruleset.SeverityError,
-		"unmatched: error\n" + rules:  ruleset.SeverityError,
-		"unmatched: warn\n\n" + rules: ruleset.SeverityWarn,
-		"unmatched: ignore\n" + rules: ruleset.SeverityIgnore,
-		"unmatched: warn\nrules: [{grpc: /a.B/C, key: x}]\n":   ruleset.SeverityIgnore,
-		"rules: [{grpc: /a.B/C, key: x}, {func: f, key: x}]\n": ruleset.SeverityIgnore,
-	} {
-		t.Run(file, func(t *testing.T) {
-			t.Parallel()
-			rec := &record{}
-			guard, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
-			r.POST(payPath, guard.Middleware(yaml(t, file)), ok)
-			err := guard.Check(r)
-			wantFinding(t, severity, err, rec, "locks.yaml:", "POST /orders/:id/pya", "matches no route", `did you mean "POST /orders/:id/pay"?`)
-		})
 	}
 }
 
@@ -124,26 +100,6 @@ func TestCheck_ARuleMatchesARouteOfAnyEngine(t *testing.T) {
 	want(t, "both", guard.Check(public, admin), nil)
 	want(t, "the first again", guard.Check(public), nil)
 	wantText(t, guard.Check(public, nil), "engine is nil")
-}
-
-func TestMiddleware_NoneTakesARouteOutOfAWildcard(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.engine.Use(s.guard.Middleware(yaml(t, `
-rules:
-  - {http: "* /admin/*", key: admin, wait_time: none}
-  - {http: POST /admin/login, none: true}
-`)))
-		s.engine.POST("/admin/login", func(c *gin.Context) {
-			want(t, "held", s.held(t, prefix+"admin"), true) // by the stranger
-			c.Status(http.StatusNoContent)
-		})
-		s.engine.POST("/admin/stock", ok)
-		s.check(t)
-		s.redis.Take(prefix+"admin", time.Hour)
-		want(t, "login", s.do(t, request{url: "/admin/login"}).Code, http.StatusNoContent)
-		want(t, "stock", s.do(t, request{url: "/admin/stock"}).Code, http.StatusConflict)
-	})
 }
 
 // A typo in a rule file stops the start: what Load cannot know, Check does.

@@ -2,41 +2,15 @@ package ginlock_test
 
 import (
 	"net/http"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/ginlock"
 )
-
-func TestHandler_RunsOnceUnderItsLock(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		ran := 0
-		s.engine.POST(payPath, s.guard.Handler(pay), func(c *gin.Context) {
-			ran++
-			want(t, "held in Redis", s.held(t, payKey), true)
-			_, ok := core.Held(c.Request.Context(), "order:42")
-			want(t, "held by the context", ok, true)
-			c.String(http.StatusOK, "paid")
-		})
-		w := s.do(t, request{})
-		want(t, "status", w.Code, http.StatusOK)
-		want(t, "body", w.Body.String(), "paid")
-		want(t, "lock status", w.Header().Get("X-Lock-Status"), "")
-		want(t, "runs", ran, 1)
-		want(t, "held afterwards", s.held(t, payKey), false)
-		if err := s.guard.Check(s.engine); err != nil {
-			t.Errorf("Check: %v", err)
-		}
-	})
-}
 
 func TestHandler_NotAcquiredDoesNotRunAndAborts(t *testing.T) {
 	t.Parallel()
@@ -50,35 +24,6 @@ func TestHandler_NotAcquiredDoesNotRunAndAborts(t *testing.T) {
 		want(t, "status", w.Code, http.StatusConflict)
 		want(t, "aborted", aborted, true)
 		want(t, "waited", time.Since(start).Round(100*time.Millisecond), 2*time.Second)
-	})
-}
-
-func TestHandler_OneAtATime(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		inside, most, ran := 0, 0, 0
-		var mu sync.Mutex
-		rule := pay
-		rule.WaitTime = ruleset.WaitForever
-		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			mu.Lock()
-			inside++
-			ran++
-			most = max(most, inside)
-			mu.Unlock()
-			time.Sleep(10 * time.Millisecond) // in the time of the bubble
-			mu.Lock()
-			inside--
-			mu.Unlock()
-			c.Status(http.StatusNoContent)
-		})
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() { want(t, "status", s.do(t, request{}).Code, http.StatusNoContent) })
-		}
-		wg.Wait()
-		want(t, "most at once", most, 1)
-		want(t, "runs", ran, 20)
 	})
 }
 
@@ -210,62 +155,5 @@ func TestGuards_TwoOnAPathWithNamesNestAndReenter(t *testing.T) {
 		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
 		want(t, "runs", ran, 1)
 		want(t, "held afterwards", s.held(t, payKey), false)
-	})
-}
-
-func TestDebounce_WindowBeginsAfterSuccessOnly(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		handler gin.HandlerFunc
-		status  int
-		begins  bool
-	}{
-		"200": {func(c *gin.Context) { c.String(http.StatusOK, "ok") }, 200, true},
-		"302": {func(c *gin.Context) { c.Redirect(http.StatusFound, "/") }, 302, false},
-		"303": {func(c *gin.Context) { c.Redirect(http.StatusSeeOther, "/") }, 303, true},
-		"404": {func(c *gin.Context) { c.Status(http.StatusNotFound) }, 404, false},
-		"500": {func(c *gin.Context) { c.Status(http.StatusInternalServerError) }, 500, false},
-		"200 and error": {func(c *gin.Context) {
-			_ = c.Error(failpolicy.Status{HTTP: 1}.Validate())
-			c.String(http.StatusOK, "ok")
-		}, 200, false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T, s *shop) {
-				rule := ruleset.Rule{Key: "order:#{path.id}", Debounce: 5 * time.Second}
-				s.handle(t, "POST", payPath, rule, tt.handler)
-				want(t, "first", s.do(t, request{}).Code, tt.status)
-				second := tt.status
-				if tt.begins {
-					second = http.StatusTooManyRequests
-				}
-				w := s.do(t, request{})
-				want(t, "second", w.Code, second)
-				if tt.begins {
-					want(t, "Retry-After", w.Header().Get("Retry-After"), "5")
-				}
-				time.Sleep(5 * time.Second) // in the time of the bubble
-				want(t, "after the window", s.do(t, request{}).Code, tt.status)
-			})
-		})
-	}
-}
-
-func TestDebounce_SecondSubmitWhileTheFirstRunsIsRefusedNotQueued(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{path.id}", Debounce: time.Second}, func(c *gin.Context) {
-			time.Sleep(time.Minute) // in the time of the bubble
-			want(t, "context", c.Request.Context().Err(), nil)
-		})
-		var wg sync.WaitGroup
-		wg.Go(func() { want(t, "first", s.do(t, request{}).Code, http.StatusOK) })
-		synctest.Wait()
-		start := time.Now()
-		want(t, "second", s.do(t, request{}).Code, http.StatusTooManyRequests)
-		want(t, "waited", time.Since(start) < 100*time.Millisecond, true)
-		wg.Wait()
 	})
 }

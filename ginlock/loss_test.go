@@ -80,19 +80,6 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 	}
 }
 
-func TestLoss_IgnoredDoesNotEndTheHandlersContext(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		rule := brief
-		rule.OnLost = failpolicy.Ignore
-		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			time.Sleep(5 * time.Second) // in the time of the bubble
-			want(t, "context", c.Request.Context().Err(), nil)
-		})
-		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
-	})
-}
-
 func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
@@ -109,44 +96,6 @@ func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
 		want(t, "held afterwards", s.held(t, payKey), false)
 		want(t, "failures", len(rec.failures), 0)
 	}, core.WithObserver(rec.observer()))
-}
-
-func TestLoss_ByForceIsNoticedAtTheNextRenewal(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
-			s.redis.Expire(payKey)
-			start := time.Now()
-			overrun(t, c)
-			want(t, "in time", time.Since(start) <= core.DefaultWatchdog/3+time.Second, true)
-		})
-		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
-	})
-}
-
-func TestHandler_LongerThanTheLeaseIsKeptAliveByTheWatchdog(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
-			time.Sleep(5 * core.DefaultWatchdog) // in the time of the bubble
-			want(t, "context", c.Request.Context().Err(), nil)
-			want(t, "held", s.held(t, payKey), true)
-		})
-		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
-	})
-}
-
-func TestShutdown_NothingIsReleasedUnderARunningHandler(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			wantErr(t, "Close", s.locks.Close(ctx), context.DeadlineExceeded)
-			wantErr(t, "cause", context.Cause(c.Request.Context()), core.ErrClosed)
-		})
-		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
-	})
 }
 
 // An answer that nothing keeps back cannot be taken back, which a rule must not promise.

@@ -49,39 +49,6 @@ func post(ctx context.Context, url string) (status int, body string, err error) 
 	return res.StatusCode, string(b), err
 }
 
-func TestNetwork_ClientThatLeavesWhileWaitingIsNoticedThoughItSentABody(t *testing.T) {
-	t.Parallel()
-	s, srv := tcp(t)
-	rule := pay
-	rule.WaitTime = 30 * time.Second
-	done := make(chan int, 1)
-	s.engine.Use(func(c *gin.Context) { c.Next(); done <- c.Writer.Status() })
-	s.engine.POST(payPath, s.guard.Handler(rule), func(*gin.Context) { t.Error("the handler ran") })
-	s.redis.Take(payKey, time.Hour)
-
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", payURL, len(paymentJSON), paymentJSON)
-	for s.locks.Stats().Waiters == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("nobody waits")
-		}
-		runtime.Gosched()
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case status := <-done:
-		want(t, "status in the log", status, 499)
-	case <-time.After(5 * time.Minute): // for a test that fails
-		t.Fatal("the guard waits for a client that is gone")
-	}
-	want(t, "waiters left", s.locks.Stats().Waiters, 0)
-}
-
 func TestNetwork_ClientThatLeavesUnderTheHandlerEndsItsContextAndFreesTheLock(t *testing.T) {
 	t.Parallel()
 	s, srv := tcp(t)

@@ -83,8 +83,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// What a debounced route has answered to a preflight, to HEAD, with a form or with a login begins
-// no window, nor does a run of which the handler says so, with gin's own context too.
+// A run begins no window if the handler says so, with gin's own context too, or adds an error to it.
+// Package httplock has the statuses and methods.
 func TestDebounce_WhatDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -92,17 +92,11 @@ func TestDebounce_WhatDoesNotCount(t *testing.T) {
 		handler gin.HandlerFunc
 		begins  bool
 	}{
-		"success":                {request{}, answering(http.StatusCreated), true},
-		"the way on":             {request{}, answering(http.StatusSeeOther), true},
-		"a login":                {request{}, answering(http.StatusFound), false},
-		"a form that comes back": {request{}, answering(http.StatusTemporaryRedirect), false},
-		"nothing new":            {request{}, answering(http.StatusNotModified), false},
-		"a preflight":            {preflight, answering(http.StatusNoContent), false},
-		"OPTIONS":                {request{method: http.MethodOptions}, answering(http.StatusNoContent), false},
-		"HEAD":                   {request{method: http.MethodHead}, answering(http.StatusOK), false},
-		"GET":                    {request{method: http.MethodGet}, answering(http.StatusOK), true},
-		"a handler's word":       {request{}, func(c *gin.Context) { aspect.CancelDebounce(c.Request.Context()) }, false},
-		"with gin's context":     {request{}, func(c *gin.Context) { aspect.CancelDebounce(c) }, false},
+		"a handler's word":   {request{}, func(c *gin.Context) { aspect.CancelDebounce(c.Request.Context()) }, false},
+		"an error of gin":    {request{}, func(c *gin.Context) { _ = c.Error(http.ErrBodyNotAllowed); c.String(http.StatusOK, "ok") }, false},
+		"success":            {request{}, answering(http.StatusCreated), true},
+		"HEAD":               {request{method: http.MethodHead}, answering(http.StatusOK), false},
+		"with gin's context": {request{}, func(c *gin.Context) { aspect.CancelDebounce(c) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

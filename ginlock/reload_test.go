@@ -91,36 +91,6 @@ func (p *pushed) reload(t testing.TB, text string) {
 	}
 }
 
-func TestReload_ChangesTheRulesOfTheNextRequest(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		p := &pushed{set: yaml(t, payRules(""))}
-		s.engine.Use(s.guard.Middleware(p))
-		s.engine.POST(payPath, ok)
-		s.check(t)
-		s.redis.Take(payKey, time.Hour)
-		steps := []struct {
-			rules  string
-			status int
-		}{
-			{payRules(""), http.StatusConflict},
-			{payRules("    status: {busy: {http: 423, grpc: ABORTED}}\n"), http.StatusLocked},
-			{"disabled: true\n" + payRules(""), http.StatusNoContent},
-			{payRules(""), http.StatusConflict},
-			{"dry_run: true\n" + payRules(""), http.StatusNoContent},
-			{payRules("    disabled: true\n"), http.StatusNoContent},
-			{payRules("    on_busy: null_response\n"), http.StatusOK},
-			{"rules:\n  - http: POST /orders/:id/pay\n    none: true\n", http.StatusNoContent},
-			{"rules: [{grpc: /a.B/C, key: x}]\n", http.StatusNoContent},
-			{payRules(""), http.StatusConflict},
-		}
-		for _, step := range steps {
-			p.reload(t, step.rules)
-			want(t, step.rules, s.do(t, request{}).Code, step.status)
-		}
-	})
-}
-
 func TestReload_ThatDoesNotFitIsRefusedAndTheOldRulesStay(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -190,32 +160,6 @@ func TestReload_WithoutCheckFitsTheRoutesThatWereServed(t *testing.T) {
 		p.reload(t, payRules("  - http: POST /later\n    key: \"#{path.typo}\"\n  - http: POST /nowhere\n    key: x\n"))
 		want(t, "pay", s.do(t, request{}).Code, http.StatusNoContent)
 		want(t, "later", s.do(t, request{url: "/later"}).Code, http.StatusInternalServerError)
-	})
-}
-
-func TestReload_RequestsThatRunFinishUnderTheirOwnRules(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		p := &pushed{set: yaml(t, payRules("    message: old\n"))}
-		s.engine.Use(s.guard.Middleware(p))
-		entered, leave := make(chan struct{}), make(chan struct{})
-		s.engine.POST(payPath, func(c *gin.Context) {
-			close(entered)
-			<-leave
-			want(t, "still held", ginlock.Hold(c) != nil && c.Request.Context().Err() == nil, true)
-			c.Status(http.StatusNoContent)
-		})
-		s.check(t)
-		var running sync.WaitGroup
-		running.Go(func() { want(t, "status", s.do(t, request{}).Code, http.StatusNoContent) })
-		<-entered
-		p.reload(t, payRules("    message: new\n"))
-		w := s.do(t, request{})
-		want(t, "a new request", w.Code, http.StatusConflict)
-		want(t, "message", problemOf(t, w).Detail, "new")
-		close(leave)
-		running.Wait()
-		want(t, "free", s.held(t, payKey), false)
 	})
 }
 

@@ -206,6 +206,27 @@ func want[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goSet is a set of rules in Go.
+func goSet(t testing.TB, rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
+	t.Helper()
+	set, err := ruleset.NewSet(rules, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func fallback(name string) ginlock.Option {
+	return ginlock.WithFallback(name, func(c *gin.Context) { c.String(http.StatusAccepted, name) })
+}
+
 // wantErr compares an error with the one it must match.
 func wantErr(t testing.TB, what string, got, want error) {
 	t.Helper()

@@ -2,13 +2,11 @@ package ginlock_test
 
 import (
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/ginlock"
@@ -22,62 +20,6 @@ func as(kind ruleset.Kind) ruleset.Rule {
 		rule.Permits = 1
 	}
 	return rule
-}
-
-// eachToken calls test for every kind of lock, with and without the wish for a token; thereIsOne
-// says whether the lock has one.
-func eachToken(t *testing.T, test func(rule ruleset.Rule, thereIsOne bool)) {
-	t.Helper()
-	for _, kind := range ruleset.Kinds() {
-		test(as(kind), kind.HasToken())
-		if rule := as(kind); !kind.Shared() {
-			rule.Token = true
-			test(rule, true)
-		}
-	}
-}
-
-func TestToken_IsTheHandlers(t *testing.T) {
-	t.Parallel()
-	eachToken(t, func(rule ruleset.Rule, thereIsOne bool) {
-		bubble(t, func(t *testing.T, s *shop) {
-			var tokens []int64
-			s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) {
-				held, ok := core.Held(c.Request.Context(), "order:42")
-				want(t, "held", ok, true)
-				want(t, "token of core.Held", held.Token(), ginlock.Hold(c).Token())
-				tokens = append(tokens, ginlock.Hold(c).Token())
-			})
-			for range 2 {
-				w := s.do(t, request{})
-				want(t, "header without the option", w.Header().Get(failpolicy.TokenHeader), "")
-			}
-			want(t, "first token of "+string(rule.Kind), tokens[0] > 0, thereIsOne)
-			want(t, "second token of "+string(rule.Kind), tokens[1] > tokens[0], thereIsOne)
-		})
-	})
-}
-
-func TestTokenHeader_ForKindsWithTokens(t *testing.T) {
-	t.Parallel()
-	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
-		eachToken(t, func(rule ruleset.Rule, thereIsOne bool) {
-			bubble(t, func(t *testing.T, s *shop) {
-				s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) {
-					c.String(http.StatusOK, strconv.FormatInt(ginlock.Hold(c).Token(), 10))
-				})
-				for range 2 {
-					w := s.do(t, request{})
-					token := w.Body.String()
-					if !thereIsOne {
-						token = ""
-					}
-					want(t, "status", w.Code, http.StatusOK)
-					want(t, "header of "+string(rule.Kind), w.Header().Get(failpolicy.TokenHeader), token)
-				}
-			}, opts...)
-		})
-	}
 }
 
 // Who does not run under the lock has no token, whatever the answer.

@@ -97,14 +97,14 @@ func paying(pay func(context.Context, string) (string, error)) *shop {
 		pay: func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
 			return first(ctx, req, nil)
 		},
-		track: func(req *shoppb.PayRequest, stream shoppb.TrackStream) error {
+		track: func(req *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 			r, err := first(stream.Context(), req, nil)
 			if err != nil {
 				return err
 			}
 			return stream.Send(r)
 		},
-		importAll: func(stream shoppb.ImportStream) error {
+		importAll: func(stream shoppb.Orders_ImportServer) error {
 			req, err := stream.Recv()
 			r, err := first(stream.Context(), req, err)
 			if err != nil {
@@ -112,7 +112,7 @@ func paying(pay func(context.Context, string) (string, error)) *shop {
 			}
 			return stream.SendAndClose(r)
 		},
-		chat: func(stream shoppb.ChatStream) error {
+		chat: func(stream shoppb.Orders_ChatServer) error {
 			req, err := stream.Recv()
 			r, err := first(stream.Context(), req, err)
 			if err != nil {

@@ -51,22 +51,6 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 	golden.Assert(t, err.Error()+"\n", "check.golden")
 }
 
-func TestCheck_JudgesOnlyGRPCRules(t *testing.T) {
-	t.Parallel()
-	set, err := ruleset.NewSet([]ruleset.Rule{
-		{Endpoint: ruleset.HTTP("POST /orders"), Key: "order:#{path.id}"},
-		{Endpoint: ruleset.Func("close-day"), Key: "day"},
-		rule("Pay"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := prepare(t, &shop{}, grpclock.WithSet(set))
-	if err := b.guard.Check(b.server); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestCheck_SeveralServersOfOneGuard(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, &shop{}, grpclock.WithRules(
@@ -141,7 +125,7 @@ func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
 	b.server = undescribed(b.guard, "admin.Till", "Close")
 	b.serve()
 	b.redis.Take("till:/admin.Till/Close", time.Minute)
-	if err := b.client.Conn.Invoke(t.Context(), "/admin.Till/Close", &emptypb.Empty{}, &emptypb.Empty{}); status.Code(err) != codes.Aborted {
+	if err := b.conn.Invoke(t.Context(), "/admin.Till/Close", &emptypb.Empty{}, &emptypb.Empty{}); status.Code(err) != codes.Aborted {
 		t.Errorf("got %v, want ABORTED", err)
 	}
 }
@@ -160,7 +144,7 @@ func TestWildcard_MethodsThatOnlyTheCallerNamesShareOnePoint(t *testing.T) {
 	)
 	b.serve()
 	for _, name := range []string{"/a.B/C", "/a.B/D", "/e.F/G"} {
-		if err := b.client.Conn.Invoke(t.Context(), name, &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
+		if err := b.conn.Invoke(t.Context(), name, &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
 			t.Error(err)
 		}
 	}

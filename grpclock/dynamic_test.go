@@ -98,11 +98,11 @@ func TestDynamicMessages_OfAServiceLoadedAtRunTime(t *testing.T) {
 	b.redis.Take("order:taken", time.Minute)
 	for id, want := range map[string]string{"1": "dynamic 1", "taken": "none"} {
 		got := new(shoppb.PayReply)
-		if err := b.client.Conn.Invoke(t.Context(), "/late.v1.Orders/Pay", order(id), got); err != nil || got.GetReceipt() != want {
+		if err := b.conn.Invoke(t.Context(), "/late.v1.Orders/Pay", order(id), got); err != nil || got.GetReceipt() != want {
 			t.Errorf("Pay %s: got %q, %v; want %q", id, got.GetReceipt(), err, want)
 		}
 	}
-	s, err := b.client.Conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/late.v1.Orders/Chat")
+	s, err := b.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/late.v1.Orders/Chat")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestOpenMessages_NestedFieldsAndFallbackTypes(t *testing.T) {
 	}
 	b.serve()
 	b.redis.Take("job:b", time.Minute)
-	client := grpc_testing.NewTestServiceClient(b.client.Conn)
+	client := grpc_testing.NewTestServiceClient(b.conn)
 	for _, message := range []string{"a", "b"} {
 		got, err := client.UnaryCall(t.Context(), &grpc_testing.SimpleRequest{ResponseStatus: &grpc_testing.EchoStatus{Message: message}})
 		if err != nil || got.GetUsername() != message {

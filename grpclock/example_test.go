@@ -80,7 +80,7 @@ func connect(server *grpc.Server) (orders shoppb.OrdersClient, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	return shoppb.OrdersClient{Conn: conn}, func() {
+	return shoppb.NewOrdersClient(conn), func() {
 		_ = conn.Close()
 		server.Stop()
 	}

@@ -30,7 +30,7 @@ func TestHold_IsTheLockOfTheHandler(t *testing.T) {
 		look(ctx)
 		return reply(""), nil
 	}
-	b.shop.track = func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
+	b.shop.track = func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 		look(stream.Context())
 		return nil
 	}
@@ -74,7 +74,7 @@ func TestHold_ReleasedEarlyByAUnaryHandler(t *testing.T) {
 func TestHold_ReleasedEarlyByAStreamHandlerLeavesTheStreamWorking(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat")))
-	b.shop.chat = func(stream shoppb.ChatStream) error {
+	b.shop.chat = func(stream shoppb.Orders_ChatServer) error {
 		if _, err := stream.Recv(); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func TestHold_ReleasedEarlyByAStreamHandlerLeavesTheStreamWorking(t *testing.T) 
 func TestHold_ReleasedWhileAReceiveIsBlocked(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = "orders" })))
-	b.shop.chat = func(stream shoppb.ChatStream) error {
+	b.shop.chat = func(stream shoppb.Orders_ChatServer) error {
 		hold := grpclock.Hold(stream.Context())
 		released := make(chan error, 1)
 		go func() {

@@ -71,7 +71,7 @@ func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
 					untilLost(t, ctx)
 					return nil, give(ctx)
 				},
-				track: func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
+				track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 					untilLost(t, stream.Context())
 					return give(stream.Context())
 				},
@@ -108,9 +108,9 @@ func TestLoss_AResultIsKeptUnlessTheRuleSaysFail(t *testing.T) {
 						untilLost(t, ctx)
 						return reply("done"), nil
 					},
-					track:     func(_ *shoppb.PayRequest, s shoppb.TrackStream) error { untilLost(t, s.Context()); return nil },
-					importAll: func(s shoppb.ImportStream) error { untilLost(t, s.Context()); return nil },
-					chat:      func(s shoppb.ChatStream) error { untilLost(t, s.Context()); return nil },
+					track:     func(_ *shoppb.PayRequest, s shoppb.Orders_TrackServer) error { untilLost(t, s.Context()); return nil },
+					importAll: func(s shoppb.Orders_ImportServer) error { untilLost(t, s.Context()); return nil },
+					chat:      func(s shoppb.Orders_ChatServer) error { untilLost(t, s.Context()); return nil },
 				}, grpclock.WithRules(rule(kind, onLost(tt.onLost))))
 				got := b.call(t.Context(), kind, "1")
 				switch {
@@ -128,7 +128,7 @@ func TestLoss_AResultIsKeptUnlessTheRuleSaysFail(t *testing.T) {
 
 func TestLoss_IgnoredDoesNotEndTheContextNorTheStream(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
+	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 		hold := grpclock.Hold(stream.Context())
 		until(t, func() bool { return hold.Remaining() <= 0 })
 		if err := stream.Context().Err(); err != nil {
@@ -145,7 +145,7 @@ func TestLoss_FailsABlockedReceive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failures := make(chan error, 3)
-			b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+			b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 				_, err := stream.Recv()
 				failures <- err
 				_, err = stream.Recv() // blocked: the client sends one message and waits
@@ -179,7 +179,7 @@ func TestLoss_FailsABlockedReceive(t *testing.T) {
 
 func TestLoss_FailsSends(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
+	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 		if err := stream.Send(reply("before")); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func TestLoss_FailsSends(t *testing.T) {
 
 func TestLoss_AKeptBackMessageIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
+	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 		untilLost(t, stream.Context())
 		_ = stream.Send(reply("never arrives"))
 		return nil
@@ -206,7 +206,7 @@ func TestLoss_AKeptBackMessageIsNoSuccess(t *testing.T) {
 func TestLoss_ForcedAwayIsNoticedByTheWatchdog(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{})
-	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		close(started)
 		_, err := stream.Recv()
 		return err
@@ -225,7 +225,7 @@ func TestLoss_ForcedAwayIsNoticedByTheWatchdog(t *testing.T) {
 
 func TestLoss_StatusOfTheRule(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		_, err := stream.Recv()
 		return err
 	}}, grpclock.WithRules(rule("Chat", short, func(r *ruleset.Rule) {
@@ -243,7 +243,7 @@ func TestLoss_StatusOfTheRule(t *testing.T) {
 
 func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		sent := make(chan error, 1)
 		go func() {
 			var err error
@@ -276,7 +276,7 @@ func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
 func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
 	t.Parallel()
 	failures := make(chan error, 1)
-	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		if err := stream.Send(reply("ready")); err != nil {
 			return err
 		}
@@ -301,7 +301,7 @@ func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
 
 func TestClose_OfTheLockClientUnderAHandlerCountsAsLoss(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		if err := stream.Send(reply("ready")); err != nil {
 			return err
 		}

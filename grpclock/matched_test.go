@@ -49,7 +49,7 @@ func TestUnary_MethodThatWasMatched(t *testing.T) {
 			shoppb.RegisterOrdersServer(moved{b.server, "shop.v2.Orders"}, s)
 			b.checked()
 			b.redis.Take("order:42", time.Hour)
-			err := b.client.Conn.Invoke(t.Context(), "/shop.v2.Orders/Pay", order("42"), reply(""))
+			err := b.conn.Invoke(t.Context(), "/shop.v2.Orders/Pay", order("42"), reply(""))
 			if status.Code(err) != tt.code {
 				t.Errorf("got %v, want %v", err, tt.code)
 			}

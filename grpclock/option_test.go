@@ -83,10 +83,10 @@ func TestOptions_AreFoundByTheMethodsDescriptorInEveryForm(t *testing.T) {
 			b.redis.Take("pay:1", time.Minute)
 			b.redis.Take("chat:1", time.Minute)
 			got := new(shoppb.PayReply)
-			if err := b.client.Conn.Invoke(t.Context(), "/late.v1.Orders/Pay", order("1"), got); status.Code(err) != codes.Aborted {
+			if err := b.conn.Invoke(t.Context(), "/late.v1.Orders/Pay", order("1"), got); status.Code(err) != codes.Aborted {
 				t.Errorf("Pay: got %v, want busy", err)
 			}
-			if err := b.client.Conn.Invoke(t.Context(), "/late.v1.Orders/Pay", order("2"), got); err != nil || got.GetReceipt() != "dynamic 2" {
+			if err := b.conn.Invoke(t.Context(), "/late.v1.Orders/Pay", order("2"), got); err != nil || got.GetReceipt() != "dynamic 2" {
 				t.Errorf("Pay of another order: got %v, %v", got, err)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
-	"github.com/interlock-go/interlock/grpclock/internal/tillpb"
 )
 
 // ruleFile is a rule file that is loaded again on request.
@@ -54,50 +52,6 @@ func (f *ruleFile) change(t testing.TB, text string) error {
 // tillFile is a rule file with one entry for the service.
 func tillFile(method, fields string) string {
 	return "rules:\n  - {grpc: " + tillMethod(method) + ", " + fields + "}\n"
-}
-
-func TestReload_ChangesTheNextCallAndNotTheRunningOne(t *testing.T) {
-	t.Parallel()
-	began, finish := make(chan bool), make(chan bool)
-	handler := func(ctx context.Context, method string, s *tillpb.Sale) (*tillpb.Receipt, error) {
-		if s.GetAmount() == 7 {
-			close(began)
-			<-finish
-		}
-		return sold(ctx, method, s)
-	}
-	rules := openRules(t, tillFile("Plain", `key: "till:#{req.item}", wait_time: none`))
-	b := prepareTill(t, patient, handler, tillQueue(), grpclock.WithSet(rules)).checked()
-	running := make(chan string)
-	go func() { running <- b.sell(t.Context(), "Plain", sale("1", 7)) }()
-	<-began
-	for _, step := range []struct{ head, fields, want string }{
-		{"", `key: "till:#{req.item}", wait_time: none, on_busy: skip`, "OK | skipped | (empty)"},
-		{"", `key: "till:#{req.item}", wait_time: none, message: later`, "Aborted | interlock/LOCK_BUSY | later"},
-		{"", `key: "till:#{req.item}", disabled: true`, "OK | Plain 1"},
-		{"disabled: true\n", `key: "till:#{req.item}", wait_time: none`, "OK | Plain 1"},
-		{"", `key: "till:#{req.item}", wait_time: none`, busy},
-		{"dry_run: true\n", `key: "till:#{req.item}", wait_time: none`, "OK | Plain 1"},
-		{"", `none: true`, "OK | Plain 1"},
-		{"", `key: "till:#{req.item}", wait_time: none`, busy},
-	} {
-		if err := rules.change(t, step.head+tillFile("Plain", step.fields)); err != nil {
-			t.Fatal(err)
-		}
-		if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != step.want {
-			t.Errorf("%s%s: got %q, want %q", step.head, step.fields, got, step.want)
-		}
-	}
-	if !b.held("till:1") {
-		t.Error("the running call has lost its lock")
-	}
-	close(finish)
-	if got := <-running; got != "OK | Plain 1" {
-		t.Errorf("the running call: got %q", got)
-	}
-	if b.held("till:1") {
-		t.Error("the running call has not freed its lock")
-	}
 }
 
 func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
@@ -251,73 +205,4 @@ func TestReload_WithoutCheckJudgesTheMethodsThatWereCalled(t *testing.T) {
 	if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != busy {
 		t.Errorf("got %q, want the new rule", got)
 	}
-}
-
-// 32 callers of methods of every shape, while good and bad files take turns.
-func TestReload_UnderLoadFailsNoCall(t *testing.T) {
-	t.Parallel()
-	entry := func(method, fields string) string { return "  - {grpc: " + tillMethod(method) + ", " + fields + "}\n" }
-	file := func(mark string) string {
-		fields := `key: "till:#{req.item}", wait_time: none, on_busy: null_response, response: '{"text": "` + mark + `"}'`
-		return "rules:\n" + entry("Plain", fields) + entry("Null", fields) + entry("Scan", fields) + entry("Watch", "message: "+mark)
-	}
-	bad := []string{
-		"rules:\n" + entry("Plain", `key: "till:#{req.itm}"`),
-		"rules:\n" + entry("Null", `key: "another:#{req.item}"`),
-		"rules:\n" + entry("Nul", `key: k`),
-		"rules: [", "", "rules:\n" + entry("Plain", `key: k, on_busy: skp`),
-	}
-	rules := openRules(t, file("a"))
-	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules)).checked()
-	b.redis.Take("till:taken", time.Hour)
-
-	var calls atomic.Int64
-	done := make(chan struct{})
-	var callers sync.WaitGroup
-	for i := range 32 {
-		method := []string{"Plain", "Null", "Scan", "Watch"}[i%4]
-		item, wants := "taken", []string{"OK | null | a", "OK | null | b"}
-		switch {
-		case i >= 16:
-			item = strings.Repeat("x", i)
-			wants = []string{"OK | " + method + " " + item}
-		case method == "Watch":
-			wants = []string{"OK | skipped"}
-		}
-		callers.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				calls.Add(1)
-				if got := b.sell(t.Context(), method, sale(item, 1)); !slices.Contains(wants, got) {
-					t.Errorf("%s of %s: got %q, want one of %q", method, item, got, wants)
-					return
-				}
-			}
-		})
-	}
-	for round := range 50 {
-		if err := rules.change(t, file([]string{"b", "a"}[round%2])); err != nil {
-			t.Error(err)
-		}
-		if err := rules.change(t, bad[round%len(bad)]); err == nil {
-			t.Errorf("not refused: %s", bad[round%len(bad)])
-		}
-		seen := calls.Load() + 32 // by every caller, more or less
-		until(t, func() bool { return calls.Load() >= seen || t.Failed() })
-	}
-	if err := rules.change(t, file("b")); err != nil {
-		t.Error(err)
-	}
-	for _, method := range []string{"Plain", "Null", "Scan"} {
-		if got := b.sell(t.Context(), method, sale("taken", 1)); got != "OK | null | b" {
-			t.Errorf("%s at the end: got %q, want the last file's", method, got)
-		}
-	}
-	close(done)
-	callers.Wait()
-	t.Logf("%d calls", calls.Load())
 }

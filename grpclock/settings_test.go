@@ -8,9 +8,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health"
-	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/core"
@@ -39,64 +36,6 @@ func (w *warnings) text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(w.list, "\n")
-}
-
-// byConstantKeys is the text without the warnings of keys that all requests share, and
-// those.
-func (w *warnings) byConstantKeys() (others, constant string) {
-	var texts [2][]string
-	for text := range strings.Lines(w.text()) {
-		i := 0
-		if strings.Contains(text, "is one lock for all requests") {
-			i = 1
-		}
-		texts[i] = append(texts[i], strings.TrimSuffix(text, "\n"))
-	}
-	return strings.Join(texts[0], "\n"), strings.Join(texts[1], "\n")
-}
-
-func TestSettings_UnmatchedAndUncoveredAreAsSevereAsTheFileSays(t *testing.T) {
-	t.Parallel()
-	const (
-		unmatched = `locks.yaml:3:12: rule of grpc /till.v1.Till/Plan: grpc: matches no method: did you mean "/till.v1.Till/Plain"?`
-		uncovered = `rule of grpc /till.v1.Till/Plain: missing, and the method may change something: add a rule, or write `
-		rules     = "rules:\n  - {grpc: /till.v1.Till/Plan, key: k}\n"
-	)
-	for _, tt := range []struct {
-		name, text, err, warning string
-	}{
-		{"unmatched by default", "dry_run: false\n" + rules, unmatched, ""},
-		{"unmatched: error", "unmatched: error\n" + rules, unmatched, ""},
-		{"unmatched: warn", "unmatched: warn\n" + rules, "", unmatched},
-		{"unmatched: ignore", "unmatched: ignore\n" + rules, "", ""},
-		{"uncovered: error", "uncovered: error\n" + elsewhere, uncovered, ""},
-		{"uncovered: warn", "uncovered: warn\n" + elsewhere, "", uncovered},
-		{"uncovered: ignore", "uncovered: ignore\n" + elsewhere, "", ""},
-		{"covered by a wildcard", "uncovered: error\nrules: [{grpc: /till.v1.Till/*, key: k}]\n", "", ""},
-		{"covered by none", "uncovered: error\nrules: [{grpc: /till.v1.Till/Plain, none: true}]\n", "", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			seen := &warnings{}
-			b := prepareTill(t, patient, sold, tillQueue(), core.WithObserver(seen.observer()), grpclock.WithSet(load(t, tt.text)))
-			healthgrpc.RegisterHealthServer(b.server, health.NewServer()) // needs no rule
-			reflection.Register(b.server)
-			text := ""
-			if err := b.guard.Check(b.server); err != nil {
-				text = err.Error()
-			}
-			if !strings.Contains(text, tt.err) || (text == "") != (tt.err == "") || strings.Contains(text, "\n") {
-				t.Errorf("got error %q, want one with %q", text, tt.err)
-			}
-			got, constant := seen.byConstantKeys()
-			if !strings.Contains(constant, `tillpb/till.proto: rule "day" of grpc /till.v1.Till/Both: key: "till:day" is one lock`) {
-				t.Errorf("got warnings %q of constant keys, want that of the .proto", constant)
-			}
-			if !strings.Contains(got, tt.warning) || (got == "") != (tt.warning == "") || strings.Contains(got, "\n") {
-				t.Errorf("got warnings %q, want one with %q", got, tt.warning)
-			}
-		})
-	}
 }
 
 // A wildcard that reaches only methods with options of their own applies nowhere.

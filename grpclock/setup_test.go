@@ -47,9 +47,9 @@ func rule(method string, more ...func(*ruleset.Rule)) ruleset.Rule {
 type shop struct {
 	ran       atomic.Int32
 	pay       func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error)
-	track     func(req *shoppb.PayRequest, stream shoppb.TrackStream) error
-	importAll func(stream shoppb.ImportStream) error
-	chat      func(stream shoppb.ChatStream) error
+	track     func(req *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error
+	importAll func(stream shoppb.Orders_ImportServer) error
+	chat      func(stream shoppb.Orders_ChatServer) error
 }
 
 func reply(receipt string) *shoppb.PayReply {
@@ -71,7 +71,7 @@ func (s *shop) Free(_ context.Context, req *shoppb.PayRequest) (*shoppb.PayReply
 	return reply("free " + req.GetOrderId()), nil
 }
 
-func (s *shop) Track(req *shoppb.PayRequest, stream shoppb.TrackStream) error {
+func (s *shop) Track(req *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 	s.ran.Add(1)
 	if s.track != nil {
 		return s.track(req, stream)
@@ -79,7 +79,7 @@ func (s *shop) Track(req *shoppb.PayRequest, stream shoppb.TrackStream) error {
 	return errors.Join(stream.Send(reply("packed "+req.GetOrderId())), stream.Send(reply("sent "+req.GetOrderId())))
 }
 
-func (s *shop) Import(stream shoppb.ImportStream) error {
+func (s *shop) Import(stream shoppb.Orders_ImportServer) error {
 	s.ran.Add(1)
 	if s.importAll != nil {
 		return s.importAll(stream)
@@ -97,7 +97,7 @@ func (s *shop) Import(stream shoppb.ImportStream) error {
 	}
 }
 
-func (s *shop) Chat(stream shoppb.ChatStream) error {
+func (s *shop) Chat(stream shoppb.Orders_ChatServer) error {
 	s.ran.Add(1)
 	if s.chat != nil {
 		return s.chat(stream)
@@ -124,9 +124,9 @@ type bench struct {
 	guard  *grpclock.Guard
 	server *grpc.Server
 	shop   *shop
+	conn   *grpc.ClientConn
 	client shoppb.OrdersClient
 	stop   func() // ends client, server and lock client; also done by the test's end
-	only   string // the method under test, where a helper needs it
 }
 
 // setup starts a bench whose guard passes its check.
@@ -202,7 +202,7 @@ func (b *bench) serve(opts ...grpc.DialOption) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.client = shoppb.OrdersClient{Conn: conn}
+	b.conn, b.client = conn, shoppb.NewOrdersClient(conn)
 	b.stop = sync.OnceFunc(func() {
 		_ = conn.Close()
 		b.server.Stop()

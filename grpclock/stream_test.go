@@ -63,7 +63,7 @@ func TestFirstMessage_NothingIsLockedWhileTheClientIsSilent(t *testing.T) {
 
 func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		if err := stream.Send(reply("hello")); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func TestTable_RemembersEveryMethodThatExistsAndNoOther(t *testing.T) {
 	b.serve()
 	for i := range 50 {
 		name := fmt.Sprintf("/some.Service%d/Call", i)
-		if err := b.client.Conn.Invoke(t.Context(), name, &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
+		if err := b.conn.Invoke(t.Context(), name, &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestTable_RemembersEveryMethodThatExistsAndNoOther(t *testing.T) {
 		t.Errorf("%d methods are remembered that only callers name, want 0", got)
 	}
 	for range 2 { // a method that has a descriptor, though it is not registered
-		if err := b.client.Conn.Invoke(t.Context(), tillMethod("Plain"), &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
+		if err := b.conn.Invoke(t.Context(), tillMethod("Plain"), &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
 			t.Fatal(err)
 		}
 	}

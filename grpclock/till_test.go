@@ -83,7 +83,7 @@ func (b *bench) sell(ctx context.Context, method string, sales ...*tillpb.Sale) 
 		a.err = b.sellStream(ctx, m, &a, sales, meta)
 	} else {
 		receipt := new(tillpb.Receipt)
-		if a.err = b.client.Conn.Invoke(ctx, tillMethod(method), sales[0], receipt, meta...); a.err == nil {
+		if a.err = b.conn.Invoke(ctx, tillMethod(method), sales[0], receipt, meta...); a.err == nil {
 			a.replies = append(a.replies, shown(receipt))
 		}
 	}
@@ -100,7 +100,7 @@ func (b *bench) sell(ctx context.Context, method string, sales ...*tillpb.Sale) 
 
 func (b *bench) sellStream(ctx context.Context, m protoreflect.MethodDescriptor, a *answer, sales []*tillpb.Sale, meta []grpc.CallOption) error {
 	desc := &grpc.StreamDesc{ClientStreams: m.IsStreamingClient(), ServerStreams: m.IsStreamingServer()}
-	s, err := b.client.Conn.NewStream(ctx, desc, tillMethod(string(m.Name())), meta...)
+	s, err := b.conn.NewStream(ctx, desc, tillMethod(string(m.Name())), meta...)
 	for i := 0; err == nil && i < len(sales); i++ {
 		err = s.SendMsg(sales[i])
 	}

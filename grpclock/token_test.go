@@ -33,12 +33,12 @@ func tokens(list *[]int64) *shop {
 			note(ctx)
 			return reply(""), nil
 		},
-		track: func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error { note(stream.Context()); return nil },
-		importAll: func(stream shoppb.ImportStream) error {
+		track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error { note(stream.Context()); return nil },
+		importAll: func(stream shoppb.Orders_ImportServer) error {
 			note(stream.Context())
 			return stream.SendAndClose(reply(""))
 		},
-		chat: func(stream shoppb.ChatStream) error { note(stream.Context()); return nil },
+		chat: func(stream shoppb.Orders_ChatServer) error { note(stream.Context()); return nil },
 	}
 }
 

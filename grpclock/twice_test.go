@@ -55,12 +55,15 @@ func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
 				count(ctx)
 				return reply("paid " + req.GetOrderId()), nil
 			}
-			s.track = func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error { count(stream.Context()); return nil }
-			s.importAll = func(stream shoppb.ImportStream) error {
+			s.track = func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
+				count(stream.Context())
+				return nil
+			}
+			s.importAll = func(stream shoppb.Orders_ImportServer) error {
 				count(stream.Context())
 				return stream.SendAndClose(reply(""))
 			}
-			s.chat = func(stream shoppb.ChatStream) error { count(stream.Context()); return nil }
+			s.chat = func(stream shoppb.Orders_ChatServer) error { count(stream.Context()); return nil }
 			if got := b.call(t.Context(), kind, "1", "2"); got.err != nil || s.ran.Load() != 1 {
 				t.Errorf("got %v, %d runs", got.err, s.ran.Load())
 			}

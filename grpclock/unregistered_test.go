@@ -82,7 +82,7 @@ func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
 		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
 			told := &warnings{}
 			b := proxy(t, core.WithObserver(told.observer()), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
-			got := b.client.Conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
+			got := b.conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
 			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+failpolicy.ReasonMisconfigured {
 				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)
 			}
@@ -114,7 +114,7 @@ func TestRegistered_WithoutDescriptorEndsWithoutAReply(t *testing.T) {
 		}}}, impl)
 		b.checked()
 		b.redis.Take("k", time.Minute)
-		s, err := b.client.Conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/a.B/C")
+		s, err := b.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/a.B/C")
 		if err != nil {
 			t.Fatal(err)
 		}

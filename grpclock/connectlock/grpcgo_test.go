@@ -49,7 +49,7 @@ func TestGRPCGo_SeesTheStatusAndDoesNotRetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	client := shoppb.OrdersClient{Conn: conn}
+	client := shoppb.NewOrdersClient(conn)
 	if got, err := client.Pay(t.Context(), order("1")); err != nil || got.GetReceipt() != "paid 1" {
 		t.Errorf("got %v, %v; want paid 1", got, err)
 	}

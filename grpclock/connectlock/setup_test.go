@@ -44,11 +44,6 @@ var protocols = map[string][]connect.ClientOption{
 	"connect": nil, "grpc": {connect.WithGRPC()}, "grpcweb": {connect.WithGRPCWeb()},
 }
 
-// answered is what the handlers answer to calls with the orders 1 and 2.
-var answered = map[string][]string{
-	"Pay": {"paid 1"}, "Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2"}, "Chat": {"re 1", "re 2"},
-}
-
 func path(method string) string { return "/" + service + "/" + method }
 
 // rule is a rule for a method over the order of the request.

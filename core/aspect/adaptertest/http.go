@@ -151,7 +151,7 @@ func httpAnswer(response *http.Response, body string) Answer {
 	}
 	reply, _ := replyOf(&a)
 	switch {
-	case a.OK && !reply.Body:
+	case a.OK && !(reply.Body && body == "null"):
 		a.Text = body
 	case !a.OK && json.Unmarshal([]byte(body), &problem) == nil:
 		a.Cause = problem.Type

@@ -56,6 +56,7 @@ func heldWhileItRuns(t *testing.T, b *bench) {
 		if !b.taken() || b.server.Hold(ctx) == nil {
 			t.Error("the handler runs without the lock")
 		}
+		core.MustHold(ctx, "order:42")
 		err := b.locks.Lock("order:42").Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
 		if err != nil {
 			t.Errorf("the handler cannot take its own lock again: %v", err)

@@ -1,6 +1,7 @@
 // Gen makes Go code of a .proto file with the protoc-gen-go of go.mod, and without
 // protoc, which a machine with only Go does not have. go generate runs it in the
-// folder that the code goes to.
+// folder that the code goes to. The protoc-gen-go-grpc for the services of a file is a tool
+// of another module.
 package main
 
 import (
@@ -24,17 +25,18 @@ import (
 
 func main() {
 	roots := flag.String("roots", ".", "import roots, separated by commas")
+	services := flag.String("services", "", "folder of a module that has the tool protoc-gen-go-grpc")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: gen [-roots folders] file.proto")
+		log.Fatal("usage: gen [-roots folders] [-services folder] file.proto")
 	}
-	if err := generate(context.Background(), strings.Split(*roots, ","), flag.Arg(0)); err != nil {
+	if err := generate(context.Background(), strings.Split(*roots, ","), *services, flag.Arg(0)); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // generate writes the Go code of source, a path below one of the roots.
-func generate(ctx context.Context, roots []string, source string) error {
+func generate(ctx context.Context, roots []string, services, source string) error {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: roots}),
 		SourceInfoMode: protocompile.SourceInfoStandard, // the comments
@@ -48,12 +50,11 @@ func generate(ctx context.Context, roots []string, source string) error {
 		Parameter:      new("paths=source_relative,default_api_level=API_OPAQUE"),
 		ProtoFile:      closure(files[0]),
 	}
-	reply, err := plugin(ctx, request)
-	if err != nil {
+	if err := plugin(ctx, request, "run", "google.golang.org/protobuf/cmd/protoc-gen-go"); err != nil || services == "" {
 		return err
 	}
-	file := reply.GetFile()[0]
-	return os.WriteFile(path.Base(file.GetName()), []byte(file.GetContent()), 0o644)
+	request.Parameter = new("paths=source_relative,require_unimplemented_servers=false")
+	return plugin(ctx, request, "-C", services, "tool", "protoc-gen-go-grpc")
 }
 
 // closure is a file after everything that it imports.
@@ -76,24 +77,25 @@ func closure(file protoreflect.FileDescriptor) []*descriptorpb.FileDescriptorPro
 	return list
 }
 
-// plugin runs protoc-gen-go as protoc would.
-func plugin(ctx context.Context, request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
+// plugin runs a plugin as protoc would, by the arguments of go, and writes the file that it makes.
+func plugin(ctx context.Context, request *pluginpb.CodeGeneratorRequest, args ...string) error {
 	input, err := proto.Marshal(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "run", "google.golang.org/protobuf/cmd/protoc-gen-go")
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	reply := &pluginpb.CodeGeneratorResponse{}
 	if err := proto.Unmarshal(output, reply); err != nil {
-		return nil, err
+		return err
 	}
 	if reply.Error != nil {
-		return nil, errors.New(reply.GetError())
+		return errors.New(reply.GetError())
 	}
-	return reply, nil
+	file := reply.GetFile()[0]
+	return os.WriteFile(path.Base(file.GetName()), []byte(file.GetContent()), 0o644)
 }
