@@ -83,7 +83,7 @@ func WithBody[T any](route string, more ...string) Option {
 // WithMaxBody sets the largest body in bytes that keys may use (a larger one is
 // answered with 413 where they do), and the largest that is read before a request
 // waits. The handler gets all of it in any case. 1 or more. Default:
-// [httpvars.DefaultMaxBody].
+// 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
