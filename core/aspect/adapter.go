@@ -67,9 +67,15 @@ type Entry[X any] struct {
 	once sync.Once
 }
 
-// Once does something the first time that it is called on the entry, such as telling
-// observers what every call meets.
-func (e *Entry[X]) Once(do func()) { e.once.Do(do) }
+// WarnOnce warns observers of what every call of the entry meets: the first time that it is called
+// on the entry.
+func (e *Entry[X]) WarnOnce(a *Aspect, reason error) {
+	e.once.Do(func() {
+		var report Report
+		report.Add(e.Endpoint, reason)
+		a.Warn(report.Errors()...)
+	})
+}
 
 // Rules are those of an entry that works, nil where there is none.
 func (e *Entry[X]) Rules() []*ruleset.Resolved { return e.point().Rules() }

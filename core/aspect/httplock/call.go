@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httpcall"
-	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
@@ -98,6 +97,6 @@ func (c *call) WriteError(refusal *aspect.RefusedError) { c.guard.cfg.writeError
 func (c *call) Report(err, _ error) {
 	_, refused := errors.AsType[*aspect.RefusedError](err)
 	if _, noKey := errors.AsType[*keyexpr.EvalError](err); !refused && !noKey {
-		c.entry.Once(func() { c.guard.aspect.Warn(&ruleset.Problem{Endpoint: c.entry.Endpoint, Message: err.Error()}) })
+		c.entry.WarnOnce(c.guard.aspect, err)
 	}
 }

@@ -155,10 +155,8 @@ func (g *Guard) warnTooEarly(pattern string, later *httpcall.Entry) {
 	if later == nil {
 		return
 	}
-	g.refuse(pattern, "").Once(func() {
-		g.aspect.Warn(&ruleset.Problem{Endpoint: later.Endpoint, Message: fmt.Sprintf("Middleware saw a request as %q, before another router had matched it, "+
-			"and took no lock there: put it around the handlers behind that router, as Handle does and chi's With", pattern)})
-	})
+	g.refuse(pattern, "").WarnOnce(g.aspect, &ruleset.Problem{Endpoint: later.Endpoint, Message: fmt.Sprintf("Middleware saw a request as %q, before another router had matched it, "+
+		"and took no lock there: put it around the handlers behind that router, as Handle does and chi's With", pattern)})
 }
 
 // serve serves a request under the rules of an entry, nil without any.

@@ -39,7 +39,7 @@ func Refusal(refused *aspect.RefusedError) *Answer {
 func Broken(reason error) *Answer {
 	return &Answer{
 		Code: codeInternal, Message: "the lock of this method is misconfigured", Details: info(failpolicy.ReasonMisconfigured),
-		Reason: methodrules.Misconfigured(reason),
+		Reason: &methodrules.MisconfiguredError{Reason: reason},
 	}
 }
 

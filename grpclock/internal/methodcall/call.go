@@ -61,11 +61,11 @@ type guarded struct {
 }
 
 // Registered computes a registered variable.
-func (g *guarded) Registered(i int) (any, error) { return g.methods.Variable(g.ctx, i) }
+func (g *guarded) Registered(i int) (any, error) { return g.methods.Config.Values[i](g.ctx) }
 
 // broken is the error of a method that cannot work.
 func (g *guarded) broken() error {
-	g.methods.WarnOnce(g.entry, g.entry.Err)
+	g.entry.WarnOnce(g.methods.Aspect, g.entry.Err)
 	g.Own()
 	return g.Error(Broken(g.entry.Err))
 }
@@ -82,7 +82,7 @@ func (g *guarded) worded(err error) error {
 // shows that it cannot work.
 func (g *guarded) ended(err error) error {
 	if why, ok := errors.AsType[*methodrules.MisconfiguredError](err); ok {
-		g.methods.WarnOnce(g.entry, why.Reason)
+		g.entry.WarnOnce(g.methods.Aspect, why.Reason)
 	}
 	return err
 }

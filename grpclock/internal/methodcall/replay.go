@@ -57,10 +57,10 @@ func assign(dst, src any) error {
 	default:
 		wire, err := proto.Marshal(from)
 		if err != nil {
-			return methodrules.Misconfigured(fmt.Errorf("replay of the first message: %w", err))
+			return &methodrules.MisconfiguredError{Reason: fmt.Errorf("replay of the first message: %w", err)}
 		}
 		if err := proto.Unmarshal(wire, to); err != nil {
-			return methodrules.Misconfigured(fmt.Errorf("replay of the first message: %w", err))
+			return &methodrules.MisconfiguredError{Reason: fmt.Errorf("replay of the first message: %w", err)}
 		}
 		return nil
 	}
@@ -70,7 +70,7 @@ func assign(dst, src any) error {
 func assignValue(dst, src any) error {
 	to, from := reflect.ValueOf(dst), reflect.ValueOf(src)
 	if to.Kind() != reflect.Pointer || to.IsNil() || to.Type() != from.Type() {
-		return methodrules.Misconfigured(fmt.Errorf("the handler receives into %T, the method's messages are %T", dst, src))
+		return &methodrules.MisconfiguredError{Reason: fmt.Errorf("the handler receives into %T, the method's messages are %T", dst, src)}
 	}
 	to.Elem().Set(from.Elem())
 	return nil

@@ -105,7 +105,7 @@ func (c *stream) Handle(ctx context.Context, g aspect.Grant) error {
 func (c *stream) lost(cause error) error { return c.refused(lossOf(c.entry.Point, cause)) }
 
 func (c *stream) Fallback(ctx context.Context, name string) error {
-	return c.call.Fallback(ctx, c.methods.StreamFallback(name), c.messages)
+	return c.call.Fallback(ctx, c.methods.Config.StreamFallbacks[name], c.messages)
 }
 
 // Canceled recognises a cancellation in the library's words, and the error that the

@@ -73,7 +73,7 @@ func (c *unary) Handle(ctx context.Context, g aspect.Grant) (err error) {
 }
 
 func (c *unary) Fallback(ctx context.Context, name string) (err error) {
-	c.reply, err = c.methods.Fallback(name).Run(ctx, c.call.Request())
+	c.reply, err = c.methods.Config.Fallbacks[name].Run(ctx, c.call.Request())
 	return c.worded(err)
 }
 

@@ -133,7 +133,7 @@ func plain(err error) string {
 // checkFallback compares the types of a registered fallback with the method's.
 func (c *compiler) checkFallback(r *ruleset.Resolved) {
 	policy := r.Policy()
-	f, ok := c.fallbacks[r.Fallback]
+	f, ok := c.Fallbacks[r.Fallback]
 	if !ok || !policy.Uses(failpolicy.Fallback) || !c.method.shape.unary() || c.method.descriptor == nil {
 		return
 	}
@@ -154,7 +154,7 @@ func anyMessage(name protoreflect.FullName) string {
 // fallbackNames are the fallbacks that can run on methods of a shape.
 func (c *Config) fallbackNames(s Shape) []string {
 	if s.unary() {
-		return slices.Sorted(maps.Keys(c.fallbacks))
+		return slices.Sorted(maps.Keys(c.Fallbacks))
 	}
-	return slices.Sorted(maps.Keys(c.streamFallbacks))
+	return slices.Sorted(maps.Keys(c.StreamFallbacks))
 }

@@ -16,18 +16,18 @@ import (
 // Config is what the options of a guard say; each method is one, and its error names
 // it.
 type Config struct {
-	ShowToken bool // in a header
+	ShowToken       bool                                 // in a header
+	Values          []func(context.Context) (any, error) // of the registered variables
+	Fallbacks       map[string]Fallback                  // for unary methods
+	StreamFallbacks map[string]any                       // for streams, in the type of the library
 
-	pkg             string // whose options they are, for errors
-	hint            string // for rules that match no method
-	unguarded       func(Shape) string
-	sources         aspect.Sources
-	registered      []protovars.Registered
-	values          []func(context.Context) (any, error) // of these
-	fallbacks       map[string]Fallback
-	streamFallbacks map[string]any // in the type of the library
-	descriptors     []protodesc.Resolver
-	serverFirst     map[string]bool
+	pkg         string // whose options they are, for errors
+	hint        string // for rules that match no method
+	unguarded   func(Shape) string
+	sources     aspect.Sources
+	registered  []protovars.Registered
+	descriptors []protodesc.Resolver
+	serverFirst map[string]bool
 }
 
 // errorf makes an error of an option.
@@ -38,7 +38,9 @@ func (c *Config) errorf(format string, args ...any) error {
 // prefixed are errors of options.
 func (c *Config) prefixed(problems ...error) error {
 	for i, err := range problems {
-		problems[i] = c.errorf("%w", err)
+		if err != nil {
+			problems[i] = c.errorf("%w", err)
+		}
 	}
 	return errors.Join(problems...)
 }
@@ -49,12 +51,7 @@ func (c *Config) Rules(rules ...ruleset.Rule) error {
 }
 
 // Set is WithSet.
-func (c *Config) Set(set ruleset.Provider) error {
-	if err := c.sources.Set(set); err != nil {
-		return c.prefixed(err)
-	}
-	return nil
-}
+func (c *Config) Set(set ruleset.Provider) error { return c.prefixed(c.sources.Set(set)) }
 
 // Resolving is WithDefaults and WithProfile.
 func (c *Config) Resolving(opt ruleset.Option) error { return c.sources.Resolving(opt) }
@@ -85,18 +82,4 @@ func (c *Config) ServerFirst(fullMethods ...string) error {
 		c.serverFirst[method] = true
 	}
 	return nil
-}
-
-// check finds what is wrong with the options together.
-func (c *Config) check() error {
-	return errors.Join(c.prefixed(c.sources.Check()...), c.checkVariables())
-}
-
-// rules are the rules of the program: a set of its own, or one of those in code.
-func (c *Config) rules() (ruleset.Provider, error) {
-	set, err := c.sources.Provider()
-	if err != nil {
-		return nil, c.errorf("%w", err)
-	}
-	return set, nil
 }

@@ -18,21 +18,21 @@ type Fallback struct {
 
 // AddFallback is WithFallback.
 func AddFallback[Req, Res proto.Message](c *Config, name string, fn func(ctx context.Context, req Req) (Res, error)) error {
-	_, twice := c.fallbacks[name]
+	_, twice := c.Fallbacks[name]
 	if err := c.checkFallback("WithFallback", name, fn == nil, twice); err != nil {
 		return err
 	}
-	c.fallbacks[name] = Fallback{
+	c.Fallbacks[name] = Fallback{
 		request: messageName[Req](),
 		reply:   messageName[Res](),
 		Run: func(ctx context.Context, req any) (any, error) {
 			typed, ok := req.(Req)
 			if !ok {
-				return nil, Misconfigured(c.errorf("fallback %q takes %T, the call has %T", name, typed, req))
+				return nil, &MisconfiguredError{c.errorf("fallback %q takes %T, the call has %T", name, typed, req)}
 			}
 			reply, err := fn(ctx, typed)
 			if err == nil && any(reply) == nil {
-				return nil, Misconfigured(c.errorf("fallback %q gave no reply", name))
+				return nil, &MisconfiguredError{c.errorf("fallback %q gave no reply", name)}
 			}
 			return reply, err
 		},
@@ -42,9 +42,9 @@ func AddFallback[Req, Res proto.Message](c *Config, name string, fn func(ctx con
 
 // StreamFallback is WithStreamFallback for a handler of a library.
 func (c *Config) StreamFallback(name string, handler any, isNil bool) error {
-	err := c.checkFallback("WithStreamFallback", name, isNil, c.streamFallbacks[name] != nil)
+	err := c.checkFallback("WithStreamFallback", name, isNil, c.StreamFallbacks[name] != nil)
 	if err == nil {
-		c.streamFallbacks[name] = handler
+		c.StreamFallbacks[name] = handler
 	}
 	return err
 }

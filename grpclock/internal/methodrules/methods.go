@@ -1,7 +1,6 @@
 package methodrules
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -39,14 +38,14 @@ type Entry = aspect.Entry[*Method]
 // problem. hint says what to do about a rule that matches no method, "" for the usual.
 // unguarded says why no call of methods of a shape comes to the guard, "" if they may.
 func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string, locks *core.Client, opts []O) (*Methods, error) {
-	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, fallbacks: map[string]Fallback{}, streamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
-	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.check())
+	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, Fallbacks: map[string]Fallback{}, StreamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
+	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.prefixed(c.sources.Check()...), c.checkVariables())
 	middle, err := aspect.New(locks)
 	if err != nil {
 		errs = append(errs, c.errorf("New: %w", err))
 	}
-	rules, err := c.rules()
-	if err := errors.Join(append(errs, err)...); err != nil {
+	rules, err := c.sources.Provider()
+	if err := errors.Join(append(errs, c.prefixed(err))...); err != nil {
 		return nil, err
 	}
 	m := &Methods{Config: c, Aspect: middle}
@@ -151,32 +150,8 @@ func (m *Methods) checkServerFirst(report *aspect.Report, keys []Key) {
 // the program's, and not for clients.
 type MisconfiguredError struct{ Reason error }
 
-// Misconfigured makes a [*MisconfiguredError].
-func Misconfigured(reason error) error { return &MisconfiguredError{reason} }
-
 // Error is the text of the reason.
 func (e *MisconfiguredError) Error() string { return e.Reason.Error() }
 
 // Unwrap is the reason.
 func (e *MisconfiguredError) Unwrap() error { return e.Reason }
-
-// WarnOnce tells observers why a method cannot work, or at its first call why calls of
-// it cannot: callers are told that it is misconfigured, and nothing else.
-func (m *Methods) WarnOnce(e *Entry, reason error) {
-	e.Once(func() {
-		var report aspect.Report
-		report.Add(e.Endpoint, reason)
-		m.Aspect.Warn(report.Errors()...)
-	})
-}
-
-// Variable computes the i-th registered variable.
-func (m *Methods) Variable(ctx context.Context, i int) (any, error) {
-	return m.Config.values[i](ctx)
-}
-
-// Fallback is the handler of a name for unary methods, which a rule in force has.
-func (m *Methods) Fallback(name string) Fallback { return m.Config.fallbacks[name] }
-
-// StreamFallback is likewise that for streams, in the type of the library.
-func (m *Methods) StreamFallback(name string) any { return m.Config.streamFallbacks[name] }

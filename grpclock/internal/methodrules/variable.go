@@ -15,7 +15,7 @@ func AddVariable[T any](c *Config, name string, fn func(ctx context.Context) (T,
 		return c.errorf("WithVariable(%q): the function is nil", name)
 	}
 	c.registered = append(c.registered, protovars.Registered{Name: name, Type: reflect.TypeFor[T]()})
-	c.values = append(c.values, func(ctx context.Context) (any, error) { return fn(ctx) })
+	c.Values = append(c.Values, func(ctx context.Context) (any, error) { return fn(ctx) })
 	return nil
 }
 
