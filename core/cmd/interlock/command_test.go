@@ -37,6 +37,9 @@ func TestCommands_HelpSaysEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if nothing, want := interlock(t, ""), (result{exitCannot, "", overview()}); nothing != want {
+		t.Errorf("without a command: got %s, want %s", nothing, want)
+	}
 	for _, c := range commands() {
 		byName := interlock(t, "", "help", c.name)
 		byFlag := interlock(t, "", c.name, "--help")

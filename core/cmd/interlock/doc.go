@@ -1,7 +1,7 @@
 // Interlock looks at lock rules, and at locks in a Redis, from the command line. For
 // rules it needs the rule file; the more it is told about the program that uses the
-// rules, the more it finds. It starts no server. Only the commands wire, doctor, ls, who,
-// watch and release ask a Redis.
+// rules, the more it finds. It starts no server. Only the commands wire, doctor, ls, who
+// and release ask a Redis.
 //
 //	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
 //	go tool interlock check locks.yaml
@@ -19,7 +19,6 @@
 //	doctor   try what locks need from a Redis, and say what to change
 //	ls       the locks in a Redis: who holds them, for how long, who waits
 //	who      all that Redis knows of a lock: holders, leases, waiters
-//	watch    what happens to a lock, or to all locks with a prefix
 //	release  take a lock from its holders, after a question
 //	schema   the JSON Schema of rule files, for editors
 //	proto    the .proto file of the lock options, to compile yours with
@@ -100,7 +99,7 @@
 // key serves the request with the adapters of gin, net/http and gRPC, which show the keys instead
 // of taking the locks: with the routes of the program, or else with the routes that
 // the rules name. Run wire while the other services are at work: one that waits for nothing
-// is not seen. ls, who, watch and release show the locks of every process, of Go and of
+// is not seen. ls, who and release show the locks of every process, of Go and of
 // Java, by their keys in Redis: a prefix is that of the lock client. No command takes Redis
 // longer than a fraction of a millisecond, except the list of connections that who asks for:
 // some milliseconds for thousands of them. No more than a portion is in memory. Which

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 
 	"github.com/spf13/pflag"
 
@@ -57,6 +59,8 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 	for _, name := range d.kinds {
 		kinds = append(kinds, core.Kind(name))
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // the probes are deleted, too, when Ctrl-C ends the command
+	defer stop()
 	return d.open(ctx, std.in, func(locks *core.Client) error {
 		report, err := locks.Preflight(ctx, kinds...)
 		switch {
@@ -86,10 +90,9 @@ func newWire() *command {
 		name:     "wire",
 		synopsis: "[flags]",
 		summary:  "what Redisson needs to share the locks of a Redis",
-		text: `Asks a Redis how a lock client with these settings meets Redisson there: says how
-Redisson has to be configured, and warns of those who wait for the same locks and
-do not hear the client's messages. Who waits at the moment is seen, and nobody else.
-Exit code 1 if there are warnings. A program has the same from Client.Wire of package
+		text: `Says how Redisson has to be configured to share the locks of a lock client with these
+settings, and warns of waiters in the Redis that do not hear the client's messages. It
+sees the callers that wait while it runs, and no others. Exit code 1 if there are warnings. A program has the same from Client.Wire of package
 core, also with a name mapper.
 
 ` + urlText + `

@@ -26,10 +26,6 @@ type asked struct {
 }
 
 var asks = []asked{
-	{golded{"usage_help_ls", []string{"help", "ls"}}, ""},
-	{golded{"usage_help_who", []string{"help", "who"}}, ""},
-	{golded{"usage_help_watch", []string{"help", "watch"}}, ""},
-	{golded{"usage_help_release", []string{"help", "release"}}, ""},
 
 	{golded{"ls", []string{"ls", "shop:", "--redis", "$REDIS"}}, ""},
 	{golded{"ls_counts", []string{"ls", "shop:", "--redis", "$REDIS", "--counts"}}, ""},
@@ -68,9 +64,6 @@ var asks = []asked{
 	{golded{"release_no_lock", []string{"release", "shop:text", "--redis", "$REDIS"}}, ""},
 	{golded{"release_count", []string{"release", "shop:count", "--redis", "$REDIS", "--yes"}}, ""},
 	{golded{"release_two_inputs", []string{"release", "shop:plain", "--redis", "-"}}, "$REDIS"},
-
-	{golded{"watch_interval", []string{"watch", "shop:plain", "--redis", "$REDIS", "--interval", "1ms"}}, ""},
-	{golded{"watch_no_key", []string{"watch", "--redis", "$REDIS"}}, ""},
 }
 
 // holders of locks in the test's Redis.
@@ -249,69 +242,6 @@ func TestRelease_NotifiesWaiters(t *testing.T) {
 	}
 	if err := <-got; err != nil {
 		t.Error(err)
-	}
-}
-
-// Watch tells what happens, and goes on when Redis comes back.
-func TestWatch_TellsChanges(t *testing.T) {
-	t.Parallel()
-	srv, err := redistest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Close)
-	for _, what := range []string{"shop:k", "shop:*"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		out, told := newLines(), newLines()
-		ended := make(chan int, 1)
-		go func() {
-			ended <- run(ctx, []string{"watch", what, "--interval", "50ms", "--redis", srv.URL()}, strings.NewReader(""), out, told)
-		}()
-		rdb := srv.Client()
-		rdb.HSet(t.Context(), "shop:k", ann, 1)
-		out.want(t, "held     shop:k: held by "+ann+", lease left no end")
-		rdb.Eval(t.Context(), "redis.call('del', KEYS[1]) redis.call('hset', KEYS[1], ARGV[1], 1)", []string{"shop:k"}, bob)
-		out.want(t, "passed   shop:k: passed from "+ann+" to "+bob)
-		rdb.RPush(t.Context(), "redisson_lock_queue:{shop:k}", ann)
-		out.want(t, "waiters  shop:k: 1 waiter, before 0")
-		rdb.Del(t.Context(), "redisson_lock_queue:{shop:k}")
-		out.want(t, "waiters  shop:k: 0 waiters, before 1")
-		srv.Down()
-		told.want(t, "interlock watch: core: redis unavailable")
-		srv.Up()
-		rdb.Del(t.Context(), "shop:k")
-		out.want(t, "freed    shop:k: freed, was held by "+bob)
-		cancel()
-		if code := <-ended; code != exitFine {
-			t.Errorf("%s: exit code %d", what, code)
-		}
-	}
-}
-
-// lines is an output of which a test waits for parts.
-type lines struct{ parts chan string }
-
-func newLines() *lines { return &lines{make(chan string, 1000)} }
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.parts <- string(p)
-	return len(p), nil
-}
-
-// want waits for a part that has a text.
-func (l *lines) want(t *testing.T, text string) {
-	t.Helper()
-	for {
-		select {
-		case part := <-l.parts:
-			if strings.Contains(part, text) {
-				return
-			}
-		case <-t.Context().Done():
-			t.Fatalf("never: %q", text)
-		case <-time.After(5 * time.Minute): // for a test that fails
-			t.Fatalf("never: %q", text)
-		}
 	}
 }
 

@@ -60,19 +60,13 @@ func TestMain_InterruptedWhileItReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer writer.Close()
-			if err := child.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			err = child.Wait()
-			if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
-				t.Errorf("it ended with %v, want the interrupt", err)
-			}
+			wantInterrupted(t, child)
 		})
 	}
 }
 
-// A command that asks a Redis ends in good order.
-func TestMain_InterruptedWhileItWatches(t *testing.T) {
+// Ctrl-C at the question of release frees nothing.
+func TestMain_InterruptedAtTheQuestion(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()
 	if err != nil {
@@ -80,21 +74,36 @@ func TestMain_InterruptedWhileItWatches(t *testing.T) {
 	}
 	t.Cleanup(srv.Close)
 	srv.Take("k", time.Hour)
-	child := childProgram(t, "watch", "k", "--redis", srv.URL())
-	stdout, err := child.StdoutPipe()
+	child := childProgram(t, "release", "k", "--redis", srv.URL())
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stderr, err := child.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || !strings.Contains(line, "held") {
-		t.Errorf("got %q and %v, want the holder", line, err)
+	if question, err := bufio.NewReader(stderr).ReadString('['); err != nil || !strings.Contains(question, "Take it from") {
+		t.Errorf("got %q and %v, want the question", question, err)
 	}
+	wantInterrupted(t, child)
+	if held := srv.Client().Exists(t.Context(), "k").Val(); held != 1 {
+		t.Error("the lock is free")
+	}
+}
+
+// wantInterrupted interrupts a child that has to end by it.
+func wantInterrupted(t *testing.T, child *exec.Cmd) {
+	t.Helper()
 	if err := child.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := child.Wait(); err != nil {
-		t.Errorf("it ended with %v, want the exit code 0", err)
+	err := child.Wait()
+	if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v, want the interrupt", err)
 	}
 }

@@ -45,12 +45,11 @@ func TestRun_Refused(t *testing.T) {
 	}{
 		"no password":          {[]string{"who", "k", "--redis", at(locked, "")}, "wants a password: write redis://user:password@"},
 		"wrong password":       {[]string{"ls", "--redis", at(locked, ":wrong@")}, "refuses the user or the password of the URL"},
-		"wrong user":           {[]string{"watch", "k", "--redis", at(srv, "nobody:x@")}, "refuses the user or the password of the URL"},
+		"wrong user":           {[]string{"who", "k", "--redis", at(srv, "nobody:x@")}, "refuses the user or the password of the URL"},
 		"no rights":            {[]string{"who", "k", "--redis", at(srv, "nothing:x@")}, "may not do that"},
 		"rights of a key":      {[]string{"who", "k", "--redis", at(srv, "looks:x@")}, "may not do that"},
 		"rights of a script":   {[]string{"who", "shop:k", "--redis", at(srv, "looks:x@")}, "ACL LOG"},
 		"rights of a list":     {[]string{"ls", "shop:", "--redis", at(srv, "looks:x@")}, "under Rights"},
-		"rights of a watch":    {[]string{"watch", "shop:k", "--redis", at(srv, "looks:x@")}, "may not do that"},
 		"database":             {[]string{"who", "k", "--redis", at(srv, "") + "/999"}, "such as /0"},
 		"replica":              {[]string{"release", "k", "--yes", "--redis", at(replicated.Replicas[0], "")}, "the URL of its master"},
 		"node of a Cluster":    {[]string{"ls", "--redis", "redis://" + cluster.Addrs()[0]}, "write --cluster"},

@@ -36,7 +36,7 @@ type command struct {
 
 // commands is the table of commands, in the order of the help.
 func commands() []*command {
-	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newDoctor(), newLs(), newWho(), newWatch(), newRelease(), newSchema(), newProto(), newVersion()}
+	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newDoctor(), newLs(), newWho(), newRelease(), newSchema(), newProto(), newVersion()}
 }
 
 // arguments are how many a command takes; it looks at them itself if most is 0 and want
@@ -82,7 +82,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 // run is the whole program, but for the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	std := streams{input{ctx, stdin}, visible{stdout}, visible{stderr}}
+	std := streams{stdin, visible{stdout}, visible{stderr}}
 	if len(args) == 0 {
 		fmt.Fprint(std.err, overview())
 		return exitCannot
@@ -99,16 +99,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return fail(std, "interlock", err)
 	}
 	return c.execute(ctx, std, rest)
-}
-
-// asksRedis reports whether the arguments are those of a command that asks a Redis, and that
-// therefore may have something to bring to an end when it is interrupted.
-func asksRedis(args []string) bool {
-	if len(args) == 0 {
-		return false
-	}
-	c, err := find(args[0])
-	return err == nil && c.flagSet().Lookup("redis") != nil
 }
 
 // find is the command of a name.
@@ -231,33 +221,6 @@ func (c *command) help() string {
 		fmt.Fprintf(&text, "\nFlags:\n%s\n", strings.TrimRight(flags.FlagUsages(), "\n"))
 	}
 	return text.String()
-}
-
-// input is the standard input, of which no read lasts longer than ctx: Ctrl-C ends a question, too.
-// A terminal cannot be told to stop reading, so a read that is given up goes on until the process ends.
-type input struct {
-	ctx context.Context //nolint:containedctx // a reader gets none with its calls
-	io.Reader
-}
-
-// Read is that of the reader, or the cause of the end of the context.
-func (in input) Read(p []byte) (int, error) {
-	type answer struct {
-		bytes []byte
-		err   error
-	}
-	read := make(chan answer, 1)
-	go func() {
-		room := make([]byte, len(p))
-		n, err := in.Reader.Read(room)
-		read <- answer{room[:n], err}
-	}()
-	select {
-	case a := <-read:
-		return copy(p, a.bytes), a.err
-	case <-in.ctx.Done():
-		return 0, context.Cause(in.ctx)
-	}
 }
 
 // visible passes visible characters, new lines and tabs on to a terminal. It writes every other character as JSON

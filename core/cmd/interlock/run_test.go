@@ -19,10 +19,8 @@ type golded struct {
 
 // $SHOP, $TYPO and $KINDS are images.
 var runs = []golded{
-	{"usage_nothing", nil},
 	{"usage_help", []string{"help"}},
 	{"usage_help_check", []string{"help", "check"}},
-	{"usage_help_key", []string{"key", "--help"}},
 	{"usage_help_unknown", []string{"help", "chekc"}},
 	{"usage_command", []string{"chek", "testdata/locks.yaml"}},
 	{"usage_command_far", []string{"deploy"}},
@@ -148,7 +146,6 @@ var runs = []golded{
 	{"key_func_elsewhere", []string{"key", "testdata/functions.yaml", "elsewhere"}},
 	{"check_functions", []string{"check", "testdata/functions.yaml"}},
 	{"key_func_none", []string{"key", "testdata/route.yaml", "nothing"}},
-	{"usage_help_wire", []string{"help", "wire"}},
 	{"wire_no_redis", []string{"wire"}},
 	{"wire_arguments", []string{"wire", "--redis", "redis://127.0.0.1:1", "shop:"}},
 	{"wire_mode", []string{"wire", "--redis", "redis://127.0.0.1:1", "--pubsub", "on"}},
@@ -169,7 +166,6 @@ var runs = []golded{
 	{"hash_nothing", []string{"hash"}},
 	{"schema_arguments", []string{"schema", "x"}},
 	{"proto_nowhere", []string{"proto"}},
-	{"usage_help_proto", []string{"help", "proto"}},
 }
 
 func TestRun_Golden(t *testing.T) {
