@@ -66,7 +66,6 @@ const showsEverything = async (page, name) => {
   check(await page.locator("#waiters tr.bad").count() === 2, `${name}: both are marked among the waiters`);
   check(/^shop on \S+, process \d+: locks in .*database 0/.test(await page.title()), `${name}: the title says whose page it is`, await page.title());
   check(/which answers/.test(text), `${name}: Redis answers`);
-  check(await page.locator("#holds tr.old").count() === 1 && /usually within/.test(text), `${name}: the hold that is stuck is marked`);
   check(await page.locator("#incidents tr.bad").filter({ hasText: /20\d\d-\d\d-\d\d/ }).count() > 0, `${name}: lost locks are red and dated`);
   check(await page.locator("#waiters tbody tr").filter({ hasText: "report" }).count() === 1, `${name}: the waiters of one key are one row`);
   const own = text.match(/Client ([0-9a-f-]{36})/)[1];
@@ -82,7 +81,6 @@ const showsEverything = async (page, name) => {
 const lasting = async (page) => {
   await page.locator("#deadlocks ol").waitFor({ timeout: patience });
   await page.locator("#incidents tbody tr").first().waitFor({ timeout: patience });
-  await page.locator("#holds tr.old").waitFor({ timeout: patience });
   await page.locator("#incidents tr.bad").first().waitFor({ timeout: patience });
 };
 

@@ -35,8 +35,8 @@ func (l *load) run(ctx context.Context) {
 	for range 3 {
 		l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
 	}
-	pause(ctx, 2*time.Second)                                                                             // those with honest names come first
-	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock("item:stuck"), "POST /items/:id/buy") }) // others of its rule take milliseconds
+	pause(ctx, 2*time.Second) // those with honest names come first
+	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock("item:stuck"), "POST /items/:id/buy") })
 	for _, text := range hostile() {
 		l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock(text), text) })
 	}

@@ -69,11 +69,10 @@ func (p *Page) collect(l listing) *view {
 	v.addClients()
 	v.addDeadlocks()
 	v.addLines(p.table.snapshot())
-	v.HoldsLeftOut, v.WaitersLeftOut = p.table.holds.over.Load(), p.table.waiters.over.Load()
 	v.Lost, v.LastLost = p.lost.Load(), moment(p.lostAt.Load())
 	v.addHotKeys()
-	v.Refusals, v.RefusalsTotal = v.events(p.refusals)
-	v.Incidents, v.IncidentsTotal = v.events(p.incidents)
+	v.Refusals, v.RefusalsTotal = v.events(&p.refusals)
+	v.Incidents, v.IncidentsTotal = v.events(&p.incidents)
 	return v
 }
 
@@ -102,9 +101,9 @@ func (p *Page) sortKey(key string) string {
 	return hashOf(key)
 }
 
-func (v *view) lock(r *rule, l lock) lockRow {
+func (v *view) lock(l lock) lockRow {
 	raw, hash := v.page.key(l.key)
-	return lockRow{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: l.keys}
+	return lockRow{Rule: printable(l.rule.name, maxName), Kind: string(l.rule.kind), Key: raw, KeyHash: hash, Keys: l.keys}
 }
 
 // locks are those of some holds, re-entries not.
@@ -112,7 +111,7 @@ func (v *view) locks(holds []*hold) []lockRow {
 	list := []lockRow{}
 	for _, h := range holds {
 		if !h.reentrant {
-			list = append(list, v.lock(h.rule, h.lock))
+			list = append(list, v.lock(h.lock))
 		}
 	}
 	return list
@@ -122,11 +121,12 @@ func (v *view) addDeadlocks() {
 	v.Deadlocks, v.PastDeadlocks = []deadlockRow{}, []deadlockRow{}
 	list, total := v.page.cycles.latest()
 	v.DeadlocksTotal = total
-	for i, c := range list {
-		d := deadlockRow{Number: int(total) - i, Found: c.found, Lasts: c.lasts()}
+	for _, kept := range list {
+		c := kept.value
+		d := deadlockRow{Number: int(kept.number), Found: c.found, Lasts: c.lasts()}
 		for _, s := range c.steps {
 			d.Callers = append(d.Callers, deadlockCaller{
-				WaitsFor: v.lock(s.waiter.rule, s.waiter.lock), Holder: printable(s.by.field, maxName),
+				WaitsFor: v.lock(s.waiter.lock), Holder: printable(s.by.field, maxName),
 				Holds: v.locks(s.waiter.carries), Since: s.waiter.start, TraceID: traceID(s.waiter.trace),
 			})
 		}
@@ -260,19 +260,18 @@ func (l *line) held() []heldLine {
 }
 
 func (v *view) hold(h heldLine) holdRow {
-	usual := h.rule.holds.usual()
 	return holdRow{
-		lockRow: v.lock(h.rule, h.lock), Holder: printable(h.field, maxName),
+		lockRow: v.lock(h.lock), Holder: printable(h.field, maxName),
 		Since: h.acquired, Held: seconds(v.now.Sub(h.acquired)),
 		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.watchdog, Reentries: h.reentries,
 		Token: h.token, Lost: h.lost(), LostAt: moment(h.lostAt.Load()), Waiters: v.waitersOf(h),
-		Usual: seconds(usual), Old: usual > 0 && v.now.Sub(h.acquired) > max(muchLonger*usual, leastOld), TraceID: traceID(h.trace),
+		TraceID: traceID(h.trace),
 	}
 }
 
 func (v *view) waiter(w place) waiterRow {
 	return waiterRow{
-		lockRow: v.lock(w.rule, w.lock), Since: w.start, Waited: seconds(v.now.Sub(w.start)),
+		lockRow: v.lock(w.lock), Since: w.start, Waited: seconds(v.now.Sub(w.start)),
 		Position: w.position, BlockedBy: v.blocker(w), Holds: v.locks(w.carries),
 		Deadlock: v.in[w.waiter], TraceID: traceID(w.trace),
 	}
@@ -310,20 +309,20 @@ func (v *view) addHotKeys() {
 	}
 }
 
-func (v *view) events(h *history) (list []eventRow, total int64) {
+func (v *view) events(h *history[event]) (list []eventRow, total int64) {
 	kept, total := h.latest()
 	list = make([]eventRow, 0, len(kept))
 	for _, e := range kept {
-		if shown := v.event(e); v.has(shown.What, shown.Rule, shown.Kind, shown.Key, shown.KeyHash, shown.Holder, shown.Error, shown.TraceID) {
+		if shown := v.event(e.number, e.value); v.has(shown.What, shown.Rule, shown.Kind, shown.Key, shown.KeyHash, shown.Holder, shown.Error, shown.TraceID) {
 			list = append(list, shown)
 		}
 	}
 	return list, total
 }
 
-func (v *view) event(e event) eventRow {
+func (v *view) event(number int64, e event) eventRow {
 	shown := eventRow{
-		Number: e.number, Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule, maxName), Kind: string(e.kind),
+		Number: number, Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule.name, maxName), Kind: string(e.rule.kind),
 		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
 	}
 	if e.key != "" {
@@ -363,7 +362,7 @@ type waitRow struct {
 
 	ID      string // of the row
 	Callers int
-	Rules   map[*rule]bool // of the callers
+	Rules   map[rule]bool // of the callers
 	Holding int            // how many of them hold something
 }
 
@@ -375,7 +374,7 @@ func (v *view) addKeys(lines []line) {
 		for n, w := range l.waiters {
 			row := shared
 			if shared == nil || v.in[w] != 0 {
-				row = &waitRow{waiterRow: v.waiter(place{w, l, n + 1}), Rules: map[*rule]bool{}}
+				row = &waitRow{waiterRow: v.waiter(place{w, l, n + 1}), Rules: map[rule]bool{}}
 				row.ID = rowID("wait", row.KeyHash, l.client)
 				if v.in[w] == 0 {
 					shared = row

@@ -36,9 +36,6 @@
 // the page observes. Each request of the page asks these whether they answer. A holder field of such a client is
 // shown without the id of the client, which is at the top. Trace ids are links with [WithTraceURL].
 //
-// A hold is marked if it has lasted for longer than a second and for more than three times as long as
-// 99 % of the finished holds of its rule, once there are ten of them.
-//
 // The page renews itself every two seconds and says how old it is. When the process does not answer,
 // answers with an error, or is gone and another one answers, the page says so and loses its colors:
 // it then shows what was.
@@ -129,11 +126,9 @@
 // but pass it on, through a Redis on the same machine, that is about 4 % fewer turns; where they do
 // something, or do not wait, it is lost in the noise: see BenchmarkThroughput. The mutexes on the
 // way guard one of 64 parts of a table, or the end of a ring, for a moment; none is held while
-// something is written or sent. The sketch of hot keys is left out by who finds it busy, and counts
-// a part of more than 2,000 acquisitions a second. A page with 10,000 waiters takes 15 to 60 ms: see
+// something is written or sent. An acquisition that finds the sketch of hot keys busy is not counted there. A page with 10,000 waiters takes 15 to 60 ms: see
 // BenchmarkPage.
 //
-// Memory is bounded. The page keeps 50,000 holds and 50,000 waiters at a time, and counts the others: about 400 bytes
-// and the key each. It keeps 200 rules by their names, and 200 events of each kind and outcome: about 300 bytes each, and
-// the key of an event.
+// A hold and a waiter take about 400 bytes and the key each, until they end. The page keeps 200 events of each kind and
+// outcome: about 300 bytes and the key each.
 package lockz

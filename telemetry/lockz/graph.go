@@ -173,7 +173,7 @@ func (p *Page) watchRing(ctx context.Context, w *waiter, c *cycle) {
 
 // deadlocked keeps, counts and logs a cycle.
 func (p *Page) deadlocked(ctx context.Context, c *cycle) {
-	p.cycles.add(c)
+	p.cycles.add("", c)
 	p.deadlocks.Add(ctx, 1)
 	ok, suppressed := p.logged.Allow(time.Now())
 	if !ok {

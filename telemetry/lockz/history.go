@@ -1,9 +1,9 @@
 package lockz
 
 import (
+	"cmp"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -11,106 +11,52 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxKinds bounds how many kinds of events a history tells apart. There are fewer words.
-const maxKinds = 32
+// eventsKept is how many entries of each kind a history keeps.
+const eventsKept = 200
 
-// history keeps the last events of each kind, so that the many of one kind do not push out the
+// history keeps the last entries of each kind, so that the many of one kind do not push out the
 // few of another: a lock that was lost is still there after a thousand calls that ran unlocked.
-type history struct {
-	limit int // of each kind
-
-	number atomic.Int64 // of the last one
-
+// Kinds are words of a fixed list. The zero value is empty.
+type history[T any] struct {
 	mu    sync.Mutex
-	kinds map[string]*ring[event]
-}
-
-func newHistory(limit int) *history {
-	return &history{limit: limit, kinds: make(map[string]*ring[event])}
-}
-
-func (h *history) add(e event) {
-	e.number = h.number.Add(1)
-	h.of(e.what).add(e)
-}
-
-// of is the ring of a kind. What is beyond maxKinds shares one.
-func (h *history) of(what string) *ring[event] {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, known := h.kinds[what]; !known && len(h.kinds) >= maxKinds {
-		what = ""
-	}
-	r := h.kinds[what]
-	if r == nil {
-		r = newRing[event](h.limit)
-		h.kinds[what] = r
-	}
-	return r
-}
-
-// latest gives the events of all kinds, the last one first, and how many there have been in all.
-func (h *history) latest() (list []event, total int64) {
-	for _, r := range h.rings() {
-		some, n := r.latest()
-		list, total = append(list, some...), total+n
-	}
-	slices.SortStableFunc(list, func(a, b event) int { return b.at.Compare(a.at) })
-	return list, total
-}
-
-func (h *history) rings() (list []*ring[event]) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range h.kinds {
-		list = append(list, r)
-	}
-	return list
-}
-
-// ring keeps the last entries of a kind.
-type ring[T any] struct {
-	mu    sync.Mutex
-	kept  []T
-	next  int
-	limit int
 	total int64
+	kinds map[string][]numbered[T]
 }
 
-func newRing[T any](limit int) *ring[T] { return &ring[T]{limit: limit} }
+// numbered is an entry with its number among all entries, from 1.
+type numbered[T any] struct {
+	number int64
+	value  T
+}
 
-func (r *ring[T]) add(v T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.total++
-	if len(r.kept) < r.limit {
-		r.kept = append(r.kept, v)
-		return
+func (h *history[T]) add(kind string, value T) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kinds == nil {
+		h.kinds = make(map[string][]numbered[T])
 	}
-	r.kept[r.next] = v
-	r.next = (r.next + 1) % r.limit
+	h.total++
+	kept := append(h.kinds[kind], numbered[T]{h.total, value})
+	h.kinds[kind] = kept[max(len(kept)-eventsKept, 0):]
 }
 
-// latest gives the entries, the last one first, and how many there have been in all.
-func (r *ring[T]) latest() (list []T, total int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list = make([]T, 0, len(r.kept))
-	for i := range r.kept {
-		at := (r.next - 1 - i + 2*len(r.kept)) % len(r.kept)
-		list = append(list, r.kept[at])
+// latest gives the entries of all kinds, the last one first, and how many there have been in all.
+func (h *history[T]) latest() (list []numbered[T], total int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, kept := range h.kinds {
+		list = append(list, kept...)
 	}
-	return list, r.total
+	slices.SortFunc(list, func(a, b numbered[T]) int { return cmp.Compare(b.number, a.number) })
+	return list, h.total
 }
 
-// event is something that somebody may ask about afterwards: a lock that was not acquired, was
+// event is something that an operator may ask about afterwards: a lock that was not acquired, was
 // lost, left at a shutdown or not released, or a handler without its lock.
 type event struct {
-	number int64
 	at     time.Time
 	what   string
-	rule   string
-	kind   core.Kind
+	rule   rule
 	key    string
 	holder string // whose hold it was, or who was in the way
 	lasted time.Duration
@@ -128,3 +74,12 @@ const (
 	whatUnlocked      = "ran unlocked"
 	whatReleased      = "force released"
 )
+
+// rule is the rule and the kind of a lock.
+type rule struct {
+	name string
+	kind core.Kind
+}
+
+// ruleNone names what has no rule, as package telemetry does.
+const ruleNone = "none"

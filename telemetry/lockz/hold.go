@@ -1,6 +1,7 @@
 package lockz
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,6 @@ import (
 // hold is a hold of this process that is not over.
 type hold struct {
 	lock
-	rule      *rule
 	field     string
 	acquired  time.Time
 	lease     time.Duration
@@ -22,7 +22,6 @@ type hold struct {
 	renewed   atomic.Int64 // Unix nanoseconds of the last renewal; 0: none yet
 	lostAt    atomic.Int64 // Unix nanoseconds; 0: it is not lost
 	done      atomic.Bool
-	tracked   bool // the limit of holds has let it in
 	reentrant bool
 	watchdog  bool
 }
@@ -79,11 +78,10 @@ func traceOf(ctx context.Context) trace.TraceID { return trace.SpanContextFromCo
 // waiter is an acquisition that found its lock taken and is not over. What its end looks at comes
 // first, in one line of the processor's cache, which has seen thousands of other waiters meanwhile.
 type waiter struct {
-	rule       *rule
-	entry      *entry // where it waits; nil: the limit of waiters has kept it out
-	prev, next *waiter
-	carries    []*hold // what its context holds meanwhile
-	done       atomic.Bool
+	entry   *entry // where it waits
+	at      int    // its place in the entry
+	carries []*hold // what its context holds meanwhile
+	done    atomic.Bool
 
 	lock
 	endWatch  func()    // stops the goroutine that watches the ring that it has closed; nil: none
@@ -94,14 +92,17 @@ type waiter struct {
 
 // lock is what a waiter waits for, or a hold has.
 type lock struct {
+	rule   rule
 	key    string
 	keys   int      // how many, of which key is the first
 	all    []string // of several keys
 	client string   // whose Redis it is in
 }
 
+func ruleOf(a *core.Acquisition) rule { return rule{cmp.Or(a.Label, ruleNone), a.Kind} }
+
 func lockOf(a *core.Acquisition) lock {
-	l := lock{key: a.Key, keys: 1, client: a.ClientID}
+	l := lock{rule: ruleOf(a), key: a.Key, keys: 1, client: a.ClientID}
 	if a.Keys > 1 {
 		l.all = a.AllKeys()
 		l.keys = len(l.all)
@@ -133,13 +134,11 @@ func (w *waiter) waitsFor(h *hold) bool {
 	return w.rule.kind != core.KindRead || h.rule.kind != core.KindRead
 }
 
-// acquireContext leads the observers of an acquisition to its rule and, when it waits, to
-// its waiter.
+// acquireContext leads the observers of an acquisition that waits to its waiter.
 type acquireContext struct {
 	context.Context
 
 	page   *Page
-	rule   *rule
 	waiter atomic.Pointer[waiter]
 }
 

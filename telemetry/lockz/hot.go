@@ -6,13 +6,11 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 const (
 	hotKept  = 1_000 // keys that are counted at a time
-	hotRate  = 2_000 // acquisitions in a second that are all counted; of more a part is
 	hotShown = 20
 )
 
@@ -20,10 +18,6 @@ const (
 // is not counted yet takes the place of the one with the smallest count, and that count as
 // its possible error. Nobody waits for it: an acquisition that finds it busy is not counted.
 type hotKeys struct {
-	second atomic.Int64 // the present one
-	seen   atomic.Int64 // acquisitions in it
-	every  atomic.Int64 // one of so many is counted, with that weight
-
 	seed  maphash.Seed
 	mu    sync.Mutex
 	slots map[string]*hotKey
@@ -43,35 +37,19 @@ func newHotKeys() *hotKeys {
 	return &hotKeys{seed: maphash.MakeSeed(), slots: make(map[string]*hotKey, hotKept)}
 }
 
-// add counts an acquisition at the time now.
-func (k *hotKeys) add(key string, contended bool, waited time.Duration, now time.Time) {
-	weight := k.weight(now.Unix())
-	if weight == 0 || !k.mu.TryLock() {
+// add counts an acquisition.
+func (k *hotKeys) add(key string, contended bool, waited time.Duration) {
+	if !k.mu.TryLock() {
 		return
 	}
 	defer k.mu.Unlock()
 	slot := k.slot(key)
-	slot.count += weight
+	slot.count++
 	if contended {
-		slot.contended += weight
-		slot.waited += waited * time.Duration(weight)
+		slot.contended++
+		slot.waited += waited
 	}
 	heap.Fix(&k.heap, slot.at)
-}
-
-// weight is how many acquisitions the present one stands for; 0: another one stands for it.
-// How many are left out in one second depends on how many came in the one before.
-func (k *hotKeys) weight(second int64) int64 {
-	n := k.seen.Add(1)
-	if before := k.second.Load(); second != before && k.second.CompareAndSwap(before, second) {
-		k.seen.Store(0)
-		k.every.Store(max(n/hotRate, 1))
-	}
-	every := max(k.every.Load(), 1)
-	if n%every != 0 {
-		return 0
-	}
-	return every
 }
 
 func (k *hotKeys) slot(key string) *hotKey {

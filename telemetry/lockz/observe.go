@@ -29,8 +29,8 @@ func (p *Page) Observer() *core.Observer {
 
 // observeAcquireStart gives the acquisition a context by which its other observations are
 // found again.
-func (p *Page) observeAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
-	return &acquireContext{Context: ctx, page: p, rule: p.rules.of(a.Label, a.Kind)}
+func (p *Page) observeAcquireStart(ctx context.Context, _ core.Acquisition) context.Context {
+	return &acquireContext{Context: ctx, page: p}
 }
 
 // observeContention notes a waiter and, if it holds something, looks for a deadlock.
@@ -40,7 +40,7 @@ func (p *Page) observeContention(ctx context.Context, c core.Contention) {
 		return
 	}
 	w := &waiter{
-		rule: a.rule, lock: lockOf(&c.Acquisition), start: c.Start, trace: traceOf(ctx), blockedBy: c.BlockedBy,
+		lock: lockOf(&c.Acquisition), start: c.Start, trace: traceOf(ctx), blockedBy: c.BlockedBy,
 		carries: p.carriedBy(ctx),
 	}
 	if !a.waiter.CompareAndSwap(nil, w) {
@@ -86,10 +86,10 @@ func (p *Page) observeAcquireEnd(ctx context.Context, r core.AcquireResult) {
 		}
 	}
 	now := r.Start.Add(r.Waited)
-	p.hot.add(r.Key, r.Contended, r.Waited, now)
+	p.hot.add(r.Key, r.Contended, r.Waited)
 	if r.Outcome != core.OutcomeAcquired && r.Outcome != core.OutcomeReentered {
-		p.refusals.add(event{
-			at: now, what: string(r.Outcome), rule: a.rule.name, kind: a.rule.kind, key: r.Key,
+		p.refusals.add(string(r.Outcome), event{
+			at: now, what: string(r.Outcome), rule: ruleOf(&r.Acquisition), key: r.Key,
 			holder: r.BlockedBy, lasted: r.Waited, err: r.Err, trace: traceOf(ctx),
 		})
 	}
@@ -98,7 +98,7 @@ func (p *Page) observeAcquireEnd(ctx context.Context, r core.AcquireResult) {
 // observeHoldStart notes a hold.
 func (p *Page) observeHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
 	c := &holdContext{Context: ctx, page: p, hold: hold{
-		lock: lockOf(&info.Acquisition), rule: p.rules.of(info.Label, info.Kind), field: info.Field, acquired: info.Acquired,
+		lock: lockOf(&info.Acquisition), field: info.Field, acquired: info.Acquired,
 		lease: info.Lease, token: info.Token, trace: traceOf(ctx), reentrant: info.Reentrant, watchdog: info.Watchdog,
 	}}
 	p.table.addHold(&c.hold)
@@ -112,9 +112,6 @@ func (p *Page) observeHoldEnd(ctx context.Context, r core.HoldResult) {
 		return
 	}
 	p.table.removeHold(h)
-	if !r.Moved {
-		h.rule.holds.add(r.Held)
-	}
 	if failed(&r) {
 		p.incident(h, whatReleaseFailed, r.Err, r.Acquired.Add(r.Held))
 	}
@@ -129,8 +126,8 @@ func failed(r *core.HoldResult) bool {
 
 // incident notes what happened to a hold.
 func (p *Page) incident(h *hold, what string, err error, now time.Time) {
-	p.incidents.add(event{
-		at: now, what: what, rule: h.rule.name, kind: h.rule.kind, key: h.key, holder: h.field,
+	p.incidents.add(what, event{
+		at: now, what: what, rule: h.rule, key: h.key, holder: h.field,
 		lasted: now.Sub(h.acquired), err: err, trace: h.trace,
 	})
 }
@@ -183,16 +180,14 @@ func (p *Page) observeFailure(ctx context.Context, f aspect.Failure) {
 	if f.Cause != failpolicy.Key || errors.Is(f.Err, core.ErrInvalid) {
 		return
 	}
-	p.refusals.add(event{
-		at: time.Now(), what: string(f.Cause), rule: f.Rule, kind: core.Kind(f.Kind),
+	p.refusals.add(string(f.Cause), event{
+		at: time.Now(), what: string(f.Cause), rule: rule{f.Rule, core.Kind(f.Kind)},
 		lasted: f.Waited, err: f.Err, trace: traceOf(ctx),
 	})
 }
 
 // observeUnlocked notes a handler that runs without its lock.
 func (p *Page) observeUnlocked(ctx context.Context, u aspect.UnlockedRun) {
-	p.incidents.add(event{
-		at: time.Now(), what: whatUnlocked + ": " + string(u.Reason), rule: u.Rule, kind: core.Kind(u.Kind),
-		trace: traceOf(ctx),
-	})
+	what := whatUnlocked + ": " + string(u.Reason)
+	p.incidents.add(what, event{at: time.Now(), what: what, rule: rule{u.Rule, core.Kind(u.Kind)}, trace: traceOf(ctx)})
 }

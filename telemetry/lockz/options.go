@@ -17,14 +17,6 @@ import (
 // Option configures a [Page]. Of an option that is given twice the last one counts.
 type Option func(*config) error
 
-// limits is how much a [Page] keeps.
-type limits struct {
-	holds   int // holds at a time; others are counted, but not shown
-	waiters int // waiters at a time, likewise
-	rules   int // rules; the others are shown as rule "other"
-	events  int // refusals of each outcome, incidents of each kind, deadlocks that are over
-}
-
 type config struct {
 	rawKeys   bool
 	fleet     bool
@@ -35,13 +27,11 @@ type config struct {
 	rulesURL  string // with ruleMark; empty: no links
 	logger    *slog.Logger
 	meters    metric.MeterProvider
-	limits    limits
 }
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{
 		service: filepath.Base(os.Args[0]), logger: slog.Default(), meters: otel.GetMeterProvider(), operator: operatorOf,
-		limits: limits{holds: 50_000, waiters: 50_000, rules: 200, events: 200},
 	}
 	var errs []error
 	for i, opt := range opts {

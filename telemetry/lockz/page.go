@@ -31,11 +31,10 @@ type Page struct {
 
 	table     *table
 	graph     *graph
-	rules     rules
 	hot       *hotKeys
-	refusals  *history
-	incidents *history
-	cycles    *ring[*cycle]
+	refusals  history[event]
+	incidents history[event]
+	cycles    history[*cycle]
 	lost      atomic.Int64
 	lostAt    atomic.Int64 // Unix nanoseconds of the last loss; 0: none
 	deadlocks metric.Int64Counter
@@ -57,13 +56,8 @@ func New(opts ...Option) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := newTable(cfg.limits.holds, cfg.limits.waiters)
-	p := &Page{
-		cfg: cfg, started: time.Now(), table: t, graph: newGraph(t), hot: newHotKeys(),
-		refusals: newHistory(cfg.limits.events), incidents: newHistory(cfg.limits.events), cycles: newRing[*cycle](cfg.limits.events),
-		crossOrigin: http.NewCrossOriginProtection(),
-	}
-	p.rules.limit = cfg.limits.rules
+	t := newTable()
+	p := &Page{cfg: cfg, started: time.Now(), table: t, graph: newGraph(t), hot: newHotKeys(), crossOrigin: http.NewCrossOriginProtection()}
 	if p.host, err = os.Hostname(); err != nil {
 		p.host = "an unknown host"
 	}

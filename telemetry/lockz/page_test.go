@@ -98,38 +98,6 @@ func TestPage_OwnClientIsNamedOnce(t *testing.T) {
 	})
 }
 
-// A hold that lasts for much longer than the holds of its rule is marked, but not before the rule is
-// known, and not while the hold is short by itself.
-func TestPage_OldHoldsAreMarked(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(b *bed) {
-		_, first := b.take(b.t.Context(), b.locks.Lock("first"), core.Label("pay"))
-		time.Sleep(time.Minute) // the clock of the bubble
-		if h := b.Snapshot(0).Holds[0]; h.Old || h.Usual != 0 {
-			b.t.Errorf("of a rule that is not known: %+v", h)
-		}
-		b.free(first)
-		for range 200 {
-			_, hold := b.take(b.t.Context(), b.locks.Lock("usual"), core.Label("pay"))
-			time.Sleep(4 * time.Millisecond) // likewise
-			b.free(hold)
-		}
-		_, stuck := b.take(b.t.Context(), b.locks.Lock("stuck"), core.Label("pay"))
-		time.Sleep(900 * time.Millisecond) // likewise
-		if h := b.Snapshot(0).Holds[0]; h.Old || h.Usual != 0.005 {
-			b.t.Errorf("after 0.9 s: %+v, want one that is not old", h)
-		}
-		time.Sleep(time.Second) // likewise
-		if h := b.Snapshot(0).Holds[0]; !h.Old {
-			b.t.Errorf("after 1.9 s: %+v, want one that is old", h)
-		}
-		if text := b.text("/", "holds"); !strings.Contains(text, "usually within 5 ms") {
-			b.t.Errorf("the page does not mark it: %s", text)
-		}
-		b.free(stuck)
-	})
-}
-
 // Lost locks are red, with the date, as a hold, as an incident, and in the numbers.
 func TestPage_LossesAreRedAndDated(t *testing.T) {
 	t.Parallel()

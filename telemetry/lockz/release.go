@@ -173,8 +173,8 @@ func (p *Page) logRelease(r *http.Request, operator, key string, before *core.Lo
 		holders = append(holders, printable(h.Field, maxName))
 	}
 	if err == nil {
-		p.incidents.add(event{
-			at: time.Now(), what: whatReleased, rule: p.ruleOf(key, before.Holders[0].Field), kind: before.Kind, key: key,
+		p.incidents.add(whatReleased, event{
+			at: time.Now(), what: whatReleased, rule: rule{p.ruleOf(key, before.Holders[0].Field), before.Kind}, key: key,
 			holder: before.Holders[0].Field, trace: traceOf(r.Context()),
 		})
 	}

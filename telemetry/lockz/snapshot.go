@@ -19,16 +19,14 @@ type pageState struct {
 	DeadlocksTotal int64         `json:"deadlocks_total"`
 
 	// Holds are those of this process, the oldest first, a re-entry with the hold that it
-	// enters. HoldsLeftOut says how many are over the limit and not in the list.
-	Holds        []holdRow `json:"holds"`
-	HoldsTotal   int       `json:"holds_total"`
-	HoldsLeftOut int64     `json:"holds_left_out"`
+	// enters.
+	Holds      []holdRow `json:"holds"`
+	HoldsTotal int       `json:"holds_total"`
 
 	// Waiters are the callers of this process that found their lock taken, who waits longest
 	// first.
-	Waiters        []waiterRow `json:"waiters"`
-	WaitersTotal   int         `json:"waiters_total"`
-	WaitersLeftOut int64       `json:"waiters_left_out"`
+	Waiters      []waiterRow `json:"waiters"`
+	WaitersTotal int         `json:"waiters_total"`
 
 	// Lost is how many locks have ended under their holders, LastLost when the last one did.
 	Lost     int64     `json:"lost_total"`
@@ -77,9 +75,7 @@ type holdRow struct {
 	Token     int64     `json:"token,omitempty"`
 	Lost      bool      `json:"lost"`
 	LostAt    time.Time `json:"lost_at,omitzero"`
-	Usual     float64   `json:"usual_seconds,omitempty"` // 99 % of the rule's holds were shorter; 0: not known
-	Old       bool      `json:"old"`                     // it is held for much longer than that
-	Waiters   int       `json:"waiters"`                 // callers of this process that wait for the key
+	Waiters   int       `json:"waiters"` // callers of this process that wait for the key
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 

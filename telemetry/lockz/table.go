@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core"
 )
@@ -15,37 +14,9 @@ const shards = 64
 // table knows which holds and waiters there are, by key. Every operation but snapshot takes one
 // mutex of many for a moment.
 type table struct {
-	seed    maphash.Seed
-	parts   [shards]shard
-	realms  realms
-	holds   budget
-	waiters budget
-}
-
-// budget counts what is in a table, and what was left out because it was full.
-type budget struct {
-	limit int64
-	used  atomic.Int64
-	over  atomic.Int64 // left out and not over yet
-}
-
-// take reports whether there was room.
-func (b *budget) take() bool {
-	if b.used.Add(1) <= b.limit {
-		return true
-	}
-	b.used.Add(-1)
-	b.over.Add(1)
-	return false
-}
-
-// give returns what take has given.
-func (b *budget) give(taken bool) {
-	if taken {
-		b.used.Add(-1)
-	} else {
-		b.over.Add(-1)
-	}
+	seed   maphash.Seed
+	parts  [shards]shard
+	realms realms
 }
 
 type shard struct {
@@ -59,17 +30,17 @@ const freeEntries = 32
 
 // entry is one key with those who hold it or wait for it here.
 type entry struct {
-	shard       *shard
-	key         string
-	holds       []*hold
-	room        [1]*hold // for the usual single one
-	first, last *waiter
-	waiting     int
+	shard   *shard
+	key     string
+	holds   []*hold
+	waiters []*waiter
+
+	oneHold   [1]*hold // room for the usual single one
+	oneWaiter [1]*waiter
 }
 
-func newTable(maxHolds, maxWaiters int) *table {
+func newTable() *table {
 	t := &table{seed: maphash.MakeSeed()}
-	t.holds.limit, t.waiters.limit = int64(maxHolds), int64(maxWaiters)
 	for i := range shards {
 		t.parts[i].keys = make(map[string]*entry)
 	}
@@ -89,14 +60,14 @@ func (s *shard) entryOf(key string) *entry {
 	} else {
 		e = &entry{shard: s}
 	}
-	e.key, e.holds = key, e.room[:0]
+	e.key, e.holds, e.waiters = key, e.oneHold[:0], e.oneWaiter[:0]
 	s.keys[key] = e
 	return e
 }
 
 // tidy forgets an entry that nobody is in. The mutex is held.
 func (e *entry) tidy() {
-	if len(e.holds) > 0 || e.waiting > 0 {
+	if len(e.holds)+len(e.waiters) > 0 {
 		return
 	}
 	delete(e.shard.keys, e.key)
@@ -106,11 +77,8 @@ func (e *entry) tidy() {
 	}
 }
 
-// addHold takes a hold in, if there is room.
+// addHold takes a hold in.
 func (t *table) addHold(h *hold) {
-	if h.tracked = t.holds.take(); !h.tracked {
-		return
-	}
 	for i := range h.keys {
 		t.shardOf(h.name(i)).addHold(h.name(i), h)
 	}
@@ -128,10 +96,6 @@ func (t *table) removeHold(h *hold) {
 	if !h.done.CompareAndSwap(false, true) {
 		return
 	}
-	t.holds.give(h.tracked)
-	if !h.tracked {
-		return
-	}
 	for i := range h.keys {
 		t.shardOf(h.name(i)).removeHold(h.name(i), h)
 	}
@@ -146,16 +110,14 @@ func (s *shard) removeHold(key string, h *hold) {
 	}
 }
 
-// addWaiter puts a waiter at the end of the line of its key, if there is room.
+// addWaiter takes a waiter in.
 func (t *table) addWaiter(w *waiter) {
-	if !t.waiters.take() {
-		return
-	}
 	s := t.shardOf(w.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.entry = s.entryOf(w.key)
-	w.entry.join(w)
+	w.at = len(w.entry.waiters)
+	w.entry.waiters = append(w.entry.waiters, w)
 }
 
 // removeWaiter takes a waiter out, once.
@@ -163,14 +125,14 @@ func (t *table) removeWaiter(w *waiter) {
 	if !w.done.CompareAndSwap(false, true) {
 		return
 	}
-	t.waiters.give(w.entry != nil)
-	if w.entry == nil {
-		return
-	}
-	w.entry.shard.mu.Lock()
-	defer w.entry.shard.mu.Unlock()
-	w.entry.leave(w)
-	w.entry.tidy()
+	e := w.entry
+	e.shard.mu.Lock()
+	defer e.shard.mu.Unlock()
+	last := e.waiters[len(e.waiters)-1]
+	e.waiters[w.at], last.at = last, w.at
+	e.waiters[len(e.waiters)-1] = nil
+	e.waiters = e.waiters[:len(e.waiters)-1]
+	e.tidy()
 }
 
 // sameRedis notes that the client of a waiter and the client of the hold that has refused it use
@@ -188,30 +150,6 @@ func (t *table) sameRedis(w *waiter) {
 	}
 }
 
-func (e *entry) join(w *waiter) {
-	if w.prev = e.last; w.prev == nil {
-		e.first = w
-	} else {
-		w.prev.next = w
-	}
-	e.last = w
-	e.waiting++
-}
-
-func (e *entry) leave(w *waiter) {
-	if w.prev == nil {
-		e.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		e.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	e.waiting--
-}
-
 // behindWriter reports whether w is a reader that came after a writer, which waits for those who
 // read: then w does, too.
 func (t *table) behindWriter(w *waiter) bool {
@@ -225,7 +163,7 @@ func (t *table) behindWriter(w *waiter) bool {
 	if e == nil {
 		return false // it has just left
 	}
-	for other := e.first; other != nil; other = other.next {
+	for _, other := range e.waiters {
 		if other.rule.kind == core.KindWrite && other.start.Before(w.start) && t.realms.same(other.client, w.client) {
 			return true
 		}
@@ -290,7 +228,7 @@ func (s *shard) copyTo(all []line, realms *realms) []line {
 			l := lineOf(h.client)
 			l.holds = append(l.holds, h)
 		}
-		for w := e.first; w != nil; w = w.next {
+		for _, w := range e.waiters {
 			l := lineOf(w.client)
 			l.waiters = append(l.waiters, w)
 		}

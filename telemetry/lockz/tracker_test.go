@@ -284,37 +284,6 @@ func TestSnapshot_Handover(t *testing.T) {
 	})
 }
 
-// What is over a limit is counted and not kept: holds, rules and events.
-func TestSnapshot_Limits(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(b *bed) {
-		var holds []*core.Hold
-		for _, name := range []string{"a", "b", "c"} {
-			_, hold := b.take(b.t.Context(), b.locks.Lock(name), core.Label("rule-"+name))
-			holds = append(holds, hold)
-		}
-		for range 5 {
-			if _, _, err := b.locks.Lock("a").Acquire(b.t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
-				t.Fatal(err)
-			}
-		}
-		s := b.Snapshot(0)
-		if s.HoldsTotal != 2 || s.HoldsLeftOut != 1 {
-			t.Errorf("%d holds and %d left out, want 2 and 1", s.HoldsTotal, s.HoldsLeftOut)
-		}
-		if len(s.Refusals) != 3 || s.RefusalsTotal != 5 {
-			t.Errorf("%d refusals of %d, want 3 of 5", len(s.Refusals), s.RefusalsTotal)
-		}
-		if s.Holds[1].Rule != "rule-b" || s.Refusals[0].Rule != "other" { // two rules have their names
-			t.Errorf("the rules are %s and %s, want rule-b and other", s.Holds[1].Rule, s.Refusals[0].Rule)
-		}
-		b.free(holds...)
-		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.HoldsLeftOut != 0 {
-			t.Errorf("after the releases: %d holds and %d left out", s.HoldsTotal, s.HoldsLeftOut)
-		}
-	}, lockz.WithLimits(2, 2, 3))
-}
-
 // What happens often does not push out what happens seldom: a lock that was lost, and a backend
 // that did not answer, are still listed, on the page too, after many calls that ran unlocked and
 // many that were refused as busy.
