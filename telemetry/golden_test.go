@@ -33,7 +33,7 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	h := newHarness(t)
 	newLocks(t, h)
 	h.everything(t)
-	collected := map[string]map[string]metricdata.Metrics{telemetry.ScopeName: h.collect(t), lockz.ScopeName: collectFromPage(t)}
+	collected := map[string]map[string]metricdata.Metrics{telemetry.ScopeName: h.collect(t), "github.com/interlock-go/interlock/telemetry/lockz": collectFromPage(t)}
 	for _, want := range telemetry.Metrics() {
 		m, ok := collected[want.Scope][want.Name]
 		if !ok {
@@ -65,7 +65,7 @@ func collectFromPage(t *testing.T) map[string]metricdata.Metrics {
 	if _, err := lockz.New(lockz.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))); err != nil {
 		t.Fatal(err)
 	}
-	return collectFrom(t, reader, lockz.ScopeName)
+	return collectFrom(t, reader, "github.com/interlock-go/interlock/telemetry/lockz")
 }
 
 // TestDocumentationHasTheMetrics wants the tables of metrics in doc.go to be those that

@@ -12,20 +12,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// defaultRows is how many holds, and how many waiters, snapshot and JSON list unless
-// they are asked for more or less. The page itself shows 100.
-const defaultRows = 1_000
-
-// snapshot collects what the page shows, with so many holds and so many waiters at
-// most, 0 or less for defaultRows. Locks go on meanwhile: the parts may be some milliseconds
-// apart. Redis is not asked.
-func (p *Page) snapshot(rows int) pageState {
-	if rows < 1 {
-		rows = defaultRows
-	}
-	return p.collect(listing{rows: rows}).pageState
-}
-
 // listing says which rows are listed: those with a text in what is shown of them, in some order.
 type listing struct {
 	rows   int
@@ -63,6 +49,8 @@ type view struct {
 	keys    []*waitRow      // the waiters by key, for the page
 }
 
+// collect collects what the page shows. Locks go on meanwhile: the parts may be some milliseconds
+// apart. Redis is not asked.
 func (p *Page) collect(l listing) *view {
 	v := &view{page: p, now: time.Now(), listing: l, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
 	v.Time, v.Since, v.Service, v.Host, v.PID = v.now, p.started, printable(p.cfg.service, maxName), printable(p.host, maxName), os.Getpid()
@@ -90,7 +78,7 @@ func (p *Page) key(key string) (raw, hash string) {
 	if p.cfg.rawKeys {
 		raw = printable(key, maxName)
 	}
-	return raw, hashOf(key)
+	return raw, core.KeyHash(key)
 }
 
 // sortKey is what keys are sorted by: the order shows nothing of keys that are hidden.
@@ -98,7 +86,7 @@ func (p *Page) sortKey(key string) string {
 	if p.cfg.rawKeys {
 		return key
 	}
-	return hashOf(key)
+	return core.KeyHash(key)
 }
 
 func (v *view) lock(l lock) lockRow {
@@ -363,7 +351,7 @@ type waitRow struct {
 	ID      string // of the row
 	Callers int
 	Rules   map[rule]bool // of the callers
-	Holding int            // how many of them hold something
+	Holding int           // how many of them hold something
 }
 
 // addKeys lists the waiters by key. However many wait for one key, they are one row.

@@ -41,7 +41,7 @@ func TestDeadlock_OfTwo(t *testing.T) {
 		if n, logged := b.counted(), b.logs.records(t, deadlockText); n != 1 || len(logged) != 1 {
 			t.Errorf("counted %d, logged %v, want one of each", n, logged)
 		}
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || !s.Deadlocks[0].Lasts {
 			t.Fatalf("deadlocks: %+v, want one of two callers", s.Deadlocks)
 		}
@@ -56,7 +56,7 @@ func TestDeadlock_OfTwo(t *testing.T) {
 		}
 
 		b.refused(first)
-		if s := b.Snapshot(0); len(s.Deadlocks) != 0 || len(s.PastDeadlocks) != 1 || s.Waiters[0].Deadlock != 0 {
+		if s := b.Snapshot(); len(s.Deadlocks) != 0 || len(s.PastDeadlocks) != 1 || s.Waiters[0].Deadlock != 0 {
 			t.Errorf("after the wait time of one: %+v, %+v, waiters %+v", s.Deadlocks, s.PastDeadlocks, s.Waiters)
 		}
 		b.free(h1)
@@ -84,7 +84,7 @@ func TestDeadlock_OfThree(t *testing.T) {
 			ends = append(ends, b.wait(contexts[i], b.locks.Lock(names[(i+1)%3]), core.Label("has-"+names[i]), core.WaitTime(10*time.Second)))
 		}
 		persist()
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 3 {
 			t.Fatalf("deadlocks: %+v, want one of three callers", s.Deadlocks)
 		}
@@ -105,7 +105,7 @@ func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
 		persist()
-		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 1 {
+		if s := b.Snapshot(); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 1 {
 			t.Errorf("deadlocks: %+v, want one of one caller", s.Deadlocks)
 		}
 		b.refused(done)
@@ -122,7 +122,7 @@ func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
 		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(20*time.Second))
 		second := b.wait(ship, b.locks.Lock("b"), core.WaitTime(10*time.Second))
 		persist()
-		if s := b.Snapshot(0); len(s.Deadlocks) != 1 {
+		if s := b.Snapshot(); len(s.Deadlocks) != 1 {
 			t.Errorf("deadlocks: %+v, want one", s.Deadlocks)
 		}
 		b.refused(second)
@@ -150,7 +150,7 @@ func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		persist()
-		if s := b.Snapshot(0); len(s.Deadlocks)+len(s.PastDeadlocks) != 0 || b.counted() != 0 {
+		if s := b.Snapshot(); len(s.Deadlocks)+len(s.PastDeadlocks) != 0 || b.counted() != 0 {
 			t.Errorf("found %+v", s.Deadlocks)
 		}
 		b.free(r3, r2)
@@ -274,7 +274,7 @@ func TestDeadlock_OfReadersWithAWriterBetween(t *testing.T) {
 		}
 		wants := b.wait(first, b.locks.Lock("a"), core.Label("pay"), core.WaitTime(10*time.Second))
 		persist()
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || s.Deadlocks[0].Callers[1].Holder != h1.Field() {
 			t.Errorf("deadlocks: %+v, want one of the two that hold something", s.Deadlocks)
 		}
@@ -303,7 +303,7 @@ func TestDeadlock_NoneWhereTheRingIsShort(t *testing.T) {
 					}
 				}
 				persist()
-				if s := b.Snapshot(0); b.counted() != 0 || len(b.logs.records(b.t, deadlockText)) != 0 || len(s.Deadlocks)+len(s.PastDeadlocks) != 0 {
+				if s := b.Snapshot(); b.counted() != 0 || len(b.logs.records(b.t, deadlockText)) != 0 || len(s.Deadlocks)+len(s.PastDeadlocks) != 0 {
 					b.t.Errorf("counted %d, found %+v and %+v, want none", b.counted(), s.Deadlocks, s.PastDeadlocks)
 				}
 				b.free(h2)
@@ -333,7 +333,7 @@ func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
 				first := b.wait(here, b.locks.Lock("b"))
 				second := b.wait(there, other.Lock("a"))
 				persist()
-				s := b.Snapshot(0)
+				s := b.Snapshot()
 				if b.counted() != 0 || len(s.Deadlocks) != 0 {
 					b.t.Errorf("counted %d, found %+v, want none", b.counted(), s.Deadlocks)
 				}
@@ -385,7 +385,7 @@ func TestDeadlock_ThroughTheSecondKey(t *testing.T) {
 			inBubble(t, func(b *bed) {
 				first, second, h1, h2 := ring(b)
 				persist()
-				if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
+				if s := b.Snapshot(); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
 					b.t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
 				}
 				b.refused(first)
@@ -412,7 +412,7 @@ func TestDeadlock_TheOtherRingOfAWaiter(t *testing.T) {
 		b.free(r1)
 		persist()
 		persist()
-		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || s.Deadlocks[0].Callers[0].Holder != r2.Field() || b.counted() != 1 {
+		if s := b.Snapshot(); len(s.Deadlocks) != 1 || s.Deadlocks[0].Callers[0].Holder != r2.Field() || b.counted() != 1 {
 			t.Errorf("counted %d, deadlocks: %+v, want the one with the second reader", b.counted(), s.Deadlocks)
 		}
 		b.refused(writes)

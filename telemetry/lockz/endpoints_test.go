@@ -56,7 +56,7 @@ func TestEndpoints_DeadlockOfGinAndGRPC(t *testing.T) {
 		time.Sleep(time.Minute) // the clock of the bubble
 		synctest.Wait()
 
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if len(s.Deadlocks) != 1 || s.HoldsTotal != 2 || s.WaitersTotal != 2 {
 			t.Fatalf("%d deadlocks, %d holds, %d waiters, want 1, 2 and 2", len(s.Deadlocks), s.HoldsTotal, s.WaitersTotal)
 		}
@@ -83,7 +83,7 @@ func TestEndpoints_DeadlockOfGinAndGRPC(t *testing.T) {
 		if paid < http.StatusBadRequest {
 			t.Errorf("the Gin endpoint, which lost its lock, answered %d", paid)
 		}
-		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.WaitersTotal != 0 || len(s.Deadlocks) != 0 {
+		if s := b.Snapshot(); s.HoldsTotal != 0 || s.WaitersTotal != 0 || len(s.Deadlocks) != 0 {
 			t.Errorf("in the end: %d holds, %d waiters, %d deadlocks", s.HoldsTotal, s.WaitersTotal, len(s.Deadlocks))
 		}
 	}, lockz.WithAuthorizer(operator))
@@ -107,7 +107,7 @@ func TestEndpoints_WhatReachesNoLock(t *testing.T) {
 		}
 		ask(engine, http.MethodPost, "/keyless")
 		ask(engine, http.MethodPost, "/off?lock=no")
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if s.RefusalsTotal != 1 || s.Refusals[0].What != "key" || s.Refusals[0].Rule != "POST /keyless" || s.Refusals[0].KeyHash != "" {
 			t.Errorf("refusals: %+v, want one without a key", s.Refusals)
 		}

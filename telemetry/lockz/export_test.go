@@ -8,7 +8,7 @@ type (
 	Fleet    = fleetState
 )
 
-const DefaultRows = defaultRows
+const DefaultRows = jsonRows
 
 // Snapshot is what the page shows now.
-func (p *Page) Snapshot(rows int) Snapshot { return p.snapshot(rows) }
+func (p *Page) Snapshot() Snapshot { return p.collect(listing{rows: jsonRows}).pageState }

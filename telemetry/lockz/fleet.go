@@ -105,7 +105,7 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 	page.Locks = p.searchLocks(page.Locks, q.Get("q"))
 	list := p.fleetOf(client, &page)
 	if wantsJSON(r) {
-		answerJSON(w, list)
+		writeJSON(w, http.StatusOK, "application/json; charset=utf-8", list)
 		return
 	}
 	f := fleetFrame{

@@ -193,8 +193,6 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request, name string) {
 // maxName is how many bytes of a key or a name are shown.
 const maxName = 120
 
-func hashOf(key string) string { return core.KeyHash(key) }
-
 // count is so many of something.
 func count(n int, what string) string {
 	if n == 1 {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/core"
 )
 
 // searched is how many waiters one search for a cycle looks at, at most.
@@ -220,5 +222,5 @@ func (p *Page) keyAttr(raw, hashed, key string) slog.Attr {
 	if p.cfg.rawKeys {
 		return slog.String(raw, printable(key, maxName))
 	}
-	return slog.String(hashed, hashOf(key))
+	return slog.String(hashed, core.KeyHash(key))
 }

@@ -78,8 +78,8 @@ func traceOf(ctx context.Context) trace.TraceID { return trace.SpanContextFromCo
 // waiter is an acquisition that found its lock taken and is not over. What its end looks at comes
 // first, in one line of the processor's cache, which has seen thousands of other waiters meanwhile.
 type waiter struct {
-	entry   *entry // where it waits
-	at      int    // its place in the entry
+	entry   *entry  // where it waits
+	at      int     // its place in the entry
 	carries []*hold // what its context holds meanwhile
 	done    atomic.Bool
 

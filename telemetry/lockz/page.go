@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/internal/ratelimit"
 )
 
-// ScopeName is the instrumentation scope of the counter.
-const ScopeName = "github.com/interlock-go/interlock/telemetry/lockz"
+// scopeName is the instrumentation scope of the counter.
+const scopeName = "github.com/interlock-go/interlock/telemetry/lockz"
 
 // Page is an [http.Handler] that shows the locks of this process, and the observer that it
 // knows them by. Make it with [New], one per process, and give it to core.WithObserver: the adapters
@@ -67,7 +67,7 @@ func New(opts ...Option) (*Page, error) {
 	if p.pages, err = p.parsePages(); err != nil {
 		return nil, fmt.Errorf("lockz: New: %w", err)
 	}
-	p.deadlocks, err = cfg.meters.Meter(ScopeName).Int64Counter("distributed_lock.deadlocks",
+	p.deadlocks, err = cfg.meters.Meter(scopeName).Int64Counter("distributed_lock.deadlocks",
 		metric.WithUnit("{deadlock}"), metric.WithDescription("rings of callers that wait for each other; made by package lockz"))
 	if err != nil {
 		return nil, fmt.Errorf("lockz: New: %w", err)

@@ -47,7 +47,7 @@ func TestPage_SaysWhoseItIs(t *testing.T) {
 		if strings.Contains(body, "hunter2") {
 			b.t.Error("the page shows a password")
 		}
-		if s := b.Snapshot(0); s.Service != "checkout" || s.Host != host || s.PID != os.Getpid() || s.Clients[0].Redis != b.locks.Address() {
+		if s := b.Snapshot(); s.Service != "checkout" || s.Host != host || s.PID != os.Getpid() || s.Clients[0].Redis != b.locks.Address() {
 			b.t.Errorf("got %s, %s, %d, %+v", s.Service, s.Host, s.PID, s.Clients)
 		}
 	}, lockz.WithService("checkout"))
@@ -105,7 +105,7 @@ func TestPage_LossesAreRedAndDated(t *testing.T) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
 		time.Sleep(time.Hour) // the clock of the bubble
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		at := s.Holds[0].LostAt
 		if ago := s.Time.Sub(at); ago < time.Hour || ago > time.Hour+time.Minute || !s.LastLost.Equal(at) || s.Lost != 1 {
 			b.t.Errorf("lost at %v and %v, %d in all, want one an hour before %v", at, s.LastLost, s.Lost, s.Time)

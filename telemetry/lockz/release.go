@@ -102,13 +102,13 @@ func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	t, err := p.tickets.open(r.PostFormValue("ticket"), time.Now())
+	t, valid := p.tickets.open(r.PostFormValue("ticket"), time.Now())
 	if !p.fromHere(r, &t) {
 		p.tell(w, r, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites. Load the page again, and let it keep its cookie.")
 		return
 	}
 	client := p.clientOf(t.Client)
-	if err != nil || client == nil {
+	if !valid || client == nil {
 		p.tell(w, r, http.StatusConflict, "Nothing was released", "This button is too old, or not of this process: load the page again.")
 		return
 	}
@@ -238,20 +238,14 @@ func (s *tickets) issue(t ticket) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.seal.Seal(nil, nil, plain, nil)), nil //nolint:gosec // the cipher makes a nonce by itself
 }
 
-var errTicket = errors.New("this button is too old, or not of this process: load the page again")
-
-func (s *tickets) open(sealed string, now time.Time) (ticket, error) {
-	var t ticket
+// open reports whether a ticket is of this process and not too old.
+func (s *tickets) open(sealed string, now time.Time) (t ticket, valid bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil {
-		return t, errTicket
+	if err == nil {
+		raw, err = s.seal.Open(nil, nil, raw, nil)
 	}
-	plain, err := s.seal.Open(nil, nil, raw, nil)
-	if err != nil {
-		return t, errTicket
+	if err == nil {
+		err = json.Unmarshal(raw, &t)
 	}
-	if err := json.Unmarshal(plain, &t); err != nil || now.Sub(t.Made) > ticketLasts {
-		return t, errTicket
-	}
-	return t, nil
+	return t, err == nil && now.Sub(t.Made) <= ticketLasts
 }

@@ -89,7 +89,7 @@ func TestRelease_ByAnOperator(t *testing.T) {
 			}
 		}
 		what := map[string]int{}
-		for _, e := range b.Snapshot(0).Incidents {
+		for _, e := range b.Snapshot().Incidents {
 			what[e.What]++
 		}
 		if what["force released"] != 1 || what["lost"] != 1 {

@@ -15,10 +15,11 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// The page lists htmlRows holds and waiters unless the query says rows, which is maxRows at
-// most, and the last htmlEvents of each outcome of refusals, and of each kind of incidents.
+// The page lists htmlRows holds and waiters, and JSON jsonRows, unless the query says rows, which is maxRows at
+// most. The page lists the last htmlEvents of each outcome of refusals, and of each kind of incidents.
 const (
 	htmlRows   = 100
+	jsonRows   = 1_000
 	maxRows    = 10_000
 	htmlEvents = 20
 )
@@ -87,7 +88,7 @@ func rowsOf(q url.Values, usual int) int {
 func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 	q, usual := r.URL.Query(), htmlRows
 	if wantsJSON(r) {
-		usual = defaultRows
+		usual = jsonRows
 	}
 	l := listing{rows: rowsOf(q, usual), search: strings.ToLower(q.Get("q"))}
 	if word := q.Get("sort"); slices.Contains([]string{"key", "rule", "lease", "waiting"}, word) {
@@ -96,7 +97,7 @@ func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 	v := p.collect(l)
 	v.askRedis(r.Context())
 	if wantsJSON(r) {
-		answerJSON(w, v.pageState)
+		writeJSON(w, http.StatusOK, "application/json; charset=utf-8", v.pageState)
 		return
 	}
 	p.render(w, http.StatusOK, "process", frameOf(w, r, v))
@@ -118,10 +119,6 @@ func (v *view) askRedis(ctx context.Context) {
 		})
 	}
 	all.Wait()
-}
-
-func answerJSON(w http.ResponseWriter, v any) {
-	writeJSON(w, http.StatusOK, "application/json; charset=utf-8", v)
 }
 
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {

@@ -162,17 +162,6 @@ func TestPage_Rows(t *testing.T) {
 	})
 }
 
-// A program that asks for less than one row gets the usual number of them.
-func TestSnapshot_NegativeRows(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	_, hold := b.take(t.Context(), b.locks.Lock("a"))
-	if s := b.Snapshot(-1); len(s.Holds) != 1 {
-		t.Errorf("%d holds, want 1", len(s.Holds))
-	}
-	b.free(hold)
-}
-
 // A program that is refused gets JSON, too, with what a person would read.
 func TestPage_JSONOfFailures(t *testing.T) {
 	t.Parallel()
@@ -271,7 +260,7 @@ func TestPage_TenThousandWaiters(t *testing.T) {
 			ends = append(ends, b.waitMany(ctx, locks.Lock("a"), 100))
 			time.Sleep(time.Millisecond) // the clock of the bubble
 		}
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if s.WaitersTotal != many || len(s.Waiters) != lockz.DefaultRows || s.Waiters[999].Position > 1000 {
 			t.Errorf("%d waiters, %d listed, the last of them at %d", s.WaitersTotal, len(s.Waiters), s.Waiters[len(s.Waiters)-1].Position)
 		}
@@ -283,7 +272,7 @@ func TestPage_TenThousandWaiters(t *testing.T) {
 			_ = end()
 		}
 		b.free(hold)
-		if s := b.Snapshot(0); s.WaitersTotal != 0 {
+		if s := b.Snapshot(); s.WaitersTotal != 0 {
 			t.Errorf("%d waiters in the end", s.WaitersTotal)
 		}
 	})

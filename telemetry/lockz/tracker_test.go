@@ -28,7 +28,7 @@ func TestSnapshot_Holds(t *testing.T) {
 		_, inner := b.take(ctx, b.locks.FencedLock("order:42"), core.Label("pay-again"))
 		time.Sleep(3 * time.Second) // the clock of the bubble
 
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if s.HoldsTotal != 1 || len(s.Holds) != 1 {
 			t.Fatalf("%d holds, %d listed, want one", s.HoldsTotal, len(s.Holds))
 		}
@@ -44,11 +44,11 @@ func TestSnapshot_Holds(t *testing.T) {
 		}
 
 		b.free(inner)
-		if s := b.Snapshot(0); s.HoldsTotal != 1 || s.Holds[0].Reentries != 0 {
+		if s := b.Snapshot(); s.HoldsTotal != 1 || s.Holds[0].Reentries != 0 {
 			t.Errorf("after the inner release: %+v", s.Holds)
 		}
 		b.free(outer)
-		if s := b.Snapshot(0); s.HoldsTotal != 0 {
+		if s := b.Snapshot(); s.HoldsTotal != 0 {
 			t.Errorf("after the release: %+v", s.Holds)
 		}
 	})
@@ -96,7 +96,7 @@ func TestSnapshot_HoldsOfARun(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Second) // likewise
 		for range 2 {
-			s := b.Snapshot(0)
+			s := b.Snapshot()
 			if s.HoldsTotal != 1 || s.Holds[0].Holder != outer.Field() || s.Holds[0].Rule != "next" || s.Holds[0].Held != 1 || s.Holds[0].Reentries != 0 {
 				t.Errorf("holds: %+v, want the one of next, for 1 s, without a re-entry", s.Holds)
 			}
@@ -122,7 +122,7 @@ func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		time.Sleep(55 * time.Second) // the clock of the bubble
-		h := b.Snapshot(0).Holds[0]
+		h := b.Snapshot().Holds[0]
 		if !h.Watchdog || h.LeaseLeft < 19 || h.LeaseLeft > 30 {
 			t.Errorf("lease left: got %v s, want about what the last renewal left of 30 s", h.LeaseLeft)
 		}
@@ -141,7 +141,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 		second := b.wait(ctx, b.locks.Lock("a"), core.Label("second"))
 		time.Sleep(time.Second) // likewise
 
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if s.WaitersTotal != 2 || s.Waiters[0].Rule != "first" || s.Waiters[1].Rule != "second" {
 			t.Fatalf("got %+v, want first and second", s.Waiters)
 		}
@@ -162,7 +162,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 		b.free(hold)
 		b.granted(first, second)
 		b.free(other)
-		if s := b.Snapshot(0); s.WaitersTotal != 0 || s.HoldsTotal != 0 {
+		if s := b.Snapshot(); s.WaitersTotal != 0 || s.HoldsTotal != 0 {
 			t.Errorf("at the end: %d waiters, %d holds", s.WaitersTotal, s.HoldsTotal)
 		}
 	})
@@ -176,7 +176,7 @@ func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
 		stranger := b.server.Take("shop:a", time.Minute)
 		done := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(2*time.Second))
 		second := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(time.Second))
-		for i, w := range b.Snapshot(0).Waiters {
+		for i, w := range b.Snapshot().Waiters {
 			if want := (lockz.Blocker{Holder: stranger}); w.BlockedBy != want {
 				t.Errorf("waiter %d: got %+v, want %+v", i+1, w.BlockedBy, want)
 			}
@@ -195,7 +195,7 @@ func TestSnapshot_Refusals(t *testing.T) {
 		if _, _, err := b.locks.Lock("a").Acquire(ctx, core.WaitTime(time.Second), core.Label("pay")); !errors.Is(err, core.ErrNotAcquired) {
 			t.Fatal(err)
 		}
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if s.RefusalsTotal != 1 {
 			t.Fatalf("%d refusals, want 1", s.RefusalsTotal)
 		}
@@ -208,7 +208,7 @@ func TestSnapshot_Refusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.server.Up()
-		if e := b.Snapshot(0).Refusals[0]; e.What != "backend" || e.Error == "" || strings.Contains(e.Error, "shop:a") {
+		if e := b.Snapshot().Refusals[0]; e.What != "backend" || e.Error == "" || strings.Contains(e.Error, "shop:a") {
 			t.Errorf("without Redis: got %+v, want an error without the key", e)
 		}
 	})
@@ -221,7 +221,7 @@ func TestSnapshot_Losses(t *testing.T) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
 		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are notified after the context has ended
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
 			t.Errorf("holds: %+v, want one that is lost", s.Holds)
 		}
@@ -231,7 +231,7 @@ func TestSnapshot_Losses(t *testing.T) {
 		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {
 			t.Error(err)
 		}
-		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.IncidentsTotal != 1 {
+		if s := b.Snapshot(); s.HoldsTotal != 0 || s.IncidentsTotal != 1 {
 			t.Errorf("after the release: %d holds, %d incidents", s.HoldsTotal, s.IncidentsTotal)
 		}
 	})
@@ -252,7 +252,7 @@ func TestSnapshot_LeftAtAShutdown(t *testing.T) {
 		if err := locks.Close(ended); !errors.Is(err, core.ErrClosed) {
 			t.Error(err)
 		}
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if len(s.Holds) != 1 || s.Holds[0].Lost || s.Holds[0].LeaseLeft != 30 || s.Lost != 0 {
 			t.Errorf("holds: %+v, %d lost; want one that is not", s.Holds, s.Lost)
 		}
@@ -262,7 +262,7 @@ func TestSnapshot_LeftAtAShutdown(t *testing.T) {
 		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrClosed) {
 			t.Error(err)
 		}
-		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.IncidentsTotal != 1 || s.Lost != 0 {
+		if s := b.Snapshot(); s.HoldsTotal != 0 || s.IncidentsTotal != 1 || s.Lost != 0 {
 			t.Errorf("after the release: %d holds, %d incidents, %d lost", s.HoldsTotal, s.IncidentsTotal, s.Lost)
 		}
 	})
@@ -274,11 +274,11 @@ func TestSnapshot_Handover(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		_, moved := hold.Handover()
-		if s := b.Snapshot(0); s.HoldsTotal != 1 || len(s.Holds) != 1 {
+		if s := b.Snapshot(); s.HoldsTotal != 1 || len(s.Holds) != 1 {
 			t.Errorf("after the handover: %d holds: %+v", s.HoldsTotal, s.Holds)
 		}
 		b.free(moved)
-		if s := b.Snapshot(0); s.HoldsTotal != 0 || len(s.Holds) != 0 {
+		if s := b.Snapshot(); s.HoldsTotal != 0 || len(s.Holds) != 0 {
 			t.Errorf("after the release: %d holds: %+v", s.HoldsTotal, s.Holds)
 		}
 	})
@@ -308,7 +308,7 @@ func TestSnapshot_RareEventsStay(t *testing.T) {
 			}
 		}
 		b.free(hold)
-		s := b.Snapshot(0)
+		s := b.Snapshot()
 		if n := len(s.Incidents); n != 201 || s.IncidentsTotal != 301 || s.Incidents[0].What != "ran unlocked: dry_run" || s.Incidents[n-1].What != "lost" {
 			t.Errorf("%d incidents of %d: want 200 that ran unlocked, and before them the loss", n, s.IncidentsTotal)
 		}
@@ -337,7 +337,7 @@ func TestSnapshot_HotKeys(t *testing.T) {
 				b.free(hold)
 			}
 		}
-		keys := b.Snapshot(0).HotKeys
+		keys := b.Snapshot().HotKeys
 		if len(keys) != 20 {
 			t.Fatalf("%d keys, want 20", len(keys))
 		}
@@ -356,11 +356,11 @@ func TestSnapshot_LostAndForgotten(t *testing.T) {
 	func() {
 		b.take(t.Context(), b.locks.Lock("a"), core.LeaseTime(20*time.Millisecond), core.Label("forgets"))
 	}()
-	for b.Snapshot(0).HoldsTotal > 0 {
+	for b.Snapshot().HoldsTotal > 0 {
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond) // the garbage collector tells of it in a goroutine
 	}
-	s := b.Snapshot(0)
+	s := b.Snapshot()
 	if len(s.Holds) != 0 || s.IncidentsTotal != 2 || s.Incidents[0].What != "leaked" || s.Incidents[1].What != "lost" {
 		t.Errorf("got %d held, incidents %+v; want none, and a loss before a leak", len(s.Holds), s.Incidents)
 	}
