@@ -216,3 +216,40 @@ func redisServer(b *testing.B) *redis.Client {
 	}
 	return rdb
 }
+
+func tracers(s sdktrace.Sampler) trace.TracerProvider {
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithSpanProcessor(discard{}))
+}
+
+// discard stands in for a batching exporter: that one copies and queues only.
+type discard struct{}
+
+func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (discard) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (discard) Shutdown(context.Context) error                  { return nil }
+func (discard) ForceFlush(context.Context) error                { return nil }
+
+// calls are what core tells of one uncontended acquisition and its hold.
+type calls struct {
+	acquisition core.Acquisition
+	acquired    core.AcquireResult
+	hold        core.HoldInfo
+}
+
+func newCalls() *calls {
+	now := time.Now()
+	a := core.Acquisition{Key: "shop:order:42", Keys: 1, Kind: core.KindReentrant, Label: "POST /orders/:id/pay", Start: now}
+	acquired := core.AcquireResult{
+		Acquisition: a, Outcome: core.OutcomeAcquired, Waited: 90 * time.Microsecond, Attempts: 1,
+		RoundTrip: 80 * time.Microsecond, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7",
+	}
+	hold := core.HoldInfo{Acquisition: a, Field: acquired.Field, Lease: 30 * time.Second, Watchdog: true, Acquired: now}
+	return &calls{acquisition: a, acquired: acquired, hold: hold}
+}
+
+func (l *calls) make(ctx context.Context, o *core.Observer) {
+	acquireCtx := o.AcquireStart(ctx, l.acquisition)
+	o.AcquireEnd(acquireCtx, l.acquired)
+	holdCtx := o.HoldStart(ctx, l.hold)
+	o.HoldEnd(holdCtx, core.HoldResult{HoldInfo: l.hold, Held: 3 * time.Millisecond, Remaining: 29 * time.Second})
+}

@@ -17,7 +17,7 @@
 //   - No series has a key, an owner or an error text in a label. Labels are the
 //     rule, the kind and words of fixed lists, so 10,000 keys add no series. A rule is
 //     what [core.Label] says; acquisitions without one are rule "none", and after
-//     [DefaultMaxRules] different rules (see [WithMaxRules]) the others are rule
+//     1,000 different rules (see [WithMaxRules]) the others are rule
 //     "other".
 //   - Known rules exist at zero: the counters of a rule have their series from the first
 //     collection after the rule was compiled or first used, also when the program sets its meter
@@ -130,33 +130,8 @@
 // its lease left nearly lost it. Of a lease that is renewed about two thirds or more are left when Redis
 // answers. Of rules that share their labels, rule.wait_time and rule.lease_time are the shortest.
 //
-// The Prometheus exporter of OpenTelemetry writes a dot as _, in labels too, and adds the
-// unit, and _total to counters:
-//
-//	metric                                  in Prometheus
-//	distributed_lock.wait.duration          distributed_lock_wait_duration_seconds
-//	distributed_lock.acquire.duration       distributed_lock_acquire_duration_seconds
-//	distributed_lock.hold.duration          distributed_lock_hold_duration_seconds
-//	distributed_lock.lease.remaining.ratio  distributed_lock_lease_remaining_ratio
-//	distributed_lock.waiters                distributed_lock_waiters
-//	distributed_lock.held                   distributed_lock_held
-//	distributed_lock.oldest_wait            distributed_lock_oldest_wait_seconds
-//	distributed_lock.longest_hold           distributed_lock_longest_hold_seconds
-//	distributed_lock.renewals               distributed_lock_renewals_total
-//	distributed_lock.lost                   distributed_lock_lost_total
-//	distributed_lock.leaks                  distributed_lock_leaks_total
-//	distributed_lock.release.failures       distributed_lock_release_failures_total
-//	distributed_lock.failures               distributed_lock_failures_total
-//	distributed_lock.unlocked               distributed_lock_unlocked_total
-//	distributed_lock.handoffs               distributed_lock_handoffs_total
-//	distributed_lock.dry_runs               distributed_lock_dry_runs_total
-//	distributed_lock.rules                  distributed_lock_rules
-//	distributed_lock.rule.wait_time         distributed_lock_rule_wait_time_seconds
-//	distributed_lock.rule.lease_time        distributed_lock_rule_lease_time_seconds
-//	distributed_lock.reload.timestamp       distributed_lock_reload_timestamp_seconds
-//	distributed_lock.reloads                distributed_lock_reloads_total
-//	distributed_lock.client.info            distributed_lock_client_info
-//	distributed_lock.deadlocks              distributed_lock_deadlocks_total
+// The Prometheus exporter of OpenTelemetry writes a dot as _, in labels too, and adds _seconds to metrics in
+// seconds, and _total to counters: [Metric] has these names.
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,
 // backend, key and canceled; those of hold.duration released, left, lost, failed and

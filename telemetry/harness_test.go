@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -218,4 +219,11 @@ func (b *logBuffer) records(t *testing.T) []map[string]any {
 		list = append(list, r)
 	}
 	return list
+}
+
+func wantAttrs(t *testing.T, s sdktrace.ReadOnlySpan, want map[string]any) {
+	t.Helper()
+	if got := attrs(s); !reflect.DeepEqual(got, want) {
+		t.Errorf("attributes of %s:\n got %v\nwant %v", s.Name(), got, want)
+	}
 }

@@ -8,28 +8,17 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// MetricType is how the values of a metric are put together.
-type MetricType string
-
-// The types of metrics.
-const (
-	Histogram     MetricType = "histogram"
-	Counter       MetricType = "counter"
-	UpDownCounter MetricType = "updowncounter"
-	Gauge         MetricType = "gauge"
-)
-
 // Metric describes one of the metrics: for those who draw dashboards, write alerts or compare
 // them with what is emitted.
 type Metric struct {
-	Name       string     // in OpenTelemetry, such as distributed_lock.wait.duration
-	Prometheus string     // what OpenTelemetry's exporter for Prometheus calls it; of a histogram without _bucket, _sum and _count
-	Type       MetricType // its series: one per combination of labels
-	Unit       string     // s, 1, or {what is counted}
-	Labels     []string   // attributes, such as distributed_lock.rule; Prometheus has _ for each dot
-	Meaning    string     // one line, which is the metric's description, too
-	Buckets    []float64  // of a histogram, the boundaries in its unit
-	Scope      string     // instrumentation scope: the path of this package, or that of package lockz, which makes the metric
+	Name       string    // in OpenTelemetry, such as distributed_lock.wait.duration
+	Prometheus string    // what OpenTelemetry's exporter for Prometheus calls it; of a histogram without _bucket, _sum and _count
+	Type       string    // histogram, counter, updowncounter or gauge
+	Unit       string    // s, 1, or {what is counted}
+	Labels     []string  // attributes, such as distributed_lock.rule; Prometheus has _ for each dot
+	Meaning    string    // one line, which is the metric's description, too
+	Buckets    []float64 // of a histogram, the boundaries in its unit
+	Scope      string    // instrumentation scope: the path of this package, or that of package lockz, which makes the metric
 }
 
 // Metrics describes all metrics, in the order of the table above: those of a [Telemetry], and
@@ -97,16 +86,16 @@ func (d *definition) describe(scope string) Metric {
 	return m
 }
 
-func (d *definition) metricType() MetricType {
+func (d *definition) metricType() string {
 	switch d.into.(type) {
 	case *metric.Float64Histogram:
-		return Histogram
+		return "histogram"
 	case *metric.Int64Counter:
-		return Counter
+		return "counter"
 	case *metric.Int64ObservableUpDownCounter:
-		return UpDownCounter
+		return "updowncounter"
 	default:
-		return Gauge
+		return "gauge"
 	}
 }
 
@@ -116,7 +105,7 @@ func prometheusName(m *Metric) string {
 	if m.Unit == seconds {
 		name += "_seconds"
 	}
-	if m.Type == Counter {
+	if m.Type == "counter" {
 		name += "_total"
 	}
 	return name

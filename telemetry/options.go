@@ -13,8 +13,8 @@ import (
 
 // Defaults of [New].
 const (
-	// DefaultMaxRules is how many different rules have series of their own.
-	DefaultMaxRules = 1_000
+	// defaultMaxRules is how many different rules have series of their own.
+	defaultMaxRules = 1_000
 
 	// defaultLongWait is the wait from which on a record is logged.
 	defaultLongWait = 5 * time.Second
@@ -38,7 +38,7 @@ func newConfig(opts []Option) (config, error) {
 		tracers:  otel.GetTracerProvider(),
 		meters:   otel.GetMeterProvider(),
 		longWait: defaultLongWait,
-		maxRules: DefaultMaxRules,
+		maxRules: defaultMaxRules,
 	}
 	var errs []error
 	for i, opt := range opts {
@@ -103,13 +103,13 @@ func WithLongWait(d time.Duration) Option {
 }
 
 // WithMaxRules sets how many different rules have series of their own; the others
-// are counted as rule "other". At least 1. Default: [DefaultMaxRules]. With more than 250 rules
+// are counted as rule "other". At least 1. Default: 1,000. With more than 250 rules
 // give the meter provider sdkmetric.WithCardinalityLimit(8 × rules): by default the SDK folds the series
 // of an instrument beyond 2,000 into one without a rule.
 func WithMaxRules(n int) Option {
 	return func(c *config) error {
 		if n < 1 {
-			return fmt.Errorf("telemetry: WithMaxRules(%d): want at least 1, such as %d", n, DefaultMaxRules)
+			return fmt.Errorf("telemetry: WithMaxRules(%d): want at least 1, such as %d", n, defaultMaxRules)
 		}
 		c.maxRules = n
 		return nil

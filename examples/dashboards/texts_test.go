@@ -45,7 +45,7 @@ func names(t *testing.T) (k known) {
 
 // series are the names under which Prometheus keeps a metric.
 func series(m telemetry.Metric) []string {
-	if m.Type != telemetry.Histogram {
+	if m.Type != "histogram" {
 		return []string{m.Prometheus}
 	}
 	return []string{m.Prometheus + "_bucket", m.Prometheus + "_sum", m.Prometheus + "_count"}

@@ -90,9 +90,9 @@ func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := map[telemetry.MetricType]dto.MetricType{
-		telemetry.Histogram: dto.MetricType_HISTOGRAM, telemetry.Counter: dto.MetricType_COUNTER,
-		telemetry.UpDownCounter: dto.MetricType_GAUGE, telemetry.Gauge: dto.MetricType_GAUGE,
+	types := map[string]dto.MetricType{
+		"histogram": dto.MetricType_HISTOGRAM, "counter": dto.MetricType_COUNTER,
+		"updowncounter": dto.MetricType_GAUGE, "gauge": dto.MetricType_GAUGE,
 	}
 	for _, m := range telemetry.Metrics() {
 		family := families[m.Prometheus]
