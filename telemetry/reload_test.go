@@ -16,8 +16,7 @@ import (
 
 func TestReloads(t *testing.T) {
 	t.Parallel()
-	logs := &logBuffer{}
-	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	h := newHarness(t)
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("pay"), Key: "pay"}})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +37,7 @@ func TestReloads(t *testing.T) {
 	}
 	h.want(t, 2, "distributed_lock.reloads", "outcome", "applied")
 	h.want(t, 1, "distributed_lock.reloads", "outcome", "refused")
-	records := logs.records(t)
+	records := h.logs.records(t)
 	if len(records) != 3 || records[2]["level"] != "ERROR" || !strings.Contains(records[2]["error"].(string), "locks.yaml:3:1") {
 		t.Errorf("got records %v", records)
 	}
@@ -102,10 +101,9 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			logs := &logBuffer{}
-			h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+			h := newHarness(t)
 			h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: mustLoad(t, test.next), Old: full})
-			records := logs.records(t)
+			records := h.logs.records(t)
 			if len(records) != 1 || records[0]["level"] != test.level || records[0]["msg"] != test.text || records[0][test.attr] == nil {
 				t.Errorf("got %v", records)
 			}
@@ -116,13 +114,12 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 // One line says both: that the refusal is over, and that endpoints run unlocked.
 func TestReloads_LessLockedAfterARefusal(t *testing.T) {
 	t.Parallel()
-	logs := &logBuffer{}
-	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	h := newHarness(t)
 	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
 	h.Reload(ruleset.Reload{File: "locks.yaml", Set: full, Old: full, Err: errors.New("locks.yaml:3:1: no key")})
 	h.Reload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "rules: []\n"), Old: full})
 	const want = "lock rules loaded, and endpoints run unlocked; the refusal is over"
-	if records := logs.records(t); len(records) != 2 || records[1]["level"] != "ERROR" || records[1]["msg"] != want {
+	if records := h.logs.records(t); len(records) != 2 || records[1]["level"] != "ERROR" || records[1]["msg"] != want {
 		t.Errorf("got %v, want %q", records, want)
 	}
 }
@@ -138,10 +135,9 @@ func mustLoad(t *testing.T, text string) *ruleset.Set {
 
 func TestWarningsAreLogged(t *testing.T) {
 	t.Parallel()
-	logs := &logBuffer{}
-	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	h := newHarness(t)
 	h.Warning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
-	records := logs.records(t)
+	records := h.logs.records(t)
 	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["endpoint"] != "func pay" || records[0]["problem"] != "no function is wrapped" {
 		t.Errorf("got records %v", records)
 	}
@@ -150,11 +146,10 @@ func TestWarningsAreLogged(t *testing.T) {
 // The problems of a refused file are a list, each in one line.
 func TestReloads_RefusalListsItsProblems(t *testing.T) {
 	t.Parallel()
-	logs := &logBuffer{}
-	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	h := newHarness(t)
 	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - func: pay\n    kye: a\n  - func: ship\n    key: b\n    wait_time: 10ns\n"))
 	h.Reload(ruleset.Reload{File: "locks.yaml", Err: err})
-	problems, _ := logs.records(t)[0]["problems"].([]any)
+	problems, _ := h.logs.records(t)[0]["problems"].([]any)
 	if len(problems) < 2 {
 		t.Fatalf("got problems %q", problems)
 	}

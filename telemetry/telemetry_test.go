@@ -12,7 +12,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
@@ -116,13 +115,5 @@ func TestClientIsShownUntilItIsClosed(t *testing.T) {
 	}
 	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
 		t.Error("a closed client is shown")
-	}
-}
-
-func TestKeyHashIsWhatAShellComputes(t *testing.T) {
-	t.Parallel()
-	// printf %s 'shop:order:42' | sha256sum | cut -c1-16
-	if got, want := core.KeyHash("shop:order:42"), "23897f4f5dca59d6"; got != want {
-		t.Errorf("KeyHash = %s, want %s", got, want)
 	}
 }
