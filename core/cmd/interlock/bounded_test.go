@@ -26,8 +26,6 @@ func TestRun_InputThatDoesNotEnd(t *testing.T) {
 		{"check", "-"},
 		{"check", "testdata/locks.yaml", "--against", zero},
 		{"check", "testdata/locks.yaml", "--routes", zero},
-		{"check", "testdata/locks.yaml", "--sample", zero},
-		{"check", "testdata/locks.yaml", "--sample", "POST /login=" + zero},
 		{"check", "--descriptors", zero},
 		{"dump", zero},
 		{"key", "testdata/locks.yaml", "POST /cart", "-d", "@" + zero},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/inspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -24,7 +20,6 @@ import (
 type check struct {
 	program
 
-	samples []string
 	against string
 	strict  bool
 	format  string
@@ -44,7 +39,6 @@ Examples:
   interlock check locks.yaml
   interlock check locks.yaml --descriptors image.binpb --routes routes.json --strict
   interlock check --descriptors image.binpb
-  interlock check locks.yaml --sample order.json --sample 'POST /login=login.json'
   git show main:locks.yaml | interlock check locks.yaml --against -`,
 		flags: c.flags,
 		run:   c.run,
@@ -55,7 +49,6 @@ func (c *check) flags(set *pflag.FlagSet) {
 	c.imageFlag(set)
 	c.routesFlag(set)
 	c.serviceFlag(set)
-	set.StringArrayVar(&c.samples, "sample", nil, "`file` with a JSON body: fields that it lacks are errors; or 'POST /path=file' for one route")
 	set.StringVar(&c.against, "against", "", "the rule `file` in force: shows what changes, and what must not")
 	set.BoolVar(&c.strict, "strict", false, "warnings count as errors")
 	set.StringVar(&c.format, "format", "text", "`format` of the output: text, json or github (annotations of a workflow)")
@@ -69,15 +62,11 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	bodies, err := readSamples(c.samples)
-	if err != nil {
-		return err
-	}
 	file, old, err := c.read(path, std.in)
 	if err != nil {
 		return err
 	}
-	findings, summary, err := c.findings(file, old, bodies)
+	findings, summary, err := c.findings(file, old)
 	if err != nil {
 		return err
 	}
@@ -107,7 +96,7 @@ func (c *check) read(path string, stdin io.Reader) (file, old *rulefile.File, er
 
 // findings loads the rules and judges them. What is wrong with the file itself is a
 // finding, and nothing else is known then. summary begins the last line.
-func (c *check) findings(file, before *rulefile.File, bodies *samples) (found []report.Finding, summary string, err error) {
+func (c *check) findings(file, before *rulefile.File) (found []report.Finding, summary string, err error) {
 	name := c.descriptors
 	if file != nil {
 		name = file.Name
@@ -122,7 +111,7 @@ func (c *check) findings(file, before *rulefile.File, bodies *samples) (found []
 	if err != nil {
 		return nil, "", err
 	}
-	in := &inspect.Inputs{Name: name, File: file, Service: c.service, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
+	in := &inspect.Inputs{Name: name, File: file, Service: c.service, Set: set, Routes: c.routes, Image: c.image}
 	if before != nil {
 		old, err := c.set(before)
 		if err != nil {
@@ -131,9 +120,6 @@ func (c *check) findings(file, before *rulefile.File, bodies *samples) (found []
 		found = inspect.Against(old, in)
 	}
 	result := inspect.Run(in)
-	if err := bodies.unused(); err != nil {
-		return nil, "", err
-	}
 	summary = fmt.Sprintf("%s: %s", name, counted(set.Len(), "rule"))
 	if result.Options > 0 {
 		summary += fmt.Sprintf(" and %d in .proto files", result.Options)
@@ -168,70 +154,4 @@ func oneOf(flag, value string, known []string) error {
 		return nil
 	}
 	return usagef("--%s %s: write %s", flag, value, strings.Join(known, ", "))
-}
-
-// samples are the types of bodies, by the values of --sample.
-type samples struct {
-	every   *shape.Shape // of routes that have none of their own
-	byRoute map[string]*sample
-}
-
-type sample struct {
-	body *shape.Shape
-	used bool
-}
-
-// of returns the type of a route's body: the type of the route's own sample, the type that the program states, or
-// the type of the sample for all routes.
-func (s *samples) of(r routes.Route) *shape.Shape {
-	if own := s.byRoute[r.Endpoint().Label()]; own != nil {
-		own.used = true
-		return own.body
-	}
-	return cmp.Or(r.Body, s.every)
-}
-
-// unused reports samples for routes that have no rule.
-func (s *samples) unused() error {
-	for route, own := range s.byRoute {
-		if !own.used {
-			return usagef("--sample %q=…: no rule is for that route: write it as in the rule or in the routes file", route)
-		}
-	}
-	return nil
-}
-
-// readSamples reads the values of --sample.
-func readSamples(values []string) (*samples, error) {
-	s := &samples{byRoute: map[string]*sample{}}
-	for _, value := range values {
-		route, path, one := strings.Cut(value, "=")
-		if one = one && strings.Contains(route, " "); !one {
-			path = value
-		}
-		body, err := readSample(path)
-		switch {
-		case err != nil:
-			return nil, err
-		case one:
-			s.byRoute[ruleset.HTTP(route).Label()] = &sample{body: body}
-		case s.every != nil:
-			return nil, usagef("--sample %s: two files for all routes: say which is for which, such as --sample 'POST /orders=%s'", path, path)
-		default:
-			s.every = body
-		}
-	}
-	return s, nil
-}
-
-func readSample(path string) (*shape.Shape, error) {
-	document, err := bounded.File(path, bounded.Document)
-	if err != nil {
-		return nil, fmt.Errorf("--sample: %w", err)
-	}
-	body, err := shape.Sample(document, "the body in "+path)
-	if err != nil {
-		return nil, fmt.Errorf("--sample: %s: %w", path, err)
-	}
-	return body, nil
 }

@@ -60,9 +60,6 @@
 // something and have no rule. Without it a name that is near a variable is an error, and any
 // other may be one that the program registers.
 //
-// With --sample (a JSON body) fields that the sample lacks are errors. It is for
-// bodies that the program does not type.
-//
 // With --against (the rule file in force) what changes is listed. What a reload would
 // refuse is an error: programs with the old and with the new file would hold different
 // locks. Calls that run unlocked from now on, by a rule that is gone, switched off, or hidden by

@@ -14,7 +14,6 @@ import (
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -29,9 +28,6 @@ type Inputs struct {
 
 	Routes *routes.Table // nil: not known
 	Image  *image.Image  // nil: not known
-
-	// Body is what is known of the JSON body of a route; nil for nothing.
-	Body func(routes.Route) *shape.Shape
 }
 
 // Result is what was found.

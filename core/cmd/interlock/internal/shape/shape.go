@@ -1,5 +1,4 @@
-// Package shape knows what JSON values look like: from a sample of a body, or from what
-// a program says about its types.
+// Package shape knows what JSON values look like, from what a program says about its types.
 package shape
 
 import (
@@ -8,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -17,7 +18,6 @@ import (
 // Shape is what is known of the values in one place. It does not change once it is
 // made.
 type Shape struct {
-	called string // by messages; "" for what the place is called
 	kind   kind
 	elem   *Shape            // of a list
 	fields map[string]*Shape // of an object
@@ -28,7 +28,6 @@ type kind string
 
 const (
 	anything kind = "any"
-	null     kind = "null" // only that was seen
 	text     kind = "string"
 	boolean  kind = "boolean"
 	integer  kind = "integer"
@@ -36,91 +35,6 @@ const (
 	list     kind = "list"
 	object   kind = "object"
 )
-
-// Sample is the shape of a JSON document: objects have the fields that they have
-// there, and the elements of a list those that any of them has. called is what messages
-// call the document.
-func Sample(document []byte, called string) (*Shape, error) {
-	value, err := parse(document)
-	if err != nil {
-		return nil, err
-	}
-	s := *ofValue(value, maxDepth)
-	s.called = called
-	return &s, nil
-}
-
-// maxDepth is how deep shapes go. Of what is deeper nothing is known.
-const maxDepth = 50
-
-func parse(document []byte) (any, error) {
-	d := json.NewDecoder(strings.NewReader(string(document)))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return nil, fmt.Errorf("no JSON: %w", err)
-	}
-	if d.More() {
-		return nil, errors.New("no JSON: there is more after the first value")
-	}
-	return value, nil
-}
-
-func ofValue(value any, depth int) *Shape {
-	if depth == 0 {
-		return &Shape{kind: anything}
-	}
-	switch v := value.(type) {
-	case string:
-		return &Shape{kind: text}
-	case bool:
-		return &Shape{kind: boolean}
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return &Shape{kind: number}
-		}
-		return &Shape{kind: integer}
-	case []any:
-		elem := &Shape{kind: null}
-		for _, e := range v {
-			elem = merge(elem, ofValue(e, depth-1))
-		}
-		return &Shape{kind: list, elem: elem}
-	case map[string]any:
-		s := &Shape{kind: object, fields: map[string]*Shape{}}
-		for name, field := range v {
-			s.fields[name] = ofValue(field, depth-1)
-		}
-		return s
-	default:
-		return &Shape{kind: null}
-	}
-}
-
-// merge is a shape that both values have.
-func merge(a, b *Shape) *Shape {
-	switch {
-	case a.kind == null:
-		return b
-	case b.kind == null:
-		return a
-	case a.kind != b.kind:
-		return &Shape{kind: anything}
-	case a.kind == list:
-		return &Shape{kind: list, elem: merge(a.elem, b.elem)}
-	case a.kind == object:
-		s := &Shape{kind: object, fields: maps.Clone(a.fields)}
-		for name, field := range b.fields {
-			if own := s.fields[name]; own != nil {
-				field = merge(own, field)
-			}
-			s.fields[name] = field
-		}
-		return s
-	default:
-		return a
-	}
-}
 
 // UnmarshalJSON reads a type as a routes file has it: "string", "integer", "number",
 // "boolean", "any", [type], {"field": type}. A word that is not known is any.
@@ -152,12 +66,8 @@ func described(description any) *Shape {
 	return &Shape{kind: anything}
 }
 
-// Type is the shape as a type of expressions. name is what messages call the value
-// unless it has a name of its own.
+// Type is the shape as a type of expressions. name is what messages call the value.
 func (s *Shape) Type(name string) keyexpr.Type {
-	if s.called != "" {
-		name = s.called
-	}
 	switch s.kind {
 	case text:
 		return keyexpr.StringType()
@@ -198,13 +108,14 @@ func (s *Shape) Given(written string) (any, error) {
 	if s.kind == text {
 		return written, nil
 	}
-	value, err := parse([]byte(written))
-	if err == nil {
-		err = s.check(value, "")
-	}
+	err := s.Check([]byte(written))
 	switch {
 	case err == nil:
-		return keyexpr.FromJSON(value), nil
+		d := json.NewDecoder(strings.NewReader(written))
+		d.UseNumber()
+		var value any
+		err = d.Decode(&value)
+		return keyexpr.FromJSON(value), err
 	case s.kind == anything:
 		return written, nil
 	default:
@@ -215,60 +126,43 @@ func (s *Shape) Given(written string) (any, error) {
 // Check reports whether encoding/json decodes a document into the type. The error names the field that has another
 // type.
 func (s *Shape) Check(document []byte) error {
-	value, err := parse(document)
+	err := json.Unmarshal(document, reflect.New(s.goType()).Interface())
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		named := map[reflect.Kind]kind{
+			reflect.String: text, reflect.Bool: boolean, reflect.Int64: integer, reflect.Float64: number, reflect.Slice: list, reflect.Struct: object,
+		}
+		return fmt.Errorf("%s is no %s", cmp.Or(wrong.Field, "it"), named[wrong.Type.Kind()])
+	}
 	if err != nil {
-		return err
-	}
-	return s.check(value, "")
-}
-
-// check is Check for a value that was parsed. A nil shape takes any value.
-func (s *Shape) check(value any, path string) error {
-	got := ofValue(value, 1).kind
-	if s == nil || s.kind == anything || s.kind == null || got == null {
-		return nil
-	}
-	n, isNumber := value.(json.Number)
-	if got != s.kind && (got != integer || s.kind != number) || isNumber && !s.holds(n) {
-		return fmt.Errorf("%s is no %s", cmp.Or(path, "it"), s.kind)
-	}
-	switch v := value.(type) {
-	case []any:
-		for _, elem := range v {
-			if err := s.elem.check(elem, path); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for name, member := range v {
-			if err := s.field(name).check(member, strings.TrimPrefix(path+"."+name, ".")); err != nil {
-				return err
-			}
-		}
+		return fmt.Errorf("no JSON: %w", err)
 	}
 	return nil
 }
 
-// holds reports whether a number is in the range of the type.
-func (s *Shape) holds(n json.Number) bool {
-	var err error
-	if s.kind == integer {
-		_, err = n.Int64()
-	} else {
-		_, err = n.Float64()
-	}
-	return err == nil
-}
-
-// field finds a field as encoding/json does: by its name, otherwise in whatever case; nil if there is none.
-func (s *Shape) field(name string) *Shape {
-	if f := s.fields[name]; f != nil {
-		return f
-	}
-	for known, f := range s.fields {
-		if strings.EqualFold(known, name) {
-			return f
+// goType is a Go type for the values. It lacks fields whose names a struct tag cannot have.
+func (s *Shape) goType() reflect.Type {
+	switch s.kind {
+	case text:
+		return reflect.TypeFor[string]()
+	case boolean:
+		return reflect.TypeFor[bool]()
+	case integer:
+		return reflect.TypeFor[int64]()
+	case number:
+		return reflect.TypeFor[float64]()
+	case list:
+		return reflect.SliceOf(s.elem.goType())
+	case object:
+		var fields []reflect.StructField
+		for name, field := range s.fields {
+			if !strings.Contains(name, ",") {
+				fields = append(fields, reflect.StructField{
+					Name: fmt.Sprint("F", len(fields)), Type: field.goType(), Tag: reflect.StructTag("json:" + strconv.Quote(name)),
+				})
+			}
 		}
+		return reflect.StructOf(fields)
+	default:
+		return reflect.TypeFor[any]()
 	}
-	return nil
 }
