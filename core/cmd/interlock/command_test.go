@@ -124,7 +124,8 @@ func TestRun_ReadsTheStandardInput(t *testing.T) {
 func TestCheck_Strict(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"check", "testdata/warnings.yaml"}, {"check", "testdata/switched.yaml"},
+		{"check", "testdata/warnings.yaml"},
+		{"check", "testdata/switched.yaml"},
 		{"check", "testdata/unlocked.yaml", "--against", "testdata/locked.yaml"},
 	} {
 		want := interlock(t, "", args...)

@@ -42,9 +42,6 @@
 // error here even if the program has it; an endpoint that has its rule in Go counts
 // as one without (see uncovered in the rule file).
 //
-// A file that several programs share, with services, is checked for one of them:
-// --service says for which.
-//
 // With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc
 // --include_imports --include_source_info -o image.binpb`) the rules of gRPC methods
 // are laid over the options of the .proto files: message fields that do not exist,
@@ -76,27 +73,18 @@
 // Notes say what could not be judged, and never count.
 //
 // Rules of functions are checked without the type of their argument, which only the
-// program knows. What else was not judged, for want of --routes or --descriptors, stands
-// at the end.
-//
-// # In a pipeline
-//
-// --format github makes annotations of a workflow, --format json an array for other
-// tools, with severity (error, warning, note), file, line, column, endpoint, rule,
-// field and message. The routes file is best written by a test of the program, which
-// compares it with the one under version control.
+// program knows. The array of --format json has severity (error, warning, note), file, line,
+// column, endpoint, rule, field and message. A test of the program is the best place to write
+// the routes file: it compares the file with the one under version control.
 //
 // # Keys and locks
 //
 //	interlock key locks.yaml 'POST /orders/42/pay' --prefix shop: --hash
-//	interlock wire --redis redis://node:6379 --cluster --prefix shop:
-//	export INTERLOCK_REDIS=redis://localhost:6379
-//	interlock ls shop:
+//	interlock ls shop: --redis redis://localhost:6379
 //
 // key serves the request with the adapters of gin, net/http and gRPC, which show the keys instead
 // of taking the locks: with the routes of the program, or else with the routes that
-// the rules name. Run wire while the other services are at work: one that waits for nothing
-// is not seen. ls, who and release show the locks of every process, of Go and of
+// the rules name. ls, who and release show the locks of every process, of Go and of
 // Java, by their keys in Redis: a prefix is that of the lock client. No command takes Redis
 // longer than a fraction of a millisecond, except the list of connections that who asks for:
 // some milliseconds for thousands of them. No more than a portion is in memory. Which

@@ -16,8 +16,7 @@ import (
 type doctor struct {
 	target
 
-	prefix string
-	kinds  []string
+	kinds []string
 }
 
 func newDoctor() *command {
@@ -48,9 +47,7 @@ Examples:
 }
 
 func (d *doctor) flags(set *pflag.FlagSet) {
-	d.target.flags(set)
-	set.StringVar(&d.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
-	d.pubSubFlag(set)
+	d.clientFlags(set)
 	set.StringSliceVar(&d.kinds, "kinds", []string{string(core.KindReentrant)}, "`kinds` of lock to try, with commas: reentrant, fenced, spin, read, write, fair,\nsemaphore, plain_semaphore, latch")
 }
 
@@ -74,15 +71,11 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 			return errProblems
 		}
 		return nil
-	}, core.WithPrefix(d.prefix))
+	})
 }
 
 // wire is the command of that name.
-type wire struct {
-	target
-
-	prefix string
-}
+type wire struct{ target }
 
 func newWire() *command {
 	w := &wire{}
@@ -103,15 +96,9 @@ Examples:
   interlock wire --redis redis://node:6379 --cluster --pubsub classic
   echo "$REDIS_URL" | interlock wire --redis -`,
 		args:  noArguments,
-		flags: w.flags,
+		flags: w.clientFlags,
 		run:   w.run,
 	}
-}
-
-func (w *wire) flags(set *pflag.FlagSet) {
-	w.target.flags(set)
-	set.StringVar(&w.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
-	w.pubSubFlag(set)
 }
 
 func (w *wire) run(ctx context.Context, std streams, _ []string) error {
@@ -128,5 +115,5 @@ func (w *wire) run(ctx context.Context, std streams, _ []string) error {
 			return errProblems
 		}
 		return nil
-	}, core.WithPrefix(w.prefix))
+	})
 }

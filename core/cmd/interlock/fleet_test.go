@@ -26,7 +26,6 @@ type asked struct {
 }
 
 var asks = []asked{
-
 	{golded{"ls", []string{"ls", "shop:", "--redis", "$REDIS"}}, ""},
 	{golded{"ls_counts", []string{"ls", "shop:", "--redis", "$REDIS", "--counts"}}, ""},
 	{golded{"ls_json", []string{"ls", "shop:f", "--redis", "-", "--json"}}, "$REDIS"},

@@ -48,7 +48,6 @@ Long keys are cut, and those that have more than visible characters are in quote
 Examples:
   interlock ls shop: --redis redis://localhost:6379
   interlock ls --redis redis://node:6379 --cluster --json | jq -r 'select(.lease_left_ms == null) | .key'`,
-		args:  arguments{0, 1, "one prefix of keys, or none"},
 		flags: l.flags,
 		run:   l.run,
 	}
@@ -67,9 +66,29 @@ func (l *ls) flags(set *pflag.FlagSet) {
 }
 
 func (l *ls) run(ctx context.Context, std streams, args []string) error {
-	query := core.LockQuery{Prefix: strings.Join(args, ""), Counts: l.counts}
+	if len(args) > 1 {
+		return usagef("%d arguments: write one prefix of keys, or none", len(args))
+	}
 	return l.locks(ctx, std.in, func(locks *core.Client) error {
-		return eachPage(ctx, locks, query, newProgress(std.err), l.writer(std.out))
+		p, write := newProgress(std.err), l.writer(std.out)
+		defer p.clear()
+		for q := (core.LockQuery{Prefix: strings.Join(args, ""), Counts: l.counts}); ; {
+			page, err := locks.Locks(ctx, q)
+			if err != nil {
+				return err
+			}
+			slices.SortFunc(page.Locks, func(a, b core.LockEntry) int { return cmp.Compare(a.Key, b.Key) })
+			if len(page.Locks) > 0 {
+				p.clear()
+				if err := write(page.Locks); err != nil {
+					return err
+				}
+			}
+			p.add(page.Looked, page.Keys)
+			if q.Cursor = page.Cursor; q.Cursor == "" {
+				return nil
+			}
+		}
 	})
 }
 
@@ -86,28 +105,6 @@ func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 			}
 		}
 		return nil
-	}
-}
-
-// eachPage goes through the pages of a list, each in the order of its keys.
-func eachPage(ctx context.Context, locks *core.Client, q core.LockQuery, p *progress, use func([]core.LockEntry) error) error {
-	defer p.clear()
-	for {
-		page, err := locks.Locks(ctx, q)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(page.Locks, func(a, b core.LockEntry) int { return cmp.Compare(a.Key, b.Key) })
-		if len(page.Locks) > 0 {
-			p.clear()
-			if err := use(page.Locks); err != nil {
-				return err
-			}
-		}
-		p.add(page.Looked, page.Keys)
-		if q.Cursor = page.Cursor; q.Cursor == "" {
-			return nil
-		}
 	}
 }
 

@@ -26,10 +26,10 @@ const (
 // command is one command of the program.
 type command struct {
 	name     string
-	synopsis string // the arguments, as help shows them
-	summary  string // one line
-	text     string // what help says more, with examples
-	args     arguments
+	synopsis string               // the arguments, as help shows them
+	summary  string               // one line
+	text     string               // what help says more, with examples
+	args     func([]string) error // nil: run looks at them
 	flags    func(*pflag.FlagSet)
 	run      func(ctx context.Context, std streams, args []string) error
 }
@@ -39,28 +39,21 @@ func commands() []*command {
 	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newDoctor(), newLs(), newWho(), newRelease(), newSchema(), newProto(), newVersion()}
 }
 
-// arguments are how many a command takes; it looks at them itself if most is 0 and want
-// is empty.
-type arguments struct {
-	least, most int
-	want        string // what to write
+// noArguments is for a command that takes none.
+func noArguments(args []string) error {
+	if len(args) > 0 {
+		return usagef("arguments %q: there are none", args)
+	}
+	return nil
 }
-
-var noArguments = arguments{want: "none"}
 
 // oneKey is for a command that is about one key, which is called so.
-func oneKey(called string) arguments {
-	return arguments{1, 1, "one " + called + ", in quotes if it has spaces"}
-}
-
-func (a arguments) check(args []string) error {
-	switch n := len(args); {
-	case a.want == "" || a.least <= n && n <= a.most:
+func oneKey(called string) func([]string) error {
+	return func(args []string) error {
+		if len(args) != 1 {
+			return usagef("%d arguments: write one %s, in quotes if it has spaces", len(args), called)
+		}
 		return nil
-	case a.most == 0:
-		return usagef("arguments %q: there are none", args)
-	default:
-		return usagef("%d arguments: write %s", n, a.want)
 	}
 }
 
@@ -125,10 +118,14 @@ func (c *command) execute(ctx context.Context, std streams, args []string) int {
 	case err != nil:
 		return fail(std, "interlock "+c.name, flagError(set, err))
 	}
-	if err := c.args.check(set.Args()); err != nil {
-		return fail(std, "interlock "+c.name, err)
+	var err error
+	if c.args != nil {
+		err = c.args(set.Args())
 	}
-	switch err := c.run(ctx, std, set.Args()); {
+	if err == nil {
+		err = c.run(ctx, std, set.Args())
+	}
+	switch {
 	case err == nil:
 		return exitFine
 	case errors.Is(err, errProblems):

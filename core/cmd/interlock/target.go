@@ -28,6 +28,7 @@ const redisVariable = "INTERLOCK_REDIS"
 type target struct {
 	url     string
 	cluster bool
+	prefix  string
 	pubSub  string
 
 	tls bool // the URL is one of TLS
@@ -79,6 +80,13 @@ func (r *target) clientOf(url string) (redis.UniversalClient, error) {
 		"with %%25 for %% and %%2F for / in a password; for a Cluster no database, for a Sentinel ?master_name=…")
 }
 
+// clientFlags has the flags of the Redis and of the lock clients of a service.
+func (r *target) clientFlags(set *pflag.FlagSet) {
+	r.flags(set)
+	set.StringVar(&r.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
+	r.pubSubFlag(set)
+}
+
 // pubSubFlag says how the lock clients of a Cluster send and listen.
 func (r *target) pubSubFlag(set *pflag.FlagSet) {
 	set.StringVar(&r.pubSub, "pubsub", "auto", "`mode` of the lock client in a Cluster (core.WithPubSub): auto, sharded or classic")
@@ -88,7 +96,7 @@ func (r *target) pubSubFlag(set *pflag.FlagSet) {
 const patience = 3 * time.Second
 
 // locks runs a function with a client for the locks of the Redis, once that answers.
-func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) error {
+func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error) error {
 	return r.open(ctx, stdin, func(locks *core.Client) error {
 		if err := locks.Ready(ctx); err != nil {
 			return err
@@ -102,11 +110,11 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 			}
 		}
 		return use(locks)
-	}, opts...)
+	})
 }
 
 // open runs a function with a lock client, whether the Redis answers or not.
-func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) (err error) {
+func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Client) error) (err error) {
 	modes := map[string]core.PubSub{"auto": core.PubSubAuto, "sharded": core.PubSubSharded, "classic": core.PubSubClassic}
 	if err := oneOf("pubsub", r.pubSub, []string{"auto", "sharded", "classic"}); err != nil {
 		return err
@@ -117,7 +125,7 @@ func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Clien
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	r.rdb = rdb
-	locks, err := core.New(rdb, append(opts, core.WithPubSub(modes[r.pubSub]), core.WithBackendTimeout(patience))...)
+	locks, err := core.New(rdb, core.WithPrefix(r.prefix), core.WithPubSub(modes[r.pubSub]), core.WithBackendTimeout(patience))
 	if err != nil {
 		return err
 	}
