@@ -21,7 +21,7 @@ const deadlockText = "deadlock: callers wait for each other's locks"
 
 // Two callers that take two locks in opposite order are a deadlock. It is reported once, when it has
 // lasted two seconds, whether the page is open or not. Both callers are marked for as long as it
-// lasts.
+// lasts. The record names the rules of the locks that each of them holds.
 func TestDeadlock_OfTwo(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
@@ -38,8 +38,15 @@ func TestDeadlock_OfTwo(t *testing.T) {
 		persist()
 		persist() // it is reported once
 
-		if n, logged := b.counted(), b.logs.records(t, deadlockText); n != 1 || len(logged) != 1 {
-			t.Errorf("counted %d, logged %v, want one of each", n, logged)
+		logged := b.logs.records(t, deadlockText)
+		if n := b.counted(); n != 1 || len(logged) != 1 {
+			t.Fatalf("counted %d, logged %v, want one of each", n, logged)
+		}
+		for caller, rule := range map[string]string{"caller_1": "ship", "caller_2": "pay"} {
+			group, _ := logged[0][caller].(map[string]any)
+			if held, _ := group["holds_rules"].([]any); len(held) != 1 || held[0] != rule {
+				t.Errorf("%s: logged %v, want that it holds a lock of %s", caller, group, rule)
+			}
 		}
 		s := b.Snapshot()
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || !s.Deadlocks[0].Lasts {

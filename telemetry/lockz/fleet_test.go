@@ -107,7 +107,7 @@ func TestFleet_JSON(t *testing.T) {
 }
 
 // Without Redis, with a cursor that is none, and for a client that is not watched, the view
-// says so.
+// says so, to a program in JSON.
 func TestFleet_Failures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
@@ -117,6 +117,11 @@ func TestFleet_Failures(t *testing.T) {
 		} {
 			if w := b.get(target); w.Code != want {
 				t.Errorf("%s: got %d, want %d", target, w.Code, want)
+			}
+			w := b.get(target + "&format=json")
+			var answer struct{ Title, Detail string }
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); w.Code != want || err != nil || answer.Title == "" || answer.Detail == "" {
+				t.Errorf("%s: got %d %s, want %d with a title and a detail", target, w.Code, w.Body, want)
 			}
 		}
 		b.server.Down()

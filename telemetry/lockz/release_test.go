@@ -155,7 +155,7 @@ func TestRelease_Refused(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A button takes the lock from the holder that the operator saw, and from no later one.
+// A button takes the lock from the holder that the operator saw, and from no later one, which the record names.
 func TestRelease_NotFromTheNextHolder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
@@ -165,6 +165,9 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 		_, second := b.take(b.t.Context(), b.locks.Lock("a"))
 		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
 			t.Errorf("got %d, want 409", w.Code)
+		}
+		if records := b.logs.records(t, "lock not released by force"); len(records) != 1 || records[0]["held_by"] != second.Field() || records[0]["lost_by"] != nil {
+			t.Errorf("logged %v, want that it is held by %s", records, second.Field())
 		}
 		b.free(second)
 	}, lockz.WithAuthorizer(operator))

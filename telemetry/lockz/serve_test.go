@@ -162,23 +162,6 @@ func TestPage_Rows(t *testing.T) {
 	})
 }
 
-// A program that is refused gets JSON, too, with what a person would read.
-func TestPage_JSONOfFailures(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, lockz.WithFleet())
-	for target, want := range map[string]int{
-		"/?fleet=1&format=json&client=unknown":  http.StatusNotFound,
-		"/?fleet=1&format=json&cursor=nonsense": http.StatusBadRequest,
-	} {
-		w := b.get(target)
-		var answer struct{ Title, Detail string }
-		err := json.Unmarshal(w.Body.Bytes(), &answer)
-		if w.Code != want || err != nil || answer.Title == "" || answer.Detail == "" {
-			t.Errorf("%s: got %d %s, want %d with a title and a detail", target, w.Code, w.Body, want)
-		}
-	}
-}
-
 // Text from outside cannot become a part of the page, nor fill it: tags, quotes, control
 // characters, changes of direction, bytes that are no UTF-8, and 10 kB of anything.
 func TestPage_HostileText(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,38 +30,6 @@ func childProgram(t *testing.T, args ...string) *exec.Cmd {
 	child := exec.CommandContext(ctx, os.Args[0], args...)
 	child.Env = append(os.Environ(), asProgram+"=1")
 	return child
-}
-
-// Ctrl-C ends a command that reads a file which nobody writes.
-func TestMain_InterruptedWhileItReads(t *testing.T) {
-	t.Parallel()
-	for name, args := range map[string][]string{
-		"check":       {"check", "$FIFO"},
-		"descriptors": {"check", "--descriptors", "$FIFO"},
-		"dump":        {"dump", "$FIFO"},
-		"key":         {"key", "$FIFO", "POST /a"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fifo := filepath.Join(t.TempDir(), "fifo")
-			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for i := range args {
-				args[i] = strings.ReplaceAll(args[i], "$FIFO", fifo)
-			}
-			child := childProgram(t, args...)
-			if err := child.Start(); err != nil {
-				t.Fatal(err)
-			}
-			writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the child reads
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer writer.Close()
-			wantInterrupted(t, child)
-		})
-	}
 }
 
 // Ctrl-C at the question of release frees nothing.
@@ -90,20 +57,14 @@ func TestMain_InterruptedAtTheQuestion(t *testing.T) {
 	if question, err := bufio.NewReader(stderr).ReadString('['); err != nil || !strings.Contains(question, "Take it from") {
 		t.Errorf("got %q and %v, want the question", question, err)
 	}
-	wantInterrupted(t, child)
-	if held := srv.Client().Exists(t.Context(), "k").Val(); held != 1 {
-		t.Error("the lock is free")
-	}
-}
-
-// wantInterrupted interrupts a child that has to end by it.
-func wantInterrupted(t *testing.T, child *exec.Cmd) {
-	t.Helper()
 	if err := child.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	err := child.Wait()
+	err = child.Wait()
 	if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
 		t.Errorf("it ended with %v, want the interrupt", err)
+	}
+	if held := srv.Client().Exists(t.Context(), "k").Val(); held != 1 {
+		t.Error("the lock is free")
 	}
 }
