@@ -36,8 +36,8 @@ func (h *history[T]) add(kind string, value T) {
 		h.kinds = make(map[string][]numbered[T])
 	}
 	h.total++
-	kept := append(h.kinds[kind], numbered[T]{h.total, value})
-	h.kinds[kind] = kept[max(len(kept)-eventsKept, 0):]
+	kept := h.kinds[kind]
+	h.kinds[kind] = append(kept[max(len(kept)+1-eventsKept, 0):], numbered[T]{h.total, value})
 }
 
 // latest gives the entries of all kinds, the last one first, and how many there have been in all.

@@ -192,7 +192,7 @@ func (s *served) fallbacks() (names []string) {
 		names = append(names, r.Fallback)
 	}
 	if s.image != nil {
-		for _, m := range s.image.Methods() {
+		for _, m := range s.image.Methods {
 			for _, d := range m.Rules {
 				names = append(names, d.Rule.Fallback)
 			}
@@ -390,7 +390,7 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Method, req any) error {
 	opts := []grpclock.Option{grpclock.WithSet(s.set)}
 	if s.image != nil {
-		opts = append(opts, grpclock.WithDescriptors(s.image.Files()))
+		opts = append(opts, grpclock.WithDescriptors(s.image.Files))
 	} else {
 		opts = append(opts, grpclock.WithDescriptors(described(m.FullMethod)), grpclock.WithServerFirst(m.FullMethod))
 	}

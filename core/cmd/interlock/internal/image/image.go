@@ -21,8 +21,8 @@ import (
 
 // Image is the methods of compiled .proto files.
 type Image struct {
-	files   *protoregistry.Files
-	methods []protorules.Method
+	Files   *protoregistry.Files // with their messages
+	Methods []protorules.Method  // all, in the order of their names
 }
 
 // Load reads a binary FileDescriptorSet.
@@ -50,12 +50,6 @@ func parse(content []byte) (*Image, error) {
 	return &Image{files, protorules.All(files)}, nil
 }
 
-// Files are the files with their messages.
-func (i *Image) Files() *protoregistry.Files { return i.files }
-
-// Methods are all methods, in the order of their names.
-func (i *Image) Methods() []protorules.Method { return i.methods }
-
 // Judge compares rules with the methods.
 func (i *Image) Judge() aspect.Judge {
 	j := aspect.Judge{Transport: ruleset.TransportGRPC, Hint: "write one of the descriptors, such as /shop.v1.Orders/Pay, or compile its .proto file too"}
@@ -64,7 +58,7 @@ func (i *Image) Judge() aspect.Judge {
 		m, _ := i.Method(e.Path)
 		return protorules.NeedsRule(m.FullMethod, m.Descriptor)
 	}
-	for _, m := range i.methods {
+	for _, m := range i.Methods {
 		j.Endpoints = append(j.Endpoints, ruleset.GRPC(m.FullMethod))
 	}
 	return j
@@ -75,11 +69,11 @@ func HasOptions(m protorules.Method) bool { return len(m.Rules)+len(m.Problems) 
 
 // Method finds a full method.
 func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
-	n := slices.IndexFunc(i.methods, func(m protorules.Method) bool { return m.FullMethod == fullMethod })
+	n := slices.IndexFunc(i.Methods, func(m protorules.Method) bool { return m.FullMethod == fullMethod })
 	if n < 0 {
 		return protorules.Method{}, false
 	}
-	return i.methods[n], true
+	return i.Methods[n], true
 }
 
 // Plain is the text of an error of package proto, which varies its spaces.
@@ -102,7 +96,7 @@ func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
 	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // over the options
 	var problems []*ruleset.Problem
 	var order []*ruleset.Resolved // of them
-	for _, m := range i.methods {
+	for _, m := range i.Methods {
 		if !HasOptions(m) {
 			continue
 		}

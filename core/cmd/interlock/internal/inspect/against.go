@@ -18,7 +18,7 @@ func Against(old *ruleset.Set, in *Inputs) []report.Finding {
 	refused, unlocked := ruleset.CompareLocks(old, in.Set)
 	c.unlocked = slices.DeleteFunc(unlocked, func(u ruleset.Unlocking) bool { return c.hasOptions(u.Endpoint) })
 	if in.Image != nil {
-		for _, m := range in.Image.Methods() {
+		for _, m := range in.Image.Methods {
 			e := ruleset.GRPC(m.FullMethod)
 			others, lost := ruleset.CompareLocksAt(e, c.at(old, e), c.at(in.Set, e))
 			c.unlocked = append(c.unlocked, lost...)

@@ -51,7 +51,7 @@ func (i *inspector) profiles() {
 	if i.in.Image == nil {
 		where = "no rule of the file has it"
 	} else {
-		for _, m := range i.in.Image.Methods() {
+		for _, m := range i.in.Image.Methods {
 			for _, d := range m.Rules {
 				used = append(used, d.Rule.Profile)
 			}

@@ -21,7 +21,7 @@ import (
 // they are known, else by themselves.
 func (i *inspector) grpc() {
 	if i.in.Image != nil {
-		for _, m := range i.in.Image.Methods() {
+		for _, m := range i.in.Image.Methods {
 			i.method(ruleset.GRPC(m.FullMethod), m)
 		}
 		judge := i.in.Image.Judge()

@@ -62,8 +62,7 @@ func (i *inspector) httpSite(r routes.Route, rules []*ruleset.Resolved) *site {
 		for _, name := range more.variables {
 			c.Registered = append(c.Registered, httpvars.Registered{Name: name, Type: reflect.TypeFor[any]()})
 		}
-		_, schema, err := i.in.Routes.At(c, r.Body)
-		return schema, err
+		return i.in.Routes.At(c, r.Body)
 	}
 	return s
 }

@@ -51,7 +51,7 @@ func Load(path string) (*Table, error) {
 	case t.Routes == nil:
 		err = errors.New(`there are no "routes"`)
 	default:
-		_, _, err = t.At(httpvars.Config{}, nil) // the names of variables
+		_, err = t.At(httpvars.Config{}, nil) // the names of variables
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is no routes file, as Guard.WriteRoutes of ginlock or httplock writes it: %w", path, err)
@@ -67,13 +67,13 @@ func Load(path string) (*Table, error) {
 // At is what expressions have at a route: those of a config, of which Registered
 // may have more than the program registers, with the types that are known. body is that
 // of the route; nil if it is not known.
-func (t *Table) At(c httpvars.Config, body *shape.Shape) (*httpvars.Variables, *keyexpr.Schema, error) {
+func (t *Table) At(c httpvars.Config, body *shape.Shape) (*keyexpr.Schema, error) {
 	for _, name := range t.Registered() {
 		c.Registered = append(c.Registered, httpvars.Registered{Name: name})
 	}
 	v, err := httpvars.New(c)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	schema := v.Schema()
 	if body != nil {
@@ -84,7 +84,7 @@ func (t *Table) At(c httpvars.Config, body *shape.Shape) (*httpvars.Variables, *
 			schema, err = schema.With(name, typ.Type("the variable "+name))
 		}
 	}
-	return v, schema, err
+	return schema, err
 }
 
 // Variable is the type of a variable of the program; nil if it has none of the name.
