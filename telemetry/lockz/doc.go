@@ -122,9 +122,7 @@
 // # Cost
 //
 // An acquisition and its hold spend about 1 µs here, and up to 4 µs when they wait among thousands,
-// in two or three allocations: see BenchmarkObserve. Where 10,000 callers do nothing with one lock
-// but pass it on, through a Redis on the same machine, that is about 4 % fewer turns; where they do
-// something, or do not wait, it is lost in the noise: see BenchmarkThroughput. The mutexes on the
+// in two or three allocations: see BenchmarkObserve. The mutexes on the
 // way guard one of 64 parts of a table, or the end of a ring, for a moment; none is held while
 // something is written or sent. An acquisition that finds the sketch of hot keys busy is not counted there. A page with 10,000 waiters takes 15 to 60 ms: see
 // BenchmarkPage.
