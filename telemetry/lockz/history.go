@@ -81,5 +81,5 @@ type rule struct {
 	kind core.Kind
 }
 
-// ruleNone names what has no rule, as package telemetry does.
+// ruleNone names the rule of an acquisition without a label, as package telemetry does.
 const ruleNone = "none"
