@@ -100,10 +100,9 @@ func readRules(path string, stdin io.Reader) (*rulefile.File, error) {
 // adviseService says how this program is told the service, where the loader has
 // advice for those who write one.
 func adviseService(problems []*ruleset.Problem, file *rulefile.File) {
-	names := rulefile.Texts(file.Services)
 	for _, p := range problems {
-		if errors.Is(p, ruleset.ErrNoService) && len(names) > 0 {
-			p.Message = "rules for some programs only: say which one is meant: --service " + strings.Join(names, " or --service ")
+		if errors.Is(p, ruleset.ErrNoService) && len(file.Services) > 0 {
+			p.Message = "rules for some programs only: say which one is meant: --service " + strings.Join(file.Services, " or --service ")
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (i *inspector) switches() {
 // profiles warns of those that no rule of the file has, and none of the options that
 // are known.
 func (i *inspector) profiles() {
-	used := rulefile.Texts(i.in.File.Uses)
+	used := slices.Clone(i.in.File.Uses)
 	where := "no rule of the file or of the .proto files has it"
 	if i.in.Image == nil {
 		where = "no rule of the file has it"
@@ -57,11 +57,11 @@ func (i *inspector) profiles() {
 			}
 		}
 	}
-	for _, p := range i.in.File.Profiles {
-		if !slices.Contains(used, p.Text) {
+	for name, at := range i.in.File.Profiles {
+		if !slices.Contains(used, name) {
 			i.findings.add(report.Warning, &ruleset.Problem{
-				Field: "profiles." + p.Text, Source: p.At,
-				Message: fmt.Sprintf("%s: write profile: %s into a rule, or remove it, unless it is for rules elsewhere", where, p.Text),
+				Field: "profiles." + name, Source: at,
+				Message: fmt.Sprintf("%s: write profile: %s into a rule, or remove it, unless it is for rules elsewhere", where, name),
 			})
 		}
 	}
@@ -70,18 +70,14 @@ func (i *inspector) profiles() {
 // Service judges the name of a program: a warning if it is probably misspelt, a note
 // if no rule is for that program alone. found is false where there is nothing to say.
 func Service(file *rulefile.File, service string) (f report.Finding, found bool) {
-	if file == nil || service == "" {
+	if file == nil || service == "" || len(file.Services) == 0 || slices.Contains(file.Services, service) {
 		return f, false
 	}
-	names := rulefile.Texts(file.Services)
-	if len(names) == 0 || slices.Contains(names, service) {
-		return f, false
-	}
-	p := &ruleset.Problem{Field: "services", Source: file.Services[0].At}
-	if near := failpolicy.Nearest(service, names); near != "" {
+	p := &ruleset.Problem{Field: "services", Source: file.ServicesAt}
+	if near := failpolicy.Nearest(service, file.Services); near != "" {
 		p.Message = fmt.Sprintf("no rule names the service %q: did you mean --service %s?", service, near)
 		return report.Finding{Severity: report.Warning, Problem: p}, true
 	}
-	p.Message = fmt.Sprintf("no rule names the service %q: the file names %s", service, strings.Join(names, ", "))
+	p.Message = fmt.Sprintf("no rule names the service %q: the file names %s", service, strings.Join(file.Services, ", "))
 	return report.Finding{Severity: report.Note, Problem: p}, true
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 
@@ -20,28 +21,11 @@ type File struct {
 	Name string // as in messages
 	Text []byte
 
-	Profiles []Word // the names of profiles; default, which needs no use, is none
-	Uses     []Word // the profiles that rules name, of all services
-	Services []Word // the services that rules name
-}
+	Profiles map[string]ruleset.Source // the profiles with their places; default, which needs no use, is not among them
+	Uses     []string                  // the profiles that rules name, of all services
 
-// Word is a name in a file.
-type Word struct {
-	Text string
-	At   ruleset.Source
-}
-
-// Texts are the words, each once, in their order.
-func Texts(words []Word) []string {
-	var list []string
-	seen := map[string]bool{}
-	for _, w := range words {
-		if !seen[w.Text] {
-			seen[w.Text] = true
-			list = append(list, w.Text)
-		}
-	}
-	return list
+	Services   []string       // the services that rules name, each once
+	ServicesAt ruleset.Source // the first of them
 }
 
 // Read reads a file, or stdin as [Stdin]: of one that is too large for the loader as much as
@@ -75,27 +59,32 @@ type content struct {
 // Parse reads a text. What is wrong with it is for [ruleset.Load] to say, names that come
 // twice included: looking for those takes the parser hours in a large file.
 func Parse(name string, text []byte) *File {
-	f := &File{Name: name, Text: text}
+	f := &File{Name: name, Text: text, Profiles: map[string]ruleset.Source{}}
 	var c content
 	yaml.Load(bytes.TrimPrefix(text, []byte("\ufeff")), &c, yaml.WithUniqueKeys(false)) //nolint:errcheck // see above
 	if c.Profiles.Kind == yaml.MappingNode {
 		for i := 0; i < len(c.Profiles.Content); i += 2 {
-			if name := f.word(c.Profiles.Content[i]); name.Text != "default" {
-				f.Profiles = append(f.Profiles, name)
+			if key := c.Profiles.Content[i]; key.Value != "default" {
+				f.Profiles[key.Value] = f.at(key)
 			}
 		}
 	}
 	for _, r := range c.Rules {
 		if r.Profile.Kind == yaml.ScalarNode {
-			f.Uses = append(f.Uses, f.word(&r.Profile))
+			f.Uses = append(f.Uses, r.Profile.Value)
 		}
 		for _, service := range r.Services {
-			f.Services = append(f.Services, f.word(&service))
+			if f.Services == nil {
+				f.ServicesAt = f.at(&service)
+			}
+			if !slices.Contains(f.Services, service.Value) {
+				f.Services = append(f.Services, service.Value)
+			}
 		}
 	}
 	return f
 }
 
-func (f *File) word(n *yaml.Node) Word {
-	return Word{n.Value, ruleset.Source{Layer: ruleset.LayerYAML, File: f.Name, Line: n.Line, Column: n.Column}}
+func (f *File) at(n *yaml.Node) ruleset.Source {
+	return ruleset.Source{Layer: ruleset.LayerYAML, File: f.Name, Line: n.Line, Column: n.Column}
 }

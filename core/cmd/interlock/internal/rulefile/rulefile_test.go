@@ -2,6 +2,7 @@ package rulefile_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,20 +33,11 @@ func TestParse(t *testing.T) {
 		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line, Column: column}
 	}
 	f := rulefile.Parse("locks.yaml", []byte("\ufeff"+text))
-	for _, c := range []struct {
-		name      string
-		got, want []rulefile.Word
-	}{
-		{"profiles", f.Profiles, []rulefile.Word{{Text: "reports", At: at(4, 3)}}},
-		{"uses", f.Uses, []rulefile.Word{{Text: "reports", At: at(8, 14)}}},
-		{"services", f.Services, []rulefile.Word{{Text: "shop", At: at(7, 16)}, {Text: "mail", At: at(7, 22)}, {Text: "mail", At: at(11, 9)}}},
-	} {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
-		}
+	if want := map[string]ruleset.Source{"reports": at(4, 3)}; !maps.Equal(f.Profiles, want) || !slices.Equal(f.Uses, []string{"reports"}) {
+		t.Errorf("got the profiles %v and their uses %q, want %v", f.Profiles, f.Uses, want)
 	}
-	if got := rulefile.Texts(f.Services); !slices.Equal(got, []string{"shop", "mail"}) {
-		t.Errorf("got the services %q", got)
+	if !slices.Equal(f.Services, []string{"shop", "mail"}) || f.ServicesAt != at(7, 16) {
+		t.Errorf("got the services %q at %v", f.Services, f.ServicesAt)
 	}
 }
 
@@ -54,7 +46,7 @@ func TestParse_OfNamesThatComeTwice(t *testing.T) {
 	t.Parallel()
 	text := "rules:\n  - services: [shop]\n    key: a\n" + strings.Repeat("    key: b\n", 50_000) + "  - {profile: a, services: [mail], services: [post]}\n"
 	f := rulefile.Parse("locks.yaml", []byte(text))
-	if got := rulefile.Texts(f.Services); !slices.Contains(got, "shop") || !slices.Contains(got, "mail") && !slices.Contains(got, "post") {
+	if got := f.Services; !slices.Contains(got, "shop") || !slices.Contains(got, "mail") && !slices.Contains(got, "post") {
 		t.Errorf("got the services %q", got)
 	}
 }
@@ -84,7 +76,7 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Name != c.name || string(f.Text) != text || f.Uses[0].At.File != c.name {
+		if f.Name != c.name || string(f.Text) != text || f.ServicesAt.File != c.name {
 			t.Errorf("%s: got %+v", c.path, f)
 		}
 	}
