@@ -175,14 +175,3 @@ func TestReloadedRulesAreNoMoreDebounced(t *testing.T) {
 		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", outcome)
 	}
 }
-
-func TestRetractedRulesAreNotCounted(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
-	h.Rule(info)
-	h.want(t, 1, "distributed_lock.rules", "state", "enabled")
-	info.Retracted = true
-	h.Rule(info)
-	h.want(t, 0, "distributed_lock.rules", "state", "enabled")
-}

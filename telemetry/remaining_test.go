@@ -82,11 +82,13 @@ func TestRuleTimes(t *testing.T) {
 	}
 }
 
-// The oldest hold of a client is shown until the client is closed.
-func TestLongestHoldIsShown(t *testing.T) {
+// A client, its oldest waiter and its oldest hold are shown until it is closed.
+func TestClientIsShownUntilItIsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
+	h.want(t, 1, "distributed_lock.client.info", "client.id", locks.ID())
+	h.want(t, 0, "distributed_lock.oldest_wait", "client.id", locks.ID())
 	_, hold, err := locks.Lock("k").Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +103,10 @@ func TestLongestHoldIsShown(t *testing.T) {
 	if err := locks.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, ok := h.value(t, "distributed_lock.longest_hold", "client.id", locks.ID()); ok {
-		t.Error("a client that is closed is shown")
+	for _, metric := range []string{"client.info", "longest_hold"} {
+		if _, exists := h.value(t, "distributed_lock."+metric, "client.id", locks.ID()); exists {
+			t.Errorf("%s shows a closed client", metric)
+		}
 	}
 }
 

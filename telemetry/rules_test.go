@@ -253,7 +253,8 @@ func TestDryRunCountsWhatWouldHaveHappened(t *testing.T) {
 	h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "busy", "strategy", "error")
 }
 
-func TestARuleCompiledAgainReplacesItself(t *testing.T) {
+// A rule that is compiled again replaces itself, and one that is retracted is not counted.
+func TestRules_CompiledAgainAndRetracted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
@@ -262,6 +263,9 @@ func TestARuleCompiledAgainReplacesItself(t *testing.T) {
 	h.Rule(info)
 	h.want(t, 0, "distributed_lock.rules", "state", "enabled")
 	h.want(t, 1, "distributed_lock.rules", "state", "disabled")
+	info.Retracted = true
+	h.Rule(info)
+	h.want(t, 0, "distributed_lock.rules", "state", "disabled")
 }
 
 func TestLabelsAreOnlyOfFixedLists(t *testing.T) {

@@ -103,17 +103,3 @@ func TestCloseTakesTheGaugesOff(t *testing.T) {
 	h.lock(t, acquisition("order:42", "pay"))
 	h.want(t, 2, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
 }
-
-func TestClientIsShownUntilItIsClosed(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	locks, _ := newLocks(t, h)
-	h.want(t, 1, "distributed_lock.client.info", "client.id", locks.ID())
-	h.want(t, 0, "distributed_lock.oldest_wait", "client.id", locks.ID())
-	if err := locks.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
-		t.Error("a closed client is shown")
-	}
-}

@@ -113,7 +113,6 @@
 //	rows    how many holds and waiters are listed: 10,000 at most, by default 1,000, on the page 100
 //	q       a text that the listed rows have in what is shown of them, in whatever case
 //	sort    what rows are sorted by: key, rule, lease or waiting; by default the oldest come first
-//	every   after how many seconds the page reloads itself without a script: 2 to 3,600
 //	prefix  with fleet=1 and [WithRawKeys]: what the keys begin with; by default the client's prefix
 //	client  with fleet=1: the id of that which Redis is asked through; by default the first one
 //	cursor  with fleet=1: where the list goes on, from the part before

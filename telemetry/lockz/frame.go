@@ -26,7 +26,6 @@ type frame struct {
 
 	Fleet   bool   // there is a view of all locks
 	Notice  string // what a button has done
-	Every   int    // reload without a script after so many seconds; 0: never
 	Search  string
 	Sort    string
 	RawKeys bool
@@ -37,14 +36,10 @@ type frame struct {
 
 func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
 	p, q := v.page, r.URL.Query()
-	every, err := strconv.Atoi(q.Get("every"))
-	if err != nil || every < 2 || every > 3600 {
-		every = 0
-	}
 	f := frame{
 		pageState: &v.pageState, Process: strconv.Itoa(v.PID) + "-" + strconv.FormatInt(p.started.UnixNano(), 36),
 		Keys: v.keys[:min(v.rows, len(v.keys))], KeysAll: len(v.keys),
-		Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, Search: q.Get("q"), Sort: v.sort, RawKeys: p.cfg.rawKeys, query: q,
+		Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Search: q.Get("q"), Sort: v.sort, RawKeys: p.cfg.rawKeys, query: q,
 	}
 	if p.allows(r) {
 		f.Buttons = v.buttons(cookieOf(w, r))
@@ -66,7 +61,7 @@ type column struct {
 // Column returns the head of a column. An empty word stands for the order of a query without sort.
 func (f frame) Column(title, word, order string) column {
 	q := url.Values{}
-	for _, name := range []string{"q", "rows", "every"} {
+	for _, name := range []string{"q", "rows"} {
 		if text := f.query.Get(name); text != "" {
 			q.Set(name, text)
 		}

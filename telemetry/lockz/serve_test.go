@@ -217,18 +217,6 @@ func TestPage_HostileText(t *testing.T) {
 	}, lockz.WithRawKeys())
 }
 
-// Without a script the page reloads itself only when it is asked to.
-func TestPage_ReloadsOnlyOnRequest(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	for target, want := range map[string]bool{"/": false, "/?every=5": true, "/?every=0": false, "/?every=x": false} {
-		body := b.get(target).Body.String()
-		if got := strings.Contains(body, `http-equiv="refresh"`); got != want {
-			t.Errorf("%s: reloads itself: %t, want %t", target, got, want)
-		}
-	}
-}
-
 // 10,000 callers wait for one key. In JSON the first ones of them are listed in order; on the page
 // they are one row.
 func TestPage_TenThousandWaiters(t *testing.T) {
