@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,18 +149,21 @@ func TestCheck_AgainstWithDescriptors(t *testing.T) {
 	}
 }
 
-func TestDump_JSON(t *testing.T) {
+// A dump is that of the package.
+func TestDump(t *testing.T) {
 	t.Parallel()
-	set, err := ruleset.LoadFile("testdata/services.yaml", ruleset.WithService("shop"))
+	set, err := ruleset.LoadFile("testdata/locks.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want strings.Builder
-	if err := set.Dump().WriteJSON(&want); err != nil {
-		t.Fatal(err)
-	}
-	if got := interlock(t, "", "dump", "testdata/services.yaml", "--service", "shop", "--format", "json"); got != (result{exitFine, want.String(), ""}) {
-		t.Errorf("got %s, want %s", got, want.String())
+	for format, write := range map[string]func(io.Writer) error{"text": set.Dump().WriteText, "json": set.Dump().WriteJSON} {
+		var want strings.Builder
+		if err := write(&want); err != nil {
+			t.Fatal(err)
+		}
+		if got := interlock(t, "", "dump", "testdata/locks.yaml", "--format", format); got != (result{exitFine, want.String(), ""}) {
+			t.Errorf("got %s, want %s", got, want.String())
+		}
 	}
 }
 

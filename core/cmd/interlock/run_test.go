@@ -77,7 +77,6 @@ var runs = []golded{
 	{"check_against_replaced", []string{"check", "testdata/replaced.yaml", "--against", "testdata/warnings.yaml"}},
 	{"check_against_unknown", []string{"check", "testdata/locks.yaml", "--against", "testdata/no.yaml"}},
 
-	{"dump_text", []string{"dump", "testdata/locks.yaml"}},
 	{"dump_overlaid", []string{"dump", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
 	{"dump_options", []string{"dump", "--descriptors", "$SHOP"}},
 	{"dump_services_near", []string{"dump", "testdata/services.yaml", "--service", "shopp"}},
