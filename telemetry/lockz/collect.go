@@ -286,13 +286,14 @@ func (v *view) blocker(w place) blocker {
 
 func (v *view) addHotKeys() {
 	v.HotKeys = []hotRow{}
-	for _, k := range v.page.hot.top(hotShown) {
+	top, lost := v.page.hot.top(hotShown)
+	for _, k := range top {
 		raw, hash := v.page.key(k.key)
 		if !v.has(raw, hash) {
 			continue
 		}
 		v.HotKeys = append(v.HotKeys, hotRow{
-			Key: raw, KeyHash: hash, Count: k.count - k.err, Error: k.err, Waits: k.contended, Waited: seconds(k.waited),
+			Key: raw, KeyHash: hash, Count: k.count, Error: lost, Waits: k.contended, Waited: seconds(k.waited),
 		})
 	}
 }

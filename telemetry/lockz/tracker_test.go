@@ -3,6 +3,7 @@ package lockz_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -324,7 +325,8 @@ func TestSnapshot_RareEventsStay(t *testing.T) {
 	})
 }
 
-// The keys that are acquired most come first, whatever else is acquired.
+// The keys that are acquired most come first, whatever else is acquired. Of more keys than are kept, the
+// counts say how wrong they may be.
 func TestSnapshot_HotKeys(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
@@ -345,6 +347,12 @@ func TestSnapshot_HotKeys(t *testing.T) {
 			if keys[i].Key != want.Key || keys[i].Count != want.Count || keys[i].Error != 0 {
 				t.Errorf("key %d: got %+v, want %+v", i, keys[i], want)
 			}
+		}
+		for i := range 5_000 {
+			observeOne(b.t.Context(), b.Observer(), fmt.Sprintf("shop:once:%d", i), false)
+		}
+		if k := b.Snapshot().HotKeys[0]; k.Key != "shop:hot" || k.Count > 30 || k.Count+k.Error < 30 || k.Count < 20 {
+			t.Errorf("after many other keys: %+v, want shop:hot, 30 times", k)
 		}
 	}, lockz.WithRawKeys())
 }
