@@ -53,7 +53,7 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		ginlock.WithBuffer(1, "POST /b"), ginlock.WithBuffer(2, "POST /c", "POST /b"),
 		ginlock.WithBuffer(3), ginlock.WithBuffer(4),
 		ginlock.WithProfile("", ruleset.Rule{}),
-		ginlock.WithDefaults(ruleset.Rule{WaitTime: time.Nanosecond}),
+		ginlock.WithProfile("default", ruleset.Rule{WaitTime: time.Nanosecond}),
 	)
 	wantText(t, err,
 		"lock client is nil", "nil Option", "WithErrorWriter", `WithFallback: no name`, `WithFallback("queue")`,

@@ -126,17 +126,8 @@ func WithTokenHeader() Option {
 	}
 }
 
-// WithDefaults replaces built-in defaults of rules given to [Guard.Handler] and
-// [Guard.Handle], as [ruleset.WithDefaults]. A [ruleset.Set] has its own.
-func WithDefaults(r ruleset.Rule) Option {
-	return func(c *config) error {
-		c.aspect = append(c.aspect, aspect.WithDefaults(r))
-		return nil
-	}
-}
-
 // WithProfile adds a profile for rules given to [Guard.Handler] and [Guard.Handle],
-// as [ruleset.WithProfile].
+// as [ruleset.WithProfile]. A [ruleset.Set] has its own.
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error {
 		c.aspect = append(c.aspect, aspect.WithProfile(name, r))

@@ -223,7 +223,7 @@ func TestWithVariable_RefusesTypesWithoutAText(t *testing.T) {
 func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{},
-		grpclock.WithDefaults(ruleset.Rule{OnBusy: failpolicy.Skip}),
+		grpclock.WithProfile("default", ruleset.Rule{OnBusy: failpolicy.Skip}),
 		grpclock.WithProfile("impatient", ruleset.Rule{WaitTime: ruleset.NoWait}),
 		grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "all", Profile: "impatient"}))
 	b.redis.Take("all", time.Minute)

@@ -23,16 +23,10 @@ func WithRules(rules ...ruleset.Rule) Option {
 
 // WithSet uses the gRPC rules of a set, laid over the options of the methods: a
 // [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. Its rules for
-// other transports are left alone. Not together with [WithRules], [WithDefaults] and
-// [WithProfile], which belong into the making of the set: see [ruleset.WithRules].
+// other transports are left alone. Not together with [WithRules] and [WithProfile],
+// which belong into the making of the set: see [ruleset.WithRules].
 func WithSet(set ruleset.Provider) Option {
 	return func(c *methodrules.Config) error { return c.Set(set) }
-}
-
-// WithDefaults replaces built-in defaults of the rules given to [WithRules] and of
-// those in .proto files.
-func WithDefaults(r ruleset.Rule) Option {
-	return func(c *methodrules.Config) error { return c.Resolving(ruleset.WithDefaults(r)) }
 }
 
 // WithProfile adds a profile for the rules given to [WithRules] and for those in

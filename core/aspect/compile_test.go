@@ -127,7 +127,7 @@ func TestCompile_TellsTheRuleObservers(t *testing.T) {
 func TestCompile_DefaultsAndProfilesOfTheAspect(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t),
-		aspect.WithDefaults(ruleset.Rule{Prefix: "shop:"}),
+		aspect.WithProfile("default", ruleset.Rule{Prefix: "shop:"}),
 		aspect.WithProfile("reports", ruleset.Rule{WaitTime: time.Minute}),
 	)
 	r := mustCompile(t, a, ruleset.Rule{Key: "a", Profile: "reports"}).Rules()[0]
@@ -159,7 +159,7 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		twice,
 		twice,
 		aspect.WithFallback[string, string]("nothing", nil),
-		aspect.WithDefaults(ruleset.Rule{Key: "a"}),
+		aspect.WithProfile("default", ruleset.Rule{Key: "a"}),
 		aspect.WithProfile("hasty", ruleset.Rule{WaitTime: 5}),
 	)
 	if err == nil {

@@ -51,13 +51,6 @@ func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, e
 	}
 }
 
-// WithDefaults replaces built-in defaults of rules given to [Registry.Compile] and
-// [Wrap], as [ruleset.WithDefaults]. It does not change rules that a
-// [ruleset.Set] has resolved already.
-func WithDefaults(r ruleset.Rule) Option {
-	return func(c *config) error { return c.sources.Resolving(ruleset.WithDefaults(r)) }
-}
-
 // WithProfile adds a profile for rules given to [Registry.Compile] and [Wrap], as
 // [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {

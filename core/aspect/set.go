@@ -11,8 +11,8 @@ import (
 
 // WithSet lays the func: rules of a set over the rules given to [Wrap]; see there.
 // Its rules for other transports are left alone. A reload of a [ruleset.Live] set
-// changes the functions that were wrapped. Not together with [WithDefaults] and
-// [WithProfile], which belong into the making of the set.
+// changes the functions that were wrapped. Not together with [WithProfile],
+// which belongs into the making of the set.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error {
 		if err := c.sources.Set(p); err != nil {

@@ -144,7 +144,7 @@ func TestWrap_SetOverCode(t *testing.T) {
 func TestNew_SetBesideDefaults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	_, err := aspect.New(b.locks, aspect.WithSet(file(t)), aspect.WithDefaults(ruleset.Rule{WaitTime: time.Second}))
+	_, err := aspect.New(b.locks, aspect.WithSet(file(t)), aspect.WithProfile("default", ruleset.Rule{WaitTime: time.Second}))
 	if err == nil || !strings.Contains(err.Error(), "beside WithSet") {
 		t.Errorf("got %v", err)
 	}

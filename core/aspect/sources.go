@@ -44,7 +44,7 @@ func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (proble
 	return problems
 }
 
-// Resolving is options WithDefaults and WithProfile.
+// Resolving is option WithProfile.
 func (s *Sources) Resolving(opt ruleset.Option) error {
 	s.resolving = append(s.resolving, opt)
 	return nil
@@ -56,7 +56,7 @@ func (s *Sources) Check() (problems []error) {
 		problems = append(problems, errors.New("WithRules beside WithSet: give the rules to the set, with ruleset.WithRules"))
 	}
 	if s.set != nil && len(s.resolving) > 0 {
-		problems = append(problems, errors.New("WithDefaults or WithProfile beside WithSet: give ruleset's options of that name to the making of the set"))
+		problems = append(problems, errors.New("WithProfile beside WithSet: give ruleset's option of that name to the making of the set"))
 	}
 	return problems
 }

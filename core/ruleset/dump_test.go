@@ -130,7 +130,7 @@ func layered(t *testing.T) *ruleset.Set {
 			Message: "Try again & \"relax\" <3", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423}, Lost: failpolicy.Status{HTTP: 502, GRPC: 15 /* DATA_LOSS */}},
 		}),
 	},
-		ruleset.WithDefaults(ruleset.Rule{OnBackend: failpolicy.NullResponse}),
+		ruleset.WithProfile("default", ruleset.Rule{OnBackend: failpolicy.NullResponse}),
 		ruleset.WithProfile("checkout", ruleset.Rule{LeaseTime: 20 * time.Second}),
 	)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestBuildSet_TheHighestLayerWins(t *testing.T) {
 			declared = append(declared, ruleset.Declared{Rule: r, Source: ruleset.Source{Layer: layer}})
 		}
 		random.Shuffle(len(declared), func(i, j int) { declared[i], declared[j] = declared[j], declared[i] })
-		set, err := ruleset.BuildSet(declared, ruleset.WithDefaults(values[ruleset.LayerDefault]), ruleset.WithProfile("mine", values[ruleset.LayerProfile]))
+		set, err := ruleset.BuildSet(declared, ruleset.WithProfile("default", values[ruleset.LayerDefault]), ruleset.WithProfile("mine", values[ruleset.LayerProfile]))
 		if err != nil {
 			t.Fatal(err)
 		}

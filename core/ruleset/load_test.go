@@ -131,7 +131,7 @@ rules:
   - {func: a, lease_time: 7s}
   - {func: b, profile: quick}
 `,
-		ruleset.WithDefaults(ruleset.Rule{WaitTime: time.Second, Prefix: "shop:"}),
+		ruleset.WithProfile("default", ruleset.Rule{WaitTime: time.Second, Prefix: "shop:"}),
 		ruleset.WithProfile("quick", ruleset.Rule{WaitTime: time.Minute, LeaseTime: time.Minute}),
 		ruleset.WithRules(
 			ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "a", LeaseTime: time.Second, OnBusy: failpolicy.Skip},
@@ -188,7 +188,7 @@ func TestLoad_SwitchesReachEveryRuleAndNameTheirPlace(t *testing.T) {
 func TestLoad_ProblemsOfTheProgramComeFirst(t *testing.T) {
 	t.Parallel()
 	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: a, key: a, wait_time: 5}\n"),
-		ruleset.WithDefaults(ruleset.Rule{LeaseTime: 5}), ruleset.WithRules(ruleset.Rule{Endpoint: ruleset.HTTP("POST /b")}))
+		ruleset.WithProfile("default", ruleset.Rule{LeaseTime: 5}), ruleset.WithRules(ruleset.Rule{Endpoint: ruleset.HTTP("POST /b")}))
 	want := []string{"defaults: LeaseTime", "rule of http POST /b: Key", "locks.yaml:2:34: rule of func a: wait_time"}
 	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 	if !ok || len(invalid.Problems) != len(want) {

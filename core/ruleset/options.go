@@ -9,18 +9,17 @@ import (
 // Option configures how rules are resolved.
 type Option func(*config)
 
-// WithDefaults replaces built-in defaults by the fields that r sets. Endpoint,
-// Name, Key, Keys, Profile and None do not belong there.
-func WithDefaults(r Rule) Option {
-	return func(c *config) {
-		c.defaults = append(c.defaults, Declared{Rule: r, Source: Source{Layer: LayerDefault}})
-	}
-}
-
 // WithProfile adds a profile, or replaces a built-in one of that name: the fields
-// that r sets. Endpoint, Name, Key, Keys, Profile and None do not belong there.
+// that r sets. The profile default is for every rule, as in a file. Endpoint, Name,
+// Key, Keys, Profile and None do not belong there.
 func WithProfile(name string, r Rule) Option {
-	return func(c *config) { c.profiles = append(c.profiles, profileOf(name, r)) }
+	return func(c *config) {
+		if name == defaultProfile {
+			c.defaults = append(c.defaults, Declared{Rule: r, Source: Source{Layer: LayerDefault}})
+			return
+		}
+		c.profiles = append(c.profiles, profileOf(name, r))
+	}
 }
 
 // WithRules adds rules written in Go, the lowest layer: those of a file are laid over

@@ -88,11 +88,11 @@ func TestOptions_OfAWrongProfile(t *testing.T) {
 		"a bare number":      {ruleset.WithProfile("p", ruleset.Rule{WaitTime: 5}), "profile p: WaitTime: 5ns is out of range: write 1ms to 87600h, ruleset.NoWait or ruleset.WaitForever (is a unit missing? 5*time.Second)"},
 		"a key":              {ruleset.WithProfile("p", ruleset.Rule{Key: "a"}), "profile p: Key: belongs to a single rule: remove it here"},
 		"a profile":          {ruleset.WithProfile("p", ruleset.Rule{Profile: "quick"}), "profile p: Profile: belongs to a single rule: remove it here"},
-		"a strategy":         {ruleset.WithDefaults(ruleset.Rule{OnBusy: "skp"}), "defaults: OnBusy: unknown strategy \"skp\": write failpolicy.Skip"},
-		"a name":             {ruleset.WithDefaults(ruleset.Rule{Name: "a"}), "defaults: Name: belongs to a single rule: remove it here"},
+		"a strategy":         {ruleset.WithProfile("default", ruleset.Rule{OnBusy: "skp"}), "defaults: OnBusy: unknown strategy \"skp\": write failpolicy.Skip"},
+		"a name":             {ruleset.WithProfile("default", ruleset.Rule{Name: "a"}), "defaults: Name: belongs to a single rule: remove it here"},
 		"no lock in one":     {ruleset.WithProfile("p", ruleset.Rule{None: true}), "profile p: None: belongs to a single rule: remove it here"},
-		"an endpoint":        {ruleset.WithDefaults(ruleset.Rule{Endpoint: ruleset.Func("a")}), "Endpoint: belongs to a single rule: remove it here"},
-		"a lease of a field": {ruleset.WithDefaults(ruleset.Rule{LeaseTime: ruleset.WaitForever}), "defaults: LeaseTime: ruleset.WaitForever belongs to WaitTime: write a time such as 30*time.Second, or ruleset.Watchdog"},
+		"an endpoint":        {ruleset.WithProfile("default", ruleset.Rule{Endpoint: ruleset.Func("a")}), "Endpoint: belongs to a single rule: remove it here"},
+		"a lease of a field": {ruleset.WithProfile("default", ruleset.Rule{LeaseTime: ruleset.WaitForever}), "defaults: LeaseTime: ruleset.WaitForever belongs to WaitTime: write a time such as 30*time.Second, or ruleset.Watchdog"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

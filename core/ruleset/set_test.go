@@ -172,7 +172,7 @@ func TestResolved_RuleBeatsProfileBeatsDefaults(t *testing.T) {
 	t.Parallel()
 	rules, err := ruleset.Resolve(
 		[]ruleset.Rule{{Key: "a", Profile: "quick", LeaseTime: time.Second}},
-		ruleset.WithDefaults(ruleset.Rule{WaitTime: time.Minute, LeaseTime: time.Minute, Prefix: "shop:"}),
+		ruleset.WithProfile("default", ruleset.Rule{WaitTime: time.Minute, LeaseTime: time.Minute, Prefix: "shop:"}),
 		ruleset.WithProfile("quick", ruleset.Rule{WaitTime: 2 * time.Second}),
 	)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 		{Endpoint: ruleset.HTTP("GET /half-named"), Key: "a"},
 		{Endpoint: ruleset.HTTP("GET /half-named"), Name: "stock", Key: "b"},
 	},
-		ruleset.WithDefaults(ruleset.Rule{Key: "shared", OnBackend: "proced"}),
+		ruleset.WithProfile("default", ruleset.Rule{Key: "shared", OnBackend: "proced"}),
 		ruleset.WithProfile("reports", ruleset.Rule{WaitTime: 5, Name: "x"}),
 	)
 	if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {

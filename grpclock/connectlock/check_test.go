@@ -176,7 +176,7 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := connectlock.New(nil,
 		nil, connectlock.WithStreamFallback("queue", nil),
-		connectlock.WithDefaults(ruleset.Rule{OnBusy: "skp"}), connectlock.WithDescriptors(nil),
+		connectlock.WithProfile("default", ruleset.Rule{OnBusy: "skp"}), connectlock.WithDescriptors(nil),
 		connectlock.WithVariable("req", func(context.Context) (string, error) { return "", nil }),
 	)
 	wantAll(t, err, "connectlock: New: nil Option", `connectlock: WithStreamFallback("queue"): the handler is nil`,
@@ -186,7 +186,7 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{},
-		connectlock.WithDefaults(ruleset.Rule{OnBusy: failpolicy.Skip}),
+		connectlock.WithProfile("default", ruleset.Rule{OnBusy: failpolicy.Skip}),
 		connectlock.WithProfile("impatient", ruleset.Rule{WaitTime: ruleset.NoWait}),
 		connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "all", Profile: "impatient"}))
 	b.redis.Take("all", time.Minute)

@@ -23,14 +23,9 @@ func WithRules(rules ...ruleset.Rule) Option {
 
 // WithSet uses the gRPC rules of a set, laid over the options of the methods: a
 // [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. Not together
-// with [WithRules], [WithDefaults] and [WithProfile], which belong into its making.
+// with [WithRules] and [WithProfile], which belong into its making.
 func WithSet(set ruleset.Provider) Option {
 	return func(c *methodrules.Config) error { return c.Set(set) }
-}
-
-// WithDefaults replaces built-in defaults of rules in Go and in .proto files.
-func WithDefaults(r ruleset.Rule) Option {
-	return func(c *methodrules.Config) error { return c.Resolving(ruleset.WithDefaults(r)) }
 }
 
 // WithProfile adds a profile for rules in Go and in .proto files.

@@ -65,7 +65,7 @@ func layers() []layer {
 			b.program.InCode = []ruleset.Rule{rule}
 		}},
 		{"set", func(b *bench, rule, answers ruleset.Rule) { b.set(with(rule, answers)) }},
-		{"defaults", func(b *bench, rule, answers ruleset.Rule) { b.set(rule, ruleset.WithDefaults(answers)) }},
+		{"defaults", func(b *bench, rule, answers ruleset.Rule) { b.set(rule, ruleset.WithProfile("default", answers)) }},
 		{"profile", func(b *bench, rule, answers ruleset.Rule) {
 			rule.Profile = "shop"
 			b.set(rule, ruleset.WithProfile("shop", answers))

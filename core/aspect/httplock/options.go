@@ -35,8 +35,8 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 
 // WithSet uses the HTTP rules of a set, laid over those given to [Guard.Handle]: a
 // [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. Its rules for
-// other transports are left alone. Not together with [WithRules], [WithDefaults] and
-// [WithProfile], which belong into the making of the set.
+// other transports are left alone. Not together with [WithRules] and [WithProfile],
+// which belong into the making of the set.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error { return c.sources.Set(p) }
 }
@@ -47,11 +47,6 @@ func WithRules(rules ...ruleset.Rule) Option {
 	return func(c *config) error {
 		return errors.Join(c.sources.Rules(ruleset.HTTP("POST /orders/{id}/pay"), rules...)...)
 	}
-}
-
-// WithDefaults replaces built-in defaults of rules, as [ruleset.WithDefaults].
-func WithDefaults(r ruleset.Rule) Option {
-	return func(c *config) error { return c.sources.Resolving(ruleset.WithDefaults(r)) }
 }
 
 // WithProfile adds a profile for rules, as [ruleset.WithProfile].

@@ -53,7 +53,7 @@ func (c *Config) Rules(rules ...ruleset.Rule) error {
 // Set is WithSet.
 func (c *Config) Set(set ruleset.Provider) error { return c.prefixed(c.sources.Set(set)) }
 
-// Resolving is WithDefaults and WithProfile.
+// Resolving is WithProfile.
 func (c *Config) Resolving(opt ruleset.Option) error { return c.sources.Resolving(opt) }
 
 // TokenHeader is WithTokenHeader.
