@@ -102,6 +102,3 @@ func (c Cause) Type() string {
 // Title is the `title` of the problem+json body and the message of the gRPC
 // status: one short English sentence without details of the request.
 func (c Cause) Title() string { return c.answer().title }
-
-// String is the cause's word.
-func (c Cause) String() string { return string(c) }

@@ -1,11 +1,9 @@
 // Package failpolicy says what happens when a lock is not acquired: the causes, the
-// strategies that answer them, the statuses that a client sees, and when it makes
-// sense to try again.
+// strategies that answer them, and the statuses that a client sees.
 //
 // It holds words, tables and pure functions, so that a rule means the same behind
-// every transport: adapters ask [Policy.Decide] and translate the [Decision]. It
-// runs nothing, keeps no state and imports only the standard library. All
-// functions are safe for concurrent use.
+// every transport. It runs nothing, keeps no state and imports only the standard
+// library. All functions are safe for concurrent use.
 //
 // # Causes
 //

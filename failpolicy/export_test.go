@@ -10,9 +10,3 @@ const (
 	CodeDataLoss        = codeDataLoss
 	CodeUnauthenticated = codeUnauthenticated
 )
-
-// The bounds of a hint to retry, for tests.
-const (
-	MinRetry = minRetry
-	MaxRetry = maxRetry
-)

@@ -16,5 +16,5 @@ const (
 const TokenHeader = "X-Lock-Token" //nolint:gosec // the name of a header; a fencing token is no secret
 
 // ReasonMisconfigured is the reason in the ErrorInfo of a method whose rule is broken, and
-// of a call that the program itself has spoilt: see [FaultServer].
+// of a call that the program itself has spoilt.
 const ReasonMisconfigured = "LOCK_MISCONFIGURED"

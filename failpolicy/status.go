@@ -16,9 +16,7 @@ type Status struct {
 	GRPC Code // not OK
 }
 
-// Validate checks the halves that are set.
-func (s Status) Validate() error { return errors.Join(s.problems()...) }
-
+// problems are those of the halves that are set.
 func (s Status) problems() []error {
 	var errs []error
 	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {

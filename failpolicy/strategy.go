@@ -80,9 +80,6 @@ func ParseStrategy(word string) (Strategy, error) {
 	return parseWord("strategy", word, Strategies(), meantStrategy)
 }
 
-// String is the strategy's word.
-func (s Strategy) String() string { return string(s) }
-
 // OnLost says what a loss of the lock does to the running handler. The zero value
 // is "not set" and acts as [Cancel].
 type OnLost string
@@ -106,9 +103,6 @@ func LossChoices() []OnLost { return []OnLost{Cancel, Ignore, Fail} }
 func ParseOnLost(word string) (OnLost, error) {
 	return parseWord("on_lost", word, LossChoices(), javaOnLost)
 }
-
-// String is the word.
-func (o OnLost) String() string { return string(o) }
 
 // UnknownWordError says that a word is not one of the known ones.
 type UnknownWordError struct {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // hasPermit reports whether the call holds a permit of the rule's semaphore already: a guard meets a
@@ -53,11 +52,11 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 // notAcquired settles an acquisition that failed.
 func (r *run) notAcquired(f *frame, err error) bool {
 	cause := r.causeOf(f.rule, err)
-	decision := f.rule.policy.Decide(cause)
+	d := f.rule.decide(cause)
 	if cause == failpolicy.Key { // the request has yielded one: what is wrong with it is the program's mistake
-		decision = f.rule.policy.DecideKey(failpolicy.FaultServer)
+		d = f.rule.decideKey(http.StatusInternalServerError)
 	}
-	return r.fail(f, decision, f.rule.retryAfter(cause, err), err)
+	return r.fail(f, d, f.rule.hint(cause, err), err)
 }
 
 // causeOf classifies an error of core. What is certain comes first: an error may
@@ -93,51 +92,18 @@ func callerCause(ctx context.Context) failpolicy.Cause {
 	}
 }
 
-// retryAfter is the hint for the client.
-func (c *compiled) retryAfter(cause failpolicy.Cause, err error) time.Duration {
-	estimate := time.Duration(c.recent.Load())
-	if refused, ok := errors.AsType[*core.NotAcquiredError](err); ok {
-		switch {
-		case cause == failpolicy.Debounced:
-			// While the first call still runs, its lease says nothing about the window.
-			estimate = min(refused.RetryAfter, c.Debounce)
-		case !c.watchdog() && refused.RetryAfter > 0:
-			estimate = refused.RetryAfter
-		}
-	}
-	return failpolicy.RetryAfter(cause, estimate, rand.Float64())
-}
-
 // noKey settles a request that yields no key, or no answer to the condition.
 func (r *run) noKey(f *frame, err error) bool {
 	if r.caller.Err() != nil { // such as a body that broke off
-		return r.fail(f, f.rule.policy.Decide(callerCause(r.caller)), 0, err)
+		return r.fail(f, f.rule.decide(callerCause(r.caller)), 0, err)
 	}
-	fault := keyFault(err)
-	if first, more := f.rule.warned.next(time.Now(), fault); first {
+	d := f.rule.decideKey(keyStatus(err))
+	if first, more := f.rule.warned.next(time.Now(), d.program); first {
 		text := err.Error()
 		if more > 0 {
 			text += fmt.Sprintf(" (%d such requests since the last warning)", more)
 		}
 		r.point.aspect.Warn(f.rule.Problem("", text))
 	}
-	return r.fail(f, f.rule.policy.DecideKey(fault), 0, err)
-}
-
-// keyFault says whose mistake a missing key is.
-func keyFault(err error) failpolicy.KeyFault {
-	e, ok := errors.AsType[*keyexpr.EvalError](err)
-	if !ok {
-		return failpolicy.FaultServer
-	}
-	switch e.Reason {
-	case keyexpr.ReasonTooLarge:
-		return failpolicy.FaultTooLarge
-	case keyexpr.ReasonUnsupportedMedia:
-		return failpolicy.FaultMediaType
-	case keyexpr.ReasonUnset, keyexpr.ReasonInternal:
-		return failpolicy.FaultServer
-	default:
-		return failpolicy.FaultRequest
-	}
+	return r.fail(f, d, 0, err)
 }

@@ -89,8 +89,8 @@ type keyWarnings struct {
 }
 
 // next reports whether to warn now, and of how many requests before it did not.
-func (w *keyWarnings) next(now time.Time, fault failpolicy.KeyFault) (warn bool, omitted int) {
-	if fault == failpolicy.FaultServer {
+func (w *keyWarnings) next(now time.Time, program bool) (warn bool, omitted int) {
+	if program {
 		w.program.Do(func() { warn = true })
 		return warn, 0
 	}

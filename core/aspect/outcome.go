@@ -42,8 +42,8 @@ type Outcome struct {
 	// VerdictRan and Unlocked is UnlockedProceed), or Lost. Empty if all went well.
 	Cause failpolicy.Cause
 
-	// Fault is, with [failpolicy.Key], whose mistake it is.
-	Fault failpolicy.KeyFault
+	// Misconfigured says, with [failpolicy.Key], that the program is at fault, and not the request.
+	Misconfigured bool
 
 	// Unlocked as in [Grant].
 	Unlocked Unlocked
@@ -95,7 +95,7 @@ func (o *Outcome) Refusal() *RefusedError {
 		return nil
 	}
 	e := &RefusedError{
-		Rule: o.Rule.Name, Cause: o.Cause, Fault: o.Fault, Status: o.Status, RetryAfter: o.RetryAfter,
+		Rule: o.Rule.Name, Cause: o.Cause, Misconfigured: o.Misconfigured, Status: o.Status, RetryAfter: o.RetryAfter,
 		Message: o.Rule.Message, Reason: o.Reason,
 	}
 	if e.Message == "" {
@@ -114,7 +114,7 @@ func (o *Outcome) title() string {
 		return "As many requests as may run at once are in progress"
 	case o.Cause == failpolicy.Lost && !errors.Is(o.Reason, core.ErrLost) && errors.Is(o.Reason, core.ErrClosed):
 		return "The server was shut down while the request ran; its outcome is unknown"
-	case o.Fault == failpolicy.FaultServer:
+	case o.Misconfigured:
 		return failpolicy.Cause("").Title() // the request is in order
 	default:
 		return o.Cause.Title()
@@ -124,13 +124,13 @@ func (o *Outcome) title() string {
 // RefusedError says that a rule answered with an error. Its text is fit for a
 // client; what it wraps is not.
 type RefusedError struct {
-	Rule       string // the rule's name
-	Cause      failpolicy.Cause
-	Fault      failpolicy.KeyFault // with [failpolicy.Key]: whose mistake it is
-	Status     failpolicy.Status
-	RetryAfter time.Duration
-	Message    string // the rule's message, or what has happened, mostly the cause's title
-	Reason     error  // may name the key; of a lost lock it includes the handler's error
+	Rule          string // the rule's name
+	Cause         failpolicy.Cause
+	Misconfigured bool // with [failpolicy.Key]: the program is at fault, and not the request
+	Status        failpolicy.Status
+	RetryAfter    time.Duration
+	Message       string // the rule's message, or what has happened, mostly the cause's title
+	Reason        error  // may name the key; of a lost lock it includes the handler's error
 }
 
 // Misconfigured is the refusal of every call of an endpoint whose rules cannot work, for a

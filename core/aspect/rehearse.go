@@ -30,7 +30,7 @@ func (r *run) rehearse(f *frame, names lockNames) bool {
 	case err != nil:
 		return r.notAcquired(f, err)
 	case taken:
-		return r.fail(f, f.rule.policy.Decide(f.rule.busyCause()), 0, nil)
+		return r.fail(f, f.rule.decide(f.rule.busyCause()), 0, nil)
 	default:
 		return r.without(f, UnlockedDryRun)
 	}

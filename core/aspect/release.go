@@ -59,9 +59,9 @@ func (r *run) judgeLoss() {
 
 func (r *run) answerLoss(i int) {
 	f := &r.frames[i]
-	d := f.rule.policy.Decide(failpolicy.Lost)
-	f.strategy = d.Strategy
-	r.out.Verdict, r.out.Cause, r.out.Fault, r.out.Status, r.out.Reason = VerdictLost, d.Cause, d.Fault, d.Status, f.lost
+	d := f.rule.decide(failpolicy.Lost)
+	f.strategy = d.strategy
+	r.out.Verdict, r.out.Cause, r.out.Misconfigured, r.out.Status, r.out.Reason = VerdictLost, d.cause, d.program, d.status, f.lost
 	r.out.Rule, r.out.Index, r.out.RetryAfter = f.rule.Resolved, i, 0
 	r.observeFailure(f)
 }

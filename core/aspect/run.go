@@ -121,7 +121,7 @@ func (r *run) abandoned(i int) bool {
 	if !ok || f.rule.DryRun || !call.Abandoned() {
 		return false
 	}
-	r.fail(f, f.rule.policy.Decide(failpolicy.Canceled), 0, context.Canceled)
+	r.fail(f, f.rule.decide(failpolicy.Canceled), 0, context.Canceled)
 	return true
 }
 
@@ -157,18 +157,18 @@ func (r *run) announceUnlocked() {
 
 // fail settles that a rule's lock is not acquired. It reports whether the handler runs
 // all the same.
-func (r *run) fail(f *frame, d failpolicy.Decision, hint time.Duration, err error) bool {
-	f.cause, f.strategy, f.err = d.Cause, d.Strategy, err
+func (r *run) fail(f *frame, d decision, hint time.Duration, err error) bool {
+	f.cause, f.strategy, f.err = d.cause, d.strategy, err
 	if f.rule.DryRun {
 		return r.without(f, UnlockedDryRun)
 	}
-	r.out.Cause, r.out.Fault, r.out.Reason = d.Cause, d.Fault, err
+	r.out.Cause, r.out.Misconfigured, r.out.Reason = d.cause, d.program, err
 	r.out.Rule, r.out.Index = f.rule.Resolved, len(r.frames)-1
 	r.observeFailure(f)
-	if d.RunsHandler() {
+	if d.strategy == failpolicy.Proceed {
 		return r.without(f, UnlockedProceed)
 	}
-	r.out.Status, r.out.RetryAfter = d.Status, hint
+	r.out.Status, r.out.RetryAfter = d.status, hint
 	return false
 }
 

@@ -26,10 +26,10 @@ func TestRule_StatusOfBusy(t *testing.T) {
 		} {
 			rule := ruleset.Rule{Kind: kind, Status: failpolicy.Statuses{Busy: tt.own}}
 			policy := rule.Policy()
-			if got := policy.Decide(failpolicy.Busy).Status; got != tt.want {
+			if got := policy.Statuses.Status(failpolicy.Busy); got != tt.want {
 				t.Errorf("%s, %s: got %+v, want %+v", kind, name, got, tt.want)
 			}
-			if got := policy.Decide(failpolicy.Backend).Status; got != failpolicy.Backend.Status() {
+			if got := policy.Statuses.Status(failpolicy.Backend); got != failpolicy.Backend.Status() {
 				t.Errorf("%s, %s: another cause is %+v", kind, name, got)
 			}
 		}

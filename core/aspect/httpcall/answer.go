@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -118,7 +119,7 @@ func (x *exchange) refuse(refusal *aspect.RefusedError) {
 		return
 	}
 	x.report(refusal)
-	if seconds := failpolicy.RetryAfterSeconds(refusal.RetryAfter); seconds > 0 {
+	if seconds := wholeSeconds(refusal.RetryAfter); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	x.writeError(refusal)
@@ -168,4 +169,13 @@ func forOperators(refusal *aspect.RefusedError) error {
 	default:
 		return refusal
 	}
+}
+
+// wholeSeconds is the value of an HTTP Retry-After header for a hint: whole
+// seconds, rounded to the nearest, at least 1. 0 for no hint.
+func wholeSeconds(hint time.Duration) int {
+	if hint <= 0 {
+		return 0
+	}
+	return max(1, int(hint.Round(time.Second)/time.Second))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // problem is a problem document of RFC 9457.
@@ -20,7 +19,7 @@ type problem struct {
 // Message if it has one. Where the program is at fault, type is "about:blank".
 func WriteProblem(w Writer, refusal *aspect.RefusedError) {
 	cause := refusal.Cause
-	if refusal.Fault == failpolicy.FaultServer {
+	if refusal.Misconfigured {
 		cause = "" // the request is in order
 	}
 	doc := problem{Type: cause.Type(), Title: cause.Title(), Status: refusal.Status.HTTP}

@@ -49,7 +49,7 @@ func info(reason string) []proto.Message {
 
 // reasonOf is the cause's, but blames no request for what the program is at fault for.
 func reasonOf(refused *aspect.RefusedError) string {
-	if refused.Fault == failpolicy.FaultServer {
+	if refused.Misconfigured {
 		return failpolicy.ReasonMisconfigured
 	}
 	return refused.Cause.Reason()

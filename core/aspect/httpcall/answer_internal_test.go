@@ -1,0 +1,19 @@
+package httpcall
+
+import (
+	"testing"
+	"time"
+)
+
+// Retry-After has whole seconds, at least one.
+func TestWholeSeconds(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]int{
+		0: 0, -time.Second: 0, time.Nanosecond: 1, 300 * time.Millisecond: 1,
+		1400 * time.Millisecond: 1, 1600 * time.Millisecond: 2, 5 * time.Second: 5,
+	} {
+		if got := wholeSeconds(d); got != want {
+			t.Errorf("%s: got %d, want %d", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package failpolicy
+
+// Policy is what one rule says about failures. Zero fields are the defaults. It
+// is a small value without pointers: compare and copy it freely.
+type Policy struct {
+	OnBusy     Strategy // also answers [Debounced]
+	OnBackend  Strategy
+	OnKey      Strategy
+	OnOverload Strategy
+	OnLost     OnLost
+	Statuses   Statuses
+}
+
+// Strategy is the strategy that answers a cause, [Error] where none was set and
+// where none is asked.
+func (p *Policy) Strategy(c Cause) Strategy {
+	var s Strategy
+	switch c {
+	case Busy, Debounced:
+		s = p.OnBusy
+	case Backend:
+		s = p.OnBackend
+	case Key:
+		s = p.OnKey
+	case Overload:
+		s = p.OnOverload
+	}
+	if s == "" {
+		return Error
+	}
+	return s
+}
+
+// Uses reports whether any cause is answered by s.
+func (p *Policy) Uses(s Strategy) bool {
+	for _, c := range Causes() {
+		if c.AsksStrategy() && p.Strategy(c) == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Replies reports whether any cause is answered by a [Reply], and whether one of them has the
+// rule's response.
+func (p *Policy) Replies() (replies, body bool) {
+	for _, c := range Causes() {
+		if r, ok := p.Strategy(c).Reply(); ok {
+			replies, body = true, body || r.Body
+		}
+	}
+	return replies, body
+}
