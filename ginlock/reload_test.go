@@ -252,7 +252,7 @@ func TestMiddleware_OfNilIsAMistakeAndRunsNothing(t *testing.T) {
 			guard, r := newGuard(t), gin.New()
 			r.Use(guard.Middleware(p))
 			r.POST("/x", func(*gin.Context) { t.Error("the handler ran") })
-			wantText(t, guard.Check(r), "Middleware: the rules are nil", "ruleset.LoadFile")
+			wantText(t, guard.Check(r), "Middleware: the rules are nil", "ruleset.Open")
 			for url, status := range map[string]int{"/x": http.StatusInternalServerError, "/nowhere": http.StatusNotFound} {
 				w := httptest.NewRecorder()
 				r.ServeHTTP(w, request{url: url}.build())

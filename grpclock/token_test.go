@@ -46,8 +46,8 @@ func TestToken_IsTheHandlersAndInTheHeaderOnRequest(t *testing.T) {
 	t.Parallel()
 	for _, kind := range ruleset.Kinds() {
 		for _, method := range kinds {
-			wantTokens(t, rule(method, as(kind)), method, kind.HasToken())
-			if !kind.Shared() {
+			wantTokens(t, rule(method, as(kind)), method, kind.Traits().Token)
+			if !kind.Traits().Shared {
 				wantTokens(t, rule(method, as(kind), withToken), method, true)
 			}
 		}

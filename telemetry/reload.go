@@ -59,7 +59,7 @@ func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
 	if t.isRefused(r.File) {
 		out, text = t.alarm(), text+"; the refusal is over"
 	}
-	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len())}
+	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", len(r.Set.Rules()))}
 	if settings.Disabled || settings.DryRun {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Bool("disabled", settings.Disabled), slog.Bool("dry_run", settings.DryRun))

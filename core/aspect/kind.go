@@ -18,8 +18,8 @@ func (c *compiler) reentrant() string {
 func (c *compiler) checkOneKey(field string, key *keyexpr.Template) {
 	switch {
 	case key == nil || !key.IsList():
-	case !c.rule.Kind.TakesSeveral():
-		c.reportf(field, "yields a list of keys, and a %s has one: write an expression for a single value, or %s", c.rule.Kind.Noun(), c.reentrant())
+	case !c.rule.Kind.Traits().Several:
+		c.reportf(field, "yields a list of keys, and a %s has one: write an expression for a single value, or %s", c.rule.Kind.Traits().Noun, c.reentrant())
 	case c.rule.Token:
 		c.reportf(field, "yields a list of keys, and a token belongs to one: write an expression for a single value, or remove %s", c.rule.Spelled("token", "token"))
 	}

@@ -35,8 +35,8 @@ func TestKinds_EveryPlaceHasTheSame(t *testing.T) {
 		}
 	}
 	for _, kind := range ruleset.Kinds() {
-		if k := inRedis[string(kind)]; k != nil && k.TakesSeveral() != kind.TakesSeveral() {
-			t.Errorf("%s takes several keys: %v in a rule, %v in Redis", kind, kind.TakesSeveral(), k.TakesSeveral())
+		if k := inRedis[string(kind)]; k != nil && k.TakesSeveral() != kind.Traits().Several {
+			t.Errorf("%s takes several keys: %v in a rule, %v in Redis", kind, kind.Traits().Several, k.TakesSeveral())
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestKind_EachTakesItsLock(t *testing.T) {
 		for range 3 {
 			tokens = append(tokens, tokenOf(t, p, "42"))
 		}
-		if kind.HasToken() {
+		if kind.Traits().Token {
 			want(t, "tokens rise", tokens[0] > 0 && tokens[1] > tokens[0] && tokens[2] > tokens[1], true)
 		} else {
 			want(t, "tokens", slices.Max(tokens), 0)
@@ -175,7 +175,7 @@ func TestKind_TokenOfSeveralRules(t *testing.T) {
 func TestKind_Debounce(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
-		if kind.Shared() {
+		if kind.Traits().Shared {
 			return // no debounce: package ruleset refuses it
 		}
 		b := newBench(t)
@@ -233,7 +233,7 @@ func TestKind_OfOneKeyRefusesAList(t *testing.T) {
 			}
 			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 			if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != field ||
-				!strings.Contains(invalid.Problems[0].Message, "a "+kind.Noun()+" has one") {
+				!strings.Contains(invalid.Problems[0].Message, "a "+kind.Traits().Noun+" has one") {
 				t.Errorf("%s of a %s lock: got %v", field, kind, err)
 			}
 		}
@@ -255,7 +255,7 @@ func TestKind_OfOneKeyRefusesSeveralTemplates(t *testing.T) {
 func TestKind_TokenOnRequest(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
-		if kind.Shared() {
+		if kind.Traits().Shared {
 			return // no token: package ruleset refuses it
 		}
 		b := newBench(t)

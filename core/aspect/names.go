@@ -37,7 +37,7 @@ func (c *compiled) shadowLock(locks *core.Client, n lockNames) core.Lock {
 	switch {
 	case shadow.many != nil:
 		return locks.MultiLock(shadow.many...)
-	case c.Kind.Shared() || c.Kind == ruleset.Write:
+	case c.Kind.Traits().Shared || c.Kind == ruleset.Write:
 		return c.lockOf(locks, shadow.one)
 	default:
 		return locks.Lock(shadow.one)

@@ -51,7 +51,7 @@ func (a *Aspect) declared(f *function) []ruleset.Declared {
 	if a.cfg.sources.set != nil && reflect.DeepEqual(f.rule, bare) {
 		return nil
 	}
-	return []ruleset.Declared{ruleset.Code(f.rule)}
+	return []ruleset.Declared{{Rule: f.rule}}
 }
 
 // noRule says that a function has no rule, and in which file one may be meant for it.

@@ -107,7 +107,7 @@ func TestWrap_UnderASet(t *testing.T) {
 		file(t, ruleset.Rule{Endpoint: payFunc, Key: "k", OnBusy: failpolicy.Fallback, Fallback: "nobody"}),
 	} {
 		if err := p.replace(bad); err == nil {
-			t.Errorf("a set with %d rules was taken", bad.Len())
+			t.Errorf("a set with %d rules was taken", len(bad.Rules()))
 		}
 	}
 	run("")
@@ -155,7 +155,7 @@ func TestNew_NilSet(t *testing.T) {
 	b := newBench(t)
 	for _, p := range []ruleset.Provider{nil, (*ruleset.Set)(nil), (*ruleset.Live)(nil)} {
 		_, err := aspect.New(b.locks, aspect.WithSet(p))
-		if err == nil || !strings.Contains(err.Error(), "WithSet: the rules are nil") || !strings.Contains(err.Error(), "ruleset.LoadFile") {
+		if err == nil || !strings.Contains(err.Error(), "WithSet: the rules are nil") || !strings.Contains(err.Error(), "ruleset.Open") {
 			t.Errorf("%T: got %v", p, err)
 		}
 	}

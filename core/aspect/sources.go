@@ -36,7 +36,7 @@ func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (proble
 	}
 	for _, r := range rules {
 		if r.Endpoint.IsZero() || r.Endpoint.Transport == example.Transport {
-			s.declared = append(s.declared, ruleset.Code(r))
+			s.declared = append(s.declared, ruleset.Declared{Rule: r})
 			continue
 		}
 		problems = append(problems, fmt.Errorf("WithRules: the rule of %s is for no %s: write Endpoint: %s(%q), or remove it", r.Endpoint, what, write, example.Label()))

@@ -104,7 +104,7 @@ func TestTable_RenewedWhileAReloadIsPrepared(t *testing.T) {
 	message := "first"
 	adapter := topics(a)
 	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {
-		return []ruleset.Declared{ruleset.Code(ruleset.Rule{Endpoint: ruleset.Func(topic), Key: "k", Message: message})}, nil
+		return []ruleset.Declared{{Rule: ruleset.Rule{Endpoint: ruleset.Func(topic), Key: "k", Message: message}}}, nil
 	}
 	p := &meanwhile{replaceable: replaceable{set: file(t)}}
 	table, err := aspect.NewRegistry(a, adapter).Table(p)
@@ -134,7 +134,7 @@ func TestTable_RenewTellsObservers(t *testing.T) {
 	name := "first"
 	adapter := topics(a)
 	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {
-		return []ruleset.Declared{ruleset.Code(ruleset.Rule{Endpoint: ruleset.Func(topic), Name: name, Key: "k"})}, nil
+		return []ruleset.Declared{{Rule: ruleset.Rule{Endpoint: ruleset.Func(topic), Name: name, Key: "k"}}}, nil
 	}
 	table, err := aspect.NewRegistry(a, adapter).Table(file(t))
 	if err != nil {

@@ -6,39 +6,26 @@ import (
 	"slices"
 )
 
-// ChangeKind is what happened to a rule, a field or a setting.
-type ChangeKind string
-
-// The kinds of changes.
-const (
-	ChangeAdded   ChangeKind = "added"   // a rule came
-	ChangeRemoved ChangeKind = "removed" // a rule went
-	ChangeField   ChangeKind = "changed" // a field or a setting has another value
-)
-
-// Change is one difference between two sets. In JSON, what is empty is left out.
+// Change is one difference between two sets: a rule that came or went, or another value of a field
+// or a setting.
 type Change struct {
-	Kind     ChangeKind `json:"kind"`
-	Endpoint Endpoint   `json:"endpoint,omitzero"` // zero for a setting
-	Rule     string     `json:"rule,omitempty"`    // the rule's name, empty for a setting
-	Field    string     `json:"field,omitempty"`   // the field or setting, of ChangeField
+	Endpoint Endpoint // zero for a setting
+	Rule     string   // the rule's name, empty for a setting
+	Field    string   // the field or setting, empty for a rule that came or went
 
 	// Old and New are the values in the words of a file, empty where there is none.
 	// Keys that were one Key and are several Keys now are one change. OldSource and
 	// NewSource are the places of the values, or of the rules.
-	Old       string `json:"old,omitempty"`
-	OldSource Source `json:"old_source,omitzero"`
-	New       string `json:"new,omitempty"`
-	NewSource Source `json:"new_source,omitzero"`
+	Old, New             string
+	OldSource, NewSource Source
 
 	// OldRule and NewRule are the rule before and after, nil where there is none and for a
 	// setting.
-	OldRule *Resolved `json:"-"`
-	NewRule *Resolved `json:"-"`
+	OldRule, NewRule *Resolved
 
 	// Rekeys reports that programs with the old set and programs with the new one
 	// would not exclude each other: see [CompareLocks].
-	Rekeys bool `json:"rekeys,omitempty"`
+	Rekeys bool
 }
 
 // Diff lists what is different in next: the settings, then the rules of next in their
@@ -46,19 +33,19 @@ type Change struct {
 // count like others; places alone do not. Rules are the same when endpoint and name
 // are.
 func Diff(old, next *Set) []Change {
-	changes := diffValues(Change{Kind: ChangeField}, namesOf(settingFields),
+	changes := diffValues(Change{}, namesOf(settingFields),
 		old.Settings().shown(old.base().settingAt), next.Settings().shown(next.base().settingAt))
 	before, after := byIdentity(old), byIdentity(next)
 	for _, r := range next.Rules() {
 		if was := before[identityOf(&r.Rule)]; was != nil {
 			changes = append(changes, diffFields(was, r, old, next)...)
 		} else {
-			changes = append(changes, Change{Kind: ChangeAdded, Endpoint: r.Endpoint, Rule: r.Name, NewSource: r.origin, NewRule: r})
+			changes = append(changes, Change{Endpoint: r.Endpoint, Rule: r.Name, NewSource: r.origin, NewRule: r})
 		}
 	}
 	for _, r := range old.Rules() {
 		if after[identityOf(&r.Rule)] == nil {
-			changes = append(changes, Change{Kind: ChangeRemoved, Endpoint: r.Endpoint, Rule: r.Name, OldSource: r.origin, OldRule: r})
+			changes = append(changes, Change{Endpoint: r.Endpoint, Rule: r.Name, OldSource: r.origin, OldRule: r})
 		}
 	}
 	markRekeys(changes, old, next)
@@ -79,7 +66,7 @@ func diffFields(old, next *Resolved, oldSet, nextSet *Set) []Change {
 	was, is := oldSet.Settings(), nextSet.Settings()
 	switched := map[string]bool{"disabled": was.Disabled || is.Disabled, "dry_run": was.DryRun || is.DryRun}
 	ignored := func(f shownValue) bool { return f.zero || f.name == "name" || switched[f.name] }
-	return diffValues(Change{Kind: ChangeField, Endpoint: next.Endpoint, Rule: next.Name, OldRule: old, NewRule: next}, Fields(),
+	return diffValues(Change{Endpoint: next.Endpoint, Rule: next.Name, OldRule: old, NewRule: next}, Fields(),
 		slices.DeleteFunc(old.shown(), ignored), slices.DeleteFunc(next.shown(), ignored))
 }
 
@@ -144,12 +131,12 @@ func (c Change) String() string {
 	}
 	subject := (&Problem{Rule: c.Rule, Endpoint: c.Endpoint}).subject()
 	var text string
-	switch c.Kind {
-	case ChangeAdded:
+	switch {
+	case c.OldRule == nil:
 		text = fmt.Sprintf("added %s (%s)", subject, c.NewSource)
-	case ChangeRemoved:
+	case c.NewRule == nil:
 		text = fmt.Sprintf("removed %s (%s)", subject, c.OldSource)
-	case ChangeField:
+	default:
 		text = fmt.Sprintf("changed %s: %s: %s -> %s", subject, c.Field, c.Was(), side(c.New, c.NewSource))
 	}
 	if c.Rekeys {

@@ -1,7 +1,6 @@
 package ruleset_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -54,11 +53,6 @@ func TestDiff(t *testing.T) {
 		text.WriteString(c.String() + "\n")
 	}
 	golden.Assert(t, text.String(), "diff.txt")
-	document, err := json.MarshalIndent(changes, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Assert(t, string(document)+"\n", "diff_json.txt")
 }
 
 func TestDiff_OfTheSameIsNothing(t *testing.T) {

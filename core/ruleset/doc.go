@@ -75,9 +75,8 @@
 //
 // # Loading, and loading again
 //
-// [LoadFile] reads a file once, [Open] again when Reload is called, and [Watch] when it
-// changes, by an editor or as a Kubernetes ConfigMap; [Load] reads a text. Adapters take
-// what they give:
+// [Open] reads a file, and again when Reload is called, and [Watch] when it changes, by an
+// editor or as a Kubernetes ConfigMap; [Load] reads a text. Adapters take what they give:
 //
 //	rules, err := ruleset.Watch("locks.yaml") // adapters notify the observers of their lock client
 //	if err != nil {

@@ -228,20 +228,12 @@ func isPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }
 
-// WriteJSON writes an object with "settings", all of them, and "rules", a list with
+// MarshalJSON gives an object with "settings", all of them, and "rules", a list with
 // one object for each rule. Their members are settings and fields by their names
 // outside Go: {"value": "10s", "source": {"layer": "yaml", "file": "locks.yaml",
 // "line": 7, "column": 5}}. There is no source where it is not known. Fields that nobody set are left out, but not the name.
 // "partial": true marks a rule whose key is declared elsewhere, see
 // [Resolved.Partial]. With NoSources a member is the value alone.
-func (d Dump) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(d)
-}
-
-// MarshalJSON is WriteJSON without line breaks.
 func (d Dump) MarshalJSON() ([]byte, error) {
 	rules := make([]object, len(d.Rules))
 	for i, r := range d.Rules {

@@ -114,16 +114,17 @@ type dumpObject struct {
 
 func dumped(t *testing.T, d Dump) (string, dumpObject) {
 	t.Helper()
-	var text, document strings.Builder
+	var text strings.Builder
 	if err := d.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.WriteJSON(&document); err != nil {
+	document, err := json.Marshal(d)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var object dumpObject
-	if err := json.Unmarshal([]byte(document.String()), &object); err != nil {
-		t.Fatalf("%v in %s", err, document.String())
+	if err := json.Unmarshal(document, &object); err != nil {
+		t.Fatalf("%v in %s", err, document)
 	}
 	return text.String(), object
 }

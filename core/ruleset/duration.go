@@ -88,7 +88,7 @@ func (t timeType) problem(layer Layer, text string) string {
 	case wholeNumber.MatchString(text):
 		return shown + " has no unit: write " + instead
 	case goTime.MatchString(text):
-		return shown + " is too long: write " + oneOf(layer, shortTime(MaxDuration)) + " at most"
+		return shown + " is too long: write " + oneOf(layer, shortTime(maxDuration)) + " at most"
 	default:
 		return fmt.Sprintf("%.100q is not a time: write %s", text, instead)
 	}
@@ -112,7 +112,7 @@ func (t timeType) meantBy(text string, isZero bool) []string {
 		return nil
 	case parts[2] != "":
 		unit, known := otherUnits[parts[2]]
-		if n, err := strconv.Atoi(parts[1]); err == nil && known && n > 0 && n <= int(MaxDuration/unit) {
+		if n, err := strconv.Atoi(parts[1]); err == nil && known && n > 0 && n <= int(maxDuration/unit) {
 			return []string{shortTime(time.Duration(n) * unit)}
 		}
 		return nil

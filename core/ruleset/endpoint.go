@@ -85,9 +85,6 @@ func (e Endpoint) String() string {
 	return string(e.Transport) + " " + e.Label()
 }
 
-// MarshalText is [Endpoint.String].
-func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
-
 // Label is the endpoint without its transport: the default name of its rule.
 func (e Endpoint) Label() string {
 	switch {

@@ -247,7 +247,7 @@ func (t numberType) check(c *checker, field string, n int) {
 	}
 }
 
-// timeType is a time from 1ms to MaxDuration, or one of the words for what is none.
+// timeType is a time from 1ms to maxDuration, or one of the words for what is none.
 type timeType struct {
 	example time.Duration
 	words   []time.Duration   // NoWait and so on
@@ -274,13 +274,13 @@ func (t timeType) check(c *checker, field string, d time.Duration) {
 	}
 	words := strings.Join(spelled, " or ")
 	switch {
-	case slices.Contains(t.words, d), d >= time.Millisecond && d <= MaxDuration, d == 0 && len(t.words) == 0:
+	case slices.Contains(t.words, d), d >= time.Millisecond && d <= maxDuration, d == 0 && len(t.words) == 0:
 	case isWord:
 		c.reportf(field, "%s belongs to %s: write a time such as %s", at.duration(d), at.spell(other.field), listed(example, words))
 	case words == "":
-		c.reportf(field, "%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(MaxDuration), example, at.unitHint(d))
+		c.reportf(field, "%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(maxDuration), example, at.unitHint(d))
 	default:
-		c.reportf(field, "%s is out of range: write 1ms to %s%s", shortTime(d), listed(shortTime(MaxDuration), words), at.unitHint(d))
+		c.reportf(field, "%s is out of range: write 1ms to %s%s", shortTime(d), listed(shortTime(maxDuration), words), at.unitHint(d))
 	}
 }
 

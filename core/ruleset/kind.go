@@ -33,29 +33,29 @@ const (
 	Semaphore Kind = "semaphore"
 )
 
-// traits are what the rules need to know about a kind.
-type traits struct {
-	kind    Kind
-	several bool // one lock can be of several keys
-	shared  bool // several calls can hold it at a time
-	token   bool // it has a fencing token in any case
-	permits bool // it has a number of permits
+// KindTraits are what tells the kinds apart.
+type KindTraits struct {
+	Several bool   // several keys can be taken together
+	Shared  bool   // several calls can hold it at a time: it has no token, and no debounce window
+	Token   bool   // every lock has a fencing token
+	Permits bool   // it has a number of permits
+	Noun    string // in a sentence: "fair lock", "semaphore"
 
-	noun   string // in a sentence; by default the kind and "lock"
-	family Kind   // the same for kinds whose holders of one key see each other; by default the kind
-	alone  Kind   // to write in place of a shared kind; by default Reentrant
+	kind   Kind
+	family Kind // by default the kind
+	alone  Kind // to write in place of a shared kind; by default Reentrant
 }
 
 // kinds is the table of kinds. A new kind is a constant, a row here, a value of Kind in
 // lock.proto, and a kind of package core with the same word.
-var kinds = []traits{ //nolint:gochecknoglobals // a table that is only read
-	{kind: Reentrant, several: true},
-	{kind: Fenced, token: true},
-	{kind: Spin},
-	{kind: Fair},
-	{kind: Read, shared: true, family: Write, alone: Write},
-	{kind: Write},
-	{kind: Semaphore, shared: true, permits: true, noun: "semaphore"},
+var kinds = []KindTraits{ //nolint:gochecknoglobals // a table that is only read
+	{kind: Reentrant, Noun: "reentrant lock", Several: true},
+	{kind: Fenced, Noun: "fenced lock", Token: true},
+	{kind: Spin, Noun: "spin lock"},
+	{kind: Fair, Noun: "fair lock"},
+	{kind: Read, Noun: "read lock", Shared: true, family: Write, alone: Write},
+	{kind: Write, Noun: "write lock"},
+	{kind: Semaphore, Noun: "semaphore", Shared: true, Permits: true},
 }
 
 // Kinds lists the kinds that exist.
@@ -67,29 +67,17 @@ func Kinds() []Kind {
 	return list
 }
 
-// traits are the row of the kind; of an unknown kind an empty one.
-func (k Kind) traits() traits {
+// Traits are the row of the kind; of an unknown kind they say nothing.
+func (k Kind) Traits() KindTraits {
 	for i := range kinds {
 		if kinds[i].kind == k {
 			return kinds[i]
 		}
 	}
-	return traits{}
+	return KindTraits{}
 }
 
-func (k Kind) isKnown() bool { return k != "" && k.traits().kind == k }
+func (k Kind) isKnown() bool { return k != "" && k.Traits().kind == k }
 
-// TakesSeveral reports whether several keys can be taken together.
-func (k Kind) TakesSeveral() bool { return k.traits().several }
-
-// Shared reports whether several calls can hold it at a time. Then there is no token, and no
-// debounce window.
-func (k Kind) Shared() bool { return k.traits().shared }
-
-// HasToken reports whether every lock of the kind has a fencing token.
-func (k Kind) HasToken() bool { return k.traits().token }
-
-// Noun is what it is called in a sentence: "fair lock", "semaphore".
-func (k Kind) Noun() string { return cmp.Or(k.traits().noun, string(k)+" lock") }
-
-func (k Kind) family() Kind { return cmp.Or(k.traits().family, k) }
+// family is the same for kinds whose holders of one key see each other.
+func (k Kind) family() Kind { return cmp.Or(k.Traits().family, k) }

@@ -39,13 +39,13 @@ func TestRule_StatusOfBusy(t *testing.T) {
 func TestKind_Words(t *testing.T) {
 	t.Parallel()
 	for kind, noun := range map[ruleset.Kind]string{ruleset.Reentrant: "reentrant lock", ruleset.Fair: "fair lock", ruleset.Write: "write lock", ruleset.Semaphore: "semaphore"} {
-		if kind.Noun() != noun {
-			t.Errorf("%s: got %q", kind, kind.Noun())
+		if kind.Traits().Noun != noun {
+			t.Errorf("%s: got %q", kind, kind.Traits().Noun)
 		}
 	}
 	for _, kind := range ruleset.Kinds() {
-		if shared := slices.Contains([]ruleset.Kind{ruleset.Read, ruleset.Semaphore}, kind); kind.Shared() != shared {
-			t.Errorf("%s is shared: %v, want %v", kind, kind.Shared(), shared)
+		if shared := slices.Contains([]ruleset.Kind{ruleset.Read, ruleset.Semaphore}, kind); kind.Traits().Shared != shared {
+			t.Errorf("%s is shared: %v, want %v", kind, kind.Traits().Shared, shared)
 		}
 	}
 }

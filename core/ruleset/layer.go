@@ -8,11 +8,11 @@ import (
 )
 
 // Declared is one declaration of a rule with its source: what a file reader makes
-// of an entry. For rules written in Go, [Code] does.
+// of an entry.
 type Declared struct {
 	Rule Rule
 
-	// Source is the place of the declaration as a whole.
+	// Source is the place of the declaration as a whole. The zero Source is that of a rule in Go.
 	Source Source
 
 	// Fields are the sources of single fields by their names (see [Fields]). A field
@@ -26,13 +26,10 @@ type Declared struct {
 	broken fieldList
 }
 
-// Code declares a rule in Go.
-func Code(r Rule) Declared { return Declared{Rule: r, Source: Source{Layer: LayerCode}} }
-
 func inCode(rules []Rule) []Declared {
 	declared := make([]Declared, len(rules))
 	for i, r := range rules {
-		declared[i] = Code(r)
+		declared[i] = Declared{Rule: r, Source: Source{Layer: LayerCode}}
 	}
 	return declared
 }

@@ -108,7 +108,7 @@ func TestBuildSet_TheHighestLayerHasTheKeys(t *testing.T) {
 			if lower == "nothing" && higher == "nothing" {
 				continue
 			}
-			set, err := ruleset.BuildSet([]ruleset.Declared{ruleset.Code(low), {Rule: high, Source: ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 2}}})
+			set, err := ruleset.BuildSet([]ruleset.Declared{{Rule: low}, {Rule: high, Source: ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 2}}})
 			if err != nil {
 				t.Errorf("%s over %s: %v", higher, lower, err)
 				continue

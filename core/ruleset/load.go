@@ -15,15 +15,6 @@ import (
 // MaxFileSize is how many bytes a rule file may have.
 const MaxFileSize = strictyaml.MaxSize
 
-// LoadFile is [Load] of a file. The error is also that of reading the file.
-func LoadFile(path string, opts ...Option) (*Set, error) {
-	text, err := readBounded(path)
-	if err != nil {
-		return nil, fmt.Errorf("ruleset: %w", err)
-	}
-	return Load(path, text, opts...)
-}
-
 // readBounded reads a little more than the limit at most, so that Load refuses it.
 func readBounded(path string) (text []byte, err error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the program's own

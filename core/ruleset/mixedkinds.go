@@ -52,7 +52,7 @@ var namesEndpoint = regexp.MustCompile(`#\{.*\b(?:route|method)\b`)
 // mixes reports whether calls of the two rules meet on the key, which both take, with
 // different kinds or sizes.
 func (r *Resolved) mixes(other *Resolved, key string) bool {
-	same := r.Kind.family() == other.Kind.family() && (!r.Kind.traits().permits || r.Permits == other.Permits)
+	same := r.Kind.family() == other.Kind.family() && (!r.Kind.Traits().Permits || r.Permits == other.Permits)
 	meet := r.When == "" || other.When == "" || r.When == other.When
 	return !same && meet && (r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key))
 }
@@ -66,18 +66,18 @@ func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
 			r.Permits, key, other.Permits, called, r.placeOf("permits").example("permits", strconv.Itoa(other.Permits))))
 	}
 	same := r.placeOf("kind").example("kind", string(other.Kind))
-	if len(r.Templates()) > 1 && !other.Kind.TakesSeveral() {
+	if len(r.Templates()) > 1 && !other.Kind.Traits().Several {
 		same = r.placeOf("kind").example("kind", string(r.Kind)) + " there"
 	}
 	return r.Problem("kind", fmt.Sprintf("a %s of %q, which is a %s for %s: one key has one kind: write %s, or another key",
-		r.Kind.Noun(), key, other.Kind.Noun(), called, same))
+		r.Kind.Traits().Noun, key, other.Kind.Traits().Noun, called, same))
 }
 
 // kindKnown are the rules whose kind is in order, and not left to a lower layer.
 func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
-		tooMany := len(rule.Templates()) > 1 && !rule.Kind.TakesSeveral()
+		tooMany := len(rule.Templates()) > 1 && !rule.Kind.Traits().Several
 		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
-			!rule.Kind.isKnown() || tooMany || rule.Kind.traits().permits && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
+			!rule.Kind.isKnown() || tooMany || rule.Kind.Traits().Permits && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
 	})
 }

@@ -99,7 +99,7 @@ func TestOverlay_KindsOnOneKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := func(kind ruleset.Kind) ruleset.Declared {
-		return ruleset.Code(ruleset.Rule{Endpoint: ruleset.Func("a"), Name: "first", Kind: kind})
+		return ruleset.Declared{Rule: ruleset.Rule{Endpoint: ruleset.Func("a"), Name: "first", Kind: kind}}
 	}
 	_, err = set.Overlay(ruleset.Func("a"), first(ruleset.Fenced))
 	wantOnlyProblem(t, err, "")

@@ -27,9 +27,8 @@ func TestOptions_ThatAreNilAreProblems(t *testing.T) {
 			_, err := ruleset.Load(path, []byte(keyed("a")), opts...)
 			return err
 		},
-		"LoadFile": func(opts ...ruleset.Option) error { _, err := ruleset.LoadFile(path, opts...); return err },
-		"Open":     func(opts ...ruleset.Option) error { return closed(ruleset.Open(path, opts...)) },
-		"Watch":    func(opts ...ruleset.Option) error { return closed(ruleset.Watch(path, opts...)) },
+		"Open":  func(opts ...ruleset.Option) error { return closed(ruleset.Open(path, opts...)) },
+		"Watch": func(opts ...ruleset.Option) error { return closed(ruleset.Watch(path, opts...)) },
 	} {
 		err := try(nil, ruleset.WithReloadObserver(nil))
 		const want = "ruleset: 2 problems\n\tnil Option: leave it out\n\tWithReloadObserver(nil): "

@@ -30,7 +30,7 @@ var (
 // ignored error leaves: for adapters. Without it every endpoint would run unlocked.
 func CheckProvider(p Provider) error {
 	if isNil(p) {
-		return errors.New("the rules are nil: give those that ruleset.LoadFile, ruleset.Watch or ruleset.NewSet made without an error")
+		return errors.New("the rules are nil: give those that ruleset.Open, ruleset.Watch or ruleset.NewSet made without an error")
 	}
 	return nil
 }

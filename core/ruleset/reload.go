@@ -129,7 +129,7 @@ func (r *Resolved) locks() []lock {
 	}
 	list := make([]lock, len(r.Templates()))
 	for i, key := range r.lockKeys() {
-		if list[i] = (lock{kind: r.Kind, key: key}); r.Kind.traits().permits {
+		if list[i] = (lock{kind: r.Kind, key: key}); r.Kind.Traits().Permits {
 			list[i].permits = r.Permits
 		}
 	}
@@ -216,7 +216,7 @@ func (r *Resolved) otherLock(gone []*Resolved) *Problem {
 			}
 		}
 		return refuse(field, list(was.lockKeys()), list(r.lockKeys()), apart, stepwise)
-	case r.Kind.traits().permits && r.Permits != was.Permits:
+	case r.Kind.Traits().Permits && r.Permits != was.Permits:
 		return refuse("permits", strconv.Itoa(was.Permits), strconv.Itoa(r.Permits), "programs with the old and with the new rules would set the number in turn", allowed)
 	default:
 		return refuse("when", strconv.Quote(was.When), strconv.Quote(r.When), apart, stepwise)
@@ -236,7 +236,7 @@ func (r *Resolved) steps(gone []*Resolved) (both, then string) {
 			then = "prefix: " + strconv.Quote(r.Prefix) + " and " + then
 		}
 	}
-	if !r.Kind.TakesSeveral() {
+	if !r.Kind.Traits().Several {
 		return "a second rule with key: " + list(keys(gone[0])) + " beside it", "remove that one"
 	}
 	if r.When != "" && slices.ContainsFunc(gone, func(was *Resolved) bool { return was.Name != r.Name && was.When != r.When }) {

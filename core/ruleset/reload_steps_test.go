@@ -151,8 +151,11 @@ func TestDiff_MarksTheFieldsOfALock(t *testing.T) {
 			var marked, kept []string
 			for _, c := range ruleset.Diff(ruleLines(t, tc.old), ruleLines(t, tc.next)) {
 				what := c.Rule + " " + c.Field
-				if c.Kind != ruleset.ChangeField {
-					what = c.Rule + " " + string(c.Kind)
+				switch {
+				case c.OldRule == nil:
+					what += "added"
+				case c.NewRule == nil:
+					what += "removed"
 				}
 				if c.Rekeys {
 					marked = append(marked, what)

@@ -71,6 +71,7 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 	var order []identity
 	groups := map[identity][]Declared{}
 	for i, d := range declared {
+		d.Source.Layer = cmp.Or(d.Source.Layer, LayerCode)
 		id := identityOf(&d.Rule)
 		if d.broken.hasAny("endpoint", "name") {
 			id.broken = i + 1

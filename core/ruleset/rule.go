@@ -27,9 +27,8 @@ const (
 	DefaultLeaseTime = Watchdog
 )
 
-// MaxDuration is the longest wait, lease and window accepted. It equals
-// core.MaxDuration.
-const MaxDuration = 10 * 365 * 24 * time.Hour
+// maxDuration is the longest wait, lease and window accepted: core.MaxDuration.
+const maxDuration = 10 * 365 * 24 * time.Hour
 
 // KeyFormat says how values enter a key.
 type KeyFormat string
@@ -66,12 +65,12 @@ type Rule struct {
 	// key have the same, except that [Read] and [Write] belong together. Default: [Reentrant].
 	Kind Kind
 
-	// WaitTime is how long to wait for the lock: 1 ms to [MaxDuration], [NoWait] or
+	// WaitTime is how long to wait for the lock: 1 ms to 10 years, [NoWait] or
 	// [WaitForever]. It ends a little before the caller's deadline in any case.
 	// Default: [DefaultWaitTime].
 	WaitTime time.Duration
 
-	// LeaseTime is how long the lock is held at most: 1 ms to [MaxDuration], or
+	// LeaseTime is how long the lock is held at most: 1 ms to 10 years, or
 	// [Watchdog] for "as long as the handler runs". Default: [Watchdog].
 	LeaseTime time.Duration
 
@@ -221,7 +220,7 @@ func (r *Rule) Policy() failpolicy.Policy {
 // are too many calls, and not that there is another one.
 func (r *Rule) statuses() failpolicy.Statuses {
 	s := r.Status
-	if !r.Kind.traits().permits {
+	if !r.Kind.Traits().Permits {
 		return s
 	}
 	full := failpolicy.Overload.Status()

@@ -287,13 +287,13 @@ func conditions() []object {
 	}
 	properties := func(o object) object { return object{{"properties", o}} }
 	oneKey := properties(object{{"keys", object{{"maxItems", 1}}}})
-	kinds := func(is func(Kind) bool) []string {
-		return words(slices.DeleteFunc(Kinds(), func(k Kind) bool { return !is(k) }))
+	kinds := func(is func(KindTraits) bool) []string {
+		return words(slices.DeleteFunc(Kinds(), func(k Kind) bool { return !is(k.Traits()) }))
 	}
-	single := kinds(func(k Kind) bool { return !k.TakesSeveral() })
-	shared := kinds(Kind.Shared)
-	fenced := kinds(Kind.HasToken)
-	unlimited := kinds(func(k Kind) bool { return !k.traits().permits })
+	single := kinds(func(k KindTraits) bool { return !k.Several })
+	shared := kinds(func(k KindTraits) bool { return k.Shared })
+	fenced := kinds(func(k KindTraits) bool { return k.Token })
+	unlimited := kinds(func(k KindTraits) bool { return !k.Permits })
 	return []object{
 		{{"$comment", "Exactly one endpoint."}, {"oneOf", []object{needs("http"), needs("grpc"), needs("func")}}},
 		{{"$comment", "Not key and keys."}, {"not", needs("key", "keys")}},
@@ -403,8 +403,6 @@ func (l wordList) words() []string { return l.known }
 // inFile is a name of Go as a file has it.
 func inFile(name string) string {
 	switch name {
-	case "MaxDuration":
-		return shortTime(MaxDuration)
 	case "DefaultWaitTime":
 		return durationWord(DefaultWaitTime)
 	}

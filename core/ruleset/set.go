@@ -94,7 +94,7 @@ func (s *Set) Match(e Endpoint) []*Resolved {
 // Lookup is Match, but returns a rule that says None, too: what the set says about
 // an endpoint, as opposed to what is done there.
 func (s *Set) Lookup(e Endpoint) []*Resolved {
-	if s.Len() == 0 {
+	if s == nil || len(s.rules) == 0 {
 		return nil
 	}
 	if found := byMethod(s.exact, e); found != nil || len(s.prefixes) == 0 {
@@ -141,6 +141,3 @@ func (s *Set) Rules() []*Resolved { return slices.Clone(s.orEmpty().rules) }
 // File is the name of the file that the set was loaded from, as it was given; empty for a set
 // that is written in Go.
 func (s *Set) File() string { return s.orEmpty().file }
-
-// Len is the number of rules.
-func (s *Set) Len() int { return len(s.orEmpty().rules) }

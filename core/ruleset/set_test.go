@@ -116,7 +116,7 @@ func TestSet_MatchDoesNotAllocate(t *testing.T) {
 func TestSet_ZeroIsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, set := range []*ruleset.Set{nil, {}} {
-		if set.Len() != 0 || len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
+		if len(set.Rules()) != 0 || len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
 			t.Errorf("%v is not empty", set)
 		}
 		want := ruleset.Settings{Unmatched: ruleset.SeverityError, Uncovered: ruleset.SeverityIgnore}
@@ -211,7 +211,7 @@ func TestBuildSet_OverlaysLayers(t *testing.T) {
 			Source: yaml,
 			Fields: map[string]ruleset.Source{"disabled": {Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 9, Column: 5}},
 		},
-		ruleset.Code(ruleset.Rule{Endpoint: pay, Key: "old", Disabled: true, Prefix: "shop:", OnBusy: failpolicy.Skip}),
+		{Rule: ruleset.Rule{Endpoint: pay, Key: "old", Disabled: true, Prefix: "shop:", OnBusy: failpolicy.Skip}},
 		{Rule: ruleset.Rule{Endpoint: pay, WaitTime: time.Minute, OnBusy: failpolicy.Proceed}, Source: proto},
 	})
 	if err != nil {
@@ -237,8 +237,8 @@ func TestBuildSet_KeepsTheOrderOfFirstDeclaration(t *testing.T) {
 	t.Parallel()
 	e := ruleset.Func("f")
 	set, err := ruleset.BuildSet([]ruleset.Declared{
-		ruleset.Code(ruleset.Rule{Endpoint: e, Name: "b", Key: "b"}),
-		ruleset.Code(ruleset.Rule{Endpoint: e, Name: "a", Key: "a"}),
+		{Rule: ruleset.Rule{Endpoint: e, Name: "b", Key: "b"}},
+		{Rule: ruleset.Rule{Endpoint: e, Name: "a", Key: "a"}},
 		{Rule: ruleset.Rule{Endpoint: e, Name: "b", Prefix: "p"}, Source: ruleset.Source{Layer: ruleset.LayerYAML}},
 	})
 	if err != nil {

@@ -29,22 +29,22 @@ type clash struct {
 // clashes is the table of all that cannot stand together.
 var clashes = []clash{ //nolint:gochecknoglobals // a table that is only read
 	{"kind", []string{"keys"}, true, func(_ *checker, r *Resolved) bool {
-		return len(r.Keys) > 1 && r.Kind.isKnown() && !r.Kind.TakesSeveral()
+		return len(r.Keys) > 1 && r.Kind.isKnown() && !r.Kind.Traits().Several
 	}, "a {noun} has one key, and <keys> has {n} templates: write one template, or <kind: reentrant>", ""},
 	{"permits", []string{"kind"}, false, func(_ *checker, r *Resolved) bool {
-		return r.Permits > 0 && r.Kind.isKnown() && !r.Kind.traits().permits
+		return r.Permits > 0 && r.Kind.isKnown() && !r.Kind.Traits().Permits
 	}, "a {noun} has no permits: remove it, or write <kind: semaphore>", ""},
 	{"token", []string{"kind"}, false, func(_ *checker, r *Resolved) bool {
-		return r.Kind.HasToken() && !r.Token
+		return r.Kind.Traits().Token && !r.Token
 	}, "a {noun} has a token in any case: remove <token>, or write another kind, such as <reentrant>", ""},
 	{"token", []string{"keys"}, true, func(_ *checker, r *Resolved) bool {
 		return r.Token && len(r.Keys) > 1
 	}, "a token belongs to one key, and <keys> has {n} templates: write one template, or remove <token>", ""},
 	{"token", []string{"kind"}, true, func(_ *checker, r *Resolved) bool {
-		return r.Token && r.Kind.Shared()
+		return r.Token && r.Kind.Traits().Shared
 	}, "several calls hold a {noun} at a time, and one token cannot order them: remove <token>, or write another kind, such as {alone}", ""},
 	{"debounce", []string{"kind"}, true, func(_ *checker, r *Resolved) bool {
-		return r.Debounce > 0 && r.Kind.Shared()
+		return r.Debounce > 0 && r.Kind.Traits().Shared
 	}, "several calls hold a {noun} at a time, and there is no last one after whom the window could begin: remove <debounce>, or write another kind, such as {alone}", ""},
 	{"fallback", strategies(), false, func(_ *checker, r *Resolved) bool {
 		return r.Fallback != "" && !uses(r, failpolicy.Fallback)
@@ -90,8 +90,8 @@ func (k *clash) spelled(r *Resolved, at Source, came string) string {
 		return at.spell(field)
 	})
 	return strings.NewReplacer(
-		"{noun}", r.Kind.Noun(), "{n}", strconv.Itoa(len(r.Keys)), "{fallback}", strconv.Quote(r.Fallback),
-		"{alone}", at.spell(string(cmp.Or(r.Kind.traits().alone, Reentrant))),
+		"{noun}", r.Kind.Traits().Noun, "{n}", strconv.Itoa(len(r.Keys)), "{fallback}", strconv.Quote(r.Fallback),
+		"{alone}", at.spell(string(cmp.Or(r.Kind.Traits().alone, Reentrant))),
 	).Replace(text) + came
 }
 
@@ -129,9 +129,9 @@ func (c *checker) checkTogether() {
 		}
 		c.reportf(told, "%s", k.spelled(r, r.placeOf(told), came))
 	}
-	if r.Kind.traits().permits && r.Source("permits").Layer == layerNone && !r.broken.hasAny("kind", "permits", "profile") {
+	if r.Kind.Traits().Permits && r.Source("permits").Layer == layerNone && !r.broken.hasAny("kind", "permits", "profile") {
 		c.reportf("kind", "a %s has to know how many calls may run at once, across all instances: write %s beside it",
-			r.Kind.Noun(), r.placeOf("kind").example("permits", "5"))
+			r.Kind.Traits().Noun, r.placeOf("kind").example("permits", "5"))
 	}
 	if r.Fallback == "" && !r.broken.hasAny(append(strategies(), "fallback", "profile")...) {
 		c.checkHandler()

@@ -131,8 +131,8 @@ func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Len() != len(rules) {
-		t.Errorf("got %d rules, want %d", set.Len(), len(rules))
+	if len(set.Rules()) != len(rules) {
+		t.Errorf("got %d rules, want %d", len(set.Rules()), len(rules))
 	}
 }
 

@@ -38,7 +38,7 @@ func (d *demo) showReload(old *ruleset.Set, r ruleset.Reload) {
 		d.out.titlef("refused, the old rules stay in force:\n%v", r.Err)
 		return
 	}
-	d.out.titlef("in force: %d rules, file %s", r.Set.Len(), r.Hash)
+	d.out.titlef("in force: %d rules, file %s", len(r.Set.Rules()), r.Hash)
 	d.showChanges(old)
 }
 

@@ -320,7 +320,7 @@ func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 		if r.Endpoint.IsZero() {
 			r.Endpoint = route
 		}
-		d := ruleset.Code(r)
+		d := ruleset.Declared{Rule: r}
 		if !slices.ContainsFunc(before, func(b ruleset.Declared) bool { return reflect.DeepEqual(b, d) }) {
 			declared = append(declared, d)
 		}

@@ -42,11 +42,11 @@ func TestCheck_AgainstWarnsOfWhatAReloadUnlocks(t *testing.T) {
 				if err := os.WriteFile(path, []byte("rules:\n"+rules), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				set, err := ruleset.LoadFile(path)
+				live, err := ruleset.Open(path)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return path, set
+				return path, live.Current()
 			}
 			oldPath, old := load("old.yaml", c.old)
 			nextPath, next := load("next.yaml", c.next)

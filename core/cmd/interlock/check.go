@@ -120,7 +120,7 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 		found = inspect.Against(old, in)
 	}
 	result := inspect.Run(in)
-	summary = fmt.Sprintf("%s: %s", name, counted(set.Len(), "rule"))
+	summary = fmt.Sprintf("%s: %s", name, counted(len(set.Rules()), "rule"))
 	if result.Options > 0 {
 		summary += fmt.Sprintf(" and %d in .proto files", result.Options)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/spf13/pflag"
 )
@@ -52,7 +53,10 @@ func (d *dump) run(_ context.Context, std streams, args []string) error {
 		}
 	}
 	if d.format == "json" {
-		return shown.WriteJSON(std.out)
+		enc := json.NewEncoder(std.out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(shown)
 	}
 	return shown.WriteText(std.out)
 }

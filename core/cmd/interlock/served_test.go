@@ -52,7 +52,7 @@ func newShop(t *testing.T, rules string) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { locks.Close(context.Background()) })
-	set, err := ruleset.LoadFile(rules)
+	set, err := ruleset.Open(rules)
 	if err != nil {
 		t.Fatal(err)
 	}

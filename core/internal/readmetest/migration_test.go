@@ -20,8 +20,8 @@ func TestMigration_YAMLSaysWhatGoSays(t *testing.T) {
 	}
 	for i, b := range text {
 		set, err := ruleset.Load(b.file, []byte(b.code))
-		if err != nil || set.Len() != 1 {
-			t.Errorf("line %d: %d rules, %v", b.line, set.Len(), err)
+		if err != nil || len(set.Rules()) != 1 {
+			t.Errorf("line %d: %d rules, %v", b.line, len(set.Rules()), err)
 			continue
 		}
 		rule := set.Rules()[0]

@@ -101,7 +101,7 @@ func (g *Guard) Handle(topics Topics) (handle func(context.Context, *Message) Re
 		t := &topic{endpoint: ruleset.Func(prefix + name), handler: what.Handler}
 		for _, r := range what.Rules {
 			r.Endpoint = t.endpoint
-			t.declared = append(t.declared, ruleset.Code(r))
+			t.declared = append(t.declared, ruleset.Declared{Rule: r})
 		}
 		known[name] = t
 	}

@@ -59,10 +59,10 @@ func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 		return r != nil && r.Endpoint == change.Endpoint && r.Name == change.Rule
 	}
 	i := slices.IndexFunc(c.unlocked, func(u ruleset.Unlocking) bool {
-		switch change.Kind {
-		case ruleset.ChangeRemoved:
+		switch {
+		case change.Field == "" && change.NewRule == nil:
 			return is(u.Old) && (u.New == nil || !locks(u.New))
-		case ruleset.ChangeField:
+		case change.Field != "":
 			return is(u.New) && u.Field == change.Field
 		default:
 			return is(u.New)
@@ -78,12 +78,12 @@ func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 // own.
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
-	switch after := change.NewRule; change.Kind {
-	case ruleset.ChangeAdded:
+	switch after := change.NewRule; {
+	case change.Field == "" && after != nil:
 		p.Message = "added"
-	case ruleset.ChangeRemoved:
+	case change.Field == "":
 		p.Message = fmt.Sprintf("removed (%s)", change.OldSource)
-	case ruleset.ChangeField:
+	default:
 		if after != nil {
 			if after.None && change.Field != "none" {
 				return // of a rule that has no lock on purpose nothing else counts
@@ -94,7 +94,7 @@ func (c *comparison) add(change *ruleset.Change) {
 	}
 	severity := report.Note
 	switch u := c.unlocks(change); {
-	case change.Rekeys && !c.in.Set.Settings().AllowRekey && change.Kind == ruleset.ChangeField:
+	case change.Rekeys && !c.in.Set.Settings().AllowRekey && change.Field != "":
 		return
 	case change.Rekeys:
 		p.Message += ": ANOTHER LOCK"
@@ -130,7 +130,7 @@ func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
 	case t == ruleset.TransportGRPC && c.in.Image == nil:
 		text += ", unless its .proto has a rule (--descriptors tells)"
 	}
-	if change.Kind != ruleset.ChangeRemoved {
+	if change.Field != "" || change.NewRule != nil {
 		return text
 	}
 	return text + advice
