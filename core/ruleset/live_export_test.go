@@ -1,18 +1,8 @@
 package ruleset
 
-import (
-	"time"
+import "time"
 
-	"github.com/fsnotify/fsnotify"
-)
-
-// WatchConfig is what Watch does not let anybody choose.
-type WatchConfig struct {
-	Open         func() (*fsnotify.Watcher, error)
-	Settle, Poll time.Duration
-}
-
-// WatchWith is Watch with other times.
-func WatchWith(path string, c WatchConfig, opts ...Option) (*Live, error) {
-	return watch(path, watchConfig{open: c.Open, settle: c.Settle, poll: c.Poll}, opts...)
+// WatchFor is Watch with another time for which a content must stay the same.
+func WatchFor(path string, settle time.Duration, opts ...Option) (*Live, error) {
+	return watch(path, settle, opts...)
 }

@@ -35,14 +35,14 @@ func TestLive_FollowsNoContentThatIsOlder(t *testing.T) {
 		t.Fatal(err)
 	}
 	inForce := l.Current()
-	if l.follow(older) || l.Current() != inForce {
+	if l.follow(older); l.Current() != inForce {
 		t.Error("an older content replaced a later one")
 	}
-	if !l.follow(readContent(path)) || l.Current() != inForce {
+	if l.follow(readContent(path)); l.Current() != inForce {
 		t.Error("the same content was loaded again")
 	}
 	save(t, path, "d")
-	if !l.follow(readContent(path)) || l.Current() == inForce {
+	if l.follow(readContent(path)); l.Current() == inForce {
 		t.Error("a later content was not loaded")
 	}
 }

@@ -78,9 +78,13 @@ func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
 			t.Parallel()
 			top := t.TempDir()
 			change(t, top, generation(0), 0)
-			cfg := quickly()
-			cfg.Settle = 5 * time.Millisecond
-			l, seen := watched(t, filepath.Join(top, "locks.yaml"), cfg)
+			seen := newReloads()
+			l, err := ruleset.WatchFor(filepath.Join(top, "locks.yaml"), 5*time.Millisecond, ruleset.WithReloadObserver(seen.observe))
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeLater(t, l)
+			seen.next(t)
 
 			var adapted atomic.Pointer[ruleset.Set]
 			cancel, err := l.Subscribe(func(next *ruleset.Set) (func(), error) {

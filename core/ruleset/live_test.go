@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -233,25 +232,6 @@ func TestLive_AllocsOfCurrent(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { l.Current().Match(task()) }); n > 0 {
 		t.Errorf("got %v allocations", n)
 	}
-}
-
-// What is to be used in a bubble, where Watch hangs: the clock goes on while nobody reloads.
-func TestOpen_AndReloadWorkInABubble(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	synctest.Test(t, func(t *testing.T) {
-		l, seen := opened(t, path)
-		begin := time.Now()
-		rulesettest.Write(t, path, keyed("a", 2))
-		time.Sleep(time.Hour) // in the time of the bubble
-		if err := l.Reload(); err != nil {
-			t.Fatal(err)
-		}
-		seen.good(t, keyed("a", 2))
-		if took := time.Since(begin); took != time.Hour {
-			t.Errorf("the clock of the bubble went on by %v, want an hour", took)
-		}
-	})
 }
 
 // TestLive_Observe_DuringAReload makes adapters where a reload is observed, and where it is prepared.

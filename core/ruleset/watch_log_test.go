@@ -25,7 +25,7 @@ func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:parallel
 	logged := logging(t)
 
 	path := fileWith(t, keyed("a"))
-	l, err := ruleset.WatchWith(path, quickly())
+	l, err := ruleset.WatchFor(path, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestWatch_TheEndOfALoggedRefusalIsLogged(t *testing.T) { //nolint:parallelt
 	logged := logging(t)
 
 	path := fileWith(t, keyed("a"))
-	l, err := ruleset.WatchWith(path, quickly())
+	l, err := ruleset.WatchFor(path, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestWatch_WhatRunsUnlockedAfterARefusalIsLoggedOnce(t *testing.T) { //nolin
 	logged := logging(t)
 
 	path := fileWith(t, keyed("a"))
-	l, err := ruleset.WatchWith(path, quickly())
+	l, err := ruleset.WatchFor(path, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,33 +1,34 @@
 package ruleset_test
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// quickly is a watch that does not wait long, but longer than a busy machine takes between
-// emptying a file and writing it, and does not poll.
-func quickly() ruleset.WatchConfig {
-	return ruleset.WatchConfig{
-		Open: fsnotify.NewWatcher, Settle: 300 * time.Millisecond, Poll: time.Hour,
-	}
+// settle is how long a content must stay the same for [ruleset.Watch].
+const settle = time.Second
+
+// inBubble is a parallel subtest in a bubble, where a busy machine makes no pause longer.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }
 
 // watched is opened for a watched file.
-func watched(t *testing.T, path string, cfg ruleset.WatchConfig) (*ruleset.Live, reloads) {
+func watched(t *testing.T, path string) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
-	l, err := ruleset.WatchWith(path, cfg, ruleset.WithReloadObserver(seen.observe))
+	l, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen.observe))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +43,6 @@ type way struct {
 	begin func(t *testing.T, top, text string) (path string)
 	// change gives it another one. n counts the changes.
 	change func(t *testing.T, path, text string, n int)
-	// untold says that nothing happens in the folder of the path: the poll finds it.
-	untold bool
 }
 
 // plain begins with an ordinary file.
@@ -85,28 +84,28 @@ func release(t *testing.T, top, text string, n int) {
 
 func ways() map[string]way {
 	return map[string]way{
-		"rename": {plain, func(t *testing.T, path, text string, _ int) { rulesettest.Replace(t, path, text) }, false},
-		"write":  {plain, func(t *testing.T, path, text string, _ int) { rulesettest.Write(t, path, text) }, false},
+		"rename": {plain, func(t *testing.T, path, text string, _ int) { rulesettest.Replace(t, path, text) }},
+		"write":  {plain, func(t *testing.T, path, text string, _ int) { rulesettest.Write(t, path, text) }},
 		"editor with a backup": {plain, func(t *testing.T, path, text string, _ int) {
 			rename(t, path, path+"~")
 			rulesettest.Write(t, path, text)
 			remove(t, path+"~")
-		}, false},
+		}},
 		"delete and write": {plain, func(t *testing.T, path, text string, _ int) {
 			remove(t, path)
 			rulesettest.Write(t, path, text)
-		}, false},
+		}},
 		"target in another directory, written": {linked, func(t *testing.T, path, text string, _ int) {
 			rulesettest.Write(t, target(path), text)
-		}, true},
+		}},
 		"target in another directory, renamed": {linked, func(t *testing.T, path, text string, _ int) {
 			rulesettest.Replace(t, target(path), text)
-		}, true},
+		}},
 		"another target": {linked, func(t *testing.T, path, text string, n int) {
 			next := filepath.Join(mkdir(t, filepath.Join(path, "..", "..", "next"+string(rune('a'+n)))), "real.yaml")
 			rulesettest.Write(t, next, text)
 			rulesettest.Link(t, next, path)
-		}, false},
+		}},
 		"config map": {
 			func(t *testing.T, top, text string) string {
 				mapDir(t, top, text, 0)
@@ -121,7 +120,6 @@ func ways() map[string]way {
 				mapDir(t, filepath.Dir(path), text, n)
 				remove(t, filepath.Dir(old))
 			},
-			false,
 		},
 		"link to the directory": {
 			func(t *testing.T, top, text string) string {
@@ -129,226 +127,325 @@ func ways() map[string]way {
 				return filepath.Join(top, "current", "locks.yaml")
 			},
 			func(t *testing.T, path, text string, n int) { release(t, filepath.Join(path, "..", ".."), text, n) },
-			true,
 		},
 		"directory renamed": {plain, func(t *testing.T, path, text string, n int) {
 			dir := filepath.Dir(path)
 			rulesettest.Write(t, filepath.Join(mkdir(t, dir+".new"), "locks.yaml"), text)
 			rename(t, dir, dir+string(rune('a'+n)))
 			rename(t, dir+".new", dir)
-		}, true},
+		}},
 		"directory deleted": {plain, func(t *testing.T, path, text string, _ int) {
 			remove(t, filepath.Dir(path))
 			mkdir(t, filepath.Dir(path))
 			rulesettest.Write(t, path, text)
-		}, true},
+		}},
 	}
 }
 
 func TestWatch_SeesEveryWayOfChange(t *testing.T) {
 	t.Parallel()
 	for name, w := range ways() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path, cfg := w.begin(t, t.TempDir(), keyed("a")), quickly()
-			if w.untold {
-				cfg.Poll = 20 * time.Millisecond
-			}
-			l, seen := watched(t, path, cfg)
+		inBubble(t, name, func(t *testing.T) {
+			path := w.begin(t, t.TempDir(), keyed("a"))
+			l, seen := watched(t, path)
 			for n := 1; n <= 4; n++ {
 				text := keyed("a", n)
 				w.change(t, path, text, n)
 				seen.good(t, text)
-				if got := l.Current().Match(task())[0].WaitTime; got != time.Duration(n)*time.Second {
-					t.Errorf("change %d: got wait %v in force", n, got)
+				rule := l.Current().Match(task())[0]
+				if rule.WaitTime != time.Duration(n)*time.Second || rule.Source("wait_time").String() != path+":4:16" {
+					t.Errorf("change %d: got wait %v of %s in force", n, rule.WaitTime, rule.Source("wait_time"))
+				}
+			}
+			w.change(t, path, broken, 5)
+			if r := seen.next(t); r.File != path || r.Hash != hashOf(broken) || r.Err == nil || r.Set != r.Old {
+				t.Errorf("observed %+v", r)
+			}
+		})
+	}
+}
+
+func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		l, seen := watched(t, path)
+		quiet := func() {
+			t.Helper()
+			if time.Sleep(10 * settle); len(seen) > 0 { // for what must not come
+				t.Fatalf("observed %+v without a change", <-seen)
+			}
+		}
+		quiet()
+		rulesettest.Replace(t, path, keyed("a")) // the same
+		quiet()
+		if err := l.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		seen.good(t, keyed("a"))
+		quiet()
+		first := l.Current()
+		rulesettest.Replace(t, path, broken)
+		seen.bad(t, "kye")
+		quiet()
+		remove(t, path)
+		seen.bad(t, "no such file")
+		quiet()
+		if l.Current() != first {
+			t.Error("a bad file replaced the set in force")
+		}
+		rulesettest.Replace(t, path, keyed("a")) // what is in force: but it is healthy again
+		seen.good(t, keyed("a"))
+		quiet()
+	})
+}
+
+func TestWatch_CloseEndsIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		l, seen := watched(t, path)
+		rulesettest.Replace(t, path, keyed("a", 1))
+		seen.good(t, keyed("a", 1))
+		rulesettest.Replace(t, path, keyed("a", 2))
+		time.Sleep(settle / 2) // it is seen, and waited for
+		for range 2 {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(seen) > 0 {
+			t.Errorf("observed %+v", <-seen)
+		}
+		// The bubble finds the goroutines that Close has left.
+	})
+}
+
+// Of many changes in a row the last is taken, when nothing has changed for long enough.
+func TestWatch_TakesTheLastOfManyChanges(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t testing.TB, path, text string){
+		"renamed": rulesettest.Replace,
+		"written": rulesettest.Write,
+		"absent in between": func(t testing.TB, path, text string) {
+			t.Helper()
+			remove(t, path)
+			rulesettest.Replace(t, path, text)
+		},
+		"broken in between": func(t testing.TB, path, text string) {
+			t.Helper()
+			rulesettest.Write(t, path, broken)
+			rulesettest.Write(t, path, text)
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			path := fileWith(t, keyed("a"))
+			_, seen := watched(t, path)
+			for n := 1; n <= 20; n++ {
+				change(t, path, keyed("a", n))
+				time.Sleep(settle / 2) // the next change comes before this one has settled
+			}
+			seen.good(t, keyed("a", 20))
+			time.Sleep(10 * settle) // for what must not come
+			if len(seen) > 0 {
+				t.Errorf("observed besides: %+v", <-seen)
+			}
+		})
+	}
+}
+
+// A change is taken when it has been still for the settle time: no sooner, and after that at
+// the next look.
+func TestWatch_TakesAChangeOnceItHasSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		_, seen := watched(t, path)
+		for n := 1; n <= 5; n++ {
+			time.Sleep(time.Duration(n) * settle / 10) // now and then between two looks
+			changed := time.Now()
+			rulesettest.Replace(t, path, keyed("a", n))
+			waited := seen.next(t).Time.Sub(changed)
+			if latest := settle * 3 / 2; waited < settle || waited > latest {
+				t.Errorf("taken %s after the change, want %s to %s", waited, settle, latest)
+			}
+		}
+	})
+}
+
+// A change that is taken back before it has settled is none.
+func TestWatch_ForgetsAChangeThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		l, seen := watched(t, path)
+		for _, other := range []string{keyed("b"), broken, ""} {
+			rulesettest.Write(t, path, other)
+			time.Sleep(settle / 2) // it is seen, and waited for
+			rulesettest.Write(t, path, keyed("a"))
+			time.Sleep(10 * settle) // for what must not come
+		}
+		wantKey(t, l, "a")
+		if len(seen) > 0 {
+			t.Errorf("observed %+v", <-seen)
+		}
+	})
+}
+
+// A file that is gone for long is told once, and so is one that comes back.
+func TestWatch_TellsOfAnAbsentFileOnce(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]func(t testing.TB, path string){
+		"the file":   remove,
+		"its folder": func(t testing.TB, path string) { t.Helper(); remove(t, filepath.Dir(path)) },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			top := t.TempDir()
+			path := plain(t, top, keyed("a"))
+			l, seen := watched(t, path)
+			for n := 1; n <= 3; n++ {
+				away(t, path)
+				time.Sleep(10 * settle) // it is looked at many times
+				seen.bad(t, "no such file")
+				wantKey(t, l, "a")
+				mkdir(t, filepath.Dir(path))
+				rulesettest.Write(t, path, keyed("a", n))
+				time.Sleep(10 * settle) // it is looked at many times
+				seen.good(t, keyed("a", n))
+				if len(seen) > 0 {
+					t.Errorf("observed besides: %+v", <-seen)
 				}
 			}
 		})
 	}
 }
 
-func TestWatch_WatchesTheFolderUntilClosed(t *testing.T) {
+// What somebody has loaded in the meantime is not loaded again.
+func TestWatch_FollowsAReloadOfOthers(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"write", "another target", "config map"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, cfg, opened := ways()[name], quickly(), make(chan *fsnotify.Watcher, 1)
-			cfg.Open = openedTo(opened)
-			path := w.begin(t, t.TempDir(), keyed("a"))
-			l, seen := watched(t, path, cfg)
-			for n := 1; n <= 4; n++ {
-				w.change(t, path, keyed("a", n), n)
-				seen.good(t, keyed("a", n))
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		l, seen := watched(t, path)
+		for n := 1; n <= 5; n++ {
+			rulesettest.Write(t, path, keyed("a", n))
+			time.Sleep(settle / 2) // the watcher has seen it, and waits
+			if err := l.Reload(); err != nil {
+				t.Fatal(err)
 			}
-			files := <-opened
-			if got := files.WatchList(); !slices.Equal(got, []string{filepath.Dir(path)}) {
-				t.Errorf("got %q watched, want the folder of %s", got, path)
+			seen.good(t, keyed("a", n))
+			time.Sleep(5 * settle) // for what must not come
+			if len(seen) > 0 {
+				t.Errorf("observed besides: %+v", <-seen)
 			}
-			l.Close()
-			if err := files.Add(t.TempDir()); !errors.Is(err, fsnotify.ErrClosed) {
-				t.Errorf("Close did not wait for the end of the watching: got %v", err)
-			}
-		})
-	}
-}
-
-// openedTo opens a watcher and passes it on.
-func openedTo(opened chan<- *fsnotify.Watcher) func() (*fsnotify.Watcher, error) {
-	return func() (*fsnotify.Watcher, error) {
-		files, err := fsnotify.NewWatcher()
-		opened <- files
-		return files, err
-	}
-}
-
-// looks is a watch that polls only, and tells whenever it looks.
-func looks() (ruleset.WatchConfig, func()) {
-	looked := make(chan struct{})
-	cfg := ruleset.WatchConfig{
-		Open: func() (*fsnotify.Watcher, error) {
-			select {
-			case looked <- struct{}{}:
-			default:
-			}
-			return nil, syscall.EMFILE
-		},
-		Settle: 5 * time.Millisecond, Poll: 5 * time.Millisecond,
-	}
-	return cfg, func() {
-		for range 30 { // more than one round has
-			<-looked
 		}
-	}
+	})
 }
 
-func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	cfg, afterLooking := looks()
-	l, seen := watched(t, path, cfg)
-	quiet := func() {
-		t.Helper()
-		if afterLooking(); len(seen) > 0 {
-			t.Fatalf("observed %+v without a change", <-seen)
-		}
-	}
-	quiet()
-	rulesettest.Replace(t, path, keyed("a")) // the same
-	quiet()
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	seen.good(t, keyed("a"))
-	quiet()
-	first := l.Current()
-	rulesettest.Replace(t, path, broken)
-	seen.bad(t, "kye")
-	quiet()
-	remove(t, path)
-	seen.bad(t, "no such file")
-	quiet()
-	if l.Current() != first {
-		t.Error("a bad file replaced the set in force")
-	}
-	rulesettest.Replace(t, path, keyed("a")) // what is in force: but it is healthy again
-	seen.good(t, keyed("a"))
-	quiet()
-}
-
-// untold changes the file by another name, in a directory that is not watched: a
-// change that nobody tells of. The file is not emptied before: a look in between would
-// find it so. No text is shorter than the one that it replaces.
-func untold(t *testing.T, path string) (write func(text string)) {
+// slowly writes text in place, in parts, with a pause after each.
+func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
 	t.Helper()
-	other := filepath.Join(t.TempDir(), "same.yaml")
-	if err := os.Link(path, other); err != nil {
-		t.Fatal(err)
-	}
-	return func(text string) {
-		t.Helper()
-		f, err := os.OpenFile(other, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.WriteString(text)
-		f.Close()
-	}
-}
-
-func TestWatch_PollFindsWhatNobodyTells(t *testing.T) {
-	t.Parallel()
-	for name, open := range map[string]func() (*fsnotify.Watcher, error){
-		"watched":           fsnotify.NewWatcher,
-		"there is no watch": func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := fileWith(t, keyed("a"))
-			change := untold(t, path)
-			cfg := quickly()
-			cfg.Open, cfg.Poll = open, 20*time.Millisecond
-			_, seen := watched(t, path, cfg)
-			for n := 1; n <= 3; n++ {
-				change(keyed("a", n))
-				seen.good(t, keyed("a", n))
-			}
-		})
-	}
-}
-
-func TestWatch_TriesAgainWhereNoWatchWasHad(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	tried := make(chan struct{}, 1000)
-	cfg := quickly()
-	cfg.Poll = 20 * time.Millisecond
-	failures := 3
-	cfg.Open = func() (*fsnotify.Watcher, error) {
-		if tried <- struct{}{}; len(tried) <= failures {
-			return nil, syscall.EMFILE
-		}
-		return fsnotify.NewWatcher()
-	}
-	_, seen := watched(t, path, cfg)
-	rulesettest.Replace(t, path, keyed("a", 1))
-	seen.good(t, keyed("a", 1))
-	for range failures + 1 {
-		<-tried
-	}
-}
-
-func TestWatch_LooksAfterALostEvent(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	change := untold(t, path)
-	opened := make(chan *fsnotify.Watcher, 1)
-	cfg := quickly()
-	cfg.Open = openedTo(opened)
-	_, seen := watched(t, path, cfg)
-	files := <-opened
-	for n := 1; n <= 3; n++ {
-		change(keyed("a", n))
-		files.Errors <- fsnotify.ErrEventOverflow
-		seen.good(t, keyed("a", n))
-	}
-}
-
-func TestWatch_CloseEndsIt(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	seen := newReloads()
-	l, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen.observe))
+	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen.next(t)
-	rulesettest.Replace(t, path, keyed("a", 1))
-	seen.good(t, keyed("a", 1))
-	rulesettest.Replace(t, path, keyed("a", 2))
-	for range 2 {
-		if err := l.Close(); err != nil {
-			t.Error(err)
+	defer f.Close()
+	for _, part := range parts {
+		if _, err := f.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pause) // the fault: a writer that is slow
+	}
+}
+
+// growing is a file in parts, each of which ends a file that is right.
+func growing(n int) (parts []string, text string) {
+	parts = []string{keyed("a")}
+	for i := range n {
+		parts = append(parts, fmt.Sprintf("  - func: task%d\n    key: a\n", i))
+	}
+	for _, part := range parts {
+		text += part
+	}
+	return parts, text
+}
+
+func TestWatch_TakesNoHalfOfAFile(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		parts int
+		pause time.Duration
+	}{
+		"that grows for longer than one must stay the same": {24, settle / 16},
+		"whose writer stalls":                               {2, settle / 3},
+	} {
+		for name2, begin := range map[string]func(t *testing.T, top, text string) string{"file": plain, "target of a link": linked} {
+			inBubble(t, name2+" "+name, func(t *testing.T) {
+				path := begin(t, t.TempDir(), keyed("a", 1))
+				_, seen := watched(t, path)
+				parts, text := growing(tc.parts)
+				slowly(t, path, tc.pause, parts...)
+				seen.good(t, text)
+			})
 		}
 	}
-	// TestMain finds the goroutines that Close has left.
+}
+
+// A file that is new where the old one was is written in place as well.
+func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]func(t *testing.T, path string){
+		"deleted":     func(t *testing.T, path string) { remove(t, path) },
+		"renamed":     func(t *testing.T, path string) { rename(t, path, path+"~") },
+		"emptied":     func(t *testing.T, path string) { rulesettest.Write(t, path, "") },
+		"put empty":   func(t *testing.T, path string) { rulesettest.Replace(t, path, "") },
+		"a directory": func(t *testing.T, path string) { remove(t, path); mkdir(t, path) },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			path := fileWith(t, keyed("a", 1))
+			_, seen := watched(t, path)
+			away(t, path)
+			time.Sleep(settle / 2) // it is seen that nothing is there
+			if name == "a directory" {
+				remove(t, path)
+			}
+			parts, text := growing(2)
+			slowly(t, path, settle/3, parts...)
+			seen.good(t, text)
+		})
+	}
+}
+
+// A file is the one in force also if it was put there with the same content.
+func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a", 1))
+		_, seen := watched(t, path)
+		for n := range 2 {
+			rulesettest.Replace(t, path, keyed("a", n+1))
+			if n > 0 {
+				seen.good(t, keyed("a", n+1))
+			}
+			time.Sleep(2 * settle) // the file has been seen, and is at rest
+			parts, text := growing(n + 1)
+			slowly(t, path, settle/3, parts...)
+			seen.good(t, text)
+		}
+	})
+}
+
+func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		_, seen := watched(t, path)
+		for n := 1; n <= 4; n++ {
+			if remove(t, path); n%2 == 0 {
+				rulesettest.Write(t, path, "")
+			}
+			time.Sleep(settle / 2) // how long it is absent, or empty
+			rulesettest.Replace(t, path, keyed("a", n))
+			seen.good(t, keyed("a", n))
+		}
+	})
 }
