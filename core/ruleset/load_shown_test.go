@@ -46,7 +46,7 @@ func TestLoad_WhatIsShownIsRight(t *testing.T) {
 			}
 		}
 	}
-	if corrected < 60 {
+	if corrected < 50 {
 		t.Errorf("only %d corrections were tried", corrected)
 	}
 }
