@@ -1,7 +1,6 @@
 package ruleset_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -115,15 +114,6 @@ func TestLoad_EverySettingIsRead(t *testing.T) {
 		if got := changed(without, with); !reflect.DeepEqual(got, []string{name}) {
 			t.Errorf("%s: %q are different", name, got)
 		}
-	}
-}
-
-func TestLoad_Permits(t *testing.T) {
-	t.Parallel()
-	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: a, key: a, permits: 3}"))
-	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
-	if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != "permits" || invalid.Problems[0].Source.Column != 32 {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -16,68 +16,27 @@ func valid() ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Name: "pay", Key: "order:#{path.id}"}
 }
 
+// More mistakes, with their messages, are in TestNewSet_ReportsEveryProblemAtOnce.
 func TestNewSet_OneMistakeIsOneProblemAtItsField(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		field string
 		spoil func(r *ruleset.Rule)
 	}{
-		"no endpoint":            {"endpoint", func(r *ruleset.Rule) { r.Endpoint = ruleset.Endpoint{} }},
 		"blank name":             {"name", func(r *ruleset.Rule) { r.Name = " " }},
 		"long name":              {"name", func(r *ruleset.Rule) { r.Name = strings.Repeat("x", 101) }},
 		"newline in name":        {"name", func(r *ruleset.Rule) { r.Name = "pay\norder" }},
 		"name, no text":          {"name", func(r *ruleset.Rule) { r.Name = "pay\xff" }},
 		"message, no text":       {"message", func(r *ruleset.Rule) { r.Message = "busy\xff" }},
-		"request data in name":   {"name", func(r *ruleset.Rule) { r.Name = "pay-${id}" }},
-		"no key":                 {"key", func(r *ruleset.Rule) { r.Key = "" }},
 		"blank key":              {"key", func(r *ruleset.Rule) { r.Key = "\t" }},
-		"key and keys":           {"keys", func(r *ruleset.Rule) { r.Keys = []string{"a"} }},
-		"no keys in the list":    {"keys", func(r *ruleset.Rule) { r.Key, r.Keys = "", []string{} }},
 		"too many keys":          {"keys", func(r *ruleset.Rule) { r.Key, r.Keys = "", numbered(101) }},
-		"blank in the list":      {"keys[1]", func(r *ruleset.Rule) { r.Key, r.Keys = "", []string{"a", ""} }},
-		"twice in the list":      {"keys[2]", func(r *ruleset.Rule) { r.Key, r.Keys = "", []string{"a", "b", "a"} }},
-		"unknown kind":           {"kind", func(r *ruleset.Rule) { r.Kind = "latch" }},
-		"wait in nanoseconds":    {"wait_time", func(r *ruleset.Rule) { r.WaitTime = 10 }},
-		"negative wait":          {"wait_time", func(r *ruleset.Rule) { r.WaitTime = -1 }},
-		"wait of the watchdog":   {"wait_time", func(r *ruleset.Rule) { r.WaitTime = ruleset.Watchdog }},
-		"lease in nanoseconds":   {"lease_time", func(r *ruleset.Rule) { r.LeaseTime = 30 }},
-		"lease for ever":         {"lease_time", func(r *ruleset.Rule) { r.LeaseTime = ruleset.WaitForever }},
-		"unknown on_busy":        {"on_busy", func(r *ruleset.Rule) { r.OnBusy = "wait" }},
-		"unknown on_backend":     {"on_backend", func(r *ruleset.Rule) { r.OnBackend = "wait" }},
-		"unknown on_key":         {"on_key", func(r *ruleset.Rule) { r.OnKey = "wait" }},
-		"unknown on_overload":    {"on_overload", func(r *ruleset.Rule) { r.OnOverload = "wait" }},
-		"unknown on_lost":        {"on_lost", func(r *ruleset.Rule) { r.OnLost = "wait" }},
-		"unused fallback":        {"fallback", func(r *ruleset.Rule) { r.Fallback = "queue" }},
-		"nameless fallback":      {"on_overload", func(r *ruleset.Rule) { r.OnOverload = failpolicy.Fallback }},
 		"blank condition":        {"when", func(r *ruleset.Rule) { r.When = " " }},
-		"condition as template":  {"when", func(r *ruleset.Rule) { r.When = "#{true}" }},
-		"negative window":        {"debounce", func(r *ruleset.Rule) { r.Debounce = -time.Second }},
-		"window in nanoseconds":  {"debounce", func(r *ruleset.Rule) { r.Debounce = 5 }},
-		"window of a sentinel":   {"debounce", func(r *ruleset.Rule) { r.Debounce = ruleset.NoWait }},
-		"debounce and wait":      {"wait_time", func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Second, time.Second }},
-		"debounce and lease":     {"lease_time", func(r *ruleset.Rule) { r.Debounce, r.LeaseTime = time.Second, time.Second }},
-		"debounce and proceed":   {"on_busy", func(r *ruleset.Rule) { r.Debounce, r.OnBusy = time.Second, failpolicy.Proceed }},
-		"debounce and waiters":   {"max_waiters", func(r *ruleset.Rule) { r.Debounce, r.MaxWaiters = time.Second, 1 }},
-		"no wait, but waiters":   {"max_waiters", func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = ruleset.NoWait, 1 }},
-		"negative waiters":       {"max_waiters", func(r *ruleset.Rule) { r.MaxWaiters = -1 }},
-		"permits":                {"permits", func(r *ruleset.Rule) { r.Permits = 1 }},
 		"permits of a spin lock": {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Spin, 1 }},
-		"no permits":             {"kind", func(r *ruleset.Rule) { r.Kind = ruleset.Semaphore }},
-		"negative permits":       {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, -1 }},
 		"huge permits":           {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, math.MaxInt32+1 }},
 		"token of a reader":      {"token", func(r *ruleset.Rule) { r.Kind, r.Token = ruleset.Read, true }},
-		"token of a semaphore":   {"token", func(r *ruleset.Rule) { r.Kind, r.Permits, r.Token = ruleset.Semaphore, 1, true }},
-		"debounced reader":       {"debounce", func(r *ruleset.Rule) { r.Kind, r.Debounce = ruleset.Read, time.Second }},
 		"debounced semaphore":    {"debounce", func(r *ruleset.Rule) { r.Kind, r.Permits, r.Debounce = ruleset.Semaphore, 1, time.Second }},
 		"token of several keys":  {"token", func(r *ruleset.Rule) { r.Key, r.Keys, r.Token = "", []string{"a", "b"}, true }},
-		"fair of several keys":   {"kind", func(r *ruleset.Rule) { r.Kind, r.Key, r.Keys = ruleset.Fair, "", []string{"a", "b"} }},
-		"status of a success":    {"status", func(r *ruleset.Rule) { r.Status.Busy.HTTP = 204 }},
-		"unused response":        {"response", func(r *ruleset.Rule) { r.Response = "{}" }},
-		"response, no JSON":      {"response", func(r *ruleset.Rule) { r.Response, r.OnBusy = "pending", failpolicy.NullResponse }},
-		"template as prefix":     {"prefix", func(r *ruleset.Rule) { r.Prefix = "#{path.id}" }},
 		"newline in prefix":      {"prefix", func(r *ruleset.Rule) { r.Prefix = "a\n" }},
-		"unknown key format":     {"key_format", func(r *ruleset.Rule) { r.KeyFormat = "raw" }},
-		"unknown profile":        {"profile", func(r *ruleset.Rule) { r.Profile = "fast" }},
 	} {
 		rule := valid()
 		tc.spoil(&rule)

@@ -183,15 +183,3 @@ func TestCompareLocksAt_Kinds(t *testing.T) {
 		}
 	}
 }
-
-func TestCompareLocks_KindNeedsAllowRekey(t *testing.T) {
-	t.Parallel()
-	file := func(head, kind string) string { return head + "rules:\n- {func: pay, key: a, kind: " + kind + "}\n" }
-	old := mustLoad(t, file("", "reentrant"))
-	if got := refused(old, mustLoad(t, file("", "fenced"))); len(got) != 1 || got[0].Field != "kind" || got[0].Source.Line != 2 {
-		t.Errorf("got %v", got)
-	}
-	if got := refused(old, mustLoad(t, file("allow_rekey: true\n", "fenced"))); len(got) != 0 {
-		t.Errorf("allowed: got %v", got)
-	}
-}

@@ -81,10 +81,3 @@ func TestMessages_NameTheConstantsOfGo(t *testing.T) {
 		wantOnlyProblem(t, err, tt.want)
 	}
 }
-
-// A file has its own words for the same.
-func TestMessages_NameTheWordsOfAFile(t *testing.T) {
-	t.Parallel()
-	_, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: task, key: k, on_lost: ignored}\n"))
-	wantOnlyProblem(t, err, `on_lost: unknown on_lost "ignored": write "ignore" (one of cancel, ignore, fail)`)
-}
