@@ -169,28 +169,6 @@ func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 	}
 }
 
-// The context ends while a reply is under way that grants the lock.
-func TestAcquire_GrantedAfterTheContextEndedIsNoSuccess(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		for _, delay := range []time.Duration{3 * time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond} {
-			slow := proxy.DelayReply(scripts, delay)
-			ctx, cancel := context.WithTimeout(t.Context(), delay-2*time.Millisecond)
-			_, hold, err := locks.Lock("k").Acquire(ctx)
-			wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-			if hold != nil {
-				t.Errorf("a reply after %s: got a hold", delay)
-			}
-			cancel()
-			pass(delay)
-			slow.Remove()
-			pass(time.Second)
-			b.wantGone("k")
-		}
-	})
-}
-
 func TestAcquire_CustomCauseMatchesToo(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -339,23 +317,6 @@ func TestLimits_MaxWaitersOfOneAcquisition(t *testing.T) {
 		wantErr(t, err, core.ErrNotAcquired)
 		cancel()
 		<-done
-	})
-}
-
-func TestAcquire_WrongTypeIsUnavailableNeverTaken(t *testing.T) {
-	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		b.Set(t.Context(), "k", "text", 0)
-		for _, wait := range []time.Duration{0, 500 * time.Millisecond} {
-			_, _, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(wait))
-			wantErr(t, err, core.ErrUnavailable)
-			if errors.Is(err, core.ErrNotAcquired) {
-				t.Errorf("wait %s: %v is taken for a lock that is taken", wait, err)
-			}
-			if !redis.HasErrorPrefix(err, "WRONGTYPE") && !strings.Contains(err.Error(), "WRONGTYPE") {
-				t.Errorf("the cause is missing: %v", err)
-			}
-		}
 	})
 }
 

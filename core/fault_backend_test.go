@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -219,60 +218,6 @@ func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
 		})
 	}
 	waiters.Wait()
-}
-
-// TestFault_LateCommands has a renewal, a re-entry, a refresh and a release land
-// after the lease has ended and another has taken the lock: they neither change its
-// holders, nor its TTL. The same on a key that nobody holds: they do not create it.
-func TestFault_LateCommands(t *testing.T) {
-	t.Parallel()
-	lease := unhurried(3 * time.Second)
-	for _, late := range []string{"renew", "sethold", "refresh", "release"} {
-		for _, taken := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/taken=%v", late, taken), func(t *testing.T) {
-				t.Parallel()
-				r := newRig(t)
-				locks := r.locks(core.WithWatchdog(lease), core.WithBackendTimeout(lease/3))
-				opts := []core.AcquireOption{core.LeaseTime(lease)}
-				if late == "renew" {
-					opts = nil
-				}
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), opts...)
-				held := r.proxy.HoldRequest(faultproxy.Containing("k"))
-				var err error
-				switch late {
-				case "renew":
-					<-held.Hit()
-					err = core.ErrLost
-				case "sethold":
-					_, _, err = locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Minute))
-				case "refresh":
-					err = hold.Refresh(t.Context(), 50*time.Millisecond)
-				case "release":
-					err = hold.Release(t.Context())
-				}
-				if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrLost) {
-					t.Fatalf("without an answer: %v", err)
-				}
-				awaitEnd(t, ctx)
-				r.gone("k")
-				if taken {
-					r.steal("k")
-				}
-				r.land(held)
-				if !taken {
-					if r.exists("k") {
-						t.Errorf("created: %v", r.direct.HGetAll(t.Context(), "k").Val())
-					}
-					return
-				}
-				r.wantHolder("k", stranger)
-				if ttl := r.direct.PTTL(t.Context(), "k").Val(); ttl < 50*time.Minute {
-					t.Errorf("TTL lowered to %s", ttl)
-				}
-			})
-		}
-	}
 }
 
 // TestFault_Subscription breaks the subscription of a waiter in every way. It is

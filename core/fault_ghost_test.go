@@ -2,14 +2,11 @@ package core_test
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/redis/go-redis/v9"
 )
 
 // abandoned starts an acquire that is kept from Redis until its caller gives up.
@@ -22,56 +19,6 @@ func (r *rig) abandoned(locks *core.Client) *faultproxy.Rule {
 	wantErr(r.t, err, context.DeadlineExceeded, core.ErrNotAcquired)
 	<-rule.Hit()
 	return rule
-}
-
-// TestFault_Ghost has an abandoned acquire land late, in every order with a newer
-// acquisition by another client or by the same: the lock does not rise from the
-// dead, and nobody who has it loses it.
-func TestFault_Ghost(t *testing.T) {
-	t.Parallel()
-	for _, same := range []bool{false, true} {
-		for name, order := range map[string]func(r *rig, newer core.Lock, ghost *faultproxy.Rule){
-			"before the newer": func(r *rig, newer core.Lock, ghost *faultproxy.Rule) {
-				r.land(ghost)
-				start := time.Now()
-				_, hold := acquired(r.t, r.t.Context(), newer)
-				wantAtMost(r.t, "the newer acquire", time.Since(start), time.Second)
-				released(r.t, hold)
-			},
-			"under the newer": func(r *rig, newer core.Lock, ghost *faultproxy.Rule) {
-				ctx, hold := acquired(r.t, r.t.Context(), newer)
-				r.land(ghost)
-				wantAlive(r.t, ctx)
-				r.wantHolder("k", hold.Field())
-				released(r.t, hold)
-			},
-			"after the newer": func(r *rig, newer core.Lock, ghost *faultproxy.Rule) {
-				must(r.t, newer.Do(r.t.Context(), func(context.Context) error { return nil }))
-				r.land(ghost)
-			},
-			"between two newer": func(r *rig, newer core.Lock, ghost *faultproxy.Rule) {
-				must(r.t, newer.Do(r.t.Context(), func(context.Context) error { return nil }))
-				r.land(ghost)
-				start := time.Now()
-				must(r.t, newer.Do(r.t.Context(), func(context.Context) error { return nil }))
-				wantAtMost(r.t, "the next acquire", time.Since(start), time.Second)
-			},
-			"alone": func(r *rig, _ core.Lock, ghost *faultproxy.Rule) { r.land(ghost) },
-		} {
-			t.Run(name+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T) {
-				t.Parallel()
-				r := newRig(t)
-				locks := r.locks(patient)
-				newer := locks
-				if !same {
-					newer = r.beside()
-				}
-				ghost := r.abandoned(locks)
-				order(r, newer.Lock("k"), ghost)
-				r.freed("k")
-			})
-		}
-	}
 }
 
 // TestFault_Ghost_IsNotTakenForOneWhoDoesNotWait has an abandoned acquire land just before another
@@ -136,38 +83,6 @@ func leaving(t *testing.T, way string, after time.Duration) (context.Context, []
 	return ctx, nil
 }
 
-// TestFault_CancelledAcquire ends an acquire in the middle by a deadline, a cancel
-// or its wait time, before and after Redis has executed it: it returns in time, and
-// no key is left within a second, although the reply never comes.
-func TestFault_CancelledAcquire(t *testing.T) {
-	t.Parallel()
-	const after = 50 * time.Millisecond
-	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
-		for _, timeouts := range []bool{true, false} {
-			for end, want := range leavings() {
-				t.Run(name+"/"+end+map[bool]string{true: "/ContextTimeoutEnabled"}[timeouts], func(t *testing.T) {
-					t.Parallel()
-					r := newRig(t)
-					locks := r.locksWith(func(o *redis.Options) { o.ContextTimeoutEnabled = timeouts }, patient)
-					rule := f(r.proxy, faultproxy.Once(scriptOn(t, "acquire", "k")))
-					ctx, opts := leaving(t, end, after)
-					opts = append(opts, core.LeaseTime(time.Minute))
-					o := <-acquiring(ctx, locks.Lock("k"), opts...)
-					wantAtMost(t, "acquire", o.took, after)
-					wantErr(t, o.err, want)
-					if o.hold != nil {
-						t.Error("a hold with an error")
-					}
-					r.freed("k") // while the reply is still held
-					must(t, r.beside().Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(5*time.Second)))
-					r.land(rule)
-					r.freed("k")
-				})
-			}
-		}
-	}
-}
-
 // TestFault_CancelledAcquire_InAQueue cancels the head of a queue in the middle of
 // its attempt: who is behind it goes on.
 func TestFault_CancelledAcquire_InAQueue(t *testing.T) {
@@ -219,33 +134,6 @@ func TestFault_CancelledReentry(t *testing.T) {
 			r.land(rule)
 			r.freed("k")
 		})
-	}
-}
-
-// TestFault_ReplyAfterTheLease has the reply of an acquire come when the lease has
-// run out already: that is no success. The next attempt is.
-func TestFault_ReplyAfterTheLease(t *testing.T) {
-	t.Parallel()
-	for _, wait := range []time.Duration{0, 5 * time.Second} {
-		r := newRig(t)
-		locks := r.locks(patient)
-		rule := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
-		got := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(400*time.Millisecond), core.WaitTime(wait))
-		<-rule.Hit()
-		within(t, "executed", func() bool { return rule.Executed() == 1 })
-		late := r.direct.HKeys(t.Context(), "k").Val()
-		r.gone("k")
-		rule.Release()
-		o := <-got
-		if errors.Is(o.err, core.ErrUnavailable) { // the second attempt may be as late, on a busy machine
-			continue
-		}
-		must(t, o.err)
-		if slices.Contains(late, o.hold.Field()) {
-			t.Errorf("wait %s: granted by a reply that came after the lease", wait)
-		}
-		_ = o.hold.Release(t.Context()) // its lease is short: it may be over
-		r.freed("k")
 	}
 }
 

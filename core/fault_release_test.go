@@ -120,68 +120,6 @@ func TestFault_Release_Unanswered(t *testing.T) {
 	}
 }
 
-// TestFault_Renewal_OneFails loses one renewal in every way: the hold survives, for
-// several leases.
-func TestFault_Renewal_OneFails(t *testing.T) {
-	t.Parallel()
-	watchdog := unhurried(2 * time.Second)
-	var cases []oneOf
-	for name, f := range map[string]fault{"not executed": dropRequest, "reply lost": dropReply, "not in time": holdRequest, "reply not in time": holdReply} {
-		cases = append(cases, oneOf{name, func(t *testing.T) {
-			r := newRig(t)
-			locks := r.locks(core.WithWatchdog(watchdog))
-			renewals := r.proxy.Watch(script(t, "renew"))
-			rule := f(r.proxy, faultproxy.Once(script(t, "renew")))
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-			select {
-			case <-time.After(5 * watchdog / 2): // what is tested is that nothing happens
-			case <-ctx.Done():
-				t.Errorf("lost: %v", context.Cause(ctx))
-			}
-			least := 3 // as few as keep it
-			if isQuiet() {
-				least = 5
-			}
-			if n := renewals.Hits(); n < least {
-				t.Errorf("%d renewals in two and a half leases, one of which failed", n)
-			}
-			eventually(t, "most of a lease", func() bool { return r.direct.PTTL(t.Context(), "k").Val() > watchdog/2 })
-			released(t, hold)
-			rule.Release() // a late renewal
-			r.freed("k")
-		}})
-	}
-	together(t, cases...)
-}
-
-// TestFault_DelayedSubscribe keeps the SUBSCRIBE of a waiter from Redis while the
-// lock is released: the message is missed, and the poll finds the free lock. Where
-// the subscription is confirmed first, the waiter looks at that.
-func TestFault_DelayedSubscribe(t *testing.T) {
-	t.Parallel()
-	for _, confirmed := range []bool{false, true} {
-		t.Run(map[bool]string{true: "confirmed late", false: "never confirmed"}[confirmed], func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			locks, other := r.locks(patient), r.beside()
-			rule := r.proxy.HoldRequest(faultproxy.Command("SUBSCRIBE"))
-			_, hold := acquired(t, t.Context(), other.Lock("k"), core.LeaseTime(time.Hour))
-			got := acquiring(t.Context(), locks.Lock("k"))
-			<-rule.Hit()
-			released(t, hold)
-			free := time.Now()
-			bound := time.Second
-			if confirmed {
-				rule.Release()
-				bound = 100 * time.Millisecond
-			}
-			o := r.mustHold(got)
-			wantAtMost(t, "waking", time.Since(free), bound)
-			released(t, o.hold)
-		})
-	}
-}
-
 // TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime asks once over a way that is
 // slower than what a call that is alone is given first: nobody asks again.
 func TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime(t *testing.T) {

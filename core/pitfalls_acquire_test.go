@@ -25,8 +25,8 @@ func TestPitfalls_AcquireEndsInTheMiddle(t *testing.T) {
 					ctx, opts := leaving(t, end, after)
 					opts = append(opts, core.LeaseTime(time.Minute))
 					o := <-acquiring(ctx, w.mine, opts...)
-					if wantErr(t, o.err, want); o.took > after+5*time.Millisecond {
-						t.Errorf("it took %s", o.took)
+					if wantErr(t, o.err, want); o.took > after+5*time.Millisecond || o.hold != nil {
+						t.Errorf("it took %s, with the hold %v", o.took, o.hold)
 					}
 					pass(2 * time.Second)
 					w.wantNothing("while it is held")
@@ -40,60 +40,84 @@ func TestPitfalls_AcquireEndsInTheMiddle(t *testing.T) {
 	}
 }
 
-// An abandoned acquire of any kind lands late, under a newer holder or after it: it takes nothing
-// from that one, and does not rise from the dead.
+// An abandoned acquire of any kind lands late, in every order with a newer acquisition by another client or by the
+// same: it takes nothing from that one, and does not rise from the dead.
 func TestPitfalls_AbandonedAcquireLandsLate(t *testing.T) {
 	t.Parallel()
-	for _, under := range []bool{true, false} {
-		t.Run(map[bool]string{true: "under another", false: "after another"}[under], func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				rules := w.inject(holdRequest, w.op("acquire"))
-				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
-				_, _, err := w.mine.Acquire(ctx, core.LeaseTime(time.Minute))
-				wantErr(t, err, context.DeadlineExceeded)
-				newer, hold := acquired(t, t.Context(), w.other)
-				if under {
-					let(rules)
-				}
-				pass(20 * time.Second)
-				wantAlive(t, newer)
-				released(t, hold)
-				let(rules)
-				pass(time.Second)
-				w.wantNothing("after it has landed")
-				w.wantFree()
+	soon := func(w *world, newer core.Lock) {
+		start := time.Now()
+		_, hold := acquired(w.t, w.t.Context(), newer)
+		released(w.t, hold)
+		if took := time.Since(start); took > time.Second {
+			w.t.Errorf("the next one took %s", took)
+		}
+	}
+	for order, run := range map[string]func(w *world, newer core.Lock, land func()){
+		"before the newer": func(w *world, newer core.Lock, land func()) { land(); soon(w, newer) },
+		"under the newer": func(w *world, newer core.Lock, land func()) {
+			ctx, hold := acquired(w.t, w.t.Context(), newer)
+			land()
+			pass(20 * time.Second)
+			wantAlive(w.t, ctx)
+			released(w.t, hold)
+		},
+		"after the newer":   func(w *world, newer core.Lock, land func()) { soon(w, newer); land() },
+		"between two newer": func(w *world, newer core.Lock, land func()) { soon(w, newer); land(); soon(w, newer) },
+		"alone":             func(_ *world, _ core.Lock, land func()) { land() },
+	} {
+		for _, same := range []bool{false, true} {
+			t.Run(order+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T) {
+				t.Parallel()
+				eachSort(t, func(t *testing.T, w *world) {
+					rules := w.inject(holdRequest, w.op("acquire"))
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					defer cancel()
+					_, _, err := w.mine.Acquire(ctx, core.LeaseTime(time.Minute))
+					wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+					newer := w.other
+					if same {
+						newer = w.rival(w.clients)
+					}
+					run(w, newer, func() { let(rules) })
+					pass(time.Second)
+					w.wantNothing("after it has landed")
+					w.wantFree()
+				})
 			})
-		})
+		}
 	}
 }
 
 // A reply that comes when the lease is over is no success, of any kind.
 func TestPitfalls_ReplyAfterTheLease(t *testing.T) {
 	t.Parallel()
-	eachSort(t, func(t *testing.T, w *world) {
-		rules := w.inject(holdReply, w.op("acquire"))
-		const lease = 400 * time.Millisecond
-		got := acquiring(t.Context(), w.mine, core.LeaseTime(lease), core.WaitTime(10*time.Second))
-		pass(2 * lease)
-		let(rules)
-		o := <-got
-		if errors.Is(o.err, core.ErrUnavailable) && w.sort.servers > 1 {
-			pass(time.Second)
-			w.wantFree()
-			return // which waits for no server that long
-		}
-		must(t, o.err)
-		wantAlive(t, o.ctx)
-		if left := o.hold.Remaining(); left <= 0 || w.there() < w.sort.servers {
-			t.Errorf("%s remain, and it is on %d servers", left, w.there())
-		}
-		w.wantTaken()
-		released(t, o.hold)
-		pass(time.Second)
-		w.wantFree()
-	}, patient)
+	for _, wait := range []time.Duration{0, 10 * time.Second} {
+		t.Run(wait.String(), func(t *testing.T) {
+			t.Parallel()
+			eachSort(t, func(t *testing.T, w *world) {
+				rules := w.inject(holdReply, w.op("acquire"))
+				const lease = 400 * time.Millisecond
+				got := acquiring(t.Context(), w.mine, core.LeaseTime(lease), core.WaitTime(wait))
+				pass(2 * lease)
+				let(rules)
+				o := <-got
+				if errors.Is(o.err, core.ErrUnavailable) && w.sort.servers > 1 {
+					pass(time.Second)
+					w.wantFree()
+					return // which waits for no server that long
+				}
+				must(t, o.err)
+				wantAlive(t, o.ctx)
+				if left := o.hold.Remaining(); left <= 0 || w.there() < w.sort.servers {
+					t.Errorf("%s remain, and it is on %d servers", left, w.there())
+				}
+				w.wantTaken()
+				released(t, o.hold)
+				pass(time.Second)
+				w.wantFree()
+			}, patient)
+		})
+	}
 }
 
 // Leases and waits that make no sense are errors without a command, of any kind.

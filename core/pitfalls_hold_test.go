@@ -43,8 +43,9 @@ func TestPitfalls_Partition(t *testing.T) {
 func TestPitfalls_OneRenewalFails(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
-		"refused": func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, "OOM") },
-		"late":    holdRequest,
+		"refused":    func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, "OOM") },
+		"late":       holdRequest,
+		"reply late": holdReply,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,27 +69,38 @@ func TestPitfalls_OneRenewalFails(t *testing.T) {
 	}
 }
 
-// A lock of any kind is deleted, or another one has it since: its holder knows at the next renewal,
-// which brings nothing back and touches nobody else's. Its release frees nobody else's either.
+// A lock of any kind is deleted, forced away, or another one has it since: its holder knows at the next renewal,
+// which brings nothing back and touches no lock of another. Its release frees no lock of another either.
 func TestPitfalls_DeletedUnderItsHolder(t *testing.T) {
 	t.Parallel()
-	for _, stolen := range []bool{false, true} {
-		t.Run(map[bool]string{false: "deleted", true: "taken by another"}[stolen], func(t *testing.T) {
+	for _, how := range []string{"deleted", "forced", "taken by another"} {
+		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			eachSort(t, func(t *testing.T, w *world) {
 				ctx, hold := acquired(t, t.Context(), w.mine)
 				pass(20 * time.Second)
-				w.flush()
+				if how == "forced" && w.sort.servers == 1 { // a Redlock cannot be
+					freed, err := w.lock(w.beside).ForceRelease(t.Context())
+					if must(t, err); !freed {
+						t.Error("it was not there")
+					}
+				} else {
+					w.flush()
+				}
 				var newer context.Context
 				var theirs *core.Hold
-				if stolen {
+				if how == "taken by another" {
 					newer, theirs = acquired(t, t.Context(), w.other)
 				}
 				pass(4 * time.Second)
 				wantEnded(t, ctx, core.ErrLost)
+				wantErr(t, context.Cause(ctx), core.ErrNotHeld)
+				if left := hold.Remaining(); left != 0 {
+					t.Errorf("%s remain after the loss", left)
+				}
 				pass(time.Minute)
 				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				if stolen {
+				if theirs != nil {
 					wantAlive(t, newer)
 					released(t, theirs)
 				}
@@ -100,54 +112,64 @@ func TestPitfalls_DeletedUnderItsHolder(t *testing.T) {
 	}
 }
 
-// A command of a holder of any kind lands when its lock is another's: it neither comes back nor
-// takes anything.
+// A command of a holder of any kind lands when its lock is gone, or another's: it neither comes back nor
+// takes anything, nor does it shorten the lease.
 func TestPitfalls_OperationLandsLate(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"sethold", "renew", "refresh", "release"} {
-		t.Run(op, func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				if op == "sethold" && !w.enters {
-					return
-				}
-				rules := w.inject(holdRequest, w.op(op))
-				ctx, hold := acquired(t, t.Context(), w.mine, core.LeaseTime(time.Minute))
-				if op == "renew" {
-					released(t, hold)
-					ctx, hold = acquired(t, t.Context(), w.mine)
-				}
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					switch op {
-					case "sethold":
-						_, _, _ = w.mine.Acquire(ctx, core.WaitTime(0))
-					case "refresh":
-						_ = hold.Refresh(ctx, 30*time.Second)
-					case "release":
-						_ = hold.Release(ctx)
-					default:
-					}
-				}()
-				pass(4 * time.Second)
-				if rules[0].Hits() == 0 {
-					t.Error("nothing is late")
-				}
-				w.flush()
-				newer, theirs := acquired(t, t.Context(), w.other)
-				let(rules)
-				<-done
-				pass(20 * time.Second)
-				wantAlive(t, newer)
-				released(t, theirs)
-				_ = hold.Release(t.Context())
-				pass(time.Second)
-				w.wantNothing("after everything has landed")
-				w.wantFree()
-			}, nineSeconds)
-		})
+		for _, taken := range []bool{true, false} {
+			t.Run(op+map[bool]string{true: "/taken", false: "/free"}[taken], func(t *testing.T) {
+				t.Parallel()
+				eachSort(t, func(t *testing.T, w *world) { operationLandsLate(t, w, op, taken) }, nineSeconds)
+			})
+		}
 	}
+}
+
+func operationLandsLate(t *testing.T, w *world, op string, taken bool) {
+	t.Helper()
+	if op == "sethold" && !w.enters {
+		return
+	}
+	rules := w.inject(holdRequest, w.op(op))
+	ctx, hold := acquired(t, t.Context(), w.mine, core.LeaseTime(time.Minute))
+	if op == "renew" {
+		released(t, hold)
+		ctx, hold = acquired(t, t.Context(), w.mine)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		switch op {
+		case "sethold":
+			_, _, _ = w.mine.Acquire(ctx, core.WaitTime(0))
+		case "refresh":
+			_ = hold.Refresh(ctx, 50*time.Millisecond)
+		case "release":
+			_ = hold.Release(ctx)
+		default:
+		}
+	}()
+	pass(4 * time.Second)
+	if rules[0].Hits() == 0 {
+		t.Error("nothing is late")
+	}
+	w.flush()
+	if !taken {
+		let(rules)
+		w.wantNothing("when it has landed")
+	} else {
+		newer, theirs := acquired(t, t.Context(), w.other)
+		let(rules)
+		pass(20 * time.Second)
+		wantAlive(t, newer)
+		released(t, theirs)
+	}
+	<-done
+	_ = hold.Release(t.Context())
+	pass(time.Second)
+	w.wantNothing("after everything has landed")
+	w.wantFree()
 }
 
 // The renewal of any kind goes on when the request has ended, and ends for good at the release,
@@ -190,7 +212,9 @@ func TestPitfalls_ReleaseTooMuch(t *testing.T) {
 			t.Errorf("it is on %d servers", n)
 		}
 		released(t, theirs)
-		wantErr(t, theirs.Release(t.Context()), core.ErrNotHeld)
+		wantOnly(t, theirs.Release(t.Context()), core.ErrNotHeld, core.ErrLost)
+		wantErr(t, theirs.Refresh(t.Context(), time.Second), core.ErrNotHeld)
+		wantErr(t, theirs.Leave(t.Context(), time.Second), core.ErrNotHeld)
 		pass(time.Second)
 		w.wantFree()
 	}, nineSeconds)

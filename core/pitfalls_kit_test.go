@@ -32,12 +32,14 @@ const pool = "pool"
 var (
 	readPool  = first(func(c *core.Client) core.Lock { return c.ReadLock(pool) })
 	writePool = first(func(c *core.Client) core.Lock { return c.WriteLock(pool) })
+	plainPool = first(func(c *core.Client) core.Lock { return c.Lock(pool) })
 	fairPool  = first(func(c *core.Client) core.Lock { return c.FairLock(pool) })
 	onePermit = first(func(c *core.Client) core.Lock { return c.Semaphore(pool, 1).Lock })
 	redPool   = func(clients []*core.Client) core.Lock { return core.Redlock(pool, clients...) }
 )
 
 var sorts = map[string]sort{
+	"plain":   {servers: 1, lock: plainPool, rival: plainPool, enters: true},
 	"fair":    {scripts: "fair/", servers: 1, lock: fairPool, rival: fairPool, enters: true},
 	"read":    {scripts: "read/", servers: 1, lock: readPool, rival: writePool, enters: true},
 	"write":   {scripts: "write/", servers: 1, lock: writePool, rival: writePool, enters: true},

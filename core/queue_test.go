@@ -480,25 +480,6 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	}
 }
 
-// No message comes when a key is deleted, evicted or flushed, or its holder dies:
-// the poll finds out.
-func TestWait_DeletedKeyIsFoundByThePoll(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		for range 5 {
-			locks := b.locks()
-			b.take("k", stranger, time.Hour)
-			got := acquiredAt(t, locks, "k")
-			pass(3300 * time.Millisecond)
-			b.Del(t.Context(), "k")
-			deleted := time.Now()
-			if took := (<-got).Sub(deleted); took > time.Second {
-				t.Errorf("found after %s", took)
-			}
-		}
-	})
-}
-
 // acquiredAt takes and frees the lock in the background, and says then when it had
 // it.
 func acquiredAt(t *testing.T, locks *core.Client, name string) <-chan time.Time {

@@ -261,22 +261,6 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 	}
 }
 
-// What one waits behind ends without a message.
-func TestRedlock_WaiterFindsALockThatHasExpired(t *testing.T) {
-	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		for _, s := range servers {
-			s.srv.Take("k", 5*time.Second)
-		}
-		start := time.Now()
-		_, hold := acquired(t, t.Context(), core.Redlock("k", process(t, servers)...), core.WaitTime(time.Minute))
-		if took := time.Since(start); took > 6500*time.Millisecond {
-			t.Errorf("took %s", took)
-		}
-		released(t, hold)
-	})
-}
-
 // A stranger who stays on one server is waited behind there only as long as the others are
 // taken, too.
 func TestRedlock_WaitingAtOneServerIsNotForThatOne(t *testing.T) {
@@ -329,25 +313,6 @@ func TestRedlock_WaitEndsWithTheContextOrAClient(t *testing.T) {
 			wantErr(t, err, core.ErrClosed)
 		}
 		wantHeldOn(t, servers, "k", 3)
-	})
-}
-
-// A reply that is lost is no grant; what it brought is cleared up, and the lock is acquired all the
-// same.
-func TestRedlock_LostReplies(t *testing.T) {
-	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		lock := core.Redlock("k", process(t, servers)...)
-		must(t, lock.Do(t.Context(), func(context.Context) error { return nil }))
-		for _, s := range servers {
-			s.proxy.DropReply(faultproxy.Once(faultproxy.All(scripts, faultproxy.Containing("k"))))
-		}
-		_, hold := acquired(t, t.Context(), lock, core.WaitTime(0))
-		for _, s := range servers {
-			s.proxy.DropReply(faultproxy.Once(faultproxy.All(scripts, faultproxy.Containing("k"))))
-		}
-		released(t, hold)
-		wantNowhere(t, servers, "k")
 	})
 }
 

@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 	"testing"
@@ -11,28 +10,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
-
-func TestReenter_NestedKeepsTheOuterLock(t *testing.T) {
-	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		err := l.Do(t.Context(), func(ctx context.Context) error {
-			err := l.Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
-			if err != nil {
-				t.Errorf("inner: %v", err)
-			}
-			wantAlive(t, ctx)
-			if _, _, err := l.Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
-				t.Errorf("another request after the inner release: got %v, want ErrNotAcquired", err)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-		b.wantGone("k")
-	})
-}
 
 func TestReenter_FiftyFold(t *testing.T) {
 	t.Parallel()
@@ -240,22 +217,6 @@ func TestReenter_FrameworkContextWithStringKeys(t *testing.T) {
 		}
 		released(t, inner)
 		released(t, hold)
-	})
-}
-
-func TestReenter_NeverLowersTheLeaseOfTheOuter(t *testing.T) {
-	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
-		_, inner := acquired(t, ctx, l, core.LeaseTime(time.Minute))
-		b.wantTTL("k", 59*time.Minute, time.Hour)
-		if outer.Remaining() < 50*time.Minute {
-			t.Errorf("outer: %s left", outer.Remaining())
-		}
-		released(t, inner)
-		b.wantTTL("k", 59*time.Minute, time.Hour) // a partial release keeps it
-		released(t, outer)
 	})
 }
 

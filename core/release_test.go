@@ -133,25 +133,6 @@ func TestRelease_EndsTheContextWithErrReleased(t *testing.T) {
 	})
 }
 
-func TestRelease_TwiceIsErrNotHeld(t *testing.T) {
-	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		released(t, hold)
-		_, next := acquired(t, t.Context(), locks.Lock("k"))
-		err := hold.Release(t.Context())
-		wantErr(t, err, core.ErrNotHeld)
-		if errors.Is(err, core.ErrLost) {
-			t.Errorf("got %v, want ErrNotHeld alone", err)
-		}
-		wantErr(t, hold.Refresh(t.Context(), time.Second), core.ErrNotHeld)
-		wantErr(t, hold.Leave(t.Context(), time.Second), core.ErrNotHeld)
-		b.wantCount(next, "1")
-		released(t, next)
-	})
-}
-
 func TestRelease_ConcurrentlyIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -174,49 +155,6 @@ func TestRelease_ConcurrentlyIsDoneOnce(t *testing.T) {
 		if fine != 1 {
 			t.Errorf("%d of 10 releases succeeded", fine)
 		}
-	})
-}
-
-func TestRelease_AfterExpiryAndAcquisitionByAnother(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		one, two := b.locks(), b.locks()
-		_, late := acquired(t, t.Context(), one.Lock("k"), core.LeaseTime(time.Second))
-		_, next := acquired(t, t.Context(), two.Lock("k"))
-		wantErr(t, late.Release(t.Context()), core.ErrLost, core.ErrNotHeld)
-		wantErr(t, late.Refresh(t.Context(), time.Second), core.ErrNotHeld)
-		b.wantCount(next, "1")
-		released(t, next)
-	})
-}
-
-func TestRelease_WithACancelledContext(t *testing.T) {
-	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		request, cancel := context.WithCancel(t.Context())
-		ctx, hold := acquired(t, request, b.locks().Lock("k"))
-		cancel()
-		wantErr(t, ctx.Err(), context.Canceled)
-		if err := hold.Release(ctx); err != nil {
-			t.Errorf("got %v", err)
-		}
-		b.wantGone("k")
-	})
-}
-
-func TestRelease_PartialKeepsTheLeaseAndTheWatchdog(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
-		for range 3 {
-			_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
-			pass(time.Minute)
-			released(t, inner)
-		}
-		b.wantTTL("k", 58*time.Minute, time.Hour)
-		b.wantCount(outer, "1")
-		released(t, outer)
 	})
 }
 

@@ -63,72 +63,6 @@ func TestWatchdog_KeepsALockForHours(t *testing.T) {
 	})
 }
 
-func TestWatchdog_StopsAtRelease(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		pass(15 * time.Second)
-		released(t, hold)
-		sent := proxy.Watch(scripts)
-		b.take("k", stranger, 5*time.Second)
-		pass(time.Minute)
-		if sent.Hits() != 0 {
-			t.Errorf("%d scripts after the release", sent.Hits())
-		}
-		b.wantGone("k") // the stranger's lease was not prolonged
-	})
-}
-
-func TestWatchdog_IsNotBoundToTheCallersContext(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		request, cancel := context.WithCancel(t.Context())
-		_, hold := acquired(t, request, b.locks().Lock("k"))
-		cancel()
-		pass(5 * time.Minute)
-		b.wantCount(hold, "1")
-		released(t, hold)
-		b.wantGone("k")
-	})
-}
-
-func TestWatchdog_DeletedLockIsNoticedByTheNextRenewal(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(b *bed){
-		"deleted":       func(b *bed) { b.Del(context.Background(), "k") },
-		"flushed":       func(b *bed) { b.FlushAll(context.Background()) },
-		"another's now": func(b *bed) { b.take("k", stranger, time.Hour) },
-		"forced": func(b *bed) {
-			if freed, err := b.locks().Lock("k").ForceRelease(context.Background()); !freed || err != nil {
-				b.t.Errorf("force: %v, %v", freed, err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"))
-				pass(time.Second)
-				end(b)
-				start := time.Now()
-				<-ctx.Done()
-				if took := time.Since(start); took > 10*time.Second {
-					t.Errorf("noticed after %s", took)
-				}
-				wantEnded(t, ctx, core.ErrLost)
-				wantErr(t, context.Cause(ctx), core.ErrNotHeld)
-				if hold.Remaining() != 0 {
-					t.Errorf("remaining after the loss: got %s", hold.Remaining())
-				}
-				before := b.HGetAll(t.Context(), "k").Val()
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				b.wantHolders("k", before)
-			})
-		})
-	}
-}
-
 // A message about a lock that is held makes its holder look at once.
 func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
 	t.Parallel()
@@ -282,36 +216,6 @@ func TestWatchdog_ScriptFlushOnAServer(t *testing.T) {
 		}
 		wantAlive(t, ctx)
 		released(t, hold)
-	})
-}
-
-func TestWatchdog_SurvivesOneFailedRenewal(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		proxy.DropReply(faultproxy.Once(scripts))
-		proxy.DropRequest(faultproxy.Nth(2, scripts))
-		pass(2 * time.Minute)
-		wantAlive(t, ctx)
-		b.wantCount(hold, "1")
-		released(t, hold)
-	})
-}
-
-func TestWatchdog_RedisGoneEndsTheContextBeforeTheKey(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
-		pass(time.Minute)
-		proxy.BlackHole(true)
-		<-ctx.Done()
-		if b.Exists(t.Context(), "k").Val() != 1 {
-			t.Error("the key was gone before the holder knew")
-		}
-		wantEnded(t, ctx, core.ErrLost)
-		proxy.BlackHole(false)
 	})
 }
 
