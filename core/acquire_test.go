@@ -138,33 +138,30 @@ func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 		connect := func(b *bed) *core.Client {
 			return locksOn(b.t, b.connect(func(o *redis.Options) { o.ContextTimeoutEnabled = contextTimeout }))
 		}
-		t.Run(map[bool]string{false: "ContextTimeout off", true: "ContextTimeout on"}[contextTimeout], func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Minute)
-				l := connect(b).Lock("k")
+		parallelBeds(t, map[bool]string{false: "ContextTimeout off", true: "ContextTimeout on"}[contextTimeout], func(t *testing.T, b *bed) {
+			b.take("k", stranger, time.Minute)
+			l := connect(b).Lock("k")
 
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-				defer cancel()
-				start := time.Now()
-				_, _, err := l.Acquire(ctx, core.WaitTime(time.Minute))
-				wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-				if took := time.Since(start); took > measured(5*time.Second) {
-					t.Errorf("deadline after 30ms: returned after %s", took)
-				}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			_, _, err := l.Acquire(ctx, core.WaitTime(time.Minute))
+			wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
+			if took := time.Since(start); took > measured(5*time.Second) {
+				t.Errorf("deadline after 30ms: returned after %s", took)
+			}
 
-				ctx, cancel = context.WithCancel(t.Context())
-				time.AfterFunc(20*time.Millisecond, cancel)
-				_, _, err = l.Acquire(ctx)
-				wantErr(t, err, core.ErrNotAcquired, context.Canceled)
-				if errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("a cancel matches DeadlineExceeded: %v", err)
-				}
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			_, _, err = l.Acquire(ctx)
+			wantErr(t, err, core.ErrNotAcquired, context.Canceled)
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a cancel matches DeadlineExceeded: %v", err)
+			}
 
-				_, _, err = l.Acquire(ctx) // ended before
-				wantErr(t, err, core.ErrNotAcquired, context.Canceled)
-				b.wantHolders("k", map[string]string{stranger: "1"})
-			})
+			_, _, err = l.Acquire(ctx) // ended before
+			wantErr(t, err, core.ErrNotAcquired, context.Canceled)
+			b.wantHolders("k", map[string]string{stranger: "1"})
 		})
 	}
 }

@@ -63,54 +63,51 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 	}
 	for name, lock := range locks {
 		for where, same := range map[string]bool{"of another process": false, "of this process": true} {
-			t.Run(name+" "+where, func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					obs := newRecorder()
-					mine := b.locks(core.WithObserver(obs.observer()))
-					other := mine
-					if !same {
-						other = b.locks()
+			parallelBubble(t, name+" "+where, func(t *testing.T, b *bed) {
+				obs := newRecorder()
+				mine := b.locks(core.WithObserver(obs.observer()))
+				other := mine
+				if !same {
+					other = b.locks()
+				}
+				holder := lock(other)
+				if name == "read" {
+					holder = other.WriteLock("k")
+				}
+				_, hold := acquired(t, t.Context(), holder)
+				p := preparing{do: func(context.Context) error {
+					if got := mine.Stats().Waiters; got != 0 {
+						t.Errorf("%d are in the queue while it prepares", got)
 					}
-					holder := lock(other)
-					if name == "read" {
-						holder = other.WriteLock("k")
+					time.Sleep(time.Second)
+					return nil
+				}}
+				done := make(chan error)
+				go func() {
+					done <- lock(mine).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
+				}()
+				time.Sleep(time.Second / 2)
+				synctest.Wait()
+				if p.times != 1 {
+					t.Errorf("prepared %d times", p.times)
+				}
+				time.Sleep(10 * time.Second)
+				released(t, hold)
+				if err := <-done; err != nil {
+					t.Errorf("got %v", err)
+				}
+				if p.times != 1 {
+					t.Errorf("prepared %d times in the end", p.times)
+				}
+				contentions := 0
+				for _, e := range obs.names() {
+					if e == "contention" {
+						contentions++
 					}
-					_, hold := acquired(t, t.Context(), holder)
-					p := preparing{do: func(context.Context) error {
-						if got := mine.Stats().Waiters; got != 0 {
-							t.Errorf("%d are in the queue while it prepares", got)
-						}
-						time.Sleep(time.Second)
-						return nil
-					}}
-					done := make(chan error)
-					go func() {
-						done <- lock(mine).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
-					}()
-					time.Sleep(time.Second / 2)
-					synctest.Wait()
-					if p.times != 1 {
-						t.Errorf("prepared %d times", p.times)
-					}
-					time.Sleep(10 * time.Second)
-					released(t, hold)
-					if err := <-done; err != nil {
-						t.Errorf("got %v", err)
-					}
-					if p.times != 1 {
-						t.Errorf("prepared %d times in the end", p.times)
-					}
-					contentions := 0
-					for _, e := range obs.names() {
-						if e == "contention" {
-							contentions++
-						}
-					}
-					if contentions != 1 {
-						t.Errorf("observers were notified %d times: %q", contentions, obs.names())
-					}
-				})
+				}
+				if contentions != 1 {
+					t.Errorf("observers were notified %d times: %q", contentions, obs.names())
+				}
 			})
 		}
 	}
@@ -226,32 +223,29 @@ func TestBeforeWait_Ends(t *testing.T) {
 		"with an overload, itself": {func(context.Context) error { return core.ErrTooManyWaiters }, nil, []error{core.ErrTooManyWaiters}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks()
-				b.take("k", stranger, time.Hour)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				done := make(chan error)
-				start := time.Now()
-				go func() {
-					p := preparing{do: tt.do}
-					_, _, err := locks.Lock("k").Acquire(ctx, p.option(), core.WaitTime(10*time.Second))
-					done <- err
-				}()
-				synctest.Wait()
-				if tt.end != nil {
-					tt.end(cancel, locks)
-				}
-				wantErr(t, <-done, tt.want...)
-				if took := time.Since(start); took > 10*time.Second+time.Millisecond {
-					t.Errorf("it took %s", took)
-				}
-				if got := locks.Stats().Waiters; got != 0 {
-					t.Errorf("%d are left in the queue", got)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks := b.locks()
+			b.take("k", stranger, time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan error)
+			start := time.Now()
+			go func() {
+				p := preparing{do: tt.do}
+				_, _, err := locks.Lock("k").Acquire(ctx, p.option(), core.WaitTime(10*time.Second))
+				done <- err
+			}()
+			synctest.Wait()
+			if tt.end != nil {
+				tt.end(cancel, locks)
+			}
+			wantErr(t, <-done, tt.want...)
+			if took := time.Since(start); took > 10*time.Second+time.Millisecond {
+				t.Errorf("it took %s", took)
+			}
+			if got := locks.Stats().Waiters; got != 0 {
+				t.Errorf("%d are left in the queue", got)
+			}
 		})
 	}
 }

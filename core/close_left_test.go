@@ -38,35 +38,32 @@ func wantLeft(t *testing.T, obs *recorder) {
 func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []bool{false, true} {
-		t.Run(map[bool]string{false: "the only hold", true: "an inner hold"}[inner], func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				obs := newRecorder()
-				locks, proxy := b.knowing(core.WithObserver(obs.observer()))
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-				if inner {
-					_, hold = acquired(t, ctx, locks.Lock("k"))
+		parallelBubble(t, map[bool]string{false: "the only hold", true: "an inner hold"}[inner], func(t *testing.T, b *bed) {
+			obs := newRecorder()
+			locks, proxy := b.knowing(core.WithObserver(obs.observer()))
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			if inner {
+				_, hold = acquired(t, ctx, locks.Lock("k"))
+			}
+			proxy.HoldReply(scriptOn(t, "refresh", "k"))
+			proxy.HoldReply(scriptOn(t, "sethold", "k"))
+			go func() { _ = hold.Refresh(context.Background(), time.Minute) }() // has the turn
+			pass(time.Millisecond)
+			done := releasing(hold)
+			pass(time.Millisecond)
+			closed := closedNow(locks)
+			wantErr(t, <-done, core.ErrClosed)
+			wantErr(t, <-closed, core.ErrClosed)
+			if inner { // the outer one is left, too
+				if n := obs.count("loss"); n != 2 {
+					t.Errorf("told %d times, want once for each hold", n)
 				}
-				proxy.HoldReply(scriptOn(t, "refresh", "k"))
-				proxy.HoldReply(scriptOn(t, "sethold", "k"))
-				go func() { _ = hold.Refresh(context.Background(), time.Minute) }() // has the turn
-				pass(time.Millisecond)
-				done := releasing(hold)
-				pass(time.Millisecond)
-				closed := closedNow(locks)
-				wantErr(t, <-done, core.ErrClosed)
-				wantErr(t, <-closed, core.ErrClosed)
-				if inner { // the outer one is left, too
-					if n := obs.count("loss"); n != 2 {
-						t.Errorf("told %d times, want once for each hold", n)
-					}
-					if r := obs.last(t, "hold end").data.(core.HoldResult); !r.Reentrant || !r.Left {
-						t.Errorf("hold end: got %+v, want the inner one, left", r)
-					}
-					return
+				if r := obs.last(t, "hold end").data.(core.HoldResult); !r.Reentrant || !r.Left {
+					t.Errorf("hold end: got %+v, want the inner one, left", r)
 				}
-				wantLeft(t, obs)
-			})
+				return
+			}
+			wantLeft(t, obs)
 		})
 	}
 }

@@ -79,28 +79,25 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 		"release": {"release", func(h *core.Hold) error { return h.Release(context.Background()) }, 0},
 		"leave":   {"handoff", func(h *core.Hold) error { return h.Leave(context.Background(), time.Minute) }, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(core.WithBackendTimeout(2 * time.Second))
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
-				proxy.DelayReply(scriptOn(t, c.script, "k"), 800*time.Millisecond)
-				start, done := time.Now(), make(chan error, 1)
-				go func() { done <- c.end(hold) }()
-				pass(10 * time.Millisecond)
-				if err := locks.Close(context.Background()); err != nil {
-					t.Errorf("close: %v", err)
-				}
-				if took := time.Since(start); took < 800*time.Millisecond {
-					t.Errorf("closed after %s, before Redis had answered", took)
-				}
-				if err := <-done; err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-				if n := b.Exists(t.Context(), "k").Val(); n != int64(c.count) {
-					t.Errorf("%d keys are left, want %d", n, c.count)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(core.WithBackendTimeout(2 * time.Second))
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
+			proxy.DelayReply(scriptOn(t, c.script, "k"), 800*time.Millisecond)
+			start, done := time.Now(), make(chan error, 1)
+			go func() { done <- c.end(hold) }()
+			pass(10 * time.Millisecond)
+			if err := locks.Close(context.Background()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			if took := time.Since(start); took < 800*time.Millisecond {
+				t.Errorf("closed after %s, before Redis had answered", took)
+			}
+			if err := <-done; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := b.Exists(t.Context(), "k").Val(); n != int64(c.count) {
+				t.Errorf("%d keys are left, want %d", n, c.count)
+			}
 		})
 	}
 }
@@ -336,24 +333,21 @@ func TestClose_ObserversAreToldThatAHoldIsLeft(t *testing.T) {
 		},
 	}
 	for name, end := range ends {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				obs := newRecorder()
-				locks := b.locks(core.WithObserver(obs.observer()))
-				_, hold := acquired(t, t.Context(), locks.Lock("k"))
-				ended, cancel := context.WithCancel(t.Context())
-				cancel()
-				wantErr(t, locks.Close(ended), core.ErrClosed)
-				wantOnly(t, obs.first(t, "loss").data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
-				wantErr(t, end(t.Context(), hold), core.ErrClosed)
-				if n := obs.count("loss"); n != 1 {
-					t.Errorf("told %d times", n)
-				}
-				if r := obs.last(t, "hold end").data.(core.HoldResult); r.Lost || !r.Left {
-					t.Errorf("hold end: got %+v, want one that is left", r)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			obs := newRecorder()
+			locks := b.locks(core.WithObserver(obs.observer()))
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			wantErr(t, locks.Close(ended), core.ErrClosed)
+			wantOnly(t, obs.first(t, "loss").data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
+			wantErr(t, end(t.Context(), hold), core.ErrClosed)
+			if n := obs.count("loss"); n != 1 {
+				t.Errorf("told %d times", n)
+			}
+			if r := obs.last(t, "hold end").data.(core.HoldResult); r.Lost || !r.Left {
+				t.Errorf("hold end: got %+v, want one that is left", r)
+			}
 		})
 	}
 }

@@ -26,31 +26,28 @@ func TestTurns_GoToWhoHasWaitedLongest(t *testing.T) {
 		"4 x 2, 0.1 ms": {ours(2, 2, 2, 2), 100 * time.Microsecond, 2},
 		"4 x 2, 10 ms":  {ours(2, 2, 2, 2), 10 * time.Millisecond, 5.5},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				lasts := max(time.Duration(thorough.Or(2, 1))*time.Second, 200*c.hold)
-				all, sent := contest{processes: c.processes, hold: c.hold, lasts: lasts}.play(t, b)
-				var turns []float64
-				var waits []time.Duration
-				var sum float64
-				for _, o := range all {
-					turns, waits, sum = append(turns, o.turns...), append(waits, o.waits...), sum+o.all()
-				}
-				queue := time.Duration(len(turns)) * max(c.hold, 400*time.Microsecond)
-				t.Logf("%.0f turns, Jain %.3f, waits: 95 %% up to %s, 99 %% up to %s, all up to %s; %.2f scripts each",
-					sum, jain(turns), percentile(waits, 95), percentile(waits, 99), percentile(waits, 100), sent/sum)
-				if j := jain(turns); j < 0.97 {
-					t.Errorf("Jain's index is %.3f: %v", j, turns)
-				}
-				runs := 5 * time.Millisecond * time.Duration(len(all)) // as long as others can have it in turn
-				if p := percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
-					t.Errorf("5 %% of the waits are over %s, of a queue of %s", p, queue)
-				}
-				if sent > c.sent*sum {
-					t.Errorf("%.2f scripts for each turn", sent/sum)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			lasts := max(time.Duration(thorough.Or(2, 1))*time.Second, 200*c.hold)
+			all, sent := contest{processes: c.processes, hold: c.hold, lasts: lasts}.play(t, b)
+			var turns []float64
+			var waits []time.Duration
+			var sum float64
+			for _, o := range all {
+				turns, waits, sum = append(turns, o.turns...), append(waits, o.waits...), sum+o.all()
+			}
+			queue := time.Duration(len(turns)) * max(c.hold, 400*time.Microsecond)
+			t.Logf("%.0f turns, Jain %.3f, waits: 95 %% up to %s, 99 %% up to %s, all up to %s; %.2f scripts each",
+				sum, jain(turns), percentile(waits, 95), percentile(waits, 99), percentile(waits, 100), sent/sum)
+			if j := jain(turns); j < 0.97 {
+				t.Errorf("Jain's index is %.3f: %v", j, turns)
+			}
+			runs := 5 * time.Millisecond * time.Duration(len(all)) // as long as others can have it in turn
+			if p := percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
+				t.Errorf("5 %% of the waits are over %s, of a queue of %s", p, queue)
+			}
+			if sent > c.sent*sum {
+				t.Errorf("%.2f scripts for each turn", sent/sum)
+			}
 		})
 	}
 }
@@ -93,26 +90,23 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 		"in a hurry, beside 1":  {barging, ours(1), time.Millisecond, 0.35},
 		"beside 8, hold 1.5 ms": {threads, ours(8), 1500 * time.Microsecond, 0.35},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				all, _ := contest{
-					processes: append([]rival{c.java}, c.ours...), hold: c.hold, lasts: max(time.Second, 200*c.hold),
-				}.play(t, b)
-				var sum float64
-				for _, o := range all {
-					sum += o.all()
-				}
-				share, longest := all[0].all()/sum, percentile(all[0].waits, 100)
-				t.Logf("%.0f %% of %.0f turns, waits of up to %s", 100*share, sum, longest)
-				if share < c.share || share > 0.75 {
-					t.Errorf("Redisson has %.0f %% of %.0f turns", 100*share, sum)
-				}
-				// Those in a hurry overtake each other, and keep each other waiting for longer.
-				if !c.java.barges && longest > 300*time.Millisecond {
-					t.Errorf("Redisson waits for up to %s", longest)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			all, _ := contest{
+				processes: append([]rival{c.java}, c.ours...), hold: c.hold, lasts: max(time.Second, 200*c.hold),
+			}.play(t, b)
+			var sum float64
+			for _, o := range all {
+				sum += o.all()
+			}
+			share, longest := all[0].all()/sum, percentile(all[0].waits, 100)
+			t.Logf("%.0f %% of %.0f turns, waits of up to %s", 100*share, sum, longest)
+			if share < c.share || share > 0.75 {
+				t.Errorf("Redisson has %.0f %% of %.0f turns", 100*share, sum)
+			}
+			// Those in a hurry overtake each other, and keep each other waiting for longer.
+			if !c.java.barges && longest > 300*time.Millisecond {
+				t.Errorf("Redisson waits for up to %s", longest)
+			}
 		})
 	}
 }

@@ -44,27 +44,24 @@ func TestCounts_FailedChangeAndLostReply(t *testing.T) {
 		"release, no number":             {"release", notANumber, "not an integer"},
 		"down, no number":                {"down", notANumber, "not an integer"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				for _, script := range []string{"semaphore/clear", "plain_semaphore/clear", "latch/clear"} {
-					warmScript(t, permits{b}, script)
-				}
-				b.Set(t.Context(), "pool", "4", 0)
-				tt.ruin(b)
-				before := b.Get(t.Context(), "pool").Val()
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				rule := proxy.DropReply(faultproxy.Once(scripts))
-				err := changes[tt.change](t.Context(), locksOn(t, rdb, patient))
-				wantErr(t, err, core.ErrUnavailable)
-				if err != nil && !strings.Contains(err.Error(), tt.why) {
-					t.Errorf("%v says nothing of %q", err, tt.why)
-				}
-				if got := b.Get(t.Context(), "pool").Val(); got != before || rule.Hits() != 1 {
-					t.Errorf("the count is %s after %d lost replies, want %s", got, rule.Hits(), before)
-				}
-				b.wantGone("{pool}:interlock_ops")
-			})
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			for _, script := range []string{"semaphore/clear", "plain_semaphore/clear", "latch/clear"} {
+				warmScript(t, permits{b}, script)
+			}
+			b.Set(t.Context(), "pool", "4", 0)
+			tt.ruin(b)
+			before := b.Get(t.Context(), "pool").Val()
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			rule := proxy.DropReply(faultproxy.Once(scripts))
+			err := changes[tt.change](t.Context(), locksOn(t, rdb, patient))
+			wantErr(t, err, core.ErrUnavailable)
+			if err != nil && !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%v says nothing of %q", err, tt.why)
+			}
+			if got := b.Get(t.Context(), "pool").Val(); got != before || rule.Hits() != 1 {
+				t.Errorf("the count is %s after %d lost replies, want %s", got, rule.Hits(), before)
+			}
+			b.wantGone("{pool}:interlock_ops")
 		})
 	}
 }

@@ -111,33 +111,30 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 		"permits beside it":   {leased(1), "9223372036854775807", ""},
 		"beside the smallest": {plain(-1), "-9223372036854775808", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, bed *bed) {
-				b := permits{bed}
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				locks := locksOn(t, rdb, patient)
-				warmScript(t, b, "plain_semaphore/clear")
-				warmScript(t, b, "semaphore/clear")
-				b.Set(t.Context(), "pool", 1, 0)
-				b.javaAcquire([]byte("0123456789abcdef"), neverExpires)
-				b.Set(t.Context(), "pool", tt.count, 0)
-				sub := b.subscribe(t, semaphoreChannel)
-				rule := proxy.DropReply(faultproxy.Once(scripts))
-				err, want := tt.change(t.Context(), locks), tt.fits
-				if want == "" {
-					want = tt.count
-					wantOnly(t, err, core.ErrInvalid, core.ErrUnavailable)
-					must(t, b.Publish(t.Context(), semaphoreChannel, "end").Err())
-					sub.want("end")
-					b.wantGone("{pool}:interlock_ops")
-				} else {
-					must(t, err)
-				}
-				if got := b.Get(t.Context(), "pool").Val(); got != want || rule.Hits() != 1 {
-					t.Errorf("%s permits after %d lost replies, want %s", got, rule.Hits(), want)
-				}
-			})
+		parallelBeds(t, name, func(t *testing.T, bed *bed) {
+			b := permits{bed}
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locksOn(t, rdb, patient)
+			warmScript(t, b, "plain_semaphore/clear")
+			warmScript(t, b, "semaphore/clear")
+			b.Set(t.Context(), "pool", 1, 0)
+			b.javaAcquire([]byte("0123456789abcdef"), neverExpires)
+			b.Set(t.Context(), "pool", tt.count, 0)
+			sub := b.subscribe(t, semaphoreChannel)
+			rule := proxy.DropReply(faultproxy.Once(scripts))
+			err, want := tt.change(t.Context(), locks), tt.fits
+			if want == "" {
+				want = tt.count
+				wantOnly(t, err, core.ErrInvalid, core.ErrUnavailable)
+				must(t, b.Publish(t.Context(), semaphoreChannel, "end").Err())
+				sub.want("end")
+				b.wantGone("{pool}:interlock_ops")
+			} else {
+				must(t, err)
+			}
+			if got := b.Get(t.Context(), "pool").Val(); got != want || rule.Hits() != 1 {
+				t.Errorf("%s permits after %d lost replies, want %s", got, rule.Hits(), want)
+			}
 		})
 	}
 }

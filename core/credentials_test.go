@@ -136,8 +136,7 @@ func TestNew_CredentialsRotate(t *testing.T) {
 	for name, opts := range map[string][]core.Option{
 		"master alone": nil, "replicas": {core.WithReplicaAcks(core.AcksAll, 2*time.Second)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			replicated := redisserver.StartReplicated(t, 1)
 			admin := replicated.Master.Client()
 			users(t, admin, "old", "new")
@@ -252,48 +251,42 @@ func TestNew_CredentialsFail(t *testing.T) {
 		"fails":  func() error { return errNone },
 		"panics": func() error { panic("oops") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				provider := startsWith("")
-				provider.subscribe = fail
-				_, rdb := dialed(t, b.Client, func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
-				locks := locksOn(t, rdb)
-				_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-				wantErr(t, err, core.ErrUnavailable)
-				if name == "fails" {
-					wantErr(t, err, errNone)
-				}
-				provider.mu.Lock()
-				provider.subscribe = nil
-				provider.mu.Unlock()
-				pass(time.Minute)
-				b.warm(locks)
-			})
-		})
-	}
-	t.Run("blocks", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(t *testing.T, b *bed) {
-			provider, unblock := startsWith(""), make(chan struct{})
-			provider.subscribe = func() error {
-				<-unblock
-				return nil
-			}
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			provider := startsWith("")
+			provider.subscribe = fail
 			_, rdb := dialed(t, b.Client, func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
 			locks := locksOn(t, rdb)
-			start := time.Now()
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 			wantErr(t, err, core.ErrUnavailable)
-			if took := time.Since(start); took > 8*core.DefaultBackendTimeout {
-				t.Errorf("the call took %s, and Redis answers pings", took)
+			if name == "fails" {
+				wantErr(t, err, errNone)
 			}
-			must(t, locks.Close(t.Context()))
-			close(unblock)
-			pass(time.Second)
-			if n := provider.listening(); n != 0 {
-				t.Errorf("%d subscriptions to the provider after Close", n)
-			}
+			provider.mu.Lock()
+			provider.subscribe = nil
+			provider.mu.Unlock()
+			pass(time.Minute)
+			b.warm(locks)
 		})
+	}
+	parallelBubble(t, "blocks", func(t *testing.T, b *bed) {
+		provider, unblock := startsWith(""), make(chan struct{})
+		provider.subscribe = func() error {
+			<-unblock
+			return nil
+		}
+		_, rdb := dialed(t, b.Client, func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
+		locks := locksOn(t, rdb)
+		start := time.Now()
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+		wantErr(t, err, core.ErrUnavailable)
+		if took := time.Since(start); took > 8*core.DefaultBackendTimeout {
+			t.Errorf("the call took %s, and Redis answers pings", took)
+		}
+		must(t, locks.Close(t.Context()))
+		close(unblock)
+		pass(time.Second)
+		if n := provider.listening(); n != 0 {
+			t.Errorf("%d subscriptions to the provider after Close", n)
+		}
 	})
 }

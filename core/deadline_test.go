@@ -66,21 +66,18 @@ func TestDeadline_CountsFromTheSending(t *testing.T) {
 			return hold
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(patient, core.WithWatchdog(lease))
-				s := &slowReplies{t: t, b: b, locks: locks}
-				s.rule = proxy.DelayReply(scriptOn(t, tt.reply, "k"), late)
-				hold := tt.act(s)
-				if s.rule.Executed() == 0 {
-					t.Fatal("no reply was late")
-				}
-				ttl, left := b.PTTL(t.Context(), "k").Val(), hold.Remaining()
-				if left > ttl || left < lease/2 {
-					t.Errorf("remaining: got %s with a TTL of %s", left, ttl)
-				}
-			})
+		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(patient, core.WithWatchdog(lease))
+			s := &slowReplies{t: t, b: b, locks: locks}
+			s.rule = proxy.DelayReply(scriptOn(t, tt.reply, "k"), late)
+			hold := tt.act(s)
+			if s.rule.Executed() == 0 {
+				t.Fatal("no reply was late")
+			}
+			ttl, left := b.PTTL(t.Context(), "k").Val(), hold.Remaining()
+			if left > ttl || left < lease/2 {
+				t.Errorf("remaining: got %s with a TTL of %s", left, ttl)
+			}
 		})
 	}
 }

@@ -40,8 +40,7 @@ func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 		},
 		"no code": func(args []string) string { return strings.Join(args, " ") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			locks := locksOn(t, refusing(t, refuse))
 			_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
 			wantErr(t, err, core.ErrUnavailable)

@@ -35,25 +35,22 @@ func (b *bed) hangs(key string) (stop func()) {
 func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond, time.Second} {
-		t.Run(rtt.String(), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Hour)
-				defer b.hangs("k")()
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				proxy.DelayRequest(script(t, "fair/acquire"), rtt)
-				_, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
-				pass(3 * time.Second)
-				b.Del(t.Context(), "k") // without a message
-				freed := time.Now()
-				o := <-got
-				must(t, o.err)
-				if took := time.Since(freed); took < 25*time.Second || took > 62*time.Second {
-					t.Errorf("the lock was free for %s", took)
-				}
-				released(t, o.hold)
-				b.wantNoQueue("k")
-			})
+		parallelBubble(t, rtt.String(), func(t *testing.T, b *bed) {
+			b.take("k", stranger, time.Hour)
+			defer b.hangs("k")()
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			proxy.DelayRequest(script(t, "fair/acquire"), rtt)
+			_, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
+			pass(3 * time.Second)
+			b.Del(t.Context(), "k") // without a message
+			freed := time.Now()
+			o := <-got
+			must(t, o.err)
+			if took := time.Since(freed); took < 25*time.Second || took > 62*time.Second {
+				t.Errorf("the lock was free for %s", took)
+			}
+			released(t, o.hold)
+			b.wantNoQueue("k")
 		})
 	}
 }
@@ -62,30 +59,27 @@ func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
-		t.Run(every.String(), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Hour)
-				defer b.hangs("k")()
-				other := b.locks()
-				b.Del(t.Context(), "k")
-				freed := time.Now()
-				for {
-					_, hold, err := other.FairLock("k").Acquire(t.Context(), core.WaitTime(0))
-					if err == nil {
-						released(t, hold)
-						break
-					}
-					wantErr(t, err, core.ErrNotAcquired)
-					if time.Since(freed) > 60*time.Second+3*every {
-						t.Fatal("nobody has the lock")
-					}
-					pass(every)
+		parallelBubble(t, every.String(), func(t *testing.T, b *bed) {
+			b.take("k", stranger, time.Hour)
+			defer b.hangs("k")()
+			other := b.locks()
+			b.Del(t.Context(), "k")
+			freed := time.Now()
+			for {
+				_, hold, err := other.FairLock("k").Acquire(t.Context(), core.WaitTime(0))
+				if err == nil {
+					released(t, hold)
+					break
 				}
-				if took := time.Since(freed); took < 25*time.Second {
-					t.Errorf("passed over after %s", took)
+				wantErr(t, err, core.ErrNotAcquired)
+				if time.Since(freed) > 60*time.Second+3*every {
+					t.Fatal("nobody has the lock")
 				}
-			})
+				pass(every)
+			}
+			if took := time.Since(freed); took < 25*time.Second {
+				t.Errorf("passed over after %s", took)
+			}
 		})
 	}
 }
@@ -149,16 +143,13 @@ func TestFair_ManyDeadHeads(t *testing.T) {
 		},
 	}
 	for name, die := range die {
-		t.Run(fmt.Sprintf("%d %s", dead, name), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Hour)
-				defer die(b)()
-				_, got := b.joins(t.Context(), b.locks(), "k")
-				pass(5 * time.Second)
-				b.freeFair("k")
-				b.wantPassedOver("k", got, stall)
-			})
+		parallelBubble(t, fmt.Sprintf("%d %s", dead, name), func(t *testing.T, b *bed) {
+			b.take("k", stranger, time.Hour)
+			defer die(b)()
+			_, got := b.joins(t.Context(), b.locks(), "k")
+			pass(5 * time.Second)
+			b.freeFair("k")
+			b.wantPassedOver("k", got, stall)
 		})
 	}
 }
@@ -168,24 +159,21 @@ func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond} {
 		for _, hangs := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, hangs %t", rtt, hangs), func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					b.take("k", stranger, time.Hour)
-					dead, rdb := faultproxy.Around(t, b.Client)
-					ctx, cancel := context.WithCancel(context.Background())
-					defer cancel()
-					b.joins(ctx, locksOn(t, rdb, core.WithBackendTimeout(time.Minute)), "k")
-					far, rdb := faultproxy.Around(t, b.Client)
-					far.DelayRequest(script(t, "fair/acquire"), rtt)
-					_, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
-					pass(time.Second)
-					dead.BlackHole(hangs)
-					dead.Refuse(!hangs)
-					pass(100 * time.Millisecond)
-					b.freeFair("k")
-					b.wantPassedOver("k", got, stall+2*rtt)
-				})
+			parallelBubble(t, fmt.Sprintf("%s, hangs %t", rtt, hangs), func(t *testing.T, b *bed) {
+				b.take("k", stranger, time.Hour)
+				dead, rdb := faultproxy.Around(t, b.Client)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				b.joins(ctx, locksOn(t, rdb, core.WithBackendTimeout(time.Minute)), "k")
+				far, rdb := faultproxy.Around(t, b.Client)
+				far.DelayRequest(script(t, "fair/acquire"), rtt)
+				_, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
+				pass(time.Second)
+				dead.BlackHole(hangs)
+				dead.Refuse(!hangs)
+				pass(100 * time.Millisecond)
+				b.freeFair("k")
+				b.wantPassedOver("k", got, stall+2*rtt)
 			})
 		}
 	}

@@ -60,43 +60,40 @@ func TestFair_DeadHeads(t *testing.T) {
 	for name, die := range dead {
 		for _, n := range []int{1, 12} {
 			for _, how := range []string{"released", "expires"} {
-				t.Run(fmt.Sprintf("%d %s, the lock is %s", n, name, how), func(t *testing.T) {
-					t.Parallel()
-					inBubble(t, func(t *testing.T, b *bed) {
-						_, hold := acquired(t, t.Context(), b.locks().FairLock("k"), core.LeaseTime(1500*time.Millisecond))
-						die(b, n)
-						locks, sent := b.counted()
-						field, got := b.joins(t.Context(), locks, "k")
-						_, last := b.joins(t.Context(), b.locks(), "k")
-						pass(300 * time.Millisecond)
-						before := sent.Hits()
-						if how == "released" {
-							released(t, hold)
-						} else {
-							pass(b.PTTL(t.Context(), "k").Val())
-						}
-						freed := time.Now()
-						o := <-got
-						must(t, o.err)
-						took := time.Since(freed)
-						t.Logf("%s: free for %s, %d scripts", t.Name(), took, sent.Hits()-before)
-						if took > stall {
-							t.Errorf("the lock was free for %s", took)
-						}
-						// When it ends (a time in whole milliseconds may be too early, once or twice), when the head that
-						// was notified should be there, within 500 ms, when the head is dropped, and one of the others' messages.
-						if n := sent.Hits() - before; n > 7 {
-							t.Errorf("%d scripts of one who waits", n)
-						}
-						if o.hold.Field() != field {
-							t.Errorf("the holder is %s, want %s", o.hold.Field(), field)
-						}
-						released(t, o.hold)
-						next := <-last
-						must(t, next.err)
-						released(t, next.hold)
-						b.wantQueue("k")
-					})
+				parallelBubble(t, fmt.Sprintf("%d %s, the lock is %s", n, name, how), func(t *testing.T, b *bed) {
+					_, hold := acquired(t, t.Context(), b.locks().FairLock("k"), core.LeaseTime(1500*time.Millisecond))
+					die(b, n)
+					locks, sent := b.counted()
+					field, got := b.joins(t.Context(), locks, "k")
+					_, last := b.joins(t.Context(), b.locks(), "k")
+					pass(300 * time.Millisecond)
+					before := sent.Hits()
+					if how == "released" {
+						released(t, hold)
+					} else {
+						pass(b.PTTL(t.Context(), "k").Val())
+					}
+					freed := time.Now()
+					o := <-got
+					must(t, o.err)
+					took := time.Since(freed)
+					t.Logf("%s: free for %s, %d scripts", t.Name(), took, sent.Hits()-before)
+					if took > stall {
+						t.Errorf("the lock was free for %s", took)
+					}
+					// When it ends (a time in whole milliseconds may be too early, once or twice), when the head that
+					// was notified should be there, within 500 ms, when the head is dropped, and one of the others' messages.
+					if n := sent.Hits() - before; n > 7 {
+						t.Errorf("%d scripts of one who waits", n)
+					}
+					if o.hold.Field() != field {
+						t.Errorf("the holder is %s, want %s", o.hold.Field(), field)
+					}
+					released(t, o.hold)
+					next := <-last
+					must(t, next.err)
+					released(t, next.hold)
+					b.wantQueue("k")
 				})
 			}
 		}
@@ -183,42 +180,39 @@ func TestFair_NobodySpinsBehindADeadHead(t *testing.T) {
 func TestFair_LostReplyKeepsThePlace(t *testing.T) {
 	t.Parallel()
 	for nth := 1; nth <= 4; nth++ {
-		t.Run(fmt.Sprintf("of attempt %d", nth), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Hour)
-				locks, proxy := b.knowing()
-				lost := proxy.DropReply(faultproxy.Nth(nth, script(t, "fair/acquire")))
-				_, got := b.joins(t.Context(), locks, "k")
-				_, behind := b.joins(t.Context(), b.locks(), "k")
-				pass(3 * time.Second)
-				if nth < 4 && lost.Hits() == 0 {
-					t.Error("no reply was lost")
-				}
-				if n := len(b.queued("k")); n != 2 {
-					t.Errorf("%d in the queue", n)
-				}
-				if nth == 4 {
-					lost.Remove()
-					lost = proxy.DropReply(faultproxy.Once(script(t, "fair/acquire")))
-				}
-				freed := time.Now()
-				b.freeFair("k")
-				first := <-got
-				must(t, first.err)
-				if took := time.Since(freed); took > 200*time.Millisecond {
-					t.Errorf("after %s", took)
-				}
-				if lost.Hits() == 0 {
-					t.Error("no reply was lost")
-				}
-				b.wantCount(first.hold, "1")
-				released(t, first.hold)
-				second := <-behind
-				must(t, second.err)
-				released(t, second.hold)
-				b.wantNoQueue("k")
-			})
+		parallelBubble(t, fmt.Sprintf("of attempt %d", nth), func(t *testing.T, b *bed) {
+			b.take("k", stranger, time.Hour)
+			locks, proxy := b.knowing()
+			lost := proxy.DropReply(faultproxy.Nth(nth, script(t, "fair/acquire")))
+			_, got := b.joins(t.Context(), locks, "k")
+			_, behind := b.joins(t.Context(), b.locks(), "k")
+			pass(3 * time.Second)
+			if nth < 4 && lost.Hits() == 0 {
+				t.Error("no reply was lost")
+			}
+			if n := len(b.queued("k")); n != 2 {
+				t.Errorf("%d in the queue", n)
+			}
+			if nth == 4 {
+				lost.Remove()
+				lost = proxy.DropReply(faultproxy.Once(script(t, "fair/acquire")))
+			}
+			freed := time.Now()
+			b.freeFair("k")
+			first := <-got
+			must(t, first.err)
+			if took := time.Since(freed); took > 200*time.Millisecond {
+				t.Errorf("after %s", took)
+			}
+			if lost.Hits() == 0 {
+				t.Error("no reply was lost")
+			}
+			b.wantCount(first.hold, "1")
+			released(t, first.hold)
+			second := <-behind
+			must(t, second.err)
+			released(t, second.hold)
+			b.wantNoQueue("k")
 		})
 	}
 }
@@ -227,28 +221,25 @@ func TestFair_LostReplyKeepsThePlace(t *testing.T) {
 func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, free := range []bool{true, false} {
-		t.Run(fmt.Sprintf("free %v", free), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Hour)
-				locks, proxy := b.knowing()
-				late := proxy.HoldRequest(faultproxy.Once(script(t, "fair/acquire")))
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				_, _, err := locks.FairLock("k").Acquire(ctx)
-				wantErr(t, err, context.DeadlineExceeded)
-				pass(10 * time.Second)
-				b.wantQueue("k")
-				if free {
-					b.freeFair("k")
-				}
-				late.Release()
-				pass(2 * time.Second)
-				if free {
-					b.wantGone("k")
-				}
-				b.wantQueue("k")
-			})
+		parallelBubble(t, fmt.Sprintf("free %v", free), func(t *testing.T, b *bed) {
+			b.take("k", stranger, time.Hour)
+			locks, proxy := b.knowing()
+			late := proxy.HoldRequest(faultproxy.Once(script(t, "fair/acquire")))
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, _, err := locks.FairLock("k").Acquire(ctx)
+			wantErr(t, err, context.DeadlineExceeded)
+			pass(10 * time.Second)
+			b.wantQueue("k")
+			if free {
+				b.freeFair("k")
+			}
+			late.Release()
+			pass(2 * time.Second)
+			if free {
+				b.wantGone("k")
+			}
+			b.wantQueue("k")
 		})
 	}
 }
@@ -366,88 +357,85 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 func TestFair_RandomKills(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				random := rand.New(rand.NewPCG(seed, 8))
-				ctx, stop := context.WithCancel(context.Background())
-				over, end := context.WithCancel(context.Background())
-				end()
-				var all sync.WaitGroup
-				var turns atomic.Int64
-				start := func() (kill func()) {
-					proxy, rdb := faultproxy.Around(t, b.Client)
-					locks := locksOn(t, rdb, patient, core.WithWatchdog(time.Second))
-					for range 3 {
-						all.Go(func() {
-							for ctx.Err() == nil {
-								err := locks.FairLock("k").Do(ctx, func(context.Context) error {
-									time.Sleep(20 * time.Millisecond) // the work, in the time of the bubble
-									turns.Add(1)
-									return nil
-								})
-								if err != nil {
-									return
-								}
-							}
-						})
-					}
-					return func() {
-						proxy.Refuse(true)
-						all.Go(func() { _ = locks.Close(over) }) // of nobody's concern any more, but for the end of the test
-					}
-				}
-				redisson := func(ctx context.Context) {
+		parallelBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T, b *bed) {
+			random := rand.New(rand.NewPCG(seed, 8))
+			ctx, stop := context.WithCancel(context.Background())
+			over, end := context.WithCancel(context.Background())
+			end()
+			var all sync.WaitGroup
+			var turns atomic.Int64
+			start := func() (kill func()) {
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				locks := locksOn(t, rdb, patient, core.WithWatchdog(time.Second))
+				for range 3 {
 					all.Go(func() {
 						for ctx.Err() == nil {
-							j := b.fairThread("k")
-							if j.lock(ctx) != nil {
+							err := locks.FairLock("k").Do(ctx, func(context.Context) error {
+								time.Sleep(20 * time.Millisecond) // the work, in the time of the bubble
+								turns.Add(1)
+								return nil
+							})
+							if err != nil {
 								return
 							}
-							turns.Add(1)
-							j.unlock(t)
 						}
 					})
 				}
-				clients := []func(){start(), start(), start(), start()}
-				for range 2 {
-					redisson(ctx)
+				return func() {
+					proxy.Refuse(true)
+					all.Go(func() { _ = locks.Close(over) }) // of nobody's concern any more, but for the end of the test
 				}
-				mortal, kill := context.WithCancel(ctx)
-				redisson(mortal)
-				var free, longest time.Duration
-				const look = 10 * time.Millisecond
-				for i := range 800 {
-					pass(look)
-					if b.Exists(ctx, "k").Val() == 0 && len(b.queued("k")) > 0 {
-						free += look
-						longest = max(longest, free)
-					} else {
-						free = 0
+			}
+			redisson := func(ctx context.Context) {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						j := b.fairThread("k")
+						if j.lock(ctx) != nil {
+							return
+						}
+						turns.Add(1)
+						j.unlock(t)
 					}
-					if i < 700 && random.IntN(150) == 0 {
-						n := random.IntN(len(clients))
-						clients[n]()
-						clients[n] = start()
-					}
-					if i < 700 && random.IntN(150) == 0 {
-						kill()
-						mortal, kill = context.WithCancel(ctx)
-						redisson(mortal)
-					}
+				})
+			}
+			clients := []func(){start(), start(), start(), start()}
+			for range 2 {
+				redisson(ctx)
+			}
+			mortal, kill := context.WithCancel(ctx)
+			redisson(mortal)
+			var free, longest time.Duration
+			const look = 10 * time.Millisecond
+			for i := range 800 {
+				pass(look)
+				if b.Exists(ctx, "k").Val() == 0 && len(b.queued("k")) > 0 {
+					free += look
+					longest = max(longest, free)
+				} else {
+					free = 0
 				}
-				kill()
-				stop()
-				all.Wait()
-				t.Logf("%d turns, free for %s at most", turns.Load(), longest)
-				if longest > stall {
-					t.Errorf("the lock was free for %s while somebody waited", longest)
+				if i < 700 && random.IntN(150) == 0 {
+					n := random.IntN(len(clients))
+					clients[n]()
+					clients[n] = start()
 				}
-				pass(3 * time.Second)
-				_, hold := acquired(t, context.Background(), b.locks().FairLock("k"), core.WaitTime(5*time.Second))
-				released(t, hold)
-				b.wantNoQueue("k")
-			})
+				if i < 700 && random.IntN(150) == 0 {
+					kill()
+					mortal, kill = context.WithCancel(ctx)
+					redisson(mortal)
+				}
+			}
+			kill()
+			stop()
+			all.Wait()
+			t.Logf("%d turns, free for %s at most", turns.Load(), longest)
+			if longest > stall {
+				t.Errorf("the lock was free for %s while somebody waited", longest)
+			}
+			pass(3 * time.Second)
+			_, hold := acquired(t, context.Background(), b.locks().FairLock("k"), core.WaitTime(5*time.Second))
+			released(t, hold)
+			b.wantNoQueue("k")
 		})
 	}
 }

@@ -64,33 +64,30 @@ func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
 		{1500 * time.Millisecond, 3 * time.Second},
 	} {
 		for _, dead := range []struct{ ours, threads int }{{1, 0}, {5, 0}, {0, 5}, {3, 2}} {
-			t.Run(fmt.Sprint(tt, dead), func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
-					for range dead.threads {
-						if taken, _, err := b.fairThread("k").try(t.Context()); taken || err != nil {
-							t.Fatal(taken, err)
-						}
+			parallelBubble(t, fmt.Sprint(tt, dead), func(t *testing.T, b *bed) {
+				_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
+				for range dead.threads {
+					if taken, _, err := b.fairThread("k").try(t.Context()); taken || err != nil {
+						t.Fatal(taken, err)
 					}
-					b.diesWaiting("k", dead.ours)
-					released(t, hold)
-					other := b.locks().FairLock("k")
-					for n := 1; ; n++ {
-						pass(tt.every)
-						_, hold, err := other.Acquire(t.Context(), core.WaitTime(tt.wait))
-						if err == nil {
-							released(t, hold)
-							b.wantNoQueue("k")
-							b.wantGone(fairNotes("k"))
-							return
-						}
-						wantErr(t, err, core.ErrNotAcquired)
-						if n == 3 {
-							t.Fatal("the third caller has not got the free lock")
-						}
+				}
+				b.diesWaiting("k", dead.ours)
+				released(t, hold)
+				other := b.locks().FairLock("k")
+				for n := 1; ; n++ {
+					pass(tt.every)
+					_, hold, err := other.Acquire(t.Context(), core.WaitTime(tt.wait))
+					if err == nil {
+						released(t, hold)
+						b.wantNoQueue("k")
+						b.wantGone(fairNotes("k"))
+						return
 					}
-				})
+					wantErr(t, err, core.ErrNotAcquired)
+					if n == 3 {
+						t.Fatal("the third caller has not got the free lock")
+					}
+				}
 			})
 		}
 	}
@@ -102,38 +99,35 @@ func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
 func TestFair_NobodyIsDroppedForAStall(t *testing.T) {
 	t.Parallel()
 	for _, stalls := range []time.Duration{1600 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
-		t.Run(fmt.Sprint(stalls), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				head, got := b.joins(t.Context(), locksOn(t, rdb, patient, core.WithBackendTimeout(time.Minute)), "k")
-				other := b.locks()
-				pass(100 * time.Millisecond)
-				for range 2 { // the second time with notes of the first
-					stopped := proxy.HoldRequest(script(t, "fair/acquire"))
-					released(t, hold)
-					pass(stalls)
-					refusedOnce(t, other, "k")
-					pass(time.Second)
-					refusedOnce(t, other, "k")
-					b.wantQueue("k", head)
-					stopped.Remove()
-					o := <-got
-					must(t, o.err)
-					if o.hold.Field() != head {
-						t.Errorf("the holder is %s, want %s", o.hold.Field(), head)
-					}
-					hold = o.hold
-					head, got = b.joins(t.Context(), locksOn(t, rdb, patient, core.WithBackendTimeout(time.Minute)), "k")
-					pass(100 * time.Millisecond)
-				}
+		parallelBubble(t, fmt.Sprint(stalls), func(t *testing.T, b *bed) {
+			_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			head, got := b.joins(t.Context(), locksOn(t, rdb, patient, core.WithBackendTimeout(time.Minute)), "k")
+			other := b.locks()
+			pass(100 * time.Millisecond)
+			for range 2 { // the second time with notes of the first
+				stopped := proxy.HoldRequest(script(t, "fair/acquire"))
 				released(t, hold)
+				pass(stalls)
+				refusedOnce(t, other, "k")
+				pass(time.Second)
+				refusedOnce(t, other, "k")
+				b.wantQueue("k", head)
+				stopped.Remove()
 				o := <-got
 				must(t, o.err)
-				released(t, o.hold)
-				b.wantNoQueue("k")
-			})
+				if o.hold.Field() != head {
+					t.Errorf("the holder is %s, want %s", o.hold.Field(), head)
+				}
+				hold = o.hold
+				head, got = b.joins(t.Context(), locksOn(t, rdb, patient, core.WithBackendTimeout(time.Minute)), "k")
+				pass(100 * time.Millisecond)
+			}
+			released(t, hold)
+			o := <-got
+			must(t, o.err)
+			released(t, o.hold)
+			b.wantNoQueue("k")
 		})
 	}
 }
@@ -143,32 +137,29 @@ func TestFair_NobodyIsDroppedForAStall(t *testing.T) {
 func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
-		t.Run(fmt.Sprint(every), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				other := b.locks()
-				for range 20 {
-					b.take("k", stranger, time.Hour)
-					proxy, rdb := faultproxy.Around(t, b.Client)
-					proxy.HoldRequest(faultproxy.Command("subscribe")) // never answered
-					proxy.DelayRequest(script(t, "fair/acquire"), 150*time.Millisecond)
-					head, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
-					pass(300 * time.Millisecond)
+		parallelBubble(t, fmt.Sprint(every), func(t *testing.T, b *bed) {
+			other := b.locks()
+			for range 20 {
+				b.take("k", stranger, time.Hour)
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				proxy.HoldRequest(faultproxy.Command("subscribe")) // never answered
+				proxy.DelayRequest(script(t, "fair/acquire"), 150*time.Millisecond)
+				head, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
+				pass(300 * time.Millisecond)
+				refusedOnce(t, other, "k")
+				b.Del(t.Context(), "k") // without a message
+				for b.Exists(t.Context(), "k").Val() == 0 {
 					refusedOnce(t, other, "k")
-					b.Del(t.Context(), "k") // without a message
-					for b.Exists(t.Context(), "k").Val() == 0 {
-						refusedOnce(t, other, "k")
-						pass(every)
-					}
-					o := <-got
-					must(t, o.err)
-					if o.hold.Field() != head {
-						t.Errorf("the holder is %s, want %s", o.hold.Field(), head)
-					}
-					released(t, o.hold)
-					b.wantNoQueue("k")
+					pass(every)
 				}
-			})
+				o := <-got
+				must(t, o.err)
+				if o.hold.Field() != head {
+					t.Errorf("the holder is %s, want %s", o.hold.Field(), head)
+				}
+				released(t, o.hold)
+				b.wantNoQueue("k")
+			}
 		})
 	}
 }
@@ -180,31 +171,28 @@ func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{0, time.Second, 2 * time.Second, 20 * time.Second} {
 		for _, listens := range []bool{true, false} {
-			t.Run(fmt.Sprintf("every %s, listens %v", every, listens), func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					other, j := b.locks(), b.fairThread("k")
-					if listens {
-						sub := j.rdb.Subscribe(t.Context(), channelOf("k")+":"+j.field)
-						defer func() { _ = sub.Close() }()
-						_, err := sub.Receive(t.Context())
-						must(t, err)
+			parallelBubble(t, fmt.Sprintf("every %s, listens %v", every, listens), func(t *testing.T, b *bed) {
+				other, j := b.locks(), b.fairThread("k")
+				if listens {
+					sub := j.rdb.Subscribe(t.Context(), channelOf("k")+":"+j.field)
+					defer func() { _ = sub.Close() }()
+					_, err := sub.Receive(t.Context())
+					must(t, err)
+				}
+				for range 50 {
+					b.take("k", stranger, time.Hour)
+					if taken, _, err := j.try(t.Context()); taken || err != nil {
+						t.Fatal(taken, err)
 					}
-					for range 50 {
-						b.take("k", stranger, time.Hour)
-						if taken, _, err := j.try(t.Context()); taken || err != nil {
-							t.Fatal(taken, err)
-						}
-						b.Del(t.Context(), "k")
-						refusedOnce(t, other, "k")
-						b.wantQueue("k", j.field)
-						if taken, _, err := j.try(t.Context()); !taken || err != nil {
-							t.Fatal(taken, err)
-						}
-						j.unlock(t)
-						pass(every)
+					b.Del(t.Context(), "k")
+					refusedOnce(t, other, "k")
+					b.wantQueue("k", j.field)
+					if taken, _, err := j.try(t.Context()); !taken || err != nil {
+						t.Fatal(taken, err)
 					}
-				})
+					j.unlock(t)
+					pass(every)
+				}
 			})
 		}
 	}
@@ -261,23 +249,20 @@ func TestFair_NoNotesOfThoseWhoHaveGone(t *testing.T) {
 func TestFair_WrongTypeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	for _, poisoned := range []string{fairQueue("a"), fairDeadlines("a"), fairNotes("a")} {
-		t.Run(poisoned, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				locks, rdb := b.locks(), b.Client
-				b.take("a", stranger, time.Hour)
-				b.take("b", stranger, time.Hour)
-				ctx, cancel := context.WithCancel(t.Context())
-				_, one := b.joins(ctx, locks, "a")
-				_, two := b.joins(ctx, locks, "b")
-				must(t, rdb.Del(t.Context(), poisoned).Err())
-				must(t, rdb.Set(t.Context(), poisoned, "x", 0).Err())
-				cancel()
-				<-one
-				<-two
-				within(t, "nobody queued", func() bool { return len(b.queued("a"))+len(b.queued("b")) == 0 })
-				b.wantQueue("b")
-			})
+		parallelBeds(t, poisoned, func(t *testing.T, b *bed) {
+			locks, rdb := b.locks(), b.Client
+			b.take("a", stranger, time.Hour)
+			b.take("b", stranger, time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			_, one := b.joins(ctx, locks, "a")
+			_, two := b.joins(ctx, locks, "b")
+			must(t, rdb.Del(t.Context(), poisoned).Err())
+			must(t, rdb.Set(t.Context(), poisoned, "x", 0).Err())
+			cancel()
+			<-one
+			<-two
+			within(t, "nobody queued", func() bool { return len(b.queued("a"))+len(b.queued("b")) == 0 })
+			b.wantQueue("b")
 		})
 	}
 }

@@ -325,12 +325,10 @@ func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 		}
 		b.wantQueue("k")
 	}
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "embedded", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, b *bed) { giveUp(t, b, thorough.Or(1000, 250)) }) // each of them looks through all of the queue
 	})
-	t.Run("server", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "server", func(t *testing.T) {
 		giveUp(t, serverBed(t), 1000)
 	})
 }

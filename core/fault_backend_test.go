@@ -41,8 +41,7 @@ func TestFault_ErrorReplies(t *testing.T) {
 			must(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 		}, "NOREPLICAS", true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, tt.name, func(t *testing.T) {
 			rdb := redisserver.Start(t).Client()
 			const timeout = 4 * time.Second
 			locks, err := core.New(rdb, core.WithBackendTimeout(timeout))
@@ -236,8 +235,7 @@ func TestFault_Subscription(t *testing.T) {
 		{"key deleted", func(r *rig) { must(r.t, r.direct.Del(r.t.Context(), "k").Err()) }},
 		{"flushed", func(r *rig) { must(r.t, r.direct.FlushAll(r.t.Context()).Err()) }},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, tt.name, func(t *testing.T) {
 			r := newRig(t)
 			waiter, holder := r.locks(core.WithBackendTimeout(3*time.Second)), r.beside()
 			_, hold := acquired(t, t.Context(), holder.Lock("k"), core.LeaseTime(time.Hour))

@@ -88,8 +88,7 @@ func leaving(t *testing.T, way string, after time.Duration) (context.Context, []
 func TestFault_CancelledAcquire_InAQueue(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			r := newRig(t)
 			locks := r.locks(patient)
 			rule := f(r.proxy, faultproxy.Once(scriptOn(t, "acquire", "k")))
@@ -117,8 +116,7 @@ func TestFault_CancelledAcquire_InAQueue(t *testing.T) {
 func TestFault_CancelledReentry(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			r := newRig(t)
 			locks := r.locks(patient)
 			outerCtx, outer := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))

@@ -117,8 +117,7 @@ func TestFault_Handoff_ChosenWaiterCancelled(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"before": holdRequest, "after": holdReply, "reply lost": dropReply, "request lost": dropRequest} {
 		for _, n := range []int{1, 3} {
-			t.Run(name+map[int]string{1: "/alone", 3: "/in a queue"}[n], func(t *testing.T) {
-				t.Parallel()
+			parallel(t, name+map[int]string{1: "/alone", 3: "/in a queue"}[n], func(t *testing.T) {
 				h := newHandoff(t, queued{waiters: n}, f)
 				done := h.release()
 				h.cancel()
@@ -157,8 +156,7 @@ func TestFault_Handoff_ChosenWaiterPrepares(t *testing.T) {
 func TestFault_Handoff_LeaseOver(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
-		t.Run(map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
-			t.Parallel()
+		parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
 			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, every: true}, holdRequest)
 			attempts := h.proxy.HoldRequest(scriptOn(t, "acquire", "k")) // else a waiter takes what is free
 			other := h.beside()
@@ -215,8 +213,7 @@ var between = map[string]func(r *rig, other *core.Client){
 func TestFault_Handoff_MeddledBefore(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range between {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			h := newHandoff(t, queued{waiters: 2, every: true}, holdRequest)
 			other := h.beside()
 			done := h.release()
@@ -239,8 +236,7 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 	t.Parallel()
 	watchdog := unhurried(3 * time.Second)
 	for name, meddle := range between {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			r := newRig(t)
 			locks, other := r.locks(core.WithWatchdog(watchdog), patient), r.beside()
 			core.LetRunsLast(locks)
@@ -278,8 +274,7 @@ func TestFault_Handoff_Unanswered(t *testing.T) {
 	const timeout = time.Second
 	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
 		for _, held := range []bool{true, false} {
-			t.Run(name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T) {
-				t.Parallel()
+			parallel(t, name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T) {
 				r := newRig(t)
 				locks := r.locks(core.WithBackendTimeout(timeout))
 				core.LetRunsLast(locks)

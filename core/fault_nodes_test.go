@@ -141,8 +141,7 @@ func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 // for them.
 func TestFault_Failover(t *testing.T) {
 	t.Parallel()
-	t.Run("lease shorter than the failover", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "lease shorter than the failover", func(t *testing.T) {
 		const watchdog = 2 * time.Second
 		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()
@@ -156,8 +155,7 @@ func TestFault_Failover(t *testing.T) {
 		f.wantGot()
 		f.liveness()
 	})
-	t.Run("lease longer than the failover", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "lease longer than the failover", func(t *testing.T) {
 		f := newFailover(t, core.WithWatchdog(12*time.Second), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()
 		f.wait()
@@ -167,8 +165,7 @@ func TestFault_Failover(t *testing.T) {
 		f.wantGot()
 		f.liveness()
 	})
-	t.Run("lock not on the new master", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "lock not on the new master", func(t *testing.T) {
 		const watchdog = 6 * time.Second
 		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()

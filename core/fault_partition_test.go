@@ -22,8 +22,7 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 	const watchdog = 600 * time.Millisecond
 	server := redisserver.Start(t)
 	for i := range 20 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
+		parallel(t, fmt.Sprint(i), func(t *testing.T) {
 			proxy := faultproxy.New(t, server.Addr())
 			rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 			defer rdb.Close()

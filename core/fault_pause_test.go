@@ -57,8 +57,7 @@ func TestFault_PausedProcess(t *testing.T) {
 func TestFault_PausedProcessOfEachKind(t *testing.T) {
 	t.Parallel()
 	for kind, s := range sorts {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, kind, func(t *testing.T) {
 			server := redisserver.Start(t)
 			locks := newLocks(t, server, patient)
 			defer faultClose(t, locks)

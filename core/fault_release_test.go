@@ -57,8 +57,7 @@ func TestFault_Release_FirstExecutionIsLost(t *testing.T) {
 func TestFault_Release_Cancelled(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{"before": nil, "not executed": holdRequest, "executed": holdReply, "reply lost": dropReply} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			r := newRig(t)
 			locks := r.locks(patient)
 			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
@@ -90,8 +89,7 @@ func TestFault_Release_Unanswered(t *testing.T) {
 	timeout := unhurried(300 * time.Millisecond)
 	for name, f := range map[string]fault{"late": holdRequest, "executed": holdReply, "lost": dropRequest, "reply lost": dropReply} {
 		for _, stolen := range []bool{true, false} {
-			t.Run(name+map[bool]string{true: "/stolen", false: "/free"}[stolen], func(t *testing.T) {
-				t.Parallel()
+			parallel(t, name+map[bool]string{true: "/stolen", false: "/free"}[stolen], func(t *testing.T) {
 				r := newRig(t)
 				locks, other := r.locks(core.WithBackendTimeout(timeout)), r.beside()
 				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))

@@ -68,37 +68,34 @@ func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 		name string
 		held bool // by the same client
 	}{{"held", true}, {"waited for", false}} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				if tt.held {
-					_, _ = acquired(t, t.Context(), locks.Lock("k"))
-				} else {
-					b.take("k", stranger, time.Hour)
-				}
-				at := acquiredAt(t, locks, "k")
-				b.listeners("k", 1)
-				sent := proxy.Watch(scripts)
-				const seconds = 4
-				for range seconds * 1000 {
-					b.Publish(t.Context(), channelOf("k"), "0")
-					pass(time.Millisecond)
-				}
-				if rate := sent.Hits() / seconds; rate > 300 {
-					t.Errorf("%d commands per second", rate)
-				}
-				if sent.Hits() == 0 {
-					t.Error("no command: the messages are not listened to")
-				}
-				pass(time.Second)
+		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			if tt.held {
+				_, _ = acquired(t, t.Context(), locks.Lock("k"))
+			} else {
 				b.take("k", stranger, time.Hour)
-				b.free("k")
-				freed := time.Now()
-				if took := (<-at).Sub(freed); took != 0 {
-					t.Errorf("woken %s after the message", took)
-				}
-			})
+			}
+			at := acquiredAt(t, locks, "k")
+			b.listeners("k", 1)
+			sent := proxy.Watch(scripts)
+			const seconds = 4
+			for range seconds * 1000 {
+				b.Publish(t.Context(), channelOf("k"), "0")
+				pass(time.Millisecond)
+			}
+			if rate := sent.Hits() / seconds; rate > 300 {
+				t.Errorf("%d commands per second", rate)
+			}
+			if sent.Hits() == 0 {
+				t.Error("no command: the messages are not listened to")
+			}
+			pass(time.Second)
+			b.take("k", stranger, time.Hour)
+			b.free("k")
+			freed := time.Now()
+			if took := (<-at).Sub(freed); took != 0 {
+				t.Errorf("woken %s after the message", took)
+			}
 		})
 	}
 }

@@ -40,23 +40,20 @@ func undying(t *testing.T, proxy *faultproxy.Proxy, key string) *faultproxy.Rule
 func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute} {
-		t.Run(timeout.String(), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				down := &backendRecorder{}
-				locks, proxy := b.knowing(core.WithBackendTimeout(timeout), core.WithObserver(down.observer()))
-				undying(t, proxy, "k")
-				haunt(t, locks, proxy, "k")
-				start := time.Now()
-				_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-				wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
-				if took := time.Since(start); took < 990*time.Millisecond || took > time.Second {
-					t.Errorf("refused after %s, want a second", took)
-				}
-				if n := len(down.all()); n != 0 {
-					t.Errorf("%d events say that redis is unavailable, or again available", n)
-				}
-			})
+		parallelBubble(t, timeout.String(), func(t *testing.T, b *bed) {
+			down := &backendRecorder{}
+			locks, proxy := b.knowing(core.WithBackendTimeout(timeout), core.WithObserver(down.observer()))
+			undying(t, proxy, "k")
+			haunt(t, locks, proxy, "k")
+			start := time.Now()
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+			wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			if took := time.Since(start); took < 990*time.Millisecond || took > time.Second {
+				t.Errorf("refused after %s, want a second", took)
+			}
+			if n := len(down.all()); n != 0 {
+				t.Errorf("%d events say that redis is unavailable, or again available", n)
+			}
 		})
 	}
 }
@@ -87,25 +84,22 @@ func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 func TestBehindGhost_OfARedlock(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"does not wait": 0, "waits": 2 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onIslands(t, 3, func(t *testing.T, servers []*island) {
-				down := &backendRecorder{}
-				clients := process(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down.observer()))
-				for i, s := range servers {
-					for _, source := range scriptSources(t) {
-						must(t, s.Client.ScriptLoad(t.Context(), source).Err())
-					}
-					released(t, hold(acquired(t, t.Context(), clients[i].Lock("warm"))))
-					undying(t, s.proxy, "k")
-					haunt(t, clients[i], s.proxy, "k")
+		parallelIslands(t, name, 3, func(t *testing.T, servers []*island) {
+			down := &backendRecorder{}
+			clients := process(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down.observer()))
+			for i, s := range servers {
+				for _, source := range scriptSources(t) {
+					must(t, s.Client.ScriptLoad(t.Context(), source).Err())
 				}
-				_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(wait))
-				wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
-				if n := len(down.all()); n != 0 {
-					t.Errorf("%d events say that redis is unavailable, or again available", n)
-				}
-			})
+				released(t, hold(acquired(t, t.Context(), clients[i].Lock("warm"))))
+				undying(t, s.proxy, "k")
+				haunt(t, clients[i], s.proxy, "k")
+			}
+			_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(wait))
+			wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			if n := len(down.all()); n != 0 {
+				t.Errorf("%d events say that redis is unavailable, or again available", n)
+			}
 		})
 	}
 }
@@ -276,29 +270,26 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 		"one of several":        {(*core.Client).Lock, multiOf},
 		"permits":               {permits(1), permits(1)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				stays := proxy.AnswerError(clears(t), "NOPERM not now")
-				commands := faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("k{x}"))
-				acquire := proxy.HoldRequest(faultproxy.Once(commands))
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-				defer cancel()
-				_, _, err := kinds[0](locks, "k{x}").Acquire(ctx, core.LeaseTime(time.Minute))
-				wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
-				acquire.Release()
-				pass(0)
-				got := acquiring(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
-				pass(100 * time.Millisecond)
-				stays.Remove()
-				o := <-got
-				must(t, o.err)
-				if o.took < 100*time.Millisecond || acquire.Executed() != 1 {
-					t.Error("there was no ghost in the way")
-				}
-				released(t, o.hold)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			stays := proxy.AnswerError(clears(t), "NOPERM not now")
+			commands := faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("k{x}"))
+			acquire := proxy.HoldRequest(faultproxy.Once(commands))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer cancel()
+			_, _, err := kinds[0](locks, "k{x}").Acquire(ctx, core.LeaseTime(time.Minute))
+			wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+			acquire.Release()
+			pass(0)
+			got := acquiring(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
+			pass(100 * time.Millisecond)
+			stays.Remove()
+			o := <-got
+			must(t, o.err)
+			if o.took < 100*time.Millisecond || acquire.Executed() != 1 {
+				t.Error("there was no ghost in the way")
+			}
+			released(t, o.hold)
 		})
 	}
 }

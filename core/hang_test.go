@@ -36,27 +36,24 @@ func TestHang_OperationsWithOneAttempt(t *testing.T) {
 			return second(locks.Lock("k").ForceRelease(ctx))
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				locks := locksOn(t, rdb, patient)
-				_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
-				must(t, locks.Ready(t.Context()))
-				warm(t, locks)
-				stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("stuck"))))
-				other := acquiring(t.Context(), locks.Lock("stuck"))
-				synctest.Wait()
-				start := time.Now()
-				time.AfterFunc(hang, stuck.Release)
-				must(t, op.do(t.Context(), locks, hold))
-				if took := time.Since(start); op.question && took > time.Second || took > hang {
-					t.Errorf("answered after %s", took)
-				}
-				o := <-other
-				must(t, o.err)
-				released(t, o.hold)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locksOn(t, rdb, patient)
+			_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+			must(t, locks.Ready(t.Context()))
+			warm(t, locks)
+			stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("stuck"))))
+			other := acquiring(t.Context(), locks.Lock("stuck"))
+			synctest.Wait()
+			start := time.Now()
+			time.AfterFunc(hang, stuck.Release)
+			must(t, op.do(t.Context(), locks, hold))
+			if took := time.Since(start); op.question && took > time.Second || took > hang {
+				t.Errorf("answered after %s", took)
+			}
+			o := <-other
+			must(t, o.err)
+			released(t, o.hold)
 		})
 	}
 }

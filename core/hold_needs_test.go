@@ -20,36 +20,33 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 		"majority": {2, 20 * time.Second},
 		"any":      {1, 30 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				told := newRecorder()
-				locks := b.locks(core.WithObserver(told.observer()))
-				ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c"), core.LeaseTime(30*time.Second))
-				core.NeedsOnly(hold, c.needs)
-				core.EndLeaseEarlier(hold, 0, 20*time.Second)
-				core.EndLeaseEarlier(hold, 1, 10*time.Second)
-				if left := hold.Remaining(); left > c.lasts || left < c.lasts-time.Second {
-					t.Errorf("remaining: got %s, want about %s", left, c.lasts)
-				}
-				wantAlive(t, ctx)
-				pass(c.lasts - time.Second)
-				wantAlive(t, ctx)
-				if n := told.count("loss"); n > 0 || hold.Remaining() <= 0 {
-					t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(2 * time.Second):
-					t.Error("not lost")
-				}
-				wantErr(t, context.Cause(ctx), core.ErrLost)
-				eventually(t, "told of the loss", func() bool { return told.count("loss") > 0 }) // after the context has ended
-				if n := told.count("loss"); n != 1 || hold.Remaining() != 0 {
-					t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
-				}
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			told := newRecorder()
+			locks := b.locks(core.WithObserver(told.observer()))
+			ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c"), core.LeaseTime(30*time.Second))
+			core.NeedsOnly(hold, c.needs)
+			core.EndLeaseEarlier(hold, 0, 20*time.Second)
+			core.EndLeaseEarlier(hold, 1, 10*time.Second)
+			if left := hold.Remaining(); left > c.lasts || left < c.lasts-time.Second {
+				t.Errorf("remaining: got %s, want about %s", left, c.lasts)
+			}
+			wantAlive(t, ctx)
+			pass(c.lasts - time.Second)
+			wantAlive(t, ctx)
+			if n := told.count("loss"); n > 0 || hold.Remaining() <= 0 {
+				t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(2 * time.Second):
+				t.Error("not lost")
+			}
+			wantErr(t, context.Cause(ctx), core.ErrLost)
+			eventually(t, "told of the loss", func() bool { return told.count("loss") > 0 }) // after the context has ended
+			if n := told.count("loss"); n != 1 || hold.Remaining() != 0 {
+				t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
+			}
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
 		})
 	}
 }

@@ -327,28 +327,25 @@ func TestHooks_FailureIsUnavailable(t *testing.T) {
 		"refuses": {func() error { return refused }, refused},
 		"panics":  {func() error { panic("broken hook") }, core.ErrUnavailable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				failing := true
-				var mu sync.Mutex
-				_, locks := b.hooked(&funcHook{around: func(_ context.Context, next func() error) error {
-					mu.Lock()
-					fail := failing
-					mu.Unlock()
-					if fail {
-						return tt.fail()
-					}
-					return next()
-				}})
-				_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
-				wantErr(t, err, core.ErrUnavailable, tt.want)
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			failing := true
+			var mu sync.Mutex
+			_, locks := b.hooked(&funcHook{around: func(_ context.Context, next func() error) error {
 				mu.Lock()
-				failing = false
+				fail := failing
 				mu.Unlock()
-				_, hold := acquired(t, t.Context(), locks.Lock("k"))
-				released(t, hold)
-			})
+				if fail {
+					return tt.fail()
+				}
+				return next()
+			}})
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
+			wantErr(t, err, core.ErrUnavailable, tt.want)
+			mu.Lock()
+			failing = false
+			mu.Unlock()
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			released(t, hold)
 		})
 	}
 }
@@ -463,26 +460,23 @@ func wantChanged(t *testing.T, err error) {
 func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range tenants {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				proxy, locks := b.hooked(prefixHook{prefix: prefix, alone: true})
-				sent := proxy.Watch(scripts)
-				ctx := request(t.Context(), "tenant:")
-				if prefix(ctx) == "" {
-					_, hold := acquired(t, ctx, locks.Lock("k"))
-					released(t, hold)
-					return
-				}
-				for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.MultiLock("m", "n"), locks.FairLock("q"), locks.ReadLock("r")} {
-					_, _, err := lock.Acquire(ctx) // without a wait time: it is not tried again
-					wantChanged(t, err)
-				}
-				wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
-				if n := sent.Hits(); n != 0 {
-					t.Errorf("%d scripts were sent, want none", n)
-				}
-			})
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			proxy, locks := b.hooked(prefixHook{prefix: prefix, alone: true})
+			sent := proxy.Watch(scripts)
+			ctx := request(t.Context(), "tenant:")
+			if prefix(ctx) == "" {
+				_, hold := acquired(t, ctx, locks.Lock("k"))
+				released(t, hold)
+				return
+			}
+			for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.MultiLock("m", "n"), locks.FairLock("q"), locks.ReadLock("r")} {
+				_, _, err := lock.Acquire(ctx) // without a wait time: it is not tried again
+				wantChanged(t, err)
+			}
+			wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
+			if n := sent.Hits(); n != 0 {
+				t.Errorf("%d scripts were sent, want none", n)
+			}
 		})
 	}
 }

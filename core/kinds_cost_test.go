@@ -43,27 +43,24 @@ func TestKinds_Commands(t *testing.T) {
 	page, err := os.ReadFile("../examples/choosing/README.md")
 	must(t, err)
 	for _, kind := range costs() {
-		t.Run(kind.constructor, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				free, waited := commands(t, b, kind.of, kind.inTheWay)
-				row := rowOf(string(page), "`Client."+kind.constructor+"`")
-				want := fmt.Sprintf("| %d, %d |", free, waited)
-				if kind.constructor == "MultiLock" { // each of its keys has a message of its own: they come in any order
-					for round := 0; waited > 9 && round < 20; round++ {
-						// Nobody of the last round listens any more then. Beside listeners a client listens by
-						// itself when it has had the lock again, and needs one look less: 5 commands.
-						pass(10 * time.Second)
-						_, waited = commands(t, b, kind.of, kind.inTheWay)
-					}
-					if waited >= 6 && waited <= 9 {
-						want = fmt.Sprintf("| %d for three keys, mostly 6 to 9 |", free)
-					}
+		parallelBubble(t, kind.constructor, func(t *testing.T, b *bed) {
+			free, waited := commands(t, b, kind.of, kind.inTheWay)
+			row := rowOf(string(page), "`Client."+kind.constructor+"`")
+			want := fmt.Sprintf("| %d, %d |", free, waited)
+			if kind.constructor == "MultiLock" { // each of its keys has a message of its own: they come in any order
+				for round := 0; waited > 9 && round < 20; round++ {
+					// Nobody of the last round listens any more then. Beside listeners a client listens by
+					// itself when it has had the lock again, and needs one look less: 5 commands.
+					pass(10 * time.Second)
+					_, waited = commands(t, b, kind.of, kind.inTheWay)
 				}
-				if !strings.Contains(row, want) {
-					t.Errorf("%d commands for a free lock and %d for one that was waited for; the table says:\n%s", free, waited, row)
+				if waited >= 6 && waited <= 9 {
+					want = fmt.Sprintf("| %d for three keys, mostly 6 to 9 |", free)
 				}
-			})
+			}
+			if !strings.Contains(row, want) {
+				t.Errorf("%d commands for a free lock and %d for one that was waited for; the table says:\n%s", free, waited, row)
+			}
 		})
 	}
 }
@@ -81,8 +78,7 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 		} else if !strings.Contains(row, "| 2, 4 |") {
 			t.Errorf("the table says of %s: %s", kind.constructor, row)
 		}
-		t.Run(kind.constructor, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, kind.constructor, func(t *testing.T) {
 			b := serverBed(t)
 			proxy, rdb := faultproxy.Around(t, b.Client)
 			locks, others := locksOn(t, rdb, patient), b.locks(patient)

@@ -52,35 +52,32 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 		"seven permits": {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 7).Lock }), 7, 3},
 		"semaphore":     {sevenPermits, 7, 4}, // one is for TrySetPermits
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				locks, sent := b.counted(patient)
-				must(t, locks.Ready(t.Context()))
-				before := sent.Hits()
-				var held atomic.Int32
-				eachOf(callers, func(int) {
-					for range rounds {
-						err := tt.do(t.Context(), locks, func() {
-							if held.Add(1) > tt.holders {
-								t.Error("too many holders")
-							}
-							held.Add(-1)
-						})
-						if err != nil {
-							t.Error(err)
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			locks, sent := b.counted(patient)
+			must(t, locks.Ready(t.Context()))
+			before := sent.Hits()
+			var held atomic.Int32
+			eachOf(callers, func(int) {
+				for range rounds {
+					err := tt.do(t.Context(), locks, func() {
+						if held.Add(1) > tt.holders {
+							t.Error("too many holders")
 						}
+						held.Add(-1)
+					})
+					if err != nil {
+						t.Error(err)
 					}
-				})
-				each := float64(sent.Hits()-before) / (callers * rounds)
-				t.Logf("%.2f scripts per acquisition", each)
-				if each > tt.most {
-					t.Errorf("got %.2f scripts per acquisition", each)
-				}
-				if s := locks.Stats(); s != (core.Stats{}) {
-					t.Errorf("stats: got %+v", s)
 				}
 			})
+			each := float64(sent.Hits()-before) / (callers * rounds)
+			t.Logf("%.2f scripts per acquisition", each)
+			if each > tt.most {
+				t.Errorf("got %.2f scripts per acquisition", each)
+			}
+			if s := locks.Stats(); s != (core.Stats{}) {
+				t.Errorf("stats: got %+v", s)
+			}
 		})
 	}
 }
@@ -124,35 +121,32 @@ func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
 		"readers of one lock": func(c *core.Client, _ int) core.Lock { return c.ReadLock("k") },
 		"permits":             func(c *core.Client, i int) core.Lock { return c.Semaphore(strconv.Itoa(i/100), 100).Lock },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.behindProxy()
-				goroutines := bubbleGoroutines(t)
-				holds, errs := make([]*core.Hold, n), make([]error, n)
-				eachOf(atOnce, func(first int) {
-					for i := first; i < n; i += atOnce {
-						_, holds[i], errs[i] = lock(locks, i).Acquire(t.Context())
-					}
-				})
-				must(t, errors.Join(errs...))
-				pass(10 * time.Second) // the first renewals make the script known
-				sent := proxy.Watch(scripts)
-				pass(10 * time.Second)
-				if got := sent.Hits(); got < n/100 || got > n/100+10 {
-					t.Errorf("one period: got %d scripts, want one per hundred", got)
-				}
-				if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have some
-					t.Errorf("%d goroutines more", grown)
-				}
-				pass(15 * time.Second)
-				if got := locks.Stats().Holds; got != n {
-					t.Errorf("held: got %d", got)
-				}
-				for _, hold := range []*core.Hold{holds[0], holds[n/2], holds[n-1]} {
-					released(t, hold)
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.behindProxy()
+			goroutines := bubbleGoroutines(t)
+			holds, errs := make([]*core.Hold, n), make([]error, n)
+			eachOf(atOnce, func(first int) {
+				for i := first; i < n; i += atOnce {
+					_, holds[i], errs[i] = lock(locks, i).Acquire(t.Context())
 				}
 			})
+			must(t, errors.Join(errs...))
+			pass(10 * time.Second) // the first renewals make the script known
+			sent := proxy.Watch(scripts)
+			pass(10 * time.Second)
+			if got := sent.Hits(); got < n/100 || got > n/100+10 {
+				t.Errorf("one period: got %d scripts, want one per hundred", got)
+			}
+			if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have some
+				t.Errorf("%d goroutines more", grown)
+			}
+			pass(15 * time.Second)
+			if got := locks.Stats().Holds; got != n {
+				t.Errorf("held: got %d", got)
+			}
+			for _, hold := range []*core.Hold{holds[0], holds[n/2], holds[n-1]} {
+				released(t, hold)
+			}
 		})
 	}
 }

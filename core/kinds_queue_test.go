@@ -21,34 +21,31 @@ func TestKinds_OneForEachName(t *testing.T) {
 		},
 	}
 	for name, call := range calls {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, sent := b.counted()
-				if err := call(locks); err != nil {
-					t.Fatalf("a name that nobody uses: %v", err)
-				}
-				_, hold := acquired(t, t.Context(), locks.Lock("k"))
-				before := sent.Hits()
-				wantErr(t, call(locks), core.ErrInvalid)
-				if n := sent.Hits() - before; n != 0 {
-					t.Errorf("%d scripts", n)
-				}
-				released(t, hold)
-				if err := call(locks); err != nil {
-					t.Errorf("after the release: %v", err)
-				}
-				b.take("k", stranger, time.Hour)
-				ctx, cancel := context.WithCancel(t.Context())
-				done := busyCallers(ctx, locks, "k", 1)
-				waiters(t, locks, 1)
-				wantErr(t, call(locks), core.ErrInvalid)
-				cancel()
-				<-done
-				if s := locks.Stats(); s != (core.Stats{}) {
-					t.Errorf("stats: got %+v", s)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, sent := b.counted()
+			if err := call(locks); err != nil {
+				t.Fatalf("a name that nobody uses: %v", err)
+			}
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			before := sent.Hits()
+			wantErr(t, call(locks), core.ErrInvalid)
+			if n := sent.Hits() - before; n != 0 {
+				t.Errorf("%d scripts", n)
+			}
+			released(t, hold)
+			if err := call(locks); err != nil {
+				t.Errorf("after the release: %v", err)
+			}
+			b.take("k", stranger, time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := busyCallers(ctx, locks, "k", 1)
+			waiters(t, locks, 1)
+			wantErr(t, call(locks), core.ErrInvalid)
+			cancel()
+			<-done
+			if s := locks.Stats(); s != (core.Stats{}) {
+				t.Errorf("stats: got %+v", s)
+			}
 		})
 	}
 }

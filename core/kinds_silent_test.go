@@ -28,8 +28,7 @@ func eachHeard(t *testing.T, body func(t *testing.T, b *bed, m member), but ...s
 		if m.channel == nil || slices.Contains(but, m.kind) {
 			continue
 		}
-		t.Run(m.kind, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, m.kind, func(t *testing.T) {
 			body(t, serverBed(t), m)
 		})
 	}

@@ -78,37 +78,34 @@ func TestWithToken_NeverFalls(t *testing.T) {
 		"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
 		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				l := lock(b.locks())
-				last := int64(41)
-				draw := func(what string) {
-					t.Helper()
-					before, err := b.Time(t.Context()).Result()
-					must(t, err)
-					_, hold := acquired(t, t.Context(), l, core.WithToken())
-					if token := hold.Token(); token <= last || token < before.UnixMicro() {
-						t.Errorf("%s: token %d after %d, at %d", what, token, last, before.UnixMicro())
-					}
-					last = hold.Token()
-					released(t, hold)
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			l := lock(b.locks())
+			last := int64(41)
+			draw := func(what string) {
+				t.Helper()
+				before, err := b.Time(t.Context()).Result()
+				must(t, err)
+				_, hold := acquired(t, t.Context(), l, core.WithToken())
+				if token := hold.Token(); token <= last || token < before.UnixMicro() {
+					t.Errorf("%s: token %d after %d, at %d", what, token, last, before.UnixMicro())
 				}
-				b.Set(t.Context(), tokens, last, 0)
-				draw("after Redisson")
-				draw("the next one")
-				b.Del(t.Context(), tokens)
-				draw("the counter is lost")
-				last += int64(time.Hour / time.Microsecond)
-				b.Set(t.Context(), tokens, last, 0)
-				draw("the counter is before the clock")
-				if counter, err := b.Get(t.Context(), tokens).Int64(); err != nil || counter != last {
-					t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
-				}
-				if _, hold := acquired(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
-					t.Errorf("token %d of one who asked for none", hold.Token())
-				}
-			})
+				last = hold.Token()
+				released(t, hold)
+			}
+			b.Set(t.Context(), tokens, last, 0)
+			draw("after Redisson")
+			draw("the next one")
+			b.Del(t.Context(), tokens)
+			draw("the counter is lost")
+			last += int64(time.Hour / time.Microsecond)
+			b.Set(t.Context(), tokens, last, 0)
+			draw("the counter is before the clock")
+			if counter, err := b.Get(t.Context(), tokens).Int64(); err != nil || counter != last {
+				t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
+			}
+			if _, hold := acquired(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
+				t.Errorf("token %d of one who asked for none", hold.Token())
+			}
 		})
 	}
 }

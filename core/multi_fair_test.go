@@ -31,46 +31,43 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 		"callers elsewhere":             {elsewhere: 2, callers: 2, work: 2 * time.Millisecond, turns: 4000},
 		"callers elsewhere, long turns": {elsewhere: 2, callers: 2, work: 300 * time.Millisecond, turns: 500},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				locks := b.locks()
-				busy := []*core.Client{locks}
-				if c.elsewhere > 0 {
-					busy = nil
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			locks := b.locks()
+			busy := []*core.Client{locks}
+			if c.elsewhere > 0 {
+				busy = nil
+			}
+			for range c.elsewhere {
+				busy = append(busy, b.locks())
+			}
+			var counts []*turns
+			for _, client := range busy {
+				for _, key := range []string{"a", "b"} {
+					counts = append(counts, callers(t, ctx, client.Lock(key), c.callers, c.work))
 				}
-				for range c.elsewhere {
-					busy = append(busy, b.locks())
+			}
+			taken := func() (n int64) {
+				for _, count := range counts {
+					n += count.taken.Load()
 				}
-				var counts []*turns
-				for _, client := range busy {
-					for _, key := range []string{"a", "b"} {
-						counts = append(counts, callers(t, ctx, client.Lock(key), c.callers, c.work))
-					}
-				}
-				taken := func() (n int64) {
-					for _, count := range counts {
-						n += count.taken.Load()
-					}
-					return n
-				}
-				pass(100 * time.Millisecond)
-				var most int64
-				var longest time.Duration
-				bound := core.WaitTime(10*time.Second + time.Duration(c.turns)*c.work) // starved, it would wait for ever
-				for range rounds {
-					before, start := taken(), time.Now()
-					must(t, locks.MultiLock("a", "b").Do(ctx, func(context.Context) error { return nil }, bound))
-					most, longest = max(most, taken()-before), max(longest, time.Since(start))
-					pass(10 * time.Millisecond)
-				}
-				t.Logf("at most %d turns of others at both keys, and %s", most, longest)
-				if most > c.turns {
-					t.Errorf("waited for %d turns of others, want %d at most", most, c.turns)
-				}
-			})
+				return n
+			}
+			pass(100 * time.Millisecond)
+			var most int64
+			var longest time.Duration
+			bound := core.WaitTime(10*time.Second + time.Duration(c.turns)*c.work) // starved, it would wait for ever
+			for range rounds {
+				before, start := taken(), time.Now()
+				must(t, locks.MultiLock("a", "b").Do(ctx, func(context.Context) error { return nil }, bound))
+				most, longest = max(most, taken()-before), max(longest, time.Since(start))
+				pass(10 * time.Millisecond)
+			}
+			t.Logf("at most %d turns of others at both keys, and %s", most, longest)
+			if most > c.turns {
+				t.Errorf("waited for %d turns of others, want %d at most", most, c.turns)
+			}
 		})
 	}
 }
@@ -192,29 +189,26 @@ func TestMultiLock_PartlyOverlappingInSeveralProcesses(t *testing.T) {
 		"one slot":     {apart: false, least: 20, longest: 3 * time.Second},
 		"across slots": {apart: true, least: 3, longest: 9 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				counts := make(map[string]*turns)
-				for client := range 3 {
-					locks := b.locks()
-					if c.apart {
-						core.PutKeysApart(locks)
-					}
-					for _, names := range [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}} {
-						counts[fmt.Sprint(client, names)] = callers(t, ctx, locks.MultiLock(names...), 1, 10*time.Millisecond)
-					}
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			counts := make(map[string]*turns)
+			for client := range 3 {
+				locks := b.locks()
+				if c.apart {
+					core.PutKeysApart(locks)
 				}
-				pass(10 * time.Second)
-				for name, got := range counts {
-					t.Logf("%s: %d turns, %s at most", name, got.taken.Load(), got.most())
-					if got.taken.Load() < c.least || got.most() > c.longest {
-						t.Errorf("%s: %d turns, waits of up to %s", name, got.taken.Load(), got.most())
-					}
+				for _, names := range [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}} {
+					counts[fmt.Sprint(client, names)] = callers(t, ctx, locks.MultiLock(names...), 1, 10*time.Millisecond)
 				}
-			})
+			}
+			pass(10 * time.Second)
+			for name, got := range counts {
+				t.Logf("%s: %d turns, %s at most", name, got.taken.Load(), got.most())
+				if got.taken.Load() < c.least || got.most() > c.longest {
+					t.Errorf("%s: %d turns, waits of up to %s", name, got.taken.Load(), got.most())
+				}
+			}
 		})
 	}
 }

@@ -62,22 +62,19 @@ func TestMultiLock_OneNameIsALock(t *testing.T) {
 func TestMultiLock_AllOrNothing(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"no wait": 0, "one by one": 300 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				b.take("b", stranger, time.Minute)
-				locks := b.locks()
-				_, hold, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
-				wantErr(t, err, core.ErrNotAcquired)
-				if hold != nil {
-					t.Error("got a hold")
-				}
-				if e := notAcquired(t, err); e.Key != "b" || e.BlockedBy != stranger {
-					t.Errorf("got %+v, want the key that was taken", e)
-				}
-				within(t, "everything to be given back", func() bool {
-					return b.Exists(t.Context(), "a", "c").Val() == 0 && locks.Stats() == core.Stats{}
-				})
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			b.take("b", stranger, time.Minute)
+			locks := b.locks()
+			_, hold, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
+			wantErr(t, err, core.ErrNotAcquired)
+			if hold != nil {
+				t.Error("got a hold")
+			}
+			if e := notAcquired(t, err); e.Key != "b" || e.BlockedBy != stranger {
+				t.Errorf("got %+v, want the key that was taken", e)
+			}
+			within(t, "everything to be given back", func() bool {
+				return b.Exists(t.Context(), "a", "c").Val() == 0 && locks.Stats() == core.Stats{}
 			})
 		})
 	}

@@ -16,15 +16,12 @@ import (
 func bothWays(t *testing.T, body func(t *testing.T, b *bed, set func(*core.Client) *core.Client)) {
 	t.Helper()
 	for name, apart := range map[string]bool{"one slot": false, "across slots": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				body(t, b, func(locks *core.Client) *core.Client {
-					if apart {
-						core.PutKeysApart(locks)
-					}
-					return locks
-				})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			body(t, b, func(locks *core.Client) *core.Client {
+				if apart {
+					core.PutKeysApart(locks)
+				}
+				return locks
 			})
 		})
 	}

@@ -65,8 +65,7 @@ func TestWithNamedConnections_Refused(t *testing.T) {
 			r.proxy.HoldRequest(faultproxy.Containing("setname"))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			r := newRig(t)
 			refuse(r)
 			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})

@@ -36,8 +36,7 @@ func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 			return hold.Leave(background, time.Minute)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			for delay := timeout / 4; delay < timeout; delay += timeout / time.Duration(thorough.Or(20, 5)) {
 				inBubble(t, func(t *testing.T, b *bed) {
 					locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))

@@ -113,8 +113,7 @@ func wantPassing(t *testing.T, what string, err error, says string) {
 func TestPassing_IsWaitedOutByHolders(t *testing.T) {
 	t.Parallel()
 	for _, c := range passing {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, c.says, func(t *testing.T) {
 			r := newRig(t)
 			locks := r.locks(patient)
 			holds := make([]*core.Hold, 3)

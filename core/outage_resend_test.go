@@ -25,21 +25,18 @@ func TestOutage_ResendHasOneMoreTimeout(t *testing.T) {
 		},
 		"release": func(ctx context.Context, hold *core.Hold, _ core.Lock) error { return hold.Release(ctx) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
-				_, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
-				rule := proxy.HoldReply(faultproxy.Command("evalsha"))
-				cut := time.AfterFunc(broken, proxy.Cut)
-				defer cut.Stop()
-				start := time.Now()
-				wantErr(t, operation(t.Context(), hold, locks.Lock("other")), core.ErrUnavailable)
-				if took := time.Since(start); took < broken || took > 2*timeout {
-					t.Errorf("it took %s", took)
-				}
-				rule.Remove()
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+			_, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
+			rule := proxy.HoldReply(faultproxy.Command("evalsha"))
+			cut := time.AfterFunc(broken, proxy.Cut)
+			defer cut.Stop()
+			start := time.Now()
+			wantErr(t, operation(t.Context(), hold, locks.Lock("other")), core.ErrUnavailable)
+			if took := time.Since(start); took < broken || took > 2*timeout {
+				t.Errorf("it took %s", took)
+			}
+			rule.Remove()
 		})
 	}
 }

@@ -46,12 +46,9 @@ func TestSlow_EveryFreeLockIsHad(t *testing.T) {
 				})
 			},
 		} {
-			t.Run(fmt.Sprint(latency, "/", name), func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					_, rdb := faultproxy.Far(t, b.Client, latency)
-					acquire(t, locksOn(t, rdb))
-				})
+			parallelBubble(t, fmt.Sprint(latency, "/", name), func(t *testing.T, b *bed) {
+				_, rdb := faultproxy.Far(t, b.Client, latency)
+				acquire(t, locksOn(t, rdb))
 			})
 		}
 	}
@@ -112,25 +109,22 @@ func TestSlow_FromOneMomentToTheNext(t *testing.T) {
 func TestSlow_SilenceIsStillKnown(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"cold": false, "warm": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				way, slow := faultproxy.Far(t, b.Client, 900*time.Millisecond)
-				proxy, rdb := faultproxy.Around(t, slow)
-				locks := locksOn(t, rdb)
-				if warm {
-					whole(t, t.Context(), locks, "k")
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			way, slow := faultproxy.Far(t, b.Client, 900*time.Millisecond)
+			proxy, rdb := faultproxy.Around(t, slow)
+			locks := locksOn(t, rdb)
+			if warm {
+				whole(t, t.Context(), locks, "k")
+			}
+			way.Set(time.Hour)
+			proxy.BlackHole(true)
+			for _, opts := range [][]core.AcquireOption{nil, {core.WaitTime(0)}, {core.WaitTime(time.Minute)}} {
+				o := <-acquiring(t.Context(), locks.Lock("k"), opts...)
+				wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
+				if o.took > core.DefaultBackendTimeout+100*time.Millisecond {
+					t.Errorf("known after %s", o.took)
 				}
-				way.Set(time.Hour)
-				proxy.BlackHole(true)
-				for _, opts := range [][]core.AcquireOption{nil, {core.WaitTime(0)}, {core.WaitTime(time.Minute)}} {
-					o := <-acquiring(t.Context(), locks.Lock("k"), opts...)
-					wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
-					if o.took > core.DefaultBackendTimeout+100*time.Millisecond {
-						t.Errorf("known after %s", o.took)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -167,20 +161,17 @@ func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 		"refused":    func(p *faultproxy.Proxy) { p.Refuse(true) },
 		"black hole": func(p *faultproxy.Proxy) { p.BlackHole(true) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.behindProxy()
-				must(t, attempt(t, locks, "k"))
-				fault(proxy)
-				first := <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
-				wantOnly(t, first.err, core.ErrUnavailable, core.ErrNotAcquired)
-				next := <-acquiring(t.Context(), locks.Lock("another"))
-				wantOnly(t, next.err, core.ErrUnavailable, core.ErrNotAcquired)
-				if first.took > core.DefaultBackendTimeout || next.took > 0 {
-					t.Errorf("known after %s, and to the next after %s", first.took, next.took)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.behindProxy()
+			must(t, attempt(t, locks, "k"))
+			fault(proxy)
+			first := <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+			wantOnly(t, first.err, core.ErrUnavailable, core.ErrNotAcquired)
+			next := <-acquiring(t.Context(), locks.Lock("another"))
+			wantOnly(t, next.err, core.ErrUnavailable, core.ErrNotAcquired)
+			if first.took > core.DefaultBackendTimeout || next.took > 0 {
+				t.Errorf("known after %s, and to the next after %s", first.took, next.took)
+			}
 		})
 	}
 }

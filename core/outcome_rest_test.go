@@ -142,15 +142,12 @@ func TestErrors_OfAMultiLockMatchOneOutcome(t *testing.T) {
 func wantOutcomes(t *testing.T, table map[string]ending) {
 	t.Helper()
 	for name, tt := range table {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				s := b.situation(t)
-				if tt.before != nil {
-					tt.before(s)
-				}
-				wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			s := b.situation(t)
+			if tt.before != nil {
+				tt.before(s)
+			}
+			wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
 		})
 	}
 }

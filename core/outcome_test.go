@@ -99,17 +99,14 @@ func TestErrors_MatchOneOutcome(t *testing.T) {
 			return acquire(s.ctx, s.bed.locks().Lock("other"))
 		}, core.ErrNotAcquired},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				s := &scene{bed: b}
-				s.locks, s.proxy = b.knowing()
-				s.ctx, s.hold = acquired(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
-				if tt.before != nil {
-					tt.before(s)
-				}
-				wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			s := &scene{bed: b}
+			s.locks, s.proxy = b.knowing()
+			s.ctx, s.hold = acquired(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
+			if tt.before != nil {
+				tt.before(s)
+			}
+			wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
 		})
 	}
 }

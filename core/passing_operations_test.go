@@ -250,35 +250,32 @@ func refuse(t *testing.T, b *bed, locks *core.Client, proxy *faultproxy.Proxy, s
 func TestPassing_EveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, says := range passingReplies {
-		t.Run(says, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				unknown := strings.HasPrefix(says, "upstream") // as if Redis did not answer
-				for _, one := range refuse(t, b, locks, proxy, says, 300*time.Millisecond) {
-					if unknown && one.onlyOnce {
-						wantErr(t, one.err, core.ErrUnavailable)
-					} else if one.err != nil || !one.done(one.operating) {
-						t.Errorf("%s, refused for a moment: %v, %s", one.name, one.err, one.seen())
-					}
+		parallelBubble(t, says, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			unknown := strings.HasPrefix(says, "upstream") // as if Redis did not answer
+			for _, one := range refuse(t, b, locks, proxy, says, 300*time.Millisecond) {
+				if unknown && one.onlyOnce {
+					wantErr(t, one.err, core.ErrUnavailable)
+				} else if one.err != nil || !one.done(one.operating) {
+					t.Errorf("%s, refused for a moment: %v, %s", one.name, one.err, one.seen())
 				}
-				for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
-					switch {
-					case one.waits && !unknown:
-						if one.err != nil || !one.done(one.operating) {
-							t.Errorf("%s, refused within its wait time: %v, %s", one.name, one.err, one.seen())
-						}
-					case one.err == nil || !strings.Contains(one.err.Error(), says):
-						t.Errorf("%s, refused for long: %v, want the cause", one.name, one.err)
-					case one.background:
-						if !one.done(one.operating) {
-							t.Errorf("%s was not executed, or twice, in the background: %v, %s", one.name, one.err, one.seen())
-						}
-					case !one.untouched(one.operating):
-						t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())
+			}
+			for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
+				switch {
+				case one.waits && !unknown:
+					if one.err != nil || !one.done(one.operating) {
+						t.Errorf("%s, refused within its wait time: %v, %s", one.name, one.err, one.seen())
 					}
+				case one.err == nil || !strings.Contains(one.err.Error(), says):
+					t.Errorf("%s, refused for long: %v, want the cause", one.name, one.err)
+				case one.background:
+					if !one.done(one.operating) {
+						t.Errorf("%s was not executed, or twice, in the background: %v, %s", one.name, one.err, one.seen())
+					}
+				case !one.untouched(one.operating):
+					t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())
 				}
-			})
+			}
 		})
 	}
 }
@@ -299,24 +296,21 @@ func TestFinal_EveryOperation(t *testing.T) {
 		"ERR unknown command 'evalsha', with args beginning with: ",
 		"ERR illegal address: 172.16.0.1:39136",
 	} {
-		t.Run(says, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
-					const does = "redis refuses this until its data or its configuration is changed"
-					if one.err == nil || !strings.Contains(one.err.Error(), does) || !strings.Contains(one.err.Error(), says) {
-						t.Errorf("%s: %v, want that it does not pass, and the cause", one.name, one.err)
-					}
-					if one.whatever {
-						if !one.done(one.operating) {
-							t.Errorf("%s does not go on: %s", one.name, one.seen())
-						}
-					} else if !one.untouched(one.operating) {
-						t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())
-					}
+		parallelBubble(t, says, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
+				const does = "redis refuses this until its data or its configuration is changed"
+				if one.err == nil || !strings.Contains(one.err.Error(), does) || !strings.Contains(one.err.Error(), says) {
+					t.Errorf("%s: %v, want that it does not pass, and the cause", one.name, one.err)
 				}
-			})
+				if one.whatever {
+					if !one.done(one.operating) {
+						t.Errorf("%s does not go on: %s", one.name, one.seen())
+					}
+				} else if !one.untouched(one.operating) {
+					t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())
+				}
+			}
 		})
 	}
 }
@@ -328,28 +322,25 @@ func TestPassing_MajorityOfARedlock(t *testing.T) {
 		if strings.HasPrefix(says, "upstream") {
 			continue // as a server that does not answer
 		}
-		t.Run(says, func(t *testing.T) {
-			t.Parallel()
-			onIslands(t, 3, func(t *testing.T, servers []*island) {
-				clients := process(t, servers)
-				_, warm := acquired(t, t.Context(), core.Redlock("warm", clients...))
-				released(t, warm)
-				var rules []*faultproxy.Rule
-				for _, s := range servers[:2] {
-					rules = append(rules, s.proxy.AnswerError(scripts, says))
-				}
-				_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(0))
-				wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-				got := acquiring(t.Context(), core.Redlock("k", clients...), core.WaitTime(time.Minute))
-				pass(10 * time.Second)
-				for _, rule := range rules {
-					rule.Remove()
-				}
-				o := <-got
-				must(t, o.err)
-				released(t, o.hold)
-				wantNowhere(t, servers, "k")
-			})
+		parallelIslands(t, says, 3, func(t *testing.T, servers []*island) {
+			clients := process(t, servers)
+			_, warm := acquired(t, t.Context(), core.Redlock("warm", clients...))
+			released(t, warm)
+			var rules []*faultproxy.Rule
+			for _, s := range servers[:2] {
+				rules = append(rules, s.proxy.AnswerError(scripts, says))
+			}
+			_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(0))
+			wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+			got := acquiring(t.Context(), core.Redlock("k", clients...), core.WaitTime(time.Minute))
+			pass(10 * time.Second)
+			for _, rule := range rules {
+				rule.Remove()
+			}
+			o := <-got
+			must(t, o.err)
+			released(t, o.hold)
+			wantNowhere(t, servers, "k")
 		})
 	}
 }

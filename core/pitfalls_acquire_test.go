@@ -18,23 +18,20 @@ func TestPitfalls_AcquireEndsInTheMiddle(t *testing.T) {
 	const after = 50 * time.Millisecond
 	for when, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
 		for end, want := range leavings() {
-			t.Run(when+"/"+end, func(t *testing.T) {
-				t.Parallel()
-				eachSort(t, func(t *testing.T, w *world) {
-					rules := w.inject(f, w.op("acquire"))
-					ctx, opts := leaving(t, end, after)
-					opts = append(opts, core.LeaseTime(time.Minute))
-					o := <-acquiring(ctx, w.mine, opts...)
-					if wantErr(t, o.err, want); o.took > after+5*time.Millisecond || o.hold != nil {
-						t.Errorf("it took %s, with the hold %v", o.took, o.hold)
-					}
-					pass(2 * time.Second)
-					w.wantNothing("while it is held")
-					let(rules)
-					pass(time.Second)
-					w.wantNothing("after it has landed")
-					w.wantFree()
-				})
+			parallelSorts(t, when+"/"+end, func(t *testing.T, w *world) {
+				rules := w.inject(f, w.op("acquire"))
+				ctx, opts := leaving(t, end, after)
+				opts = append(opts, core.LeaseTime(time.Minute))
+				o := <-acquiring(ctx, w.mine, opts...)
+				if wantErr(t, o.err, want); o.took > after+5*time.Millisecond || o.hold != nil {
+					t.Errorf("it took %s, with the hold %v", o.took, o.hold)
+				}
+				pass(2 * time.Second)
+				w.wantNothing("while it is held")
+				let(rules)
+				pass(time.Second)
+				w.wantNothing("after it has landed")
+				w.wantFree()
 			})
 		}
 	}
@@ -66,23 +63,20 @@ func TestPitfalls_AbandonedAcquireLandsLate(t *testing.T) {
 		"alone":             func(_ *world, _ core.Lock, land func()) { land() },
 	} {
 		for _, same := range []bool{false, true} {
-			t.Run(order+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T) {
-				t.Parallel()
-				eachSort(t, func(t *testing.T, w *world) {
-					rules := w.inject(holdRequest, w.op("acquire"))
-					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-					defer cancel()
-					_, _, err := w.mine.Acquire(ctx, core.LeaseTime(time.Minute))
-					wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
-					newer := w.other
-					if same {
-						newer = w.rival(w.clients)
-					}
-					run(w, newer, func() { let(rules) })
-					pass(time.Second)
-					w.wantNothing("after it has landed")
-					w.wantFree()
-				})
+			parallelSorts(t, order+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T, w *world) {
+				rules := w.inject(holdRequest, w.op("acquire"))
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				_, _, err := w.mine.Acquire(ctx, core.LeaseTime(time.Minute))
+				wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+				newer := w.other
+				if same {
+					newer = w.rival(w.clients)
+				}
+				run(w, newer, func() { let(rules) })
+				pass(time.Second)
+				w.wantNothing("after it has landed")
+				w.wantFree()
 			})
 		}
 	}
@@ -92,31 +86,28 @@ func TestPitfalls_AbandonedAcquireLandsLate(t *testing.T) {
 func TestPitfalls_ReplyAfterTheLease(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, 10 * time.Second} {
-		t.Run(wait.String(), func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				rules := w.inject(holdReply, w.op("acquire"))
-				const lease = 400 * time.Millisecond
-				got := acquiring(t.Context(), w.mine, core.LeaseTime(lease), core.WaitTime(wait))
-				pass(2 * lease)
-				let(rules)
-				o := <-got
-				if errors.Is(o.err, core.ErrUnavailable) && w.sort.servers > 1 {
-					pass(time.Second)
-					w.wantFree()
-					return // which waits for no server that long
-				}
-				must(t, o.err)
-				wantAlive(t, o.ctx)
-				if left := o.hold.Remaining(); left <= 0 || w.there() < w.sort.servers {
-					t.Errorf("%s remain, and it is on %d servers", left, w.there())
-				}
-				w.wantTaken()
-				released(t, o.hold)
+		parallelSorts(t, wait.String(), func(t *testing.T, w *world) {
+			rules := w.inject(holdReply, w.op("acquire"))
+			const lease = 400 * time.Millisecond
+			got := acquiring(t.Context(), w.mine, core.LeaseTime(lease), core.WaitTime(wait))
+			pass(2 * lease)
+			let(rules)
+			o := <-got
+			if errors.Is(o.err, core.ErrUnavailable) && w.sort.servers > 1 {
 				pass(time.Second)
 				w.wantFree()
-			}, patient)
-		})
+				return // which waits for no server that long
+			}
+			must(t, o.err)
+			wantAlive(t, o.ctx)
+			if left := o.hold.Remaining(); left <= 0 || w.there() < w.sort.servers {
+				t.Errorf("%s remain, and it is on %d servers", left, w.there())
+			}
+			w.wantTaken()
+			released(t, o.hold)
+			pass(time.Second)
+			w.wantFree()
+		}, patient)
 	}
 }
 
@@ -175,31 +166,28 @@ func TestPitfalls_LostReplies(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"acquire", "sethold", "refresh", "renew", "release"} {
 		for how, f := range map[string]fault{"reply": dropReply, "request": dropRequest} {
-			t.Run(op+"/"+how, func(t *testing.T) {
-				t.Parallel()
-				eachSort(t, func(t *testing.T, w *world) {
-					rules := w.inject(f, w.op(op))
-					ctx, hold := acquired(t, t.Context(), w.mine)
-					if w.enters {
-						_, inner := acquired(t, ctx, w.mine)
-						released(t, inner)
+			parallelSorts(t, op+"/"+how, func(t *testing.T, w *world) {
+				rules := w.inject(f, w.op(op))
+				ctx, hold := acquired(t, t.Context(), w.mine)
+				if w.enters {
+					_, inner := acquired(t, ctx, w.mine)
+					released(t, inner)
+				}
+				pass(7 * time.Second) // two renewals
+				wantAlive(t, ctx)
+				w.wantTaken()
+				must(t, hold.Refresh(t.Context(), 10*time.Second))
+				must(t, hold.Refresh(t.Context(), 5*time.Second))
+				w.wantTaken()
+				released(t, hold)
+				for i, r := range rules {
+					if r.Hits() != 1 && (w.enters || op != "sethold") {
+						t.Errorf("%d were lost on server %d", r.Hits(), i)
 					}
-					pass(7 * time.Second) // two renewals
-					wantAlive(t, ctx)
-					w.wantTaken()
-					must(t, hold.Refresh(t.Context(), 10*time.Second))
-					must(t, hold.Refresh(t.Context(), 5*time.Second))
-					w.wantTaken()
-					released(t, hold)
-					for i, r := range rules {
-						if r.Hits() != 1 && (w.enters || op != "sethold") {
-							t.Errorf("%d were lost on server %d", r.Hits(), i)
-						}
-					}
-					pass(time.Second)
-					w.wantFree()
-				}, nineSeconds)
-			})
+				}
+				pass(time.Second)
+				w.wantFree()
+			}, nineSeconds)
 		}
 	}
 }

@@ -39,13 +39,10 @@ var countSorts = map[string]countSort{
 func eachCount(t *testing.T, body func(t *testing.T, s countSort, b *bed, locks *core.Client, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	for name, s := range countSorts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				b.set(s.free)
-				body(t, s, b, locks, proxy)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			b.set(s.free)
+			body(t, s, b, locks, proxy)
 		})
 	}
 }

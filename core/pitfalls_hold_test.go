@@ -15,27 +15,24 @@ var nineSeconds = core.WithWatchdog(9 * time.Second)
 func TestPitfalls_Partition(t *testing.T) {
 	t.Parallel()
 	for name, renewed := range map[string]bool{"renewed": true, "fixed lease": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				var opts []core.AcquireOption
-				if !renewed {
-					opts = append(opts, core.LeaseTime(7*time.Second))
-				}
-				ctx, _ := acquired(t, t.Context(), w.mine, opts...)
-				pass(5 * time.Second)
-				w.hole(true)
-				for ctx.Err() == nil {
-					pass(time.Millisecond)
-				}
-				wantEnded(t, ctx, core.ErrLost)
-				if n := w.there(); n < w.sort.servers/2+1 { // each is renewed at a time of its own
-					t.Errorf("when the holder knows, %d of %d servers have the lock, want a majority", n, w.sort.servers)
-				}
-				w.wantTaken()
-				w.hole(false)
-			}, nineSeconds)
-		})
+		parallelSorts(t, name, func(t *testing.T, w *world) {
+			var opts []core.AcquireOption
+			if !renewed {
+				opts = append(opts, core.LeaseTime(7*time.Second))
+			}
+			ctx, _ := acquired(t, t.Context(), w.mine, opts...)
+			pass(5 * time.Second)
+			w.hole(true)
+			for ctx.Err() == nil {
+				pass(time.Millisecond)
+			}
+			wantEnded(t, ctx, core.ErrLost)
+			if n := w.there(); n < w.sort.servers/2+1 { // each is renewed at a time of its own
+				t.Errorf("when the holder knows, %d of %d servers have the lock, want a majority", n, w.sort.servers)
+			}
+			w.wantTaken()
+			w.hole(false)
+		}, nineSeconds)
 	}
 }
 
@@ -47,25 +44,22 @@ func TestPitfalls_OneRenewalFails(t *testing.T) {
 		"late":       holdRequest,
 		"reply late": holdReply,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				rules := w.inject(f, w.op("renew"))
-				ctx, hold := acquired(t, t.Context(), w.mine)
-				pass(40 * time.Second)
-				for i, r := range rules {
-					if r.Hits() != 1 {
-						t.Errorf("%d renewals failed on server %d", r.Hits(), i)
-					}
+		parallelSorts(t, name, func(t *testing.T, w *world) {
+			rules := w.inject(f, w.op("renew"))
+			ctx, hold := acquired(t, t.Context(), w.mine)
+			pass(40 * time.Second)
+			for i, r := range rules {
+				if r.Hits() != 1 {
+					t.Errorf("%d renewals failed on server %d", r.Hits(), i)
 				}
-				wantAlive(t, ctx)
-				w.wantTaken()
-				released(t, hold)
-				let(rules)
-				pass(time.Second)
-				w.wantFree()
-			}, nineSeconds)
-		})
+			}
+			wantAlive(t, ctx)
+			w.wantTaken()
+			released(t, hold)
+			let(rules)
+			pass(time.Second)
+			w.wantFree()
+		}, nineSeconds)
 	}
 }
 
@@ -74,41 +68,38 @@ func TestPitfalls_OneRenewalFails(t *testing.T) {
 func TestPitfalls_DeletedUnderItsHolder(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"deleted", "forced", "taken by another"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				ctx, hold := acquired(t, t.Context(), w.mine)
-				pass(20 * time.Second)
-				if how == "forced" && w.sort.servers == 1 { // a Redlock cannot be
-					freed, err := w.lock(w.beside).ForceRelease(t.Context())
-					if must(t, err); !freed {
-						t.Error("it was not there")
-					}
-				} else {
-					w.flush()
+		parallelSorts(t, how, func(t *testing.T, w *world) {
+			ctx, hold := acquired(t, t.Context(), w.mine)
+			pass(20 * time.Second)
+			if how == "forced" && w.sort.servers == 1 { // a Redlock cannot be
+				freed, err := w.lock(w.beside).ForceRelease(t.Context())
+				if must(t, err); !freed {
+					t.Error("it was not there")
 				}
-				var newer context.Context
-				var theirs *core.Hold
-				if how == "taken by another" {
-					newer, theirs = acquired(t, t.Context(), w.other)
-				}
-				pass(4 * time.Second)
-				wantEnded(t, ctx, core.ErrLost)
-				wantErr(t, context.Cause(ctx), core.ErrNotHeld)
-				if left := hold.Remaining(); left != 0 {
-					t.Errorf("%s remain after the loss", left)
-				}
-				pass(time.Minute)
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				if theirs != nil {
-					wantAlive(t, newer)
-					released(t, theirs)
-				}
-				pass(time.Second)
-				w.wantNothing("after the loss")
-				w.wantFree()
-			}, nineSeconds)
-		})
+			} else {
+				w.flush()
+			}
+			var newer context.Context
+			var theirs *core.Hold
+			if how == "taken by another" {
+				newer, theirs = acquired(t, t.Context(), w.other)
+			}
+			pass(4 * time.Second)
+			wantEnded(t, ctx, core.ErrLost)
+			wantErr(t, context.Cause(ctx), core.ErrNotHeld)
+			if left := hold.Remaining(); left != 0 {
+				t.Errorf("%s remain after the loss", left)
+			}
+			pass(time.Minute)
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			if theirs != nil {
+				wantAlive(t, newer)
+				released(t, theirs)
+			}
+			pass(time.Second)
+			w.wantNothing("after the loss")
+			w.wantFree()
+		}, nineSeconds)
 	}
 }
 
@@ -118,10 +109,7 @@ func TestPitfalls_OperationLandsLate(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"sethold", "renew", "refresh", "release"} {
 		for _, taken := range []bool{true, false} {
-			t.Run(op+map[bool]string{true: "/taken", false: "/free"}[taken], func(t *testing.T) {
-				t.Parallel()
-				eachSort(t, func(t *testing.T, w *world) { operationLandsLate(t, w, op, taken) }, nineSeconds)
-			})
+			parallelSorts(t, op+map[bool]string{true: "/taken", false: "/free"}[taken], func(t *testing.T, w *world) { operationLandsLate(t, w, op, taken) }, nineSeconds)
 		}
 	}
 }

@@ -63,8 +63,7 @@ type world struct {
 func eachSort(t *testing.T, body func(t *testing.T, w *world), opts ...core.Option) {
 	t.Helper()
 	for name, s := range sorts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { body(t, newWorld(t, s, opts...)) })
 		})
 	}

@@ -19,26 +19,23 @@ func TestPitfalls_NoMessage(t *testing.T) {
 		"released":               func(w *world, h *core.Hold) { released(w.t, h) },
 		"its holder has crashed": func(*world, *core.Hold) {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachSort(t, func(t *testing.T, w *world) {
-				w.inject(holdRequest, func() faultproxy.Match { return faultproxy.Command("subscribe", "ssubscribe") })
-				start := time.Now()
-				_, h := acquired(t, t.Context(), w.other, core.LeaseTime(hold))
-				got := acquiring(t.Context(), w.mine, core.WaitTime(10*time.Second))
-				pass(hold - 100*time.Millisecond)
-				freed := time.Now()
-				free(w, h)
-				if name == "its holder has crashed" {
-					freed = start.Add(hold)
-				}
-				o := <-got
-				must(t, o.err)
-				if took := time.Since(freed); took > 1100*time.Millisecond {
-					t.Errorf("it was found after %s", took)
-				}
-				released(t, o.hold)
-			})
+		parallelSorts(t, name, func(t *testing.T, w *world) {
+			w.inject(holdRequest, func() faultproxy.Match { return faultproxy.Command("subscribe", "ssubscribe") })
+			start := time.Now()
+			_, h := acquired(t, t.Context(), w.other, core.LeaseTime(hold))
+			got := acquiring(t.Context(), w.mine, core.WaitTime(10*time.Second))
+			pass(hold - 100*time.Millisecond)
+			freed := time.Now()
+			free(w, h)
+			if name == "its holder has crashed" {
+				freed = start.Add(hold)
+			}
+			o := <-got
+			must(t, o.err)
+			if took := time.Since(freed); took > 1100*time.Millisecond {
+				t.Errorf("it was found after %s", took)
+			}
+			released(t, o.hold)
 		})
 	}
 }

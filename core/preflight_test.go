@@ -134,8 +134,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"{shop}:", "shop[1]:", `shop\*?:`} {
-		t.Run(prefix, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, prefix, func(t *testing.T) {
 			srv := redisserver.Start(t)
 			rights := func(locks *core.Client) []any {
 				report, err := locks.Preflight(t.Context(), preflightKinds...)
@@ -254,8 +253,7 @@ func TestClient_Preflight_Info(t *testing.T) {
 	t.Parallel()
 	info := func(cmd []string) bool { return strings.EqualFold(cmd[0], "info") }
 	for name, advised := range map[string]bool{"NOPERM": true, "LOADING": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			proxy, rdb := faultproxy.Around(t, serverBed(t).connect())
 			proxy.AnswerError(info, name+" not now")
 			report, err := locksOn(t, rdb, patient).Preflight(t.Context(), core.KindLatch)

@@ -195,35 +195,32 @@ func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string]int{"last in line": 0, "others wait": 2} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.behindProxy()
-				_, hold := acquired(t, t.Context(), locks.Lock("k"))
-				ctx, cancel := context.WithCancel(t.Context())
-				first := make(chan error, 1)
-				go func() {
-					_, _, err := locks.Lock("k").Acquire(ctx)
-					first <- err
-				}()
-				pass(time.Second)
-				order := queue(t, locks, "k", others)
-				proxy.DelayReply(faultproxy.Once(scripts), 100*time.Millisecond)
-				done := make(chan error, 1)
-				go func() { done <- hold.Release(t.Context()) }()
-				pass(50 * time.Millisecond)
-				cancel()
-				wantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
-				if err := <-done; err != nil {
-					t.Errorf("release: %v", err)
-				}
-				wantOrder(t, order, others)
-				pass(time.Millisecond)
-				b.wantGone("k")
-				if s := locks.Stats(); s != (core.Stats{}) {
-					t.Errorf("stats: got %+v", s)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.behindProxy()
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() {
+				_, _, err := locks.Lock("k").Acquire(ctx)
+				first <- err
+			}()
+			pass(time.Second)
+			order := queue(t, locks, "k", others)
+			proxy.DelayReply(faultproxy.Once(scripts), 100*time.Millisecond)
+			done := make(chan error, 1)
+			go func() { done <- hold.Release(t.Context()) }()
+			pass(50 * time.Millisecond)
+			cancel()
+			wantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
+			if err := <-done; err != nil {
+				t.Errorf("release: %v", err)
+			}
+			wantOrder(t, order, others)
+			pass(time.Millisecond)
+			b.wantGone("k")
+			if s := locks.Stats(); s != (core.Stats{}) {
+				t.Errorf("stats: got %+v", s)
+			}
 		})
 	}
 }

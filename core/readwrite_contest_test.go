@@ -191,28 +191,25 @@ func TestReadWriteContest_InABubble(t *testing.T) {
 	t.Parallel()
 	seconds := thorough.Or(10, 4)
 	for _, faults := range []bool{false, true} {
-		t.Run("faults "+strconv.FormatBool(faults), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				c := court{
-					processes: 3, readers: 4, writers: 2, hold: 5 * time.Millisecond, think: 10 * time.Millisecond, lasts: time.Duration(seconds) * time.Second, faults: faults,
-					connect: func(i int) (*faultproxy.Proxy, redis.UniversalClient) {
-						proxy, rdb := faultproxy.Around(t, b.Client)
-						wobble(proxy, uint64(i))
-						return proxy, rdb
-					},
-				}
-				r := c.play(t)
-				t.Logf("turns %v, longest wait of a writer %s, of a reader %s, %v", r.turns, r.longest("write"), r.longest("read"), r.fails)
-				if r.turns["write"] < 10*seconds || r.turns["read"] < 20*seconds {
-					t.Errorf("turns %v, longest waits %s and %s, failures %v", r.turns, r.longest("write"), r.longest("read"), r.fails)
-				}
-				if longest := max(r.longest("write"), r.longest("read")); !faults && longest > 2*time.Second || longest > 10*time.Second {
-					t.Errorf("the longest wait is %s", longest)
-				}
-				pass(5 * time.Minute)
-				b.wantNothing()
-			})
+		parallelBubble(t, "faults "+strconv.FormatBool(faults), func(t *testing.T, b *bed) {
+			c := court{
+				processes: 3, readers: 4, writers: 2, hold: 5 * time.Millisecond, think: 10 * time.Millisecond, lasts: time.Duration(seconds) * time.Second, faults: faults,
+				connect: func(i int) (*faultproxy.Proxy, redis.UniversalClient) {
+					proxy, rdb := faultproxy.Around(t, b.Client)
+					wobble(proxy, uint64(i))
+					return proxy, rdb
+				},
+			}
+			r := c.play(t)
+			t.Logf("turns %v, longest wait of a writer %s, of a reader %s, %v", r.turns, r.longest("write"), r.longest("read"), r.fails)
+			if r.turns["write"] < 10*seconds || r.turns["read"] < 20*seconds {
+				t.Errorf("turns %v, longest waits %s and %s, failures %v", r.turns, r.longest("write"), r.longest("read"), r.fails)
+			}
+			if longest := max(r.longest("write"), r.longest("read")); !faults && longest > 2*time.Second || longest > 10*time.Second {
+				t.Errorf("the longest wait is %s", longest)
+			}
+			pass(5 * time.Minute)
+			b.wantNothing()
 		})
 	}
 }

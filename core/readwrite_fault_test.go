@@ -181,8 +181,7 @@ func TestReadWriteFault_GhostWriter(t *testing.T) {
 func TestReadWriteFault_LateLanding(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"read/sethold", "read/renew", "read/refresh", "read/release"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			r := newRig(t)
 			locks := r.locks(core.WithWatchdog(6*time.Second), patient) // a renewal is due long before a slow machine loses the lease
 			b := &bed{t: t, Client: r.direct}

@@ -30,33 +30,27 @@ func TestReadWrite_InnerReaderDoesNotProlongTheWriter(t *testing.T) {
 	for name, inner := range map[string][]core.AcquireOption{
 		"of an hour": {core.LeaseTime(time.Hour)}, "with a watchdog": nil,
 	} {
-		t.Run(name+", released before", func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks()
-				writing, w := acquired(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(lease))
-				_, r := acquired(t, writing, locks.ReadLock("map"), inner...)
-				released(t, r)
-				b.wantTTL("map", lease-time.Second, lease)
-				b.wantHolders("map", map[string]string{"mode": "write", w.Field(): "1"})
-				pass(lease)
-				wantEnded(t, writing, core.ErrLost)
-				wantErr(t, w.Release(t.Context()), core.ErrLost)
-				b.wantFreeWithin("map", time.Second)
-			})
+		parallelBubble(t, name+", released before", func(t *testing.T, b *bed) {
+			locks := b.locks()
+			writing, w := acquired(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(lease))
+			_, r := acquired(t, writing, locks.ReadLock("map"), inner...)
+			released(t, r)
+			b.wantTTL("map", lease-time.Second, lease)
+			b.wantHolders("map", map[string]string{"mode": "write", w.Field(): "1"})
+			pass(lease)
+			wantEnded(t, writing, core.ErrLost)
+			wantErr(t, w.Release(t.Context()), core.ErrLost)
+			b.wantFreeWithin("map", time.Second)
 		})
-		t.Run(name+", released after", func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks()
-				writing, w := acquired(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(lease))
-				_, r := acquired(t, writing, locks.ReadLock("map"), inner...)
-				_, r = r.Handover()
-				pass(lease)
-				wantErr(t, w.Release(t.Context()), core.ErrLost)
-				released(t, r)
-				b.wantFreeWithin("map", time.Second)
-			})
+		parallelBubble(t, name+", released after", func(t *testing.T, b *bed) {
+			locks := b.locks()
+			writing, w := acquired(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(lease))
+			_, r := acquired(t, writing, locks.ReadLock("map"), inner...)
+			_, r = r.Handover()
+			pass(lease)
+			wantErr(t, w.Release(t.Context()), core.ErrLost)
+			released(t, r)
+			b.wantFreeWithin("map", time.Second)
 		})
 	}
 }

@@ -12,51 +12,48 @@ import (
 func TestReadWrite_WithRedisson(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"map", "{t}:map", "größe"} {
-		t.Run(key, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				java, other := b.thread("57"), b.thread("58")
-				locks := b.locks()
-				if !java.reads(key, time.Minute) {
-					t.Fatal("Redisson was refused a free lock")
-				}
-				_, ours := acquired(t, t.Context(), locks.ReadLock(key))
-				if !other.reads(key, time.Minute) || other.writes(key, time.Minute) {
-					t.Error("Redisson does not see a reader of ours")
-				}
-				b.wantHolders(key, map[string]string{"mode": "read", java.field: "1", other.field: "1", ours.Field(): "1"})
-				other.unlocks(redissonReadUnlock, key, 0)
+		parallelBeds(t, key, func(t *testing.T, b *bed) {
+			java, other := b.thread("57"), b.thread("58")
+			locks := b.locks()
+			if !java.reads(key, time.Minute) {
+				t.Fatal("Redisson was refused a free lock")
+			}
+			_, ours := acquired(t, t.Context(), locks.ReadLock(key))
+			if !other.reads(key, time.Minute) || other.writes(key, time.Minute) {
+				t.Error("Redisson does not see a reader of ours")
+			}
+			b.wantHolders(key, map[string]string{"mode": "read", java.field: "1", other.field: "1", ours.Field(): "1"})
+			other.unlocks(redissonReadUnlock, key, 0)
 
-				writing := acquiring(t.Context(), locks.WriteLock(key))
-				waiters(t, locks, 1)
-				b.rwListeners(key)
-				released(t, ours)
-				java.unlocks(redissonReadUnlock, key, 1)
-				w := got(t, writing)
-				b.wantHolders(key, map[string]string{"mode": "write", w.hold.Field(): "1"})
-				if java.reads(key, time.Minute) || java.writes(key, time.Minute) {
-					t.Error("Redisson does not see a writer of ours")
-				}
-				sub := b.subscribe(t, rwChannelOf(key))
-				released(t, w.hold)
-				sub.want("1")
+			writing := acquiring(t.Context(), locks.WriteLock(key))
+			waiters(t, locks, 1)
+			b.rwListeners(key)
+			released(t, ours)
+			java.unlocks(redissonReadUnlock, key, 1)
+			w := got(t, writing)
+			b.wantHolders(key, map[string]string{"mode": "write", w.hold.Field(): "1"})
+			if java.reads(key, time.Minute) || java.writes(key, time.Minute) {
+				t.Error("Redisson does not see a writer of ours")
+			}
+			sub := b.subscribe(t, rwChannelOf(key))
+			released(t, w.hold)
+			sub.want("1")
 
-				if !java.writes(key, time.Minute) {
-					t.Error("Redisson was refused a free lock")
-				}
-				reading := acquiring(t.Context(), locks.ReadLock(key))
-				waiters(t, locks, 1)
-				b.rwListeners(key)
-				java.unlocks(redissonWriteUnlock, key, 1)
-				r := got(t, reading)
-				if !java.reads(key, time.Minute) {
-					t.Error("Redisson does not share with a reader of ours")
-				}
-				java.unlocks(redissonReadUnlock, key, 0)
-				released(t, r.hold)
-				sub.want("1", "0")
-				b.wantNothing()
-			})
+			if !java.writes(key, time.Minute) {
+				t.Error("Redisson was refused a free lock")
+			}
+			reading := acquiring(t.Context(), locks.ReadLock(key))
+			waiters(t, locks, 1)
+			b.rwListeners(key)
+			java.unlocks(redissonWriteUnlock, key, 1)
+			r := got(t, reading)
+			if !java.reads(key, time.Minute) {
+				t.Error("Redisson does not share with a reader of ours")
+			}
+			java.unlocks(redissonReadUnlock, key, 0)
+			released(t, r.hold)
+			sub.want("1", "0")
+			b.wantNothing()
 		})
 	}
 }

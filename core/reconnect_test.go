@@ -52,56 +52,53 @@ func TestReconnect_BacksOff(t *testing.T) {
 			return rule.Remove
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy, dials := b.dialed()
-				b.take("k", stranger, time.Hour)
-				at := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
-				var callers sync.WaitGroup
-				over := make(chan struct{})
-				for range 20 {
-					callers.Go(func() {
-						for again := true; again; {
-							_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(2*time.Second))
-							if err == nil {
-								t.Error("acquired although another one has it")
-							}
-							select {
-							case <-over:
-								again = false
-							case <-time.After(100 * time.Millisecond): // of the bubble: between two calls
-							}
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy, dials := b.dialed()
+			b.take("k", stranger, time.Hour)
+			at := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
+			var callers sync.WaitGroup
+			over := make(chan struct{})
+			for range 20 {
+				callers.Go(func() {
+					for again := true; again; {
+						_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(2*time.Second))
+						if err == nil {
+							t.Error("acquired although another one has it")
 						}
-					})
-				}
-				in := func(d time.Duration) int64 {
-					before := dials.Load()
-					pass(d)
-					return dials.Load() - before
-				}
-				pass(5 * time.Second)
-				end := fault(proxy)
-				if n := in(10 * time.Second); n > 120 {
-					t.Errorf("%d dials in the first ten seconds", n)
-				}
-				if n := in(time.Minute); n > 3*60 {
-					t.Errorf("%d dials in a minute", n)
-				}
-				end()
-				close(over)
-				callers.Wait()
-				pass(5 * time.Second)
-				if n := in(time.Minute); n > 0 {
-					t.Errorf("%d dials in a minute after that", n)
-				}
-				b.free("k")
-				if o := <-at; o.err == nil {
-					released(t, o.hold)
-				} else {
-					wantErr(t, o.err, core.ErrUnavailable)
-				}
-			})
+						select {
+						case <-over:
+							again = false
+						case <-time.After(100 * time.Millisecond): // of the bubble: between two calls
+						}
+					}
+				})
+			}
+			in := func(d time.Duration) int64 {
+				before := dials.Load()
+				pass(d)
+				return dials.Load() - before
+			}
+			pass(5 * time.Second)
+			end := fault(proxy)
+			if n := in(10 * time.Second); n > 120 {
+				t.Errorf("%d dials in the first ten seconds", n)
+			}
+			if n := in(time.Minute); n > 3*60 {
+				t.Errorf("%d dials in a minute", n)
+			}
+			end()
+			close(over)
+			callers.Wait()
+			pass(5 * time.Second)
+			if n := in(time.Minute); n > 0 {
+				t.Errorf("%d dials in a minute after that", n)
+			}
+			b.free("k")
+			if o := <-at; o.err == nil {
+				released(t, o.hold)
+			} else {
+				wantErr(t, o.err, core.ErrUnavailable)
+			}
 		})
 	}
 }

@@ -83,34 +83,31 @@ func TestRedlock_Contention(t *testing.T) {
 		"one of many":       {3, 1, 32, 300},
 		"four of many each": {5, 4, 8, 100},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onIslands(t, c.servers, func(t *testing.T, servers []*island) {
-				all := contenders(t, servers, c.processes)
-				var inside atomic.Int64
-				seconds := thorough.Or(2, 1)
-				contend(t, all, c.callers, time.Duration(seconds)*time.Second, func(context.Context) {
-					if inside.Add(1) > 1 {
-						t.Error("two holders")
-					}
-					<-time.NewTimer(time.Millisecond).C
-					inside.Add(-1)
-				})
-				var turns, sent int64
-				var of []int64
-				for _, p := range all {
-					of = append(of, p.turns.Load())
-					turns += p.turns.Load()
-					for _, rule := range p.sent {
-						sent += int64(rule.Hits())
-					}
+		parallelIslands(t, name, c.servers, func(t *testing.T, servers []*island) {
+			all := contenders(t, servers, c.processes)
+			var inside atomic.Int64
+			seconds := thorough.Or(2, 1)
+			contend(t, all, c.callers, time.Duration(seconds)*time.Second, func(context.Context) {
+				if inside.Add(1) > 1 {
+					t.Error("two holders")
 				}
-				t.Logf("turns %v, %.1f commands each", of, float64(sent)/float64(turns))
-				if turns < c.least*int64(seconds) || slices.Min(of) < turns/int64(8*len(of)) {
-					t.Errorf("turns %v, want %d a second in all", of, c.least)
-				}
-				wantNowhere(t, servers, "k")
+				<-time.NewTimer(time.Millisecond).C
+				inside.Add(-1)
 			})
+			var turns, sent int64
+			var of []int64
+			for _, p := range all {
+				of = append(of, p.turns.Load())
+				turns += p.turns.Load()
+				for _, rule := range p.sent {
+					sent += int64(rule.Hits())
+				}
+			}
+			t.Logf("turns %v, %.1f commands each", of, float64(sent)/float64(turns))
+			if turns < c.least*int64(seconds) || slices.Min(of) < turns/int64(8*len(of)) {
+				t.Errorf("turns %v, want %d a second in all", of, c.least)
+			}
+			wantNowhere(t, servers, "k")
 		})
 	}
 }

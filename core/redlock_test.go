@@ -86,24 +86,21 @@ func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 		"a wait time":   {30 * time.Second, []core.AcquireOption{core.WaitTime(time.Minute)}},
 		"a short lease": {time.Second, []core.AcquireOption{core.LeaseTime(time.Second), core.WaitTime(time.Minute)}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onIslands(t, 3, func(t *testing.T, servers []*island) {
-				first, second := core.Redlock("k", process(t, servers)...), core.Redlock("k", process(t, servers)...)
-				_, holder := acquired(t, t.Context(), first)
-				time.AfterFunc(33*time.Second, func() { _ = holder.Release(context.Background()) })
-				start := time.Now()
-				ctx, hold := acquired(t, t.Context(), second, tt.opts...)
-				if took := time.Since(start); took < 33*time.Second || took > 34*time.Second {
-					t.Errorf("acquired after %s", took)
-				}
-				if left := hold.Remaining(); left < tt.lease-tt.lease/20 {
-					t.Errorf("%s of a lease of %s remain", left, tt.lease)
-				}
-				wantAlive(t, ctx)
-				released(t, hold)
-				wantNowhere(t, servers, "k")
-			})
+		parallelIslands(t, name, 3, func(t *testing.T, servers []*island) {
+			first, second := core.Redlock("k", process(t, servers)...), core.Redlock("k", process(t, servers)...)
+			_, holder := acquired(t, t.Context(), first)
+			time.AfterFunc(33*time.Second, func() { _ = holder.Release(context.Background()) })
+			start := time.Now()
+			ctx, hold := acquired(t, t.Context(), second, tt.opts...)
+			if took := time.Since(start); took < 33*time.Second || took > 34*time.Second {
+				t.Errorf("acquired after %s", took)
+			}
+			if left := hold.Remaining(); left < tt.lease-tt.lease/20 {
+				t.Errorf("%s of a lease of %s remain", left, tt.lease)
+			}
+			wantAlive(t, ctx)
+			released(t, hold)
+			wantNowhere(t, servers, "k")
 		})
 	}
 }
@@ -117,29 +114,26 @@ func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 		"wrong type":  func(s *island) { s.Set(context.Background(), "k", "text", 0) },
 		"not serving": func(s *island) { s.proxy.AnswerError(scripts, "LOADING Redis is loading the dataset in memory") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onIslands(t, 5, func(t *testing.T, servers []*island) {
-				lock := core.Redlock("k", process(t, servers)...)
-				must(t, lock.Do(t.Context(), func(context.Context) error { return nil })) // connected
-				kill(servers[0])
-				kill(servers[3])
-				for round := range 3 {
-					start := time.Now()
-					ctx, hold := acquired(t, t.Context(), lock, core.WaitTime(0))
-					if took, most := time.Since(start), 2*time.Second; took > most || round > 0 && took > 20*time.Millisecond {
-						t.Errorf("round %d took %s", round, took)
-					}
-					if left := hold.Remaining(); left > 30*time.Second-time.Since(start) {
-						t.Errorf("remaining: %s after %s", left, time.Since(start))
-					}
-					wantAlive(t, ctx)
-					released(t, hold)
+		parallelIslands(t, name, 5, func(t *testing.T, servers []*island) {
+			lock := core.Redlock("k", process(t, servers)...)
+			must(t, lock.Do(t.Context(), func(context.Context) error { return nil })) // connected
+			kill(servers[0])
+			kill(servers[3])
+			for round := range 3 {
+				start := time.Now()
+				ctx, hold := acquired(t, t.Context(), lock, core.WaitTime(0))
+				if took, most := time.Since(start), 2*time.Second; took > most || round > 0 && took > 20*time.Millisecond {
+					t.Errorf("round %d took %s", round, took)
 				}
-				for _, i := range []int{1, 2, 4} {
-					servers[i].wantGone("k")
+				if left := hold.Remaining(); left > 30*time.Second-time.Since(start) {
+					t.Errorf("remaining: %s after %s", left, time.Since(start))
 				}
-			})
+				wantAlive(t, ctx)
+				released(t, hold)
+			}
+			for _, i := range []int{1, 2, 4} {
+				servers[i].wantGone("k")
+			}
 		})
 	}
 }
@@ -152,30 +146,27 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 		"one attempt": {core.WaitTime(0)}, "a while": {core.WaitTime(20 * time.Second)}, "for ever": nil,
 	} {
 		for _, taken := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				onIslands(t, 5, func(t *testing.T, servers []*island) {
-					lock := core.Redlock("k", process(t, servers)...)
-					down(servers[:3]...)
-					want := 0
-					if taken {
-						servers[3].srv.Take("k", time.Hour)
-						servers[4].srv.Take("k", time.Hour)
-						want = 2
-					}
-					start := time.Now()
-					_, _, err := lock.Acquire(t.Context(), opts...)
-					wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-					if took := time.Since(start); took > 3*time.Second {
-						t.Errorf("took %s", took)
-					}
-					pass(time.Second)
-					for _, s := range servers[:3] {
-						s.srv.Up()
-					}
-					pass(30 * time.Second)
-					wantHeldOn(t, servers, "k", want)
-				})
+			parallelIslands(t, name, 5, func(t *testing.T, servers []*island) {
+				lock := core.Redlock("k", process(t, servers)...)
+				down(servers[:3]...)
+				want := 0
+				if taken {
+					servers[3].srv.Take("k", time.Hour)
+					servers[4].srv.Take("k", time.Hour)
+					want = 2
+				}
+				start := time.Now()
+				_, _, err := lock.Acquire(t.Context(), opts...)
+				wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+				if took := time.Since(start); took > 3*time.Second {
+					t.Errorf("took %s", took)
+				}
+				pass(time.Second)
+				for _, s := range servers[:3] {
+					s.srv.Up()
+				}
+				pass(30 * time.Second)
+				wantHeldOn(t, servers, "k", want)
 			})
 		}
 	}

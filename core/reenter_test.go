@@ -314,21 +314,18 @@ func TestHold_RaisedTooLate(t *testing.T) {
 			return hold.Refresh(context.WithoutCancel(ctx), time.Hour)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(100*time.Millisecond))
-				late := proxy.DelayReply(faultproxy.Containing("3600000"), 200*time.Millisecond)
-				if err := raise(locks.Lock("k"), ctx, hold); err != nil { // a refresh has set the lease, late as it was
-					wantErr(t, err, core.ErrLost)
-				}
-				late.Remove()
-				wantEnded(t, ctx, core.ErrLost)
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				pass(time.Second)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(100*time.Millisecond))
+			late := proxy.DelayReply(faultproxy.Containing("3600000"), 200*time.Millisecond)
+			if err := raise(locks.Lock("k"), ctx, hold); err != nil { // a refresh has set the lease, late as it was
+				wantErr(t, err, core.ErrLost)
+			}
+			late.Remove()
+			wantEnded(t, ctx, core.ErrLost)
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			pass(time.Second)
+			b.wantGone("k")
 		})
 	}
 }
@@ -348,20 +345,17 @@ func TestHold_RaisedWithoutAnAnswer(t *testing.T) {
 			wantErr(t, o.err, core.ErrUnavailable)
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), tt.lease)
-				lost := proxy.DropReply(scriptOn(t, tt.script, "k"))
-				tt.raise(ctx, locks.Lock("k"))
-				<-ctx.Done()
-				b.wantTTL("k", 10*time.Second, time.Hour)
-				lost.Remove()
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				pass(time.Second)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), tt.lease)
+			lost := proxy.DropReply(scriptOn(t, tt.script, "k"))
+			tt.raise(ctx, locks.Lock("k"))
+			<-ctx.Done()
+			b.wantTTL("k", 10*time.Second, time.Hour)
+			lost.Remove()
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			pass(time.Second)
+			b.wantGone("k")
 		})
 	}
 }

@@ -40,11 +40,8 @@ func TestAcquire_CancelCauseIsNoAnswer(t *testing.T) {
 	for what, cause := range causes {
 		for path, locksOf := range paths {
 			for _, executed := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%s/executed=%v", what, path, executed), func(t *testing.T) {
-					t.Parallel()
-					inBubble(t, func(t *testing.T, b *bed) {
-						b.cancelledInMidAcquire(locksOf, cause, executed)
-					})
+				parallelBubble(t, fmt.Sprintf("%s/%s/executed=%v", what, path, executed), func(t *testing.T, b *bed) {
+					b.cancelledInMidAcquire(locksOf, cause, executed)
 				})
 			}
 		}
@@ -93,28 +90,25 @@ func (b *bed) cancelledInMidAcquire(locksOf func(*core.Client) []core.Lock, caus
 func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 	t.Parallel()
 	for name, concurrent := range map[string]bool{"lone": false, "pipelined": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				proxy.DelayReply(script(t, "acquire"), 200*time.Millisecond)
-				ctx, cancel := context.WithCancel(t.Context())
-				got := []<-chan outcome{acquiring(ctx, locks.Lock("a"), core.LeaseTime(time.Hour))}
-				if concurrent {
-					got = append(got, acquiring(ctx, locks.Lock("b"), core.LeaseTime(time.Hour)))
-				}
-				pass(20 * time.Millisecond)
-				cancel()
-				for _, g := range got {
-					wantErr(t, (<-g).err, context.Canceled)
-				}
-				start := time.Now()
-				must(t, locks.Close(t.Context()))
-				if took := time.Since(start); took > core.DefaultBackendTimeout {
-					t.Errorf("closed after %s", took)
-				}
-				b.wantGone("a", "b")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			proxy.DelayReply(script(t, "acquire"), 200*time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			got := []<-chan outcome{acquiring(ctx, locks.Lock("a"), core.LeaseTime(time.Hour))}
+			if concurrent {
+				got = append(got, acquiring(ctx, locks.Lock("b"), core.LeaseTime(time.Hour)))
+			}
+			pass(20 * time.Millisecond)
+			cancel()
+			for _, g := range got {
+				wantErr(t, (<-g).err, context.Canceled)
+			}
+			start := time.Now()
+			must(t, locks.Close(t.Context()))
+			if took := time.Since(start); took > core.DefaultBackendTimeout {
+				t.Errorf("closed after %s", took)
+			}
+			b.wantGone("a", "b")
 		})
 	}
 }
@@ -192,31 +186,28 @@ func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one": {"k"}, "several": {"k", "l"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				sent := proxy.Watch(scripts)
-				proxy.DelayReply(scripts, 8*time.Millisecond)
-				_, _, err := locks.MultiLock(names...).Acquire(t.Context(), core.LeaseTime(5*time.Millisecond))
-				wantErr(t, err, core.ErrUnavailable)
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			sent := proxy.Watch(scripts)
+			proxy.DelayReply(scripts, 8*time.Millisecond)
+			_, _, err := locks.MultiLock(names...).Acquire(t.Context(), core.LeaseTime(5*time.Millisecond))
+			wantErr(t, err, core.ErrUnavailable)
 
-				_, hold, err := locks.Lock("other").Acquire(t.Context(), core.LeaseTime(time.Minute))
-				if err != nil {
-					t.Fatalf("another caller at once: %v", err)
-				}
-				released(t, hold)
-				pass(2 * time.Second)
-				if n := sent.Hits(); n > 100 {
-					t.Errorf("%d scripts in all", n)
-				}
-				before := sent.Hits()
-				pass(3 * time.Minute)
-				if n := sent.Hits() - before; n != 0 {
-					t.Errorf("%d scripts afterwards", n)
-				}
-				b.wantGone(names...)
-			})
+			_, hold, err := locks.Lock("other").Acquire(t.Context(), core.LeaseTime(time.Minute))
+			if err != nil {
+				t.Fatalf("another caller at once: %v", err)
+			}
+			released(t, hold)
+			pass(2 * time.Second)
+			if n := sent.Hits(); n > 100 {
+				t.Errorf("%d scripts in all", n)
+			}
+			before := sent.Hits()
+			pass(3 * time.Minute)
+			if n := sent.Hits() - before; n != 0 {
+				t.Errorf("%d scripts afterwards", n)
+			}
+			b.wantGone(names...)
 		})
 	}
 }
@@ -226,29 +217,26 @@ func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"in time": 30 * time.Millisecond, "sent again": 300 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				obs := newRecorder()
-				locks, proxy := b.knowing(core.WithObserver(obs.observer()))
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-				ctx, cancel := context.WithCancel(t.Context())
-				got := acquiring(ctx, locks.Lock("k"), core.LeaseTime(10*time.Millisecond))
-				waiters(t, locks, 1)
-				handoff := proxy.DelayReply(faultproxy.Once(scriptOn(t, "handoff", "k")), delay)
-				done := releasing(hold)
-				<-handoff.Hit()
-				cancel()
-				wantErr(t, (<-got).err, context.Canceled)
-				if err := <-done; err != nil {
-					t.Errorf("release: %v", err)
-				}
-				if n := obs.count("loss"); n != 0 {
-					t.Errorf("told of %d losses", n)
-				}
-				pass(time.Second)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			obs := newRecorder()
+			locks, proxy := b.knowing(core.WithObserver(obs.observer()))
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			ctx, cancel := context.WithCancel(t.Context())
+			got := acquiring(ctx, locks.Lock("k"), core.LeaseTime(10*time.Millisecond))
+			waiters(t, locks, 1)
+			handoff := proxy.DelayReply(faultproxy.Once(scriptOn(t, "handoff", "k")), delay)
+			done := releasing(hold)
+			<-handoff.Hit()
+			cancel()
+			wantErr(t, (<-got).err, context.Canceled)
+			if err := <-done; err != nil {
+				t.Errorf("release: %v", err)
+			}
+			if n := obs.count("loss"); n != 0 {
+				t.Errorf("told of %d losses", n)
+			}
+			pass(time.Second)
+			b.wantGone("k")
 		})
 	}
 }
@@ -301,21 +289,18 @@ func TestLeak_NestedHolds(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second // which a slow machine does not miss
 	for name, depth := range map[string]int{"two": 2, "three": 3} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				told := make(leaks, depth)
-				locks := b.locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
-				func() {
-					ctx := t.Context()
-					for range depth {
-						ctx, _ = acquired(t, ctx, locks.Lock("k"))
-					}
-				}()
-				collected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
-				collected(t, "the leaks to be told", func() bool { return len(told) == depth })
-				eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
-			})
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			told := make(leaks, depth)
+			locks := b.locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
+			func() {
+				ctx := t.Context()
+				for range depth {
+					ctx, _ = acquired(t, ctx, locks.Lock("k"))
+				}
+			}()
+			collected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+			collected(t, "the leaks to be told", func() bool { return len(told) == depth })
+			eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
 		})
 	}
 }

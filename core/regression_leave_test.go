@@ -14,35 +14,32 @@ import (
 func TestLeave_WhileAReentryComes(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one key": {"k"}, "several": {"a", "k"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(time.Hour))
-				stuck := proxy.HoldRequest(scriptOn(t, "refresh", "k"))
-				refreshed := make(chan error, 1)
-				go func() { refreshed <- hold.Refresh(t.Context(), time.Hour) }()
-				<-stuck.Hit()
-				entered := acquiring(context.WithoutCancel(ctx), locks.Lock("k"))
-				pass(time.Millisecond)
-				left := make(chan error, 1)
-				go func() { left <- hold.Leave(t.Context(), 5*time.Second) }()
-				pass(time.Millisecond)
-				stuck.Release()
-				must(t, <-refreshed)
-				must(t, <-left)
-				wantEnded(t, ctx, core.ErrReleased)
-				wantOnly(t, (<-entered).err, core.ErrNotHeld, core.ErrNotAcquired)
-				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-				if n := locks.Stats().Holds; n != 0 {
-					t.Errorf("%d holds are left", n)
-				}
-				for _, name := range names {
-					b.wantTTL(name, 4*time.Second, 5*time.Second)
-				}
-				pass(5 * time.Second)
-				b.wantGone(names...)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(time.Hour))
+			stuck := proxy.HoldRequest(scriptOn(t, "refresh", "k"))
+			refreshed := make(chan error, 1)
+			go func() { refreshed <- hold.Refresh(t.Context(), time.Hour) }()
+			<-stuck.Hit()
+			entered := acquiring(context.WithoutCancel(ctx), locks.Lock("k"))
+			pass(time.Millisecond)
+			left := make(chan error, 1)
+			go func() { left <- hold.Leave(t.Context(), 5*time.Second) }()
+			pass(time.Millisecond)
+			stuck.Release()
+			must(t, <-refreshed)
+			must(t, <-left)
+			wantEnded(t, ctx, core.ErrReleased)
+			wantOnly(t, (<-entered).err, core.ErrNotHeld, core.ErrNotAcquired)
+			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			if n := locks.Stats().Holds; n != 0 {
+				t.Errorf("%d holds are left", n)
+			}
+			for _, name := range names {
+				b.wantTTL(name, 4*time.Second, 5*time.Second)
+			}
+			pass(5 * time.Second)
+			b.wantGone(names...)
 		})
 	}
 }
@@ -73,29 +70,26 @@ func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
 func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{"on its way": 0, "given up": 6 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-				renewal := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "renew", "k")))
-				<-renewal.Hit()
-				if after > 0 {
-					pass(after)
-				}
-				start := time.Now()
-				must(t, hold.Leave(t.Context(), 5*time.Second))
-				if took := time.Since(start); took > 150*time.Millisecond { // the hang of a connection, which is replaced
-					t.Errorf("took %s", took)
-				}
-				wantEnded(t, ctx, core.ErrReleased)
-				pass(time.Second)
-				renewal.Release()
-				pass(time.Millisecond)
-				b.wantTTL("k", 3*time.Second, 4*time.Second)
-				pass(4 * time.Second)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			renewal := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "renew", "k")))
+			<-renewal.Hit()
+			if after > 0 {
+				pass(after)
+			}
+			start := time.Now()
+			must(t, hold.Leave(t.Context(), 5*time.Second))
+			if took := time.Since(start); took > 150*time.Millisecond { // the hang of a connection, which is replaced
+				t.Errorf("took %s", took)
+			}
+			wantEnded(t, ctx, core.ErrReleased)
+			pass(time.Second)
+			renewal.Release()
+			pass(time.Millisecond)
+			b.wantTTL("k", 3*time.Second, 4*time.Second)
+			pass(4 * time.Second)
+			b.wantGone("k")
 		})
 	}
 }
@@ -104,19 +98,16 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 func TestLeave_ReplyLost(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]time.Duration{"marker there": 5 * time.Second, "marker over": 10 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				_, hold := acquired(t, t.Context(), locks.Lock("k"))
-				left := proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
-				must(t, hold.Leave(t.Context(), d))
-				if left.Executed() != 1 {
-					t.Fatal("no reply was lost")
-				}
-				pass(d)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			left := proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
+			must(t, hold.Leave(t.Context(), d))
+			if left.Executed() != 1 {
+				t.Fatal("no reply was lost")
+			}
+			pass(d)
+			b.wantGone("k")
 		})
 	}
 }
@@ -138,27 +129,24 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 		"not executed, the lease lasts":            {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
 		"not executed, the lease lasts, no marker": {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(core.WithBackendTimeout(5 * time.Second))
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
-				pass(1500 * time.Millisecond)
-				rule := tt.lose(proxy, scriptOn(t, "handoff", "k"))
-				left := make(chan error, 1)
-				go func() { left <- hold.Leave(t.Context(), tt.d) }()
-				pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
-				rule.Remove()
-				err := <-left
-				if tt.want == nil {
-					must(t, err)
-				} else {
-					wantErr(t, err, tt.want)
-				}
-				if tt.want == nil && tt.d == long {
-					b.wantTTL("k", tt.d-2*time.Second, tt.d)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(core.WithBackendTimeout(5 * time.Second))
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
+			pass(1500 * time.Millisecond)
+			rule := tt.lose(proxy, scriptOn(t, "handoff", "k"))
+			left := make(chan error, 1)
+			go func() { left <- hold.Leave(t.Context(), tt.d) }()
+			pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
+			rule.Remove()
+			err := <-left
+			if tt.want == nil {
+				must(t, err)
+			} else {
+				wantErr(t, err, tt.want)
+			}
+			if tt.want == nil && tt.d == long {
+				b.wantTTL("k", tt.d-2*time.Second, tt.d)
+			}
 		})
 	}
 }

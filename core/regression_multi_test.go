@@ -24,26 +24,23 @@ func (d slowEnd) observeAcquireEnd(context.Context, core.AcquireResult) {
 func TestHold_LostBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"a", "b"}} {
-		t.Run(fmt.Sprint(names), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				obs := newRecorder()
-				locks := b.locks(core.WithObserver(slowEnd(100*time.Millisecond).observer(), obs.observer()))
-				ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
-				select {
-				case <-ctx.Done():
-				default:
-					t.Error("the context has not ended")
-				}
-				wantEnded(t, ctx, core.ErrLost)
-				if hold.Remaining() != 0 {
-					t.Errorf("remaining: got %s", hold.Remaining())
-				}
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				if n := obs.count("loss"); n != 1 {
-					t.Errorf("told of %d losses", n)
-				}
-			})
+		parallelBubble(t, fmt.Sprint(names), func(t *testing.T, b *bed) {
+			obs := newRecorder()
+			locks := b.locks(core.WithObserver(slowEnd(100*time.Millisecond).observer(), obs.observer()))
+			ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
+			select {
+			case <-ctx.Done():
+			default:
+				t.Error("the context has not ended")
+			}
+			wantEnded(t, ctx, core.ErrLost)
+			if hold.Remaining() != 0 {
+				t.Errorf("remaining: got %s", hold.Remaining())
+			}
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			if n := obs.count("loss"); n != 1 {
+				t.Errorf("told of %d losses", n)
+			}
 		})
 	}
 }
@@ -70,32 +67,29 @@ func holding(t *testing.T, b *bed, locks *core.Client, taken time.Duration, opts
 func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
-		t.Run(map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, other := b.locks(), b.locks()
-				got := holding(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
-				want := map[string]string{}
-				b.Del(t.Context(), "b")
-				if taken {
-					_, hold := acquired(t, t.Context(), other.Lock("b"), core.LeaseTime(time.Minute))
-					want[hold.Field()] = "1"
+		parallelBubble(t, map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T, b *bed) {
+			locks, other := b.locks(), b.locks()
+			got := holding(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
+			want := map[string]string{}
+			b.Del(t.Context(), "b")
+			if taken {
+				_, hold := acquired(t, t.Context(), other.Lock("b"), core.LeaseTime(time.Minute))
+				want[hold.Field()] = "1"
+			}
+			o := <-got
+			switch {
+			case !taken:
+				must(t, o.err)
+				wantAlive(t, o.ctx)
+				b.wantCount(o.hold, "1")
+				if b.Exists(t.Context(), "b").Val() != 1 {
+					t.Error("b is not held")
 				}
-				o := <-got
-				switch {
-				case !taken:
-					must(t, o.err)
-					wantAlive(t, o.ctx)
-					b.wantCount(o.hold, "1")
-					if b.Exists(t.Context(), "b").Val() != 1 {
-						t.Error("b is not held")
-					}
-				default:
-					wantErr(t, o.err, core.ErrNotAcquired)
-					b.wantHolders("b", want)
-					b.wantGone("a")
-				}
-			})
+			default:
+				wantErr(t, o.err, core.ErrNotAcquired)
+				b.wantHolders("b", want)
+				b.wantGone("a")
+			}
 		})
 	}
 }
@@ -142,59 +136,53 @@ func twenty() (names []string) {
 func TestMultiLock_BlackHole(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
-	t.Run("release", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(t *testing.T, b *bed) {
-			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
-			_, hold := acquired(t, t.Context(), locks.MultiLock(twenty()...), core.LeaseTime(time.Hour))
-			proxy.BlackHole(true)
-			start := time.Now()
-			wantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
-			if took := time.Since(start); took > 2*timeout {
-				t.Errorf("returned after %s", took)
-			}
-			proxy.BlackHole(false)
-			pass(3 * time.Second) // a question every second
-			b.wantGone(hold.Keys()...)
-		})
+	parallelBubble(t, "release", func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+		_, hold := acquired(t, t.Context(), locks.MultiLock(twenty()...), core.LeaseTime(time.Hour))
+		proxy.BlackHole(true)
+		start := time.Now()
+		wantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
+		if took := time.Since(start); took > 2*timeout {
+			t.Errorf("returned after %s", took)
+		}
+		proxy.BlackHole(false)
+		pass(3 * time.Second) // a question every second
+		b.wantGone(hold.Keys()...)
 	})
-	t.Run("roll-back", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(t *testing.T, b *bed) {
-			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
-			core.PutKeysApart(locks)
-			last := "z"
-			b.take("k00", stranger, 1100*time.Millisecond)
-			b.take(last, stranger, 1200*time.Millisecond)
-			ctx, cancel := context.WithCancel(t.Context())
-			got := acquiring(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
-			pass(1150 * time.Millisecond)
-			b.take("k00", stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
-			pass(1750 * time.Millisecond)
-			b.take(last, stranger, time.Hour)
-			for range 40 { // k00 is free soon; it may be left free for others first
-				if pass(10 * time.Millisecond); locks.Stats().Holds == 20 {
-					break
-				}
+	parallelBubble(t, "roll-back", func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+		core.PutKeysApart(locks)
+		last := "z"
+		b.take("k00", stranger, 1100*time.Millisecond)
+		b.take(last, stranger, 1200*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := acquiring(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
+		pass(1150 * time.Millisecond)
+		b.take("k00", stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
+		pass(1750 * time.Millisecond)
+		b.take(last, stranger, time.Hour)
+		for range 40 { // k00 is free soon; it may be left free for others first
+			if pass(10 * time.Millisecond); locks.Stats().Holds == 20 {
+				break
 			}
-			if held := locks.Stats().Holds; held != 20 {
-				t.Fatalf("%d keys are taken: nothing is tested", held)
-			}
-			proxy.BlackHole(true)
-			time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // enough, also if this fails
-			start := time.Now()
-			cancel()
-			o := <-got
-			if took := time.Since(start); took > 2*timeout {
-				t.Errorf("returned after %s", took)
-			}
-			if !errors.Is(o.err, context.Canceled) || o.hold != nil {
-				t.Errorf("got %v", o.err)
-			}
-			pass(4 * time.Second)
-			b.wantGone(twenty()...)
-			b.wantHolders(last, map[string]string{stranger: "1"})
-		})
+		}
+		if held := locks.Stats().Holds; held != 20 {
+			t.Fatalf("%d keys are taken: nothing is tested", held)
+		}
+		proxy.BlackHole(true)
+		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // enough, also if this fails
+		start := time.Now()
+		cancel()
+		o := <-got
+		if took := time.Since(start); took > 2*timeout {
+			t.Errorf("returned after %s", took)
+		}
+		if !errors.Is(o.err, context.Canceled) || o.hold != nil {
+			t.Errorf("got %v", o.err)
+		}
+		pass(4 * time.Second)
+		b.wantGone(twenty()...)
+		b.wantHolders(last, map[string]string{stranger: "1"})
 	})
 }
 

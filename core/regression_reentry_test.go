@@ -123,33 +123,30 @@ func TestReenter_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
 	const wait = 100 * time.Millisecond
 	for name, cancelled := range map[string]bool{"wait time": false, "context": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				l := locks.Lock("k")
-				ctx, _ := acquired(t, t.Context(), l)
-				stuckEntry(t, ctx, proxy, l)
-				opts := []core.AcquireOption{core.WaitTime(wait)}
-				if cancelled {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, wait)
-					defer cancel()
-					opts = nil
-				}
-				o := <-acquiring(ctx, l, opts...)
-				if o.took != wait {
-					t.Errorf("took %s, want %s", o.took, wait)
-				}
-				if !cancelled {
-					wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
-					return
-				}
-				wantErr(t, o.err, core.ErrNotAcquired, context.DeadlineExceeded)
-				if e := notAcquired(t, o.err); e.Waited != wait {
-					t.Errorf("Waited: got %s, want %s", e.Waited, wait)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			l := locks.Lock("k")
+			ctx, _ := acquired(t, t.Context(), l)
+			stuckEntry(t, ctx, proxy, l)
+			opts := []core.AcquireOption{core.WaitTime(wait)}
+			if cancelled {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, wait)
+				defer cancel()
+				opts = nil
+			}
+			o := <-acquiring(ctx, l, opts...)
+			if o.took != wait {
+				t.Errorf("took %s, want %s", o.took, wait)
+			}
+			if !cancelled {
+				wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
+				return
+			}
+			wantErr(t, o.err, core.ErrNotAcquired, context.DeadlineExceeded)
+			if e := notAcquired(t, o.err); e.Waited != wait {
+				t.Errorf("Waited: got %s, want %s", e.Waited, wait)
+			}
 		})
 	}
 }
@@ -240,34 +237,31 @@ func TestReenter_FailedOnesDelayNoRelease(t *testing.T) {
 func TestMultiLock_TakesItsEntriesBack(t *testing.T) {
 	t.Parallel()
 	for name, outerReleased := range map[string]bool{"outer held": false, "outer released": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				ctx, first := acquired(t, t.Context(), locks.Lock("a"))
-				ctx, second := acquired(t, ctx, locks.Lock("b"))
-				lost := proxy.DropRequest(scriptOn(t, "sethold", "b"))
-				got := acquiring(context.WithoutCancel(ctx), locks.MultiLock("a", "b"), core.WaitTime(100*time.Millisecond))
-				<-lost.Hit()
-				b.wantCount(first, "2")
-				if outerReleased {
-					released(t, first)
-					b.wantCount(first, "1")
-				}
-				wantErr(t, (<-got).err, core.ErrUnavailable)
-				pass(100 * time.Millisecond)
-				if outerReleased {
-					b.wantGone("a")
-				} else {
-					b.wantCount(first, "1")
-					released(t, first)
-				}
-				lost.Remove()
-				pass(time.Second)
-				b.wantCount(second, "1")
-				released(t, second)
-				b.wantGone("a", "b")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, first := acquired(t, t.Context(), locks.Lock("a"))
+			ctx, second := acquired(t, ctx, locks.Lock("b"))
+			lost := proxy.DropRequest(scriptOn(t, "sethold", "b"))
+			got := acquiring(context.WithoutCancel(ctx), locks.MultiLock("a", "b"), core.WaitTime(100*time.Millisecond))
+			<-lost.Hit()
+			b.wantCount(first, "2")
+			if outerReleased {
+				released(t, first)
+				b.wantCount(first, "1")
+			}
+			wantErr(t, (<-got).err, core.ErrUnavailable)
+			pass(100 * time.Millisecond)
+			if outerReleased {
+				b.wantGone("a")
+			} else {
+				b.wantCount(first, "1")
+				released(t, first)
+			}
+			lost.Remove()
+			pass(time.Second)
+			b.wantCount(second, "1")
+			released(t, second)
+			b.wantGone("a", "b")
 		})
 	}
 }

@@ -98,25 +98,22 @@ func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 			return inner
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(10*time.Second))
-				stuck := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "refresh", "k")))
-				must(t, hold.Refresh(t.Context(), lowered))
-				if stuck.Hits() != 1 {
-					t.Fatal("no send was stuck")
-				}
-				inner := raise(t, ctx, locks.Lock("k"), hold)
-				pass(50 * time.Millisecond)
-				b.wantTTL("k", 9*time.Second, 30*time.Second)
-				stuck.Release()
-				pass(time.Millisecond)
-				b.wantTTL("k", 0, lowered)
-				wantAlive(t, inner)
-				b.wantNoSecond("k", ctx, inner)
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(10*time.Second))
+			stuck := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "refresh", "k")))
+			must(t, hold.Refresh(t.Context(), lowered))
+			if stuck.Hits() != 1 {
+				t.Fatal("no send was stuck")
+			}
+			inner := raise(t, ctx, locks.Lock("k"), hold)
+			pass(50 * time.Millisecond)
+			b.wantTTL("k", 9*time.Second, 30*time.Second)
+			stuck.Release()
+			pass(time.Millisecond)
+			b.wantTTL("k", 0, lowered)
+			wantAlive(t, inner)
+			b.wantNoSecond("k", ctx, inner)
 		})
 	}
 }

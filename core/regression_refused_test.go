@@ -31,26 +31,23 @@ var waysOut = map[string]wayOut{
 func eachEnd(t *testing.T, body func(t *testing.T, b *bed, proxy *faultproxy.Proxy, e wayOut, hold *core.Hold)) {
 	t.Helper()
 	for name, e := range waysOut {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(patient)
-				core.LetRunsLast(locks)
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-				ctx, cancel := context.WithCancel(t.Context())
-				var waits <-chan outcome
-				if e.waiter {
-					waits = acquiring(ctx, locks.Lock("k"), core.LeaseTime(time.Minute))
-					waiters(t, locks, 1)
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(patient)
+			core.LetRunsLast(locks)
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			ctx, cancel := context.WithCancel(t.Context())
+			var waits <-chan outcome
+			if e.waiter {
+				waits = acquiring(ctx, locks.Lock("k"), core.LeaseTime(time.Minute))
+				waiters(t, locks, 1)
+			}
+			body(t, b, proxy, e, hold)
+			cancel()
+			if waits != nil {
+				if o := <-waits; o.hold != nil {
+					released(t, o.hold)
 				}
-				body(t, b, proxy, e, hold)
-				cancel()
-				if waits != nil {
-					if o := <-waits; o.hold != nil {
-						released(t, o.hold)
-					}
-				}
-			})
+			}
 		})
 	}
 }

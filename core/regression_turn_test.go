@@ -30,39 +30,36 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
 	for name, enters := range map[string]bool{"that enters": true, "that is given up": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(core.WithBackendTimeout(timeout))
-				l := locks.Lock("k")
-				ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
-				_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
-				refused, got, cancel := endlessEntry(t, ctx, proxy, l)
-				defer cancel()
-				for _, hold := range []*core.Hold{inner, outer} {
-					start := time.Now()
-					wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
-					if took := time.Since(start); took != timeout {
-						t.Errorf("took %s, want %s", took, timeout)
-					}
-					wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(core.WithBackendTimeout(timeout))
+			l := locks.Lock("k")
+			ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
+			_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
+			refused, got, cancel := endlessEntry(t, ctx, proxy, l)
+			defer cancel()
+			for _, hold := range []*core.Hold{inner, outer} {
+				start := time.Now()
+				wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
+				if took := time.Since(start); took != timeout {
+					t.Errorf("took %s, want %s", took, timeout)
 				}
-				b.wantCount(outer, "2")
-				if !enters {
-					cancel()
-					wantErr(t, (<-got).err, core.ErrNotAcquired)
-				}
-				refused.Remove()
-				if enters {
-					o := <-got
-					must(t, o.err)
-					pass(time.Second)
-					b.wantCount(outer, "1")
-					released(t, o.hold)
-				}
+				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			}
+			b.wantCount(outer, "2")
+			if !enters {
+				cancel()
+				wantErr(t, (<-got).err, core.ErrNotAcquired)
+			}
+			refused.Remove()
+			if enters {
+				o := <-got
+				must(t, o.err)
 				pass(time.Second)
-				b.wantGone("k")
-			})
+				b.wantCount(outer, "1")
+				released(t, o.hold)
+			}
+			pass(time.Second)
+			b.wantGone("k")
 		})
 	}
 }
@@ -117,21 +114,18 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 		"release": func(h *core.Hold) error { return h.Release(context.Background()) },
 		"refresh": func(h *core.Hold) error { return h.Refresh(context.Background(), time.Minute) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing() // with a backend timeout of a second
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
-				inner := entered(t, ctx, locks.Lock("k"), 5)
-				start := time.Now()
-				slowly(t, proxy, inner, func() {
-					time.AfterFunc(busy, proxy.AnswerError(scripts, passes[0]).Remove)
-				})
-				must(t, do(hold))
-				if took := time.Since(start); took < slow+busy {
-					t.Errorf("took %s: nothing is tested", took)
-				}
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing() // with a backend timeout of a second
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+			inner := entered(t, ctx, locks.Lock("k"), 5)
+			start := time.Now()
+			slowly(t, proxy, inner, func() {
+				time.AfterFunc(busy, proxy.AnswerError(scripts, passes[0]).Remove)
 			})
+			must(t, do(hold))
+			if took := time.Since(start); took < slow+busy {
+				t.Errorf("took %s: nothing is tested", took)
+			}
 		})
 	}
 }

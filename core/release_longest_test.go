@@ -41,20 +41,17 @@ func TestRelease_Unanswered_GoesOnForTheLongestLease(t *testing.T) {
 			return hold
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(core.WithBackendTimeout(300 * time.Millisecond))
-				hold := unanswered(t, locks, proxy)
-				b.wantTTL("k", 59*time.Minute, time.Hour)
-				proxy.BlackHole(true)
-				wantErr(t, hold.Release(context.Background()), core.ErrUnavailable)
-				pass(10 * time.Minute)
-				b.wantTTL("k", 49*time.Minute, time.Hour)
-				proxy.BlackHole(false)
-				pass(time.Minute)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(core.WithBackendTimeout(300 * time.Millisecond))
+			hold := unanswered(t, locks, proxy)
+			b.wantTTL("k", 59*time.Minute, time.Hour)
+			proxy.BlackHole(true)
+			wantErr(t, hold.Release(context.Background()), core.ErrUnavailable)
+			pass(10 * time.Minute)
+			b.wantTTL("k", 49*time.Minute, time.Hour)
+			proxy.BlackHole(false)
+			pass(time.Minute)
+			b.wantGone("k")
 		})
 	}
 }

@@ -46,14 +46,11 @@ func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 			return next.Release(t.Context())
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				left := remaining(t, b, 45*time.Second, func(h *core.Hold) error { return end(t, h) })
-				if left <= 14*time.Second || left > 15*time.Second {
-					t.Errorf("got %s after 45 s of a minute, want a little less than 15 s", left)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			left := remaining(t, b, 45*time.Second, func(h *core.Hold) error { return end(t, h) })
+			if left <= 14*time.Second || left > 15*time.Second {
+				t.Errorf("got %s after 45 s of a minute, want a little less than 15 s", left)
+			}
 		})
 	}
 }
@@ -65,17 +62,14 @@ func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
 		"its time is over":           func(*bed) { pass(2 * time.Minute) },
 		"the key has gone meanwhile": func(b *bed) { b.Del(b.t.Context(), "k") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				obs := newRecorder()
-				_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
-				lose(b)
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				if end := obs.ends()[0]; end.Remaining != 0 || !end.Lost {
-					t.Errorf("got %s of a lease that was lost: %t", end.Remaining, end.Lost)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			obs := newRecorder()
+			_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
+			lose(b)
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			if end := obs.ends()[0]; end.Remaining != 0 || !end.Lost {
+				t.Errorf("got %s of a lease that was lost: %t", end.Remaining, end.Lost)
+			}
 		})
 	}
 }

@@ -167,8 +167,7 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 		"LOADING Redis is loading the dataset in memory":                true,
 		"NOPERM this user has no permissions to run the 'info' command": false,
 	} {
-		t.Run(says, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, says, func(t *testing.T) {
 			r := newRig(t)
 			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})
 			defer func() { _ = rdb.Close() }()

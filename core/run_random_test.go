@@ -19,41 +19,38 @@ import (
 func TestRun_RandomOperations(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(60, 3)) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := []*core.Client{b.farAway(), b.farAway()}
-				if seed%3 > 0 {
-					core.LetRunsLast(locks[0])
-				}
-				m := &mixture{t: t, holders: make(map[string]holderOf), fields: make(map[string]int)}
-				var callers sync.WaitGroup
-				for i := range 12 {
-					callers.Go(func() {
-						rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-						for range 60 {
-							m.call(rnd, locks[i%2])
-						}
-					})
-				}
-				callers.Wait()
-				m.rest.Wait()
-				pass(5 * time.Second) // the longest lease that is not renewed
-				for _, c := range locks {
-					if s := c.Stats(); s != (core.Stats{}) {
-						t.Errorf("at the end: %+v", s)
+		parallelBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T, b *bed) {
+			locks := []*core.Client{b.farAway(), b.farAway()}
+			if seed%3 > 0 {
+				core.LetRunsLast(locks[0])
+			}
+			m := &mixture{t: t, holders: make(map[string]holderOf), fields: make(map[string]int)}
+			var callers sync.WaitGroup
+			for i := range 12 {
+				callers.Go(func() {
+					rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+					for range 60 {
+						m.call(rnd, locks[i%2])
 					}
-					start := time.Now()
-					must(t, c.Close(context.Background()))
-					if d := time.Since(start); d > time.Second {
-						t.Errorf("Close took %s", d)
-					}
+				})
+			}
+			callers.Wait()
+			m.rest.Wait()
+			pass(5 * time.Second) // the longest lease that is not renewed
+			for _, c := range locks {
+				if s := c.Stats(); s != (core.Stats{}) {
+					t.Errorf("at the end: %+v", s)
 				}
-				b.wantGone("a", "b", "spin")
-				if m.acquired < 100 {
-					t.Errorf("nothing is tested: %d acquisitions", m.acquired)
+				start := time.Now()
+				must(t, c.Close(context.Background()))
+				if d := time.Since(start); d > time.Second {
+					t.Errorf("Close took %s", d)
 				}
-			})
+			}
+			b.wantGone("a", "b", "spin")
+			if m.acquired < 100 {
+				t.Errorf("nothing is tested: %d acquisitions", m.acquired)
+			}
 		})
 	}
 }

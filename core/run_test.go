@@ -153,34 +153,31 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 			return moved
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks()
-				core.LetRunsLast(locks)
-				lock, held, before := (*core.Client).Lock, tt.held, nothing
-				if tt.lock != nil {
-					lock = tt.lock
-				}
-				if held == nil {
-					held = lock
-				}
-				if tt.before != nil {
-					before = tt.before
-				}
-				ctx, hold := acquired(t, t.Context(), held(locks, "k"), tt.has...)
-				next := acquiring(t.Context(), lock(locks, "k"), tt.wants...)
-				synctest.Wait()
-				field := hold.Field()
-				released(t, before(t, locks, ctx, hold))
-				o := <-next
-				must(t, o.err)
-				if (o.hold.Field() == field) != tt.passed {
-					t.Errorf("the field was %s, and is %s", field, o.hold.Field())
-				}
-				released(t, o.hold)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks := b.locks()
+			core.LetRunsLast(locks)
+			lock, held, before := (*core.Client).Lock, tt.held, nothing
+			if tt.lock != nil {
+				lock = tt.lock
+			}
+			if held == nil {
+				held = lock
+			}
+			if tt.before != nil {
+				before = tt.before
+			}
+			ctx, hold := acquired(t, t.Context(), held(locks, "k"), tt.has...)
+			next := acquiring(t.Context(), lock(locks, "k"), tt.wants...)
+			synctest.Wait()
+			field := hold.Field()
+			released(t, before(t, locks, ctx, hold))
+			o := <-next
+			must(t, o.err)
+			if (o.hold.Field() == field) != tt.passed {
+				t.Errorf("the field was %s, and is %s", field, o.hold.Field())
+			}
+			released(t, o.hold)
+			b.wantGone("k")
 		})
 	}
 }
@@ -192,32 +189,29 @@ func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 		"the count of a re-entry":                    0,
 		"the count that is put right after that one": 2 * time.Minute, // the first one cannot land any more
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				core.LetRunsLast(locks)
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-				next := acquiring(t.Context(), locks.Lock("k"))
-				synctest.Wait()
-				lost := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
-				_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
-				wantErr(t, err, core.ErrUnavailable)
-				pass(later)
-				done := releasing(hold)
-				pass(time.Second)
-				lost.Release()
-				<-done
-				o := <-next
-				must(t, o.err)
-				if o.hold.Field() == hold.Field() {
-					t.Error("the lock was passed on under the same field")
-				}
-				b.wantCount(o.hold, "1")
-				released(t, o.hold)
-				pass(2 * time.Second) // an acquire that was held back with the counts is cleared up
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			core.LetRunsLast(locks)
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			next := acquiring(t.Context(), locks.Lock("k"))
+			synctest.Wait()
+			lost := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
+			_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
+			wantErr(t, err, core.ErrUnavailable)
+			pass(later)
+			done := releasing(hold)
+			pass(time.Second)
+			lost.Release()
+			<-done
+			o := <-next
+			must(t, o.err)
+			if o.hold.Field() == hold.Field() {
+				t.Error("the lock was passed on under the same field")
+			}
+			b.wantCount(o.hold, "1")
+			released(t, o.hold)
+			pass(2 * time.Second) // an acquire that was held back with the counts is cleared up
+			b.wantGone("k")
 		})
 	}
 }
@@ -241,41 +235,38 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 			return hold.Leave(ctx, time.Second)
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				core.LetRunsLast(locks)
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-				_, inner := acquired(t, ctx, locks.Lock("k"))
-				next := acquiring(t.Context(), locks.Lock("k"))
-				synctest.Wait()
-				slow := proxy.HoldReply(scriptOn(t, "sethold", "k"))
-				first := releasing(inner) // has the turn
-				<-slow.Hit()
-				late := make(chan error, 1)
-				go func() {
-					pass(tt.after)
-					late <- tt.do(locks, context.WithoutCancel(ctx), hold)
-				}()
-				pass(time.Millisecond)
-				done := releasing(hold)
-				pass(2 * time.Millisecond)
-				slow.Release()
-				must(t, <-first)
-				must(t, <-done)
-				wantErr(t, <-late, core.ErrNotHeld)
-				o := <-next
-				must(t, o.err)
-				if o.hold.Field() != hold.Field() {
-					t.Error("nothing is tested: the lock was not passed on")
-				}
-				b.wantCount(o.hold, "1")
-				b.wantTTL("k", 29*time.Second, 30*time.Second)
-				wantAlive(t, o.ctx)
-				released(t, o.hold)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			core.LetRunsLast(locks)
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			_, inner := acquired(t, ctx, locks.Lock("k"))
+			next := acquiring(t.Context(), locks.Lock("k"))
+			synctest.Wait()
+			slow := proxy.HoldReply(scriptOn(t, "sethold", "k"))
+			first := releasing(inner) // has the turn
+			<-slow.Hit()
+			late := make(chan error, 1)
+			go func() {
+				pass(tt.after)
+				late <- tt.do(locks, context.WithoutCancel(ctx), hold)
+			}()
+			pass(time.Millisecond)
+			done := releasing(hold)
+			pass(2 * time.Millisecond)
+			slow.Release()
+			must(t, <-first)
+			must(t, <-done)
+			wantErr(t, <-late, core.ErrNotHeld)
+			o := <-next
+			must(t, o.err)
+			if o.hold.Field() != hold.Field() {
+				t.Error("nothing is tested: the lock was not passed on")
+			}
+			b.wantCount(o.hold, "1")
+			b.wantTTL("k", 29*time.Second, 30*time.Second)
+			wantAlive(t, o.ctx)
+			released(t, o.hold)
+			b.wantGone("k")
 		})
 	}
 }
@@ -285,34 +276,31 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 func TestRun_ForcedAway(t *testing.T) {
 	t.Parallel()
 	for name, forced := range map[string]bool{"by a message": true, "without one": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks()
-				core.LetRunsLast(locks)
-				_, hold := acquired(t, t.Context(), locks.Lock("k"))
-				next := acquiring(t.Context(), locks.Lock("k"))
-				synctest.Wait()
-				if !forced {
-					b.Del(t.Context(), "k")
-				}
-				released(t, hold)
-				o := <-next
-				must(t, o.err)
-				if forced {
-					other := acquiring(t.Context(), locks.Lock("k")) // hears the message
-					pass(time.Second)
-					_, err := b.locks().Lock("k").ForceRelease(t.Context())
-					must(t, err)
-					pass(10 * time.Millisecond)
-					released(t, (<-other).hold)
-				} else {
-					pass(10 * time.Second)
-				}
-				wantEnded(t, o.ctx, core.ErrLost)
-				wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
-				b.wantGone("k")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks := b.locks()
+			core.LetRunsLast(locks)
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			next := acquiring(t.Context(), locks.Lock("k"))
+			synctest.Wait()
+			if !forced {
+				b.Del(t.Context(), "k")
+			}
+			released(t, hold)
+			o := <-next
+			must(t, o.err)
+			if forced {
+				other := acquiring(t.Context(), locks.Lock("k")) // hears the message
+				pass(time.Second)
+				_, err := b.locks().Lock("k").ForceRelease(t.Context())
+				must(t, err)
+				pass(10 * time.Millisecond)
+				released(t, (<-other).hold)
+			} else {
+				pass(10 * time.Second)
+			}
+			wantEnded(t, o.ctx, core.ErrLost)
+			wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
+			b.wantGone("k")
 		})
 	}
 }

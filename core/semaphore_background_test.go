@@ -54,22 +54,19 @@ func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 			return locks.CountDownLatch("pool").TrySetCount(ctx, 3)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				locks := locksOn(t, rdb)
-				b.Set(t.Context(), "pool", 1, 0)
-				proxy.BlackHole(true)
-				_, err := set(t.Context(), locks)
-				wantErr(t, err, core.ErrUnavailable)
-				proxy.BlackHole(false)
-				proxy.Cut()
-				pass(10 * time.Second)
-				b.Del(t.Context(), "pool")
-				pass(time.Minute)
-				b.wantGone("pool")
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locksOn(t, rdb)
+			b.Set(t.Context(), "pool", 1, 0)
+			proxy.BlackHole(true)
+			_, err := set(t.Context(), locks)
+			wantErr(t, err, core.ErrUnavailable)
+			proxy.BlackHole(false)
+			proxy.Cut()
+			pass(10 * time.Second)
+			b.Del(t.Context(), "pool")
+			pass(time.Minute)
+			b.wantGone("pool")
 		})
 	}
 }

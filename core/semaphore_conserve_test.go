@@ -32,8 +32,7 @@ func TestPermitSemaphore_Conservation(t *testing.T) {
 func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(8, 2)) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
+		parallel(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { conserve(t, embeddedBed(t), seed, 4, 150, 4) })
 		})
 	}

@@ -69,27 +69,24 @@ func TestSemaphores_LostMessage(t *testing.T) {
 			func(b permits) { b.Del(context.Background(), "pool") },
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, bed *bed) {
-				b := permits{bed}
-				b.Set(t.Context(), "pool", map[bool]int{true: 1, false: 0}[name == "latch"], 0)
-				locks := b.locks()
-				done := make(chan error, 1)
-				go func() { done <- tt.await(locks) }()
-				pass(10 * time.Second)
-				select {
-				case err := <-done:
-					t.Fatalf("it did not wait: %v", err)
-				default:
-				}
-				start := time.Now()
-				tt.opens(b)
-				must(t, <-done)
-				if took := time.Since(start); took > time.Second {
-					t.Errorf("it was found after %s", took)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, bed *bed) {
+			b := permits{bed}
+			b.Set(t.Context(), "pool", map[bool]int{true: 1, false: 0}[name == "latch"], 0)
+			locks := b.locks()
+			done := make(chan error, 1)
+			go func() { done <- tt.await(locks) }()
+			pass(10 * time.Second)
+			select {
+			case err := <-done:
+				t.Fatalf("it did not wait: %v", err)
+			default:
+			}
+			start := time.Now()
+			tt.opens(b)
+			must(t, <-done)
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("it was found after %s", took)
+			}
 		})
 	}
 }
@@ -185,27 +182,24 @@ func TestSemaphores_LostReplies(t *testing.T) {
 	lives := map[string]func(t *testing.T, b permits, locks *core.Client){"permit": permitLife, "plain": plainLife, "latch": latchLife}
 	for name, life := range lives {
 		for _, lost := range []string{"reply", "request"} {
-			t.Run(name+"/"+lost, func(t *testing.T) {
-				t.Parallel()
-				eachBed(t, func(t *testing.T, bed *bed) {
-					for nth, hit := 1, true; hit; nth++ {
-						must(t, bed.FlushDB(t.Context()).Err())
-						proxy, rdb := faultproxy.Around(t, bed.Client)
-						locks := locksOn(t, rdb, patient)
-						match := faultproxy.Nth(nth, scripts)
-						var rule *faultproxy.Rule
-						if lost == "reply" {
-							rule = proxy.DropReply(match)
-						} else {
-							rule = proxy.DropRequest(match)
-						}
-						life(t, permits{bed}, locks)
-						hit = rule.Hits() > 0
-						if t.Failed() {
-							t.Fatalf("with %s %d lost", lost, nth)
-						}
+			parallelBeds(t, name+"/"+lost, func(t *testing.T, bed *bed) {
+				for nth, hit := 1, true; hit; nth++ {
+					must(t, bed.FlushDB(t.Context()).Err())
+					proxy, rdb := faultproxy.Around(t, bed.Client)
+					locks := locksOn(t, rdb, patient)
+					match := faultproxy.Nth(nth, scripts)
+					var rule *faultproxy.Rule
+					if lost == "reply" {
+						rule = proxy.DropReply(match)
+					} else {
+						rule = proxy.DropRequest(match)
 					}
-				})
+					life(t, permits{bed}, locks)
+					hit = rule.Hits() > 0
+					if t.Failed() {
+						t.Fatalf("with %s %d lost", lost, nth)
+					}
+				}
 			})
 		}
 	}
@@ -296,34 +290,31 @@ func (b permits) are(free, out int) bool {
 func TestSemaphore_LandsLate(t *testing.T) {
 	t.Parallel()
 	for _, late := range []string{"before it is undone", "after that"} {
-		t.Run(late, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, bed *bed) {
-				b := permits{bed}
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				locks := locksOn(t, rdb)
-				s := locks.PlainSemaphore("pool")
-				_, err := s.TrySetPermits(t.Context(), 2)
-				must(t, err)
-				take := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "plain_semaphore/acquire", "pool")))
-				undo := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "plain_semaphore/clear", "pool")))
-				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
-				warmScript(t, b, "plain_semaphore/acquire")
-				wantErr(t, s.Acquire(ctx, 2), core.ErrNotAcquired, context.DeadlineExceeded)
-				if late == "after that" {
-					undo.Release()
-					pass(5 * time.Second)
-					b.wantPermits(2, 0)
-				}
-				take.Release()
-				pass(100 * time.Millisecond)
+		parallelBubble(t, late, func(t *testing.T, bed *bed) {
+			b := permits{bed}
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locksOn(t, rdb)
+			s := locks.PlainSemaphore("pool")
+			_, err := s.TrySetPermits(t.Context(), 2)
+			must(t, err)
+			take := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "plain_semaphore/acquire", "pool")))
+			undo := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "plain_semaphore/clear", "pool")))
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			warmScript(t, b, "plain_semaphore/acquire")
+			wantErr(t, s.Acquire(ctx, 2), core.ErrNotAcquired, context.DeadlineExceeded)
+			if late == "after that" {
 				undo.Release()
 				pass(5 * time.Second)
 				b.wantPermits(2, 0)
-				must(t, s.Acquire(t.Context(), 2, core.WaitTime(0)))
-				b.wantPermits(0, 0)
-			})
+			}
+			take.Release()
+			pass(100 * time.Millisecond)
+			undo.Release()
+			pass(5 * time.Second)
+			b.wantPermits(2, 0)
+			must(t, s.Acquire(t.Context(), 2, core.WaitTime(0)))
+			b.wantPermits(0, 0)
 		})
 	}
 }

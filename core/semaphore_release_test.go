@@ -95,28 +95,25 @@ func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
 func TestPermitSemaphore_ReleasePermitLostReplies(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"reply", "request"} {
-		t.Run(lost, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, bed *bed) {
-				b := permits{bed}
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				pool := locksOn(t, rdb, patient).Semaphore("pool", 0)
-				must(t, pool.SetPermits(t.Context(), 2))
-				drop := proxy.DropReply
-				if lost == "request" {
-					drop = proxy.DropRequest
-				}
-				_, hold := acquired(t, t.Context(), b.locks().Semaphore("pool", 0).Lock)
-				first := drop(faultproxy.Nth(1, scripts))
-				must(t, pool.ReleasePermit(t.Context(), hold.Field()))
-				b.wantPermits(2, 0)
-				second := drop(faultproxy.Nth(1, scripts))
-				wantErr(t, pool.ReleasePermit(t.Context(), hold.Field()), core.ErrNotHeld)
-				b.wantPermits(2, 0)
-				if first.Hits() != 1 || second.Hits() != 1 {
-					t.Errorf("%d and %d were lost, want one of each", first.Hits(), second.Hits())
-				}
-			})
+		parallelBeds(t, lost, func(t *testing.T, bed *bed) {
+			b := permits{bed}
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			pool := locksOn(t, rdb, patient).Semaphore("pool", 0)
+			must(t, pool.SetPermits(t.Context(), 2))
+			drop := proxy.DropReply
+			if lost == "request" {
+				drop = proxy.DropRequest
+			}
+			_, hold := acquired(t, t.Context(), b.locks().Semaphore("pool", 0).Lock)
+			first := drop(faultproxy.Nth(1, scripts))
+			must(t, pool.ReleasePermit(t.Context(), hold.Field()))
+			b.wantPermits(2, 0)
+			second := drop(faultproxy.Nth(1, scripts))
+			wantErr(t, pool.ReleasePermit(t.Context(), hold.Field()), core.ErrNotHeld)
+			b.wantPermits(2, 0)
+			if first.Hits() != 1 || second.Hits() != 1 {
+				t.Errorf("%d and %d were lost, want one of each", first.Hits(), second.Hits())
+			}
 		})
 	}
 }

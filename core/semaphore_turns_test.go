@@ -18,35 +18,32 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
 	const near = 210 * time.Microsecond
 	for name, far := range map[string]time.Duration{"nearer": near - 80*time.Microsecond, "a little farther": near + 30*time.Microsecond, "far": 24 * near} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				busy, lone := b.poolAway(near), b.poolAway(far)
-				ctx, stop := context.WithCancel(context.Background())
-				var callers sync.WaitGroup
-				for i := range 8 {
-					callers.Go(func() {
-						for ctx.Err() == nil {
-							_ = busy.Do(ctx, func(context.Context) error {
-								time.Sleep(time.Duration(1000+100*i) * time.Microsecond) // the work, in the time of the bubble
-								return nil
-							})
-						}
-					})
-				}
-				var longest time.Duration
-				for range 20 {
-					o := got(t, acquiring(t.Context(), lone, core.WaitTime(10*time.Second)))
-					longest = max(longest, o.took)
-					released(t, o.hold)
-				}
-				stop()
-				callers.Wait()
-				t.Logf("the longest of 20 waits: %s", longest)
-				if longest > time.Second {
-					t.Errorf("it waited %s", longest)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			busy, lone := b.poolAway(near), b.poolAway(far)
+			ctx, stop := context.WithCancel(context.Background())
+			var callers sync.WaitGroup
+			for i := range 8 {
+				callers.Go(func() {
+					for ctx.Err() == nil {
+						_ = busy.Do(ctx, func(context.Context) error {
+							time.Sleep(time.Duration(1000+100*i) * time.Microsecond) // the work, in the time of the bubble
+							return nil
+						})
+					}
+				})
+			}
+			var longest time.Duration
+			for range 20 {
+				o := got(t, acquiring(t.Context(), lone, core.WaitTime(10*time.Second)))
+				longest = max(longest, o.took)
+				released(t, o.hold)
+			}
+			stop()
+			callers.Wait()
+			t.Logf("the longest of 20 waits: %s", longest)
+			if longest > time.Second {
+				t.Errorf("it waited %s", longest)
+			}
 		})
 	}
 }

@@ -59,8 +59,7 @@ type bed struct {
 // eachBed runs a test on the embedded Redis, and on a real one of each binary.
 func eachBed(t *testing.T, body func(t *testing.T, b *bed)) {
 	t.Helper()
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "embedded", func(t *testing.T) {
 		b := embeddedBed(t)
 		b.opts = []core.Option{patient}
 		body(t, b)
@@ -69,6 +68,35 @@ func eachBed(t *testing.T, body func(t *testing.T, b *bed)) {
 		t.Helper()
 		body(t, bedOf(t, binary.Start(t)))
 	})
+}
+
+// parallel runs a subtest beside others; parallelBubble and the like do so as inBubble and the like.
+func parallel(t *testing.T, name string, body func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		body(t)
+	})
+}
+
+func parallelBubble(t *testing.T, name string, body func(t *testing.T, b *bed)) {
+	t.Helper()
+	parallel(t, name, func(t *testing.T) { inBubble(t, body) })
+}
+
+func parallelBeds(t *testing.T, name string, body func(t *testing.T, b *bed)) {
+	t.Helper()
+	parallel(t, name, func(t *testing.T) { eachBed(t, body) })
+}
+
+func parallelSorts(t *testing.T, name string, body func(t *testing.T, w *world), opts ...core.Option) {
+	t.Helper()
+	parallel(t, name, func(t *testing.T) { eachSort(t, body, opts...) })
+}
+
+func parallelIslands(t *testing.T, name string, n int, body func(t *testing.T, servers []*island)) {
+	t.Helper()
+	parallel(t, name, func(t *testing.T) { onIslands(t, n, body) })
 }
 
 // oneOf is a subtest that does hardly anything but wait.

@@ -39,13 +39,10 @@ func acrossSlots(cmd []string) bool {
 func eachShardedEndpoint(t *testing.T, body func(t *testing.T, b *bed, refused *faultproxy.Rule)) {
 	t.Helper()
 	for name, says := range refusals {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				b.connect = func(...func(*redis.Options)) *redis.Client { return rdb }
-				body(t, b, proxy.AnswerError(acrossSlots, says))
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			b.connect = func(...func(*redis.Options)) *redis.Client { return rdb }
+			body(t, b, proxy.AnswerError(acrossSlots, says))
 		})
 	}
 }

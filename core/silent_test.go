@@ -80,35 +80,32 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 		{"three processes, 5ms", 3, 4, 5 * time.Millisecond},
 		{"three processes, 30ms", 3, 4, 30 * time.Millisecond},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				ctx, cancel := context.WithCancel(t.Context())
-				var all []*sync.WaitGroup
-				var turns []*atomic.Int64
-				for range tt.processes {
-					n, ended := holders(ctx, b.locks(), tt.callers, tt.hold)
-					all, turns = append(all, ended), append(turns, n)
-				}
-				pass(time.Second)
-				silent := b.silentLocks()
-				total := time.Duration(thorough.Or(20, 8)) * time.Second
-				longest, had := longestWait(t, silent, total)
-				if longest > 2*time.Second {
-					t.Errorf("the silent waiter was without a turn for %s", longest)
-				}
-				cancel()
-				var busy int64
-				for i, ended := range all {
-					ended.Wait()
-					busy += turns[i].Load()
-				}
-				used := time.Duration(busy) * tt.hold
-				t.Logf("%d turns, longest wait %s; the others used %.1f %% of the time", had, longest, 100*float64(used)/float64(total+time.Second))
-				if used < total*94/100 {
-					t.Errorf("those who are busy used %s of %s", used, total)
-				}
-			})
+		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var all []*sync.WaitGroup
+			var turns []*atomic.Int64
+			for range tt.processes {
+				n, ended := holders(ctx, b.locks(), tt.callers, tt.hold)
+				all, turns = append(all, ended), append(turns, n)
+			}
+			pass(time.Second)
+			silent := b.silentLocks()
+			total := time.Duration(thorough.Or(20, 8)) * time.Second
+			longest, had := longestWait(t, silent, total)
+			if longest > 2*time.Second {
+				t.Errorf("the silent waiter was without a turn for %s", longest)
+			}
+			cancel()
+			var busy int64
+			for i, ended := range all {
+				ended.Wait()
+				busy += turns[i].Load()
+			}
+			used := time.Duration(busy) * tt.hold
+			t.Logf("%d turns, longest wait %s; the others used %.1f %% of the time", had, longest, 100*float64(used)/float64(total+time.Second))
+			if used < total*94/100 {
+				t.Errorf("those who are busy used %s of %s", used, total)
+			}
 		})
 	}
 }
@@ -151,21 +148,18 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 			return ctx, func() {}, []core.AcquireOption{core.WaitTime(0)}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks()
-				for range thorough.Or(2000, 500) {
-					ctx, cancel, opts := bound(t.Context())
-					_, hold, err := locks.Lock("k").Acquire(ctx, opts...)
-					if err != nil {
-						t.Fatalf("a free lock: %v", err)
-					}
-					<-time.NewTimer(5 * time.Millisecond).C
-					released(t, hold)
-					cancel()
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks := b.locks()
+			for range thorough.Or(2000, 500) {
+				ctx, cancel, opts := bound(t.Context())
+				_, hold, err := locks.Lock("k").Acquire(ctx, opts...)
+				if err != nil {
+					t.Fatalf("a free lock: %v", err)
 				}
-			})
+				<-time.NewTimer(5 * time.Millisecond).C
+				released(t, hold)
+				cancel()
+			}
 		})
 	}
 }

@@ -23,26 +23,23 @@ import (
 func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"SUBSCRIBE", "PING"} {
-		t.Run("from the first "+from, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				silent := proxy.HoldReply(faultproxy.Once(faultproxy.Command(from))) // and all behind it
-				asked := proxy.Watch(faultproxy.Command("SUBSCRIBE"))
-				b.take("k", stranger, time.Hour)
-				at := acquiredAt(t, locks, "k")
-				<-silent.Hit()
-				before := asked.Hits()
-				pass(5 * time.Second)
-				if n := asked.Hits() - before; n < 1 {
-					t.Errorf("%d subscriptions in five seconds of silence", n)
-				}
-				b.free("k")
-				freed := time.Now()
-				if took := (<-at).Sub(freed); took != 0 {
-					t.Errorf("woken after %s", took)
-				}
-			})
+		parallelBubble(t, "from the first "+from, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			silent := proxy.HoldReply(faultproxy.Once(faultproxy.Command(from))) // and all behind it
+			asked := proxy.Watch(faultproxy.Command("SUBSCRIBE"))
+			b.take("k", stranger, time.Hour)
+			at := acquiredAt(t, locks, "k")
+			<-silent.Hit()
+			before := asked.Hits()
+			pass(5 * time.Second)
+			if n := asked.Hits() - before; n < 1 {
+				t.Errorf("%d subscriptions in five seconds of silence", n)
+			}
+			b.free("k")
+			freed := time.Now()
+			if took := (<-at).Sub(freed); took != 0 {
+				t.Errorf("woken after %s", took)
+			}
 		})
 	}
 }
@@ -102,8 +99,7 @@ func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 		"one key":    func(int) string { return "k" },
 		"a key each": func(i int) string { return fmt.Sprint("k", i) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		parallel(t, name, func(t *testing.T) {
 			b := serverBed(t)
 			locks := b.locks()
 			ctx, cancel := context.WithCancel(t.Context())

@@ -23,29 +23,26 @@ func TestWithToken_CounterTooHigh(t *testing.T) {
 	t.Parallel()
 	for name, lock := range exclusive {
 		for _, at := range []int64{1<<53 - 3, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 3, 1<<63 - 2, 1<<63 - 1, -1 << 63} {
-			t.Run(name+"/"+strconv.FormatInt(at, 10), func(t *testing.T) {
-				t.Parallel()
-				eachBed(t, func(t *testing.T, b *bed) {
-					b.Set(t.Context(), tokens, at, 0)
-					l, last, refused := lock(b.locks(patient)), int64(0), false
-					for range 4 {
-						_, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
-						if err == nil && (refused || hold.Token() <= last) {
-							t.Fatalf("token %d after %d, refused before: %v", hold.Token(), last, refused)
-						}
-						if err == nil {
-							last = hold.Token()
-							released(t, hold)
-							continue
-						}
-						refused = true
-						wantCounterTooHigh(t, err)
-						b.wantGone("order:42")
+			parallelBeds(t, name+"/"+strconv.FormatInt(at, 10), func(t *testing.T, b *bed) {
+				b.Set(t.Context(), tokens, at, 0)
+				l, last, refused := lock(b.locks(patient)), int64(0), false
+				for range 4 {
+					_, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
+					if err == nil && (refused || hold.Token() <= last) {
+						t.Fatalf("token %d after %d, refused before: %v", hold.Token(), last, refused)
 					}
-					if wanted := at > 0; refused != wanted || last > 1<<53 {
-						t.Errorf("refused: %v, want %v; the last token is %d", refused, wanted, last)
+					if err == nil {
+						last = hold.Token()
+						released(t, hold)
+						continue
 					}
-				})
+					refused = true
+					wantCounterTooHigh(t, err)
+					b.wantGone("order:42")
+				}
+				if wanted := at > 0; refused != wanted || last > 1<<53 {
+					t.Errorf("refused: %v, want %v; the last token is %d", refused, wanted, last)
+				}
 			})
 		}
 	}
@@ -68,19 +65,16 @@ func wantCounterTooHigh(t *testing.T, err error) {
 func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
 	t.Parallel()
 	for name, lock := range exclusive {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				locks := b.locks(patient)
-				core.LetRunsLast(locks)
-				_, hold := acquired(t, t.Context(), lock(locks), core.WithToken())
-				next := acquiring(t.Context(), lock(locks), core.WithToken())
-				waiters(t, locks, 1)
-				b.Set(t.Context(), tokens, 1<<53, 0)
-				released(t, hold)
-				wantCounterTooHigh(t, (<-next).err)
-				b.wantGone("order:42")
-			})
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			locks := b.locks(patient)
+			core.LetRunsLast(locks)
+			_, hold := acquired(t, t.Context(), lock(locks), core.WithToken())
+			next := acquiring(t.Context(), lock(locks), core.WithToken())
+			waiters(t, locks, 1)
+			b.Set(t.Context(), tokens, 1<<53, 0)
+			released(t, hold)
+			wantCounterTooHigh(t, (<-next).err)
+			b.wantGone("order:42")
 		})
 	}
 }

@@ -67,34 +67,31 @@ func TestWithToken_OfAReentry(t *testing.T) {
 		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
 		"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				proxy, rdb := faultproxy.Around(t, b.Client)
-				l := lock(locksOn(t, rdb))
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			l := lock(locksOn(t, rdb))
 
-				ctx, without := acquired(t, t.Context(), l)
-				sent := proxy.Watch(scripts)
-				wantNoToken(t, ctx, l)
-				wantNoToken(t, ctx, l, core.WaitTime(0))
-				if sent.Hits() != 0 {
-					t.Errorf("%d commands for re-entries that are refused", sent.Hits())
+			ctx, without := acquired(t, t.Context(), l)
+			sent := proxy.Watch(scripts)
+			wantNoToken(t, ctx, l)
+			wantNoToken(t, ctx, l, core.WaitTime(0))
+			if sent.Hits() != 0 {
+				t.Errorf("%d commands for re-entries that are refused", sent.Hits())
+			}
+			wantAlive(t, ctx)
+			_, again := acquired(t, ctx, l)
+			released(t, again)
+			released(t, without)
+
+			ctx, with := acquired(t, t.Context(), l, core.WithToken())
+			for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
+				_, again := acquired(t, ctx, l, opts...)
+				if again.Token() != with.Token() || with.Token() == 0 {
+					t.Errorf("token %d inside of %d", again.Token(), with.Token())
 				}
-				wantAlive(t, ctx)
-				_, again := acquired(t, ctx, l)
 				released(t, again)
-				released(t, without)
-
-				ctx, with := acquired(t, t.Context(), l, core.WithToken())
-				for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
-					_, again := acquired(t, ctx, l, opts...)
-					if again.Token() != with.Token() || with.Token() == 0 {
-						t.Errorf("token %d inside of %d", again.Token(), with.Token())
-					}
-					released(t, again)
-				}
-				released(t, with)
-			})
+			}
+			released(t, with)
 		})
 	}
 }

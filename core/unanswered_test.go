@@ -25,36 +25,33 @@ func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 		"an inner one":    {[]string{"k"}, "sethold", true, false},
 		"of several keys": {[]string{"k", "l"}, "release", false, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing(patient)
-				lock := locks.MultiLock(tt.names...)
-				ctx, hold := acquired(t, t.Context(), lock)
-				if tt.inner {
-					ctx, hold = acquired(t, ctx, lock)
-				}
-				var next <-chan outcome
-				if tt.wanted {
-					next = acquiring(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease that is there
-					waiters(t, locks, 1)
-				}
-				sent := proxy.HoldRequest(scriptOn(t, tt.script, "k"))
-				done := releasing(hold)
-				<-sent.Hit()
-				synctest.Wait()
-				select {
-				case <-ctx.Done():
-					wantErr(t, context.Cause(ctx), core.ErrReleased)
-				default:
-					t.Error("the release is on its way, and the context has not ended")
-				}
-				sent.Release()
-				must(t, <-done)
-				if next != nil {
-					released(t, (<-next).hold)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing(patient)
+			lock := locks.MultiLock(tt.names...)
+			ctx, hold := acquired(t, t.Context(), lock)
+			if tt.inner {
+				ctx, hold = acquired(t, ctx, lock)
+			}
+			var next <-chan outcome
+			if tt.wanted {
+				next = acquiring(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease that is there
+				waiters(t, locks, 1)
+			}
+			sent := proxy.HoldRequest(scriptOn(t, tt.script, "k"))
+			done := releasing(hold)
+			<-sent.Hit()
+			synctest.Wait()
+			select {
+			case <-ctx.Done():
+				wantErr(t, context.Cause(ctx), core.ErrReleased)
+			default:
+				t.Error("the release is on its way, and the context has not ended")
+			}
+			sent.Release()
+			must(t, <-done)
+			if next != nil {
+				released(t, (<-next).hold)
+			}
 		})
 	}
 }
@@ -64,27 +61,24 @@ func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 func TestAcquire_AbandonedIsClearedUpHoweverLateItLands(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{1500 * time.Millisecond, 2 * time.Minute} {
-		t.Run(after.String(), func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				const lease = 10 * time.Second
-				locks, proxy := b.knowing()
-				stuck := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-				defer cancel()
-				_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(lease))
-				wantErr(t, err, context.DeadlineExceeded)
-				pass(after)
-				behind := proxy.DropRequest(faultproxy.Once(scripts)) // which would clear it up at once
-				stuck.Release()
-				synctest.Wait()
-				behind.Remove()
-				if b.Exists(t.Context(), "k").Val() != 1 {
-					t.Fatal("it has not landed: nothing is tested")
-				}
-				pass(1100 * time.Millisecond) // a question every second
-				b.wantGone("k")
-			})
+		parallelBubble(t, after.String(), func(t *testing.T, b *bed) {
+			const lease = 10 * time.Second
+			locks, proxy := b.knowing()
+			stuck := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			defer cancel()
+			_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(lease))
+			wantErr(t, err, context.DeadlineExceeded)
+			pass(after)
+			behind := proxy.DropRequest(faultproxy.Once(scripts)) // which would clear it up at once
+			stuck.Release()
+			synctest.Wait()
+			behind.Remove()
+			if b.Exists(t.Context(), "k").Val() != 1 {
+				t.Fatal("it has not landed: nothing is tested")
+			}
+			pass(1100 * time.Millisecond) // a question every second
+			b.wantGone("k")
 		})
 	}
 }
@@ -95,25 +89,22 @@ func TestAcquire_GrantedAfterACancelIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"k", "l"}} {
 		for _, wait := range []time.Duration{0, time.Minute} {
-			t.Run(fmt.Sprint(names, wait), func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					locks, proxy := b.knowing()
-					acquires := faultproxy.All(scripts, faultproxy.Containing("k"))
-					proxy.DelayReply(faultproxy.Once(acquires), 30*time.Millisecond)
-					ctx, cancel := context.WithCancel(t.Context())
-					time.AfterFunc(5*time.Millisecond, cancel)
-					o := <-acquiring(ctx, locks.MultiLock(names...), core.LeaseTime(time.Hour), core.WaitTime(wait))
-					wantErr(t, o.err, context.Canceled, core.ErrNotAcquired)
-					if o.hold != nil {
-						t.Error("a hold with an error")
-					}
-					pass(100 * time.Millisecond)
-					b.wantGone(names...)
-					if s := locks.Stats(); s.Holds != 0 {
-						t.Errorf("%d holds", s.Holds)
-					}
-				})
+			parallelBubble(t, fmt.Sprint(names, wait), func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				acquires := faultproxy.All(scripts, faultproxy.Containing("k"))
+				proxy.DelayReply(faultproxy.Once(acquires), 30*time.Millisecond)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(5*time.Millisecond, cancel)
+				o := <-acquiring(ctx, locks.MultiLock(names...), core.LeaseTime(time.Hour), core.WaitTime(wait))
+				wantErr(t, o.err, context.Canceled, core.ErrNotAcquired)
+				if o.hold != nil {
+					t.Error("a hold with an error")
+				}
+				pass(100 * time.Millisecond)
+				b.wantGone(names...)
+				if s := locks.Stats(); s.Holds != 0 {
+					t.Errorf("%d holds", s.Holds)
+				}
 			})
 		}
 	}

@@ -115,28 +115,25 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 		"wall clock: the machine was suspended": core.EndLeaseOnWallClock,
 		"monotonic clock":                       core.EndLeaseOnMonotonicClock,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(time.Hour))
-				wantAlive(t, ctx)
-				end(hold)
-				select {
-				case <-ctx.Done():
-					t.Error("somebody else has noticed")
-				default:
-				}
-				if hold.Remaining() != 0 {
-					t.Errorf("remaining: got %s", hold.Remaining())
-				}
-				if _, ok := core.Held(ctx, "k"); ok {
-					t.Error("Held is true")
-				}
-				wantEnded(t, ctx, core.ErrLost)
-				<-ctx.Done() // all who wait for the context are notified then
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				b.wantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
-			})
+		parallelBeds(t, name, func(t *testing.T, b *bed) {
+			ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(time.Hour))
+			wantAlive(t, ctx)
+			end(hold)
+			select {
+			case <-ctx.Done():
+				t.Error("somebody else has noticed")
+			default:
+			}
+			if hold.Remaining() != 0 {
+				t.Errorf("remaining: got %s", hold.Remaining())
+			}
+			if _, ok := core.Held(ctx, "k"); ok {
+				t.Error("Held is true")
+			}
+			wantEnded(t, ctx, core.ErrLost)
+			<-ctx.Done() // all who wait for the context are notified then
+			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			b.wantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
 		})
 	}
 }

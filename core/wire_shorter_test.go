@@ -138,25 +138,22 @@ var shortenings = map[string]func(t *testing.T, b *bed, locks *core.Client, asle
 func TestWire_RedissonWaiterSeesAShorterLease(t *testing.T) {
 	t.Parallel()
 	for name, shorten := range shortenings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				const shorter = time.Second
-				locks := b.locks()
-				core.LetRunsLast(locks)
-				var got <-chan time.Time
-				shorten(t, b, locks, func() {
-					got = b.redisson(t, javaHolder).waiting("k")
-					pass(time.Millisecond)
-				}, shorter)
-				end := time.Now().Add(shorter)
-				if name == "hand-off" {
-					end = end.Add(reserve)
-				}
-				if late := (<-got).Sub(end); late > 5*time.Millisecond {
-					t.Errorf("had the lock %s after its end", late)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			const shorter = time.Second
+			locks := b.locks()
+			core.LetRunsLast(locks)
+			var got <-chan time.Time
+			shorten(t, b, locks, func() {
+				got = b.redisson(t, javaHolder).waiting("k")
+				pass(time.Millisecond)
+			}, shorter)
+			end := time.Now().Add(shorter)
+			if name == "hand-off" {
+				end = end.Add(reserve)
+			}
+			if late := (<-got).Sub(end); late > 5*time.Millisecond {
+				t.Errorf("had the lock %s after its end", late)
+			}
 		})
 	}
 }

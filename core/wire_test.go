@@ -79,18 +79,15 @@ func TestWire_UnlockPublishesZeroOnTheChannel(t *testing.T) {
 		"order:42":   "redisson_lock__channel:{order:42}",
 		"order:{42}": "redisson_lock__channel:order:{42}",
 	} {
-		t.Run(key, func(t *testing.T) {
-			t.Parallel()
-			eachBed(t, func(t *testing.T, b *bed) {
-				l := b.locks().Lock(key)
-				sub := b.subscribe(t, channel)
-				ctx, outer := acquired(t, t.Context(), l)
-				_, inner := acquired(t, ctx, l)
-				released(t, inner) // a partial release publishes nothing
-				released(t, outer)
-				b.Publish(t.Context(), channel, "end")
-				sub.want("0", "end")
-			})
+		parallelBeds(t, key, func(t *testing.T, b *bed) {
+			l := b.locks().Lock(key)
+			sub := b.subscribe(t, channel)
+			ctx, outer := acquired(t, t.Context(), l)
+			_, inner := acquired(t, ctx, l)
+			released(t, inner) // a partial release publishes nothing
+			released(t, outer)
+			b.Publish(t.Context(), channel, "end")
+			sub.want("0", "end")
 		})
 	}
 }

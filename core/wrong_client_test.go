@@ -55,8 +55,7 @@ func wantAdvice(t *testing.T, locks *core.Client, key, advice string) {
 // A client for another kind of server gets errors that name the right one.
 func TestAcquire_WrongKindOfClient(t *testing.T) {
 	t.Parallel()
-	t.Run("client_on_a_node", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "client_on_a_node", func(t *testing.T) {
 		cluster := redisserver.StartCluster(t)
 		far := 0 // a node without the key
 		if cluster.Master("k") == cluster.Masters[0] {
@@ -64,24 +63,20 @@ func TestAcquire_WrongKindOfClient(t *testing.T) {
 		}
 		wantAdvice(t, locksOn(t, cluster.Masters[far].Client()), "k", "redis.NewClusterClient")
 	})
-	t.Run("cluster_client_on_a_server", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "cluster_client_on_a_server", func(t *testing.T) {
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redisserver.Start(t).Addr()}})
 		t.Cleanup(func() { _ = rdb.Close() })
 		wantAdvice(t, locksOn(t, rdb), "k", "redis.NewClient")
 	})
-	t.Run("client_on_a_sentinel", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "client_on_a_sentinel", func(t *testing.T) {
 		wantAdvice(t, locksOn(t, redisserver.StartSentinel(t).Sentinel.Client()), "k", "redis.NewFailoverClient")
 	})
-	t.Run("scripts_are_checked", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "scripts_are_checked", func(t *testing.T) {
 		proxy, rdb := faultproxy.Around(t, embeddedBed(t).Client)
 		proxy.AnswerError(scripts, refusals["alibaba_check"])
 		wantAdvice(t, locksOn(t, rdb), "k", "script_check_enable")
 	})
-	t.Run("keys_of_one_lock_in_several_slots", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "keys_of_one_lock_in_several_slots", func(t *testing.T) {
 		proxy, rdb := faultproxy.Around(t, embeddedBed(t).Client)
 		proxy.AnswerError(scripts, refusals["redis"])
 		wantAdvice(t, locksOn(t, rdb), "k", "order:{42}")
