@@ -56,23 +56,20 @@ func TestLease_DeadlineOnBothClocks(t *testing.T) {
 		"wall clock set back":          {0, -time.Hour, 988 * time.Millisecond},
 		"stopped, wall clock set back": {time.Minute, -time.Hour, 988*time.Millisecond - time.Minute},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				h := b.held("k", time.Second)
-				h.AdvanceClocks(c.mono, c.wall)
-				now := time.Now()
-				wantLeft(t, h, c.left)
-				if got := h.Expired(now); got != (c.left <= 0) {
-					t.Errorf("expired: got %v", got)
-				}
-				if got := h.Remaining(now); got != max(c.left, 0) {
-					t.Errorf("remaining: got %s", got)
-				}
-				if got := h.Alive(now); got != (c.left > 0) {
-					t.Errorf("alive: got %v", got)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			h := b.held("k", time.Second)
+			h.AdvanceClocks(c.mono, c.wall)
+			now := time.Now()
+			wantLeft(t, h, c.left)
+			if got := h.Expired(now); got != (c.left <= 0) {
+				t.Errorf("expired: got %v", got)
+			}
+			if got := h.Remaining(now); got != max(c.left, 0) {
+				t.Errorf("remaining: got %s", got)
+			}
+			if got := h.Alive(now); got != (c.left > 0) {
+				t.Errorf("alive: got %v", got)
+			}
 		})
 	}
 }

@@ -16,27 +16,24 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 		lost  bool
 		again bool
 	}{"there": {there, false, false}, "gone": {gone, true, false}, "no answer": {noAnswer, false, true}, "refused": {refused, false, true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.redis.say("k", c.says)
-				h := b.held("k", time.Hour)
-				before := h.Left(b.start)
-				h.Doubt()
-				pass(time.Second)
-				calls := b.redis.calls()
-				if len(calls) == 0 || calls[0].ttl != 0 || !calls[0].at.Equal(b.start) || len(calls) > 1 != c.again {
-					t.Errorf("asked %v", calls)
-				}
-				if c.lost {
-					wantLost(t, h, errGone)
-				} else {
-					wantHeld(t, h)
-				}
-				if h.Left(b.start) != before || len(h.told()) > 0 {
-					t.Error("a question is no renewal")
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			b.redis.say("k", c.says)
+			h := b.held("k", time.Hour)
+			before := h.Left(b.start)
+			h.Doubt()
+			pass(time.Second)
+			calls := b.redis.calls()
+			if len(calls) == 0 || calls[0].ttl != 0 || !calls[0].at.Equal(b.start) || len(calls) > 1 != c.again {
+				t.Errorf("asked %v", calls)
+			}
+			if c.lost {
+				wantLost(t, h, errGone)
+			} else {
+				wantHeld(t, h)
+			}
+			if h.Left(b.start) != before || len(h.told()) > 0 {
+				t.Error("a question is no renewal")
+			}
 		})
 	}
 }
@@ -56,28 +53,25 @@ func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 		"black hole, then there": {func(b *bed) { b.redis.delay("k", time.Hour) }, there},
 	} {
 		for _, outage := range []time.Duration{time.Millisecond, time.Second, time.Minute, 10 * time.Minute} {
-			t.Run(name+", after "+outage.String(), func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					c.fails(b)
-					h := b.held("k", time.Hour)
-					h.Doubt()
-					pass(outage)
+			parallelBubble(t, name+", after "+outage.String(), func(t *testing.T, b *bed) {
+				c.fails(b)
+				h := b.held("k", time.Hour)
+				h.Doubt()
+				pass(outage)
+				wantHeld(t, h)
+				b.redis.say("k", c.answer)
+				b.redis.delay("k", 0)
+				pass(timeout + 5*time.Second)
+				if c.answer == gone {
+					wantLost(t, h, errGone)
+				} else {
 					wantHeld(t, h)
-					b.redis.say("k", c.answer)
-					b.redis.delay("k", 0)
-					pass(timeout + 5*time.Second)
-					if c.answer == gone {
-						wantLost(t, h, errGone)
-					} else {
-						wantHeld(t, h)
-					}
-					b.redis.calls()
-					pass(10 * time.Minute)
-					if n := len(b.redis.calls()); n > 0 {
-						t.Errorf("%d questions after the answer", n)
-					}
-				})
+				}
+				b.redis.calls()
+				pass(10 * time.Minute)
+				if n := len(b.redis.calls()); n > 0 {
+					t.Errorf("%d questions after the answer", n)
+				}
 			})
 		}
 	}
@@ -175,35 +169,32 @@ func TestLease_DoubtBeforeTheWatch(t *testing.T) {
 func TestLease_DoubtsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, takes := range map[string]time.Duration{"at once": 0, "slowly": 150 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.redis.delay("k", takes)
-				h := b.held("k", time.Hour)
-				var last time.Time
-				for range 1000 {
-					last = time.Now()
-					h.Doubt()
-					pass(time.Millisecond)
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			b.redis.delay("k", takes)
+			h := b.held("k", time.Hour)
+			var last time.Time
+			for range 1000 {
+				last = time.Now()
+				h.Doubt()
+				pass(time.Millisecond)
+			}
+			pass(time.Second)
+			calls := b.redis.calls()
+			for i, c := range calls[1:] {
+				if gap := c.at.Sub(calls[i].at); gap < 15*time.Millisecond || gap < takes {
+					t.Errorf("%s between two questions", gap)
 				}
-				pass(time.Second)
-				calls := b.redis.calls()
-				for i, c := range calls[1:] {
-					if gap := c.at.Sub(calls[i].at); gap < 15*time.Millisecond || gap < takes {
-						t.Errorf("%s between two questions", gap)
-					}
-				}
-				if n := len(calls); n < 2 || n > 70 {
-					t.Errorf("%d questions", n)
-				}
-				if final := calls[len(calls)-1].at; final.Before(last) {
-					t.Error("nothing was asked after the last doubt")
-				}
-				pass(time.Second)
-				if n := len(b.redis.calls()); n > 0 {
-					t.Errorf("%d questions without a doubt", n)
-				}
-			})
+			}
+			if n := len(calls); n < 2 || n > 70 {
+				t.Errorf("%d questions", n)
+			}
+			if final := calls[len(calls)-1].at; final.Before(last) {
+				t.Error("nothing was asked after the last doubt")
+			}
+			pass(time.Second)
+			if n := len(b.redis.calls()); n > 0 {
+				t.Errorf("%d questions without a doubt", n)
+			}
 		})
 	}
 }
@@ -232,22 +223,19 @@ func TestLease_DoubtAfterTheEnd(t *testing.T) {
 		"released": func(h *holding) { _ = h.BeginRelease(); h.End() },
 		"lost":     func(h *holding) { h.Lose(errGone) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				b.redis.delay("k", time.Second)
-				h := b.held("k", time.Hour)
-				h.Doubt()
-				h.Doubt()
-				pass(100 * time.Millisecond)
-				end(h)
-				pass(2 * time.Second)
-				h.Doubt()
-				pass(2 * time.Second)
-				if n := len(b.redis.calls()); n != 1 {
-					t.Errorf("%d questions", n)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			b.redis.delay("k", time.Second)
+			h := b.held("k", time.Hour)
+			h.Doubt()
+			h.Doubt()
+			pass(100 * time.Millisecond)
+			end(h)
+			pass(2 * time.Second)
+			h.Doubt()
+			pass(2 * time.Second)
+			if n := len(b.redis.calls()); n != 1 {
+				t.Errorf("%d questions", n)
+			}
 		})
 	}
 }

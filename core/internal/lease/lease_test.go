@@ -109,28 +109,25 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 			"ended":     func(h *holding) error { defer h.End(); return h.BeginRelease() },
 			"left":      func(h *holding) error { h.End(); return nil },
 		} {
-			t.Run(name+", "+step, func(t *testing.T) {
-				t.Parallel()
-				inBubble(t, func(t *testing.T, b *bed) {
-					h := b.renewed("k")
-					before := h.Left(b.start)
-					if err := begin(h); err != nil {
-						t.Error(err)
-					}
-					find(b, h)
-					if h.Held() || h.Loss() != nil || len(h.lost()) > 0 {
-						t.Errorf("held %v, loss %v, told of %v", h.Held(), h.Loss(), h.lost())
-					}
-					if h.Left(b.start) != before {
-						t.Error("the deadline has moved")
-					}
-					if h.Remaining(b.start) != 0 {
-						t.Errorf("%s remain", h.Remaining(b.start))
-					}
-					if err := h.BeginRelease(); err != nil {
-						t.Errorf("again: %v", err)
-					}
-				})
+			parallelBubble(t, name+", "+step, func(t *testing.T, b *bed) {
+				h := b.renewed("k")
+				before := h.Left(b.start)
+				if err := begin(h); err != nil {
+					t.Error(err)
+				}
+				find(b, h)
+				if h.Held() || h.Loss() != nil || len(h.lost()) > 0 {
+					t.Errorf("held %v, loss %v, told of %v", h.Held(), h.Loss(), h.lost())
+				}
+				if h.Left(b.start) != before {
+					t.Error("the deadline has moved")
+				}
+				if h.Remaining(b.start) != 0 {
+					t.Errorf("%s remain", h.Remaining(b.start))
+				}
+				if err := h.BeginRelease(); err != nil {
+					t.Errorf("again: %v", err)
+				}
 			})
 		}
 	}
@@ -173,35 +170,32 @@ func TestLease_IsUnderWatchUntilItsEnd_AfterTheDeadline(t *testing.T) {
 			b.AdvanceWallClock(time.Hour)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				h := b.opened("n/k", ttl)
-				open(b, h)
-				drained := b.Drained()
-				if err := h.BeginRelease(); err != nil {
-					t.Error(err)
-				}
-				pass(ttl / 2)
-				h.Acknowledge(time.Now(), time.Minute)
-				b.redis.delay("n", 0)
-				pass(10 * ttl)
-				other, brief := b.renewed("n/other"), b.held("n/brief", time.Second)
-				pass(10 * ttl)
-				wantHeld(t, other)
-				wantLost(t, brief, errOver)
-				other.End()
-				select {
-				case <-drained:
-					t.Error("drained before the end")
-				default:
-				}
-				if n := b.Count(); n != 1 || h.Loss() != nil {
-					t.Errorf("%d under watch, loss %v", n, h.Loss())
-				}
-				h.End()
-				<-drained
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			h := b.opened("n/k", ttl)
+			open(b, h)
+			drained := b.Drained()
+			if err := h.BeginRelease(); err != nil {
+				t.Error(err)
+			}
+			pass(ttl / 2)
+			h.Acknowledge(time.Now(), time.Minute)
+			b.redis.delay("n", 0)
+			pass(10 * ttl)
+			other, brief := b.renewed("n/other"), b.held("n/brief", time.Second)
+			pass(10 * ttl)
+			wantHeld(t, other)
+			wantLost(t, brief, errOver)
+			other.End()
+			select {
+			case <-drained:
+				t.Error("drained before the end")
+			default:
+			}
+			if n := b.Count(); n != 1 || h.Loss() != nil {
+				t.Errorf("%d under watch, loss %v", n, h.Loss())
+			}
+			h.End()
+			<-drained
 		})
 	}
 }

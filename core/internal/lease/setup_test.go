@@ -66,6 +66,14 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	inBubbleThen(t, test, func(*testing.T) {})
 }
 
+func parallelBubble(t *testing.T, name string, test func(t *testing.T, b *bed)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, test)
+	})
+}
+
 // inBubbleThen looks also at what is left then.
 func inBubbleThen(t *testing.T, test func(t *testing.T, b *bed), then func(t *testing.T)) {
 	t.Helper()

@@ -132,16 +132,13 @@ func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
 		"once":                  {{lower, time.Minute, time.Hour}, {acknowledge, time.Minute, time.Minute}, {ask, time.Hour, time.Hour}, {acknowledge, time.Minute, time.Hour}},
 		"after it was lost":     {{lower, time.Minute, time.Hour}, {func(h *holding, _ time.Duration) { h.Lose(errGone) }, 0, time.Hour}, {acknowledge, time.Minute, time.Hour}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				h := b.held("k", time.Hour)
-				for i, s := range steps {
-					if s.do(h, s.ttl); h.Longest() != s.want {
-						t.Errorf("step %d: got %s, want %s", i, h.Longest(), s.want)
-					}
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			h := b.held("k", time.Hour)
+			for i, s := range steps {
+				if s.do(h, s.ttl); h.Longest() != s.want {
+					t.Errorf("step %d: got %s, want %s", i, h.Longest(), s.want)
 				}
-			})
+			}
 		})
 	}
 }
@@ -231,22 +228,19 @@ func TestLease_Pass(t *testing.T) {
 		{"it is being released", ttl, false, 0, func(h *holding) { _ = h.BeginRelease() }, ttl, renewed, 0},
 		{"it has ended", ttl, false, 0, func(h *holding) { h.End() }, ttl, renewed, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				h := b.passing(t, tt.ttl, tt.reserved)
-				time.Sleep(tt.after)
-				tt.what(h)
-				before := h.Left(time.Now())
-				switch got := h.Pass(time.Now(), tt.wants, tt.renewed); {
-				case got != (tt.left > 0):
-					t.Errorf("passed: %v, %s are left", got, before)
-				case got:
-					wantLeft(t, h, tt.left)
-				case h.Left(time.Now()) != before:
-					t.Errorf("the deadline has moved by %s", h.Left(time.Now())-before)
-				}
-			})
+		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
+			h := b.passing(t, tt.ttl, tt.reserved)
+			time.Sleep(tt.after)
+			tt.what(h)
+			before := h.Left(time.Now())
+			switch got := h.Pass(time.Now(), tt.wants, tt.renewed); {
+			case got != (tt.left > 0):
+				t.Errorf("passed: %v, %s are left", got, before)
+			case got:
+				wantLeft(t, h, tt.left)
+			case h.Left(time.Now()) != before:
+				t.Errorf("the deadline has moved by %s", h.Left(time.Now())-before)
+			}
 		})
 	}
 }

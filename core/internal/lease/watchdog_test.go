@@ -156,33 +156,30 @@ func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
 		says interface{ Error() string }
 		late bool // may land
 	}{"no answer": {errNoAnswer, true}, "refused": {errRefused, false}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				says := noAnswer
-				says.Err = failure.says
-				b.redis.say("k", says)
-				h := b.renewed("k")
-				pass(ttl / 2)
-				wantHeld(t, h)
-				if h.Landing().IsZero() == failure.late {
-					t.Errorf("may land until %s", h.Landing())
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			says := noAnswer
+			says.Err = failure.says
+			b.redis.say("k", says)
+			h := b.renewed("k")
+			pass(ttl / 2)
+			wantHeld(t, h)
+			if h.Landing().IsZero() == failure.late {
+				t.Errorf("may land until %s", h.Landing())
+			}
+			pass(ttl)
+			wantLost(t, h, errOver)
+			calls := b.redis.calls()
+			for i, c := range calls[1:] {
+				if gap := c.at.Sub(calls[i].at); gap > retry+time.Millisecond || gap < retry/2 {
+					t.Errorf("%s between two tries", gap)
 				}
-				pass(ttl)
-				wantLost(t, h, errOver)
-				calls := b.redis.calls()
-				for i, c := range calls[1:] {
-					if gap := c.at.Sub(calls[i].at); gap > retry+time.Millisecond || gap < retry/2 {
-						t.Errorf("%s between two tries", gap)
-					}
-				}
-				if n := len(calls); n < 15 || n > 40 {
-					t.Errorf("%d tries", n)
-				}
-				if told := h.told(); len(told) != len(calls) || !errors.Is(told[0].err, failure.says) {
-					t.Errorf("%d reports of %d tries, the first %v", len(told), len(calls), told[0].err)
-				}
-			})
+			}
+			if n := len(calls); n < 15 || n > 40 {
+				t.Errorf("%d tries", n)
+			}
+			if told := h.told(); len(told) != len(calls) || !errors.Is(told[0].err, failure.says) {
+				t.Errorf("%d reports of %d tries, the first %v", len(told), len(calls), told[0].err)
+			}
 		})
 	}
 }
@@ -280,33 +277,30 @@ func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
 func TestWatchdog_ReleaseMakesARenewalVoid(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]error{"there": nil, "gone": errGone, "no answer": errNoAnswer} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				verdict := there
-				if verdict.Err = says; errors.Is(says, errGone) {
-					verdict = gone
-				}
-				b.redis.say("k", verdict)
-				b.redis.delay("k", 4*time.Second)
-				h := b.renewed("k")
-				pass(third)
-				if h.Renewing() == nil {
-					t.Fatal("no renewal is on the wire")
-				}
-				before := h.Left(b.start)
-				if err := h.BeginRelease(); err != nil {
-					t.Error(err)
-				}
-				pass(4 * time.Second)
-				if h.Left(b.start) != before || h.Loss() != nil || len(h.lost()) > 0 {
-					t.Errorf("%s left, loss %v", h.Left(b.start), h.Loss())
-				}
-				pass(ttl)
-				if n := len(b.redis.calls()); n != 1 {
-					t.Errorf("%d renewals", n)
-				}
-			})
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			verdict := there
+			if verdict.Err = says; errors.Is(says, errGone) {
+				verdict = gone
+			}
+			b.redis.say("k", verdict)
+			b.redis.delay("k", 4*time.Second)
+			h := b.renewed("k")
+			pass(third)
+			if h.Renewing() == nil {
+				t.Fatal("no renewal is on the wire")
+			}
+			before := h.Left(b.start)
+			if err := h.BeginRelease(); err != nil {
+				t.Error(err)
+			}
+			pass(4 * time.Second)
+			if h.Left(b.start) != before || h.Loss() != nil || len(h.lost()) > 0 {
+				t.Errorf("%s left, loss %v", h.Left(b.start), h.Loss())
+			}
+			pass(ttl)
+			if n := len(b.redis.calls()); n != 1 {
+				t.Errorf("%d renewals", n)
+			}
 		})
 	}
 }

@@ -25,9 +25,7 @@ func TestTakenSince(t *testing.T) {
 		{"a holder has ended before", func(b *bench) { b.frees(b.holds()) }, nothing, false, false},
 		{"a holder has ended since", nothing, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, true, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
 			b.pass(ms)
 			w := b.waiter()

@@ -36,9 +36,7 @@ func TestChoose(t *testing.T) {
 		{"one that has moved, and then one for several", func(b *bench, _ *holder) { b.moved(); b.joined(several); b.joined() }, -1},
 		{"the first shares", func(b *bench, _ *holder) { b.joined(shared); b.joined() }, -1},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			tt.before(b, h)
 			order := b.Order("k")
@@ -86,9 +84,7 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 		{"by time", queue.Config{}, 20 * ms, 0, 2},
 		{"by a time that is set", queue.Config{Run: queue.RunLimits{Alone: 90 * ms, Shared: 10 * ms}}, 20 * ms, 0, 4},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, tt.cfg)
+		onBench(t, tt.name, tt.cfg, func(t *testing.T, b *bench) {
 			h := b.holds()
 			for range 150 {
 				b.joined()
@@ -138,9 +134,7 @@ func TestNotHanded(t *testing.T) {
 		{"and the holder goes on", false, false},
 		{"of one that has left", true, true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			first, second := b.joined(), b.joined()
 			b.rests(first)
@@ -332,9 +326,7 @@ func TestQueues_Passed(t *testing.T) {
 		{"by a holder that is lost", false, true},
 		{"by a holder that is lost, to a waiter that has left", true, true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			first, second := b.joined(), b.joined()
 			b.rests(first)

@@ -22,9 +22,7 @@ func TestAcquired_ReplacesTheHolderBefore(t *testing.T) {
 		{"sent at the same time", 0, false},
 		{"sent after", ms, true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			first, replaced := b.takes(nil)
 			if replaced != nil {
 				t.Errorf("got %v replaced by the first", replaced)
@@ -245,9 +243,7 @@ func TestKinds(t *testing.T) {
 		{"a holder that has ended", func(b *bench) { b.frees(b.holds()) }, false},
 		{"a waiter that has left", func(b *bench) { b.Leave(b.joined(), b.now) }, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
 			before := b.Waiting()
 			wantKindError(t, b.Check("k", "other"), tt.inUse)

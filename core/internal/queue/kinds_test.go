@@ -26,9 +26,7 @@ func ofOther(g *queue.Grant) { g.Kind = "other" }
 func TestKinds_WaitersOfAnotherLeave(t *testing.T) {
 	t.Parallel()
 	for _, leave := range []string{"before", "after"} {
-		t.Run(leave, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, leave, queue.Config{}, func(t *testing.T, b *bench) {
 			first, second := b.joined(), b.joined()
 			b.refused(first)
 			b.rests(second)

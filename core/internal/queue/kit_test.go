@@ -58,6 +58,15 @@ func newBench(t *testing.T, cfg queue.Config) *bench {
 	return &bench{Queues: queue.New(cfg), t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
+// onBench runs a subtest with a bench of its own, beside others.
+func onBench(t *testing.T, name string, cfg queue.Config, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t, newBench(t, cfg))
+	})
+}
+
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
 // waiter makes one that comes now.

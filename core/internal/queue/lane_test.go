@@ -128,9 +128,7 @@ func TestEnded_OfOneThatSharesWakesTheHead(t *testing.T) {
 func TestAcquired_UnderAHolder(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"outer", "inner"} {
-		t.Run(fmt.Sprint(first, " ends first"), func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, fmt.Sprint(first, " ends first"), queue.Config{}, func(t *testing.T, b *bench) {
 			outer := b.holds()
 			inner, replaced := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
 			if len(replaced) != 0 {

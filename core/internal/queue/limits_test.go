@@ -29,9 +29,7 @@ func TestLimits(t *testing.T) {
 		{"at the limit in all", queue.Config{InAll: 3}, 3, nothing, true},
 		{"one below the limit in all", queue.Config{InAll: 3}, 2, nothing, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, tt.cfg)
+		onBench(t, tt.name, tt.cfg, func(t *testing.T, b *bench) {
 			for range tt.before {
 				b.joined()
 			}
@@ -113,9 +111,7 @@ func TestWaiting_EachWayOut(t *testing.T) {
 			b.frees(next)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, name, queue.Config{}, func(t *testing.T, b *bench) {
 			h, w := b.holds(), b.joined()
 			if got := b.Waiting(); got != 1 {
 				t.Errorf("got %d waiters", got)

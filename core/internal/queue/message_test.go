@@ -54,9 +54,7 @@ func TestSubscription_IsReleasedWhenNobodyWaits(t *testing.T) {
 			b.NotHanded(w, b.now)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, name, queue.Config{}, func(t *testing.T, b *bench) {
 			first, last := b.joined(), b.joined(several)
 			b.refused(first)
 			s := b.subscribed(first)
@@ -90,9 +88,7 @@ func TestSubscription_ComesTooLate(t *testing.T) {
 			b.Handed(w, h, h, b.now)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined()
 			b.refused(w)
 			if !b.NeedsSubscription(w) {
@@ -236,9 +232,7 @@ func TestEcho(t *testing.T) {
 		{"too late", false, queue.EchoWindow, []bool{true, true}},
 		{"when nothing is listened to", true, 0, []bool{true, true}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined(several)
 			b.refused(w)
 			s := b.subscribed(w)
@@ -269,9 +263,7 @@ func TestEcho_BeforeTheAnswer(t *testing.T) {
 		{"soon", ms, false},
 		{"after all that time", queue.EchoWait, true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined(several)
 			b.refused(w)
 			b.subscribed(w)

@@ -21,9 +21,7 @@ func TestOrder_ByAge(t *testing.T) {
 		{"into the middle", []time.Duration{0, 4, 2}, []int{0, 2, 1}},
 		{"behind one of its age", []time.Duration{0, 2, 4, 2}, []int{0, 1, 3, 2}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			var all, want []*queue.Waiter
 			for _, d := range tt.came {
@@ -58,9 +56,7 @@ func TestOrder_Leave(t *testing.T) {
 		{"one in the middle", 1, false},
 		{"the last", 2, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			var all []*queue.Waiter
 			for range 3 {
 				all = append(all, b.joined())
@@ -107,9 +103,7 @@ func TestNext_OfANewWaiter(t *testing.T) {
 			b.hands(h)
 		}, queue.Step{Head: true, Behind: "f2"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
 			if got := b.Next(b.joined(), b.now); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -140,9 +134,7 @@ func TestNext_AttemptsOnceForEachReason(t *testing.T) {
 		}, true, true},
 		{"one behind it that leaves", func(b *bench, _ *queue.Waiter) { b.Leave(b.joined(), b.now) }, false, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined()
 			b.refused(w)
 			tt.event(b, w)

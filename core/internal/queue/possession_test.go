@@ -153,9 +153,7 @@ func TestGiveWay(t *testing.T) {
 		{"free for a third of the time", 10 * ms, 5 * ms, false},
 		{"free for long enough each time", 10 * ms, queue.GiveWay, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			const windows = 20
 			gaps := b.busy(windows*queue.GiveWayEvery, tt.turn, tt.gap)
 			if !tt.every {

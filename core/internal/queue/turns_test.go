@@ -25,9 +25,7 @@ func TestStandBack(t *testing.T) {
 		{"others have released it", 1, func(b *bench) { b.Message("k", b.now) }, 0},
 		{"another one here has had it", 1, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			w := b.joined()
 			b.rests(w)
@@ -81,9 +79,7 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 		{"the echo", 1, queue.StandBack},
 		{"those of two other releases", 3, 0}, // a stranger is owed two turns for one
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined()
 			b.refused(w)
 			b.subscribed(w)
@@ -171,9 +167,7 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 		{6 * ms, queue.StandBack},
 		{queue.Reserve * 3, queue.StandBack},
 	} {
-		t.Run(fmt.Sprint(tt.left), func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
+		onBench(t, fmt.Sprint(tt.left), queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			w := b.joined(until(b.now.Add(tt.left)))
 			b.rests(w)
