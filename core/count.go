@@ -35,7 +35,6 @@ func (c counted) operate(ctx context.Context, what string, n int) (changed bool,
 	return c.execute(ctx, key, what, n)
 }
 
-// change is operate for what adds to a count.
 func (c counted) change(ctx context.Context, what, method string, n int) error {
 	changed, err := c.operate(ctx, what, n)
 	if err == nil && !changed {
@@ -114,7 +113,6 @@ func (c counted) settle(ctx context.Context, key, op string) (found []string, fa
 
 var errNoCount = errors.New("the key is not a count")
 
-// counts reads the count.
 func (c counted) counts(ctx context.Context) (redisstore.Counts, error) {
 	counts, _, err := ask(ctx, c.lock, "the count", (*redisstore.Store).Count)
 	return counts, err

@@ -136,7 +136,6 @@ func (e *ReplicationError) Error() string {
 	return text
 }
 
-// text is the error without its cause.
 func (e *ReplicationError) text() string {
 	text := fmt.Sprintf("core: %d of the %d wanted replicas have acknowledged it in time", e.Acknowledged, e.Wanted)
 	if e.Replicas >= 0 && e.Replicas < e.Wanted {

@@ -84,7 +84,6 @@ func checkHolders(fields []string) error {
 	return nil
 }
 
-// lostBy returns an entry with the holders that have lost the lock.
 func lostBy(f *redisstore.Found, lost []string) LockEntry {
 	e := entryOf(f)
 	e.Holders = slices.DeleteFunc(e.Holders, func(h Holder) bool { return !slices.Contains(lost, h.Field) })

@@ -75,7 +75,6 @@ func newHold(ctx context.Context, owners []*ownership, needs int, req *request, 
 	return h
 }
 
-// bind makes the context of the hold under parent.
 func (h *Hold) bind(parent context.Context) {
 	s := h.scope
 	if obs := s.observers(); len(obs.given) > 0 {

@@ -26,7 +26,6 @@ type lifetime struct {
 	workers sync.WaitGroup
 }
 
-// open begins it.
 func (l *lifetime) open() {
 	l.life, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own
 	l.callers.gone = make(chan struct{})

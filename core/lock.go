@@ -207,7 +207,6 @@ func (a *acquisition) unshared() bool {
 	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.first.Reusable()
 }
 
-// acquisition is one call of Acquire or Do.
 type acquisition struct {
 	client *Client
 	keys   []string

@@ -197,7 +197,6 @@ func (m *multi) takeHolding(ctx context.Context) error {
 	return err
 }
 
-// missed notes that a key is in the way.
 func (m *multi) missed(index, weight int) {
 	m.first = index
 	m.inTheWay[index] += weight

@@ -55,7 +55,6 @@ func (c *config) inOrder(keys []string) []string {
 	return slices.Compact(keys)
 }
 
-// key is the Redis key of a lock name.
 func (c *Client) key(kind *redisstore.Kind, name string) (string, error) {
 	if name == "" {
 		return "", invalidf("empty lock name")

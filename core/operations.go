@@ -39,7 +39,6 @@ func (t *operations) beside() *others {
 	return t.others
 }
 
-// begin takes the turn of one operation.
 func (t *operations) begin(ctx context.Context) error {
 	turn := t.line()
 	if turn == nil {

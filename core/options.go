@@ -323,7 +323,6 @@ func (r *request) terms() redisstore.Terms {
 	return t
 }
 
-// readRequest fills r from the options.
 func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOption) error {
 	*r = request{kind: kind, forever: true, watchdog: true, lease: c.cfg.watchdog}
 	if kind.Holds == redisstore.Unheld {

@@ -162,7 +162,6 @@ func (c *Client) kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// preflight makes one report.
 type preflight struct {
 	client *Client
 	report PreflightReport

@@ -15,7 +15,6 @@ const maxLength = 512 << 20
 
 var errProtocol = errors.New("faultproxy: not RESP")
 
-// command is one command of a client.
 type command struct {
 	raw  []byte
 	args []string
@@ -107,7 +106,6 @@ func readBulk(r *bufio.Reader, v value) (value, error) {
 	return v, nil
 }
 
-// readElements reads the per × length elements of an aggregate.
 func readElements(r *bufio.Reader, v value, per int) (value, error) {
 	n, err := length(v.raw)
 	if err != nil {

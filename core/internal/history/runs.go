@@ -18,7 +18,6 @@ func (e *Event) longest() time.Duration {
 	return e.Ask.Lease + min(e.Ask.Lease, mostReserve)
 }
 
-// holder is a field of a key in Redis.
 type holder struct{ key, field string }
 
 // fieldOf is the field of an outermost acquisition of one key.

@@ -80,7 +80,6 @@ func (i *inquiry) due(now time.Duration, others bool) bool {
 	return i.state == waiting && (i.at <= now || others && i.from <= now)
 }
 
-// asked ends a question.
 func (i *inquiry) asked(now time.Duration, failed bool) {
 	if failed {
 		i.pause = min(max(2*i.pause, questionPause), maxQuestionPause)

@@ -64,7 +64,6 @@ type granted struct {
 	lowerTo time.Duration // what the TTL was prepared to be lowered to; 0: it was not, or another command came since
 }
 
-// ask notes a TTL that may be granted.
 func (g *granted) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
 
 // lower notes a TTL that is to be set whatever there is.

@@ -91,7 +91,6 @@ func (w *Watchdog) period() time.Duration {
 	return third - rand.N(third/10+1)
 }
 
-// forget ends the watch.
 func (w *Watchdog) forget(l *Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -87,7 +87,6 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "memory", Addr: Addr{}, Err: err}
 }
 
-// stream is one direction.
 type stream struct {
 	mu         sync.Mutex
 	buf        []byte

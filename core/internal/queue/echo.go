@@ -44,7 +44,6 @@ func (e *echo) ended(notified int, now time.Time) {
 // none notes that there was no message.
 func (e *echo) none() { e.until = time.Time{} }
 
-// is reports whether a message is the echo.
 func (e *echo) is(now time.Time) bool {
 	until := e.until
 	e.none()

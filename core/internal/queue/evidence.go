@@ -29,14 +29,12 @@ func (e *evidence) asks(now time.Time) {
 	}
 }
 
-// answered notes that Redis has answered.
 func (e *evidence) answered() { e.asked = time.Time{} }
 
 // nobodyAsks notes that the waiters leave the lock to others. An attempt without an answer was given up by
 // its caller, which says nothing about Redis.
 func (e *evidence) nobodyAsks() { e.asked = time.Time{} }
 
-// isRefused notes a refusal.
 func (e *evidence) isRefused(r *Refusal, now time.Time) {
 	e.answered()
 	s := e.sight()

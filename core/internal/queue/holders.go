@@ -18,7 +18,6 @@ type Replaced struct {
 	Gone   bool // its key was not there any more; else the two have overtaken each other, and Redis knows
 }
 
-// tenure is one holder of this process.
 type tenure struct {
 	holder Holder
 	field  string
@@ -102,7 +101,6 @@ func (h *holders) follow(from Holder, to tenure) bool {
 	return true
 }
 
-// remove takes a holder out, if it is there.
 func (h *holders) remove(holder Holder) {
 	if i := h.index(holder); i >= 0 {
 		h.list = slices.Delete(h.list, i, i+1)

@@ -134,7 +134,6 @@ func (r *Reaper) park(d *doubt, resumes int, now time.Time) {
 	}
 }
 
-// ask sends a question and takes in the answer.
 func (r *Reaper) ask(ctx context.Context, q question) {
 	found, fate, err := r.cfg.Redis.Clear(ctx, q.list)
 	for _, key := range r.answered(q, found, fate, err) {

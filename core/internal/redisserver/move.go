@@ -113,7 +113,6 @@ func (m *Move) check(err error) {
 	}
 }
 
-// slot asks a node for the slot of a key.
 func (c *Cluster) slot(key string) (slot int64) {
 	c.t.Helper()
 	c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) (err error) {

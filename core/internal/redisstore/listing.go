@@ -65,7 +65,6 @@ func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	return l.page, nil
 }
 
-// lister makes one page.
 type lister struct {
 	store  *Store
 	query  Query
@@ -76,7 +75,6 @@ type lister struct {
 	knows  map[string]bool // masters that have got the script
 }
 
-// step looks at some keys of a master.
 func (l *lister) step(ctx context.Context, m *master, step int) error {
 	keys, next, err := m.client.Scan(ctx, l.at.Next, pattern(l.query.Prefix), int64(step)).Result()
 	if err != nil {
@@ -111,7 +109,6 @@ func (l *lister) inspect(ctx context.Context, m *master, some []candidate) error
 	return nil
 }
 
-// candidate is a key that may be that of a lock.
 type candidate struct {
 	key   string
 	queue bool // its queue was found, and not the key
@@ -215,7 +212,6 @@ func moved(err error) bool {
 	return means == wire.MeansElsewhere || means == wire.MeansInMotion
 }
 
-// master is one that is asked for its keys.
 type master struct {
 	client *redis.Client
 	id     string // of its process, where it tells

@@ -92,7 +92,6 @@ func (s *Store) renewal(claims []Claim, lease time.Duration) Call[[]Verdict] {
 	return call.acknowledged(func([]Verdict) bool { return true })
 }
 
-// verdicts waits for the answer to a renewal.
 func (s *Store) verdicts(ctx context.Context, limit time.Time, call *Call[[]Verdict], claims []Claim, lease time.Duration) []Verdict {
 	verdicts, _, err := call.Wait(ctx, limit)
 	if len(claims) > 1 && s.apartKeys() && wire.Apart(err) {

@@ -27,7 +27,6 @@ func (k *Kind) Sources() map[string]string {
 	return sources
 }
 
-// script is one operation.
 type script struct {
 	wire.Script
 
@@ -63,7 +62,6 @@ func scriptOf(files ...string) script {
 	return scriptFrom(text.String())
 }
 
-// scriptFrom makes a script of its source.
 func scriptFrom(source string) script {
 	s := script{Script: wire.NewScript(source)}
 	if sharded := strings.ReplaceAll(source, "'PUBLISH'", "'SPUBLISH'"); sharded != source {

@@ -228,7 +228,6 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 	}
 }
 
-// wants reports whether a channel is wanted.
 func (c *connection) wants(channel string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,6 @@ type pace struct {
 	began time.Time     // of the last attempt
 }
 
-// begins notes an attempt.
 func (p *pace) begins() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,7 +33,6 @@ const (
 	dead
 )
 
-// become changes the state, and gives the one before.
 func (s *Subscription) become(state uint32) (before uint32) { return s.state.Swap(state) }
 
 // Confirmed reports whether messages arrive.

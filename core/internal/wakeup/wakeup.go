@@ -122,7 +122,6 @@ func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string)
 	}
 }
 
-// connection finds or makes the connection to a node.
 func (s *Subscriber) connection(node, key string) *connection {
 	c, opened := s.open(node, key)
 	if opened {
