@@ -30,13 +30,9 @@ func TestAcquire_UncontendedIsOneRoundTripAndSoIsRelease(t *testing.T) {
 		b.warm(locks)
 		before := sent.Hits()
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		if got := sent.Hits() - before; got != 1 {
-			t.Errorf("acquire: got %d scripts, want 1", got)
-		}
+		wantSame(t, "acquire: scripts", sent.Hits()-before, 1)
 		released(t, hold)
-		if got := sent.Hits() - before; got != 2 {
-			t.Errorf("acquire and release: got %d scripts, want 2", got)
-		}
+		wantSame(t, "acquire and release: scripts", sent.Hits()-before, 2)
 	})
 }
 
@@ -50,9 +46,7 @@ func TestAcquire_WaitZeroIsOneRoundTrip(t *testing.T) {
 		all := proxy.Watch(faultproxy.Command("evalsha", "eval", "subscribe")) // a slow answer has a ping beside it
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 		wantErr(t, err, core.ErrNotAcquired)
-		if got := all.Hits(); got != 1 {
-			t.Errorf("got %d commands, want 1", got)
-		}
+		wantSame(t, "commands", all.Hits(), 1)
 	})
 }
 
@@ -99,9 +93,7 @@ func TestAcquire_WithoutWaitTimeWaitsUntilTheContextEnds(t *testing.T) {
 		start := time.Now()
 		_, _, err := b.locks().Lock("k").Acquire(ctx)
 		wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-		if got := time.Since(start); got != 10*time.Minute {
-			t.Errorf("returned after %s", got)
-		}
+		wantSame(t, "returned after", time.Since(start), 10*time.Minute)
 	})
 }
 
@@ -147,9 +139,7 @@ func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 			start := time.Now()
 			_, _, err := l.Acquire(ctx, core.WaitTime(time.Minute))
 			wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-			if took := time.Since(start); took > measured(5*time.Second) {
-				t.Errorf("deadline after 30ms: returned after %s", took)
-			}
+			wantSoon(t, "deadline after 30ms: returned after %s", start, measured(5*time.Second))
 
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Millisecond, cancel)
@@ -214,9 +204,7 @@ func TestAcquire_BadInputSendsNothing(t *testing.T) {
 			t.Errorf("no names: the error does not say where: %v", err)
 		}
 		wantErr(t, locks.MultiLock("a", "").Do(t.Context(), nil), core.ErrInvalid)
-		if got := all.Hits(); got != 0 {
-			t.Errorf("got %d commands, want none", got)
-		}
+		wantSame(t, "commands", all.Hits(), 0)
 	})
 }
 
@@ -287,9 +275,7 @@ func TestLimits_WaitersPerKeyAndPerClient(t *testing.T) {
 		if got := sent.Hits() - before; got > 2 { // a poll of the waiting heads at most
 			t.Errorf("the refused ones sent %d commands", got)
 		}
-		if got := locks.Stats().Waiters; got != 3 {
-			t.Errorf("waiters: got %d, want 3", got)
-		}
+		wantSame(t, "waiters", locks.Stats().Waiters, 3)
 		cancel()
 		for _, d := range done {
 			<-d
@@ -333,9 +319,7 @@ func TestAcquire_WaitOverInMidAttemptIsBusy(t *testing.T) {
 		if errors.Is(err, core.ErrUnavailable) {
 			t.Errorf("got %v, want busy", err)
 		}
-		if err := locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Errorf("the next one: %v", err)
-		}
+		wantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
 	})
 }
 
@@ -354,8 +338,6 @@ func TestAcquire_AttemptCutShortDoesNotShutTheGate(t *testing.T) {
 			t.Error("acquired")
 		}
 		slow.Remove()
-		if err := locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Errorf("the next one: %v", err)
-		}
+		wantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
 	})
 }

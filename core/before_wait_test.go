@@ -35,9 +35,7 @@ func TestBeforeWait_NotWithoutAWait(t *testing.T) {
 		before := sent.Hits()
 		var p preparing
 		ctx, hold := acquired(t, t.Context(), locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
-		if got := sent.Hits() - before; got != 1 {
-			t.Errorf("got %d scripts, want 1", got)
-		}
+		wantSame(t, "scripts", sent.Hits()-before, 1)
 		_, inner := acquired(t, ctx, locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
 		_, _, err := locks.Lock("free").Acquire(t.Context(), p.option(), core.WaitTime(0))
 		wantErr(t, err, core.ErrNotAcquired)
@@ -76,9 +74,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 				}
 				_, hold := acquired(t, t.Context(), holder)
 				p := preparing{do: func(context.Context) error {
-					if got := mine.Stats().Waiters; got != 0 {
-						t.Errorf("%d are in the queue while it prepares", got)
-					}
+					wantSame(t, "waiters while it prepares", mine.Stats().Waiters, 0)
 					time.Sleep(time.Second)
 					return nil
 				}}
@@ -240,12 +236,8 @@ func TestBeforeWait_Ends(t *testing.T) {
 				tt.end(cancel, locks)
 			}
 			wantErr(t, <-done, tt.want...)
-			if took := time.Since(start); took > 10*time.Second+time.Millisecond {
-				t.Errorf("it took %s", took)
-			}
-			if got := locks.Stats().Waiters; got != 0 {
-				t.Errorf("%d are left in the queue", got)
-			}
+			wantSoon(t, "it took %s", start, 10*time.Second+time.Millisecond)
+			wantSame(t, "waiters left", locks.Stats().Waiters, 0)
 		})
 	}
 }

@@ -88,9 +88,7 @@ func TestClient_ReadyAndIdentity(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		one, two := b.locks(core.WithPrefix("p:")), b.locks()
-		if err := one.Ready(t.Context()); err != nil {
-			t.Errorf("ready: %v", err)
-		}
+		wantOK(t, one.Ready(t.Context()))
 		if one.ID() == two.ID() || one.Prefix() != "p:" || two.Prefix() != "" {
 			t.Errorf("got %s %q, %s %q", one.ID(), one.Prefix(), two.ID(), two.Prefix())
 		}
@@ -106,15 +104,9 @@ func TestClient_Address(t *testing.T) {
 		"the master of a Sentinel, database 0": redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"s:1"}}),
 	} {
 		locks, err := core.New(rdb)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := locks.Address(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if err := errors.Join(locks.Close(t.Context()), rdb.Close()); err != nil {
-			t.Error(err)
-		}
+		must(t, err)
+		wantSame(t, "address", locks.Address(), want)
+		wantOK(t, errors.Join(locks.Close(t.Context()), rdb.Close()))
 	}
 }
 
@@ -158,15 +150,9 @@ func TestOpen_OwnsItsClient(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	locks, err := core.Open("redis://"+srv.Addr()+"/0", core.WithPrefix("p:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-		t.Error(err)
-	}
-	if err := locks.Close(t.Context()); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	must(t, err)
+	wantOK(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+	wantOK(t, locks.Close(t.Context()))
 }
 
 func TestOpen_BadURLAndBadOption(t *testing.T) {

@@ -55,9 +55,7 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 			wantErr(t, <-done, core.ErrClosed)
 			wantErr(t, <-closed, core.ErrClosed)
 			if inner { // the outer one is left, too
-				if n := obs.count("loss"); n != 2 {
-					t.Errorf("told %d times, want once for each hold", n)
-				}
+				wantSame(t, "losses", obs.count("loss"), 2)
 				if r := obs.last(t, "hold end").data.(core.HoldResult); !r.Reentrant || !r.Left {
 					t.Errorf("hold end: got %+v, want the inner one, left", r)
 				}
@@ -96,9 +94,7 @@ func TestClose_CutsARenewalShort(t *testing.T) {
 		wantErr(t, <-closedNow(locks), core.ErrClosed)
 		wantErr(t, hold.Release(t.Context()), core.ErrClosed)
 		wantLeft(t, obs)
-		if n := obs.count("renewal"); n != 0 {
-			t.Errorf("told of %d renewals", n)
-		}
+		wantSame(t, "renewals", obs.count("renewal"), 0)
 	})
 }
 

@@ -24,9 +24,7 @@ func TestClose_NewAndWaitingGetErrClosed(t *testing.T) {
 			}()
 		}
 		waiters(t, locks, 5)
-		if err := locks.Close(t.Context()); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		wantOK(t, locks.Close(t.Context()))
 		for range 5 {
 			wantErr(t, <-results, core.ErrClosed)
 		}
@@ -59,9 +57,7 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 			}
 			wantAlive(t, ctx)
 			released(t, hold)
-			if err := <-closed; err != nil {
-				t.Errorf("close: %v", err)
-			}
+			wantOK(t, <-closed)
 			b.wantGone("k")
 		}
 	})
@@ -86,9 +82,7 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 			start, done := time.Now(), make(chan error, 1)
 			go func() { done <- c.end(hold) }()
 			pass(10 * time.Millisecond)
-			if err := locks.Close(context.Background()); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			wantOK(t, locks.Close(context.Background()))
 			if took := time.Since(start); took < 800*time.Millisecond {
 				t.Errorf("closed after %s, before Redis had answered", took)
 			}
@@ -112,9 +106,7 @@ func TestClose_WaitsForCallersInside(t *testing.T) {
 		got := make(chan *core.Hold, 1)
 		go func() {
 			_, hold, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			if err != nil {
-				t.Error(err)
-			}
+			wantOK(t, err)
 			got <- hold
 		}()
 		pass(10 * time.Millisecond)
@@ -131,9 +123,7 @@ func TestClose_WaitsForCallersInside(t *testing.T) {
 		default:
 		}
 		released(t, hold)
-		if err := <-closed; err != nil {
-			t.Errorf("close: %v", err)
-		}
+		wantOK(t, <-closed)
 		b.wantGone("k")
 	})
 }
@@ -149,9 +139,7 @@ func TestClose_RenewsWhileItWaits(t *testing.T) {
 		wantAlive(t, ctx)
 		b.wantCount(hold, "1")
 		released(t, hold)
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		wantOK(t, <-closed)
 		b.wantGone("k")
 	})
 }
@@ -166,9 +154,7 @@ func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
 		start := time.Now()
 		err := locks.Close(patience)
 		wantErr(t, err, context.DeadlineExceeded)
-		if took := time.Since(start); took != 20*time.Second {
-			t.Errorf("returned after %s", took)
-		}
+		wantSame(t, "returned after", time.Since(start), 20*time.Second)
 		wantEnded(t, ctx, core.ErrClosed)
 		b.wantCount(hold, "1") // nothing is freed under a running handler
 		if hold.Release(t.Context()) == nil {
@@ -205,16 +191,10 @@ func TestClose_TheCallersClientStaysOpen(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		rdb := b.connect()
 		locks := locksOn(t, rdb)
-		if err := locks.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := rdb.Ping(t.Context()).Err(); err != nil {
-			t.Errorf("ping: %v", err)
-		}
+		must(t, locks.Close(t.Context()))
+		wantOK(t, rdb.Ping(t.Context()).Err())
 		again := locksOn(t, rdb)
-		if err := again.Lock("k").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Errorf("a second client on it: %v", err)
-		}
+		wantOK(t, again.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
 	})
 }
 
@@ -238,13 +218,9 @@ func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- hold.Release(t.Context()) }()
 		pass(50 * time.Millisecond)
-		if err := locks.Close(t.Context()); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		wantOK(t, locks.Close(t.Context()))
 		wantErr(t, <-result, core.ErrClosed)
-		if err := <-done; err != nil {
-			t.Errorf("release: %v", err)
-		}
+		wantOK(t, <-done)
 		b.wantGone("k")
 	})
 }
@@ -268,13 +244,9 @@ func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
 			pass(time.Second)
 			done := make(chan error, 1)
 			go func() { done <- hold.Release(t.Context()) }()
-			if err := locks.Close(t.Context()); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			wantOK(t, locks.Close(t.Context()))
 			<-result
-			if err := <-done; err != nil {
-				t.Errorf("release: %v", err)
-			}
+			wantOK(t, <-done)
 			b.wantGone("k")
 		}
 	})
@@ -295,9 +267,7 @@ func TestClose_WhileRedisIsBlackHoled(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		wantErr(t, locks.Close(patience), context.DeadlineExceeded)
-		if took := time.Since(start); took > 7*time.Second {
-			t.Errorf("close took %s", took)
-		}
+		wantSoon(t, "close took %s", start, 7*time.Second)
 		wantEnded(t, ctx, core.ErrClosed)
 		<-waiting
 		proxy.BlackHole(false)
@@ -314,9 +284,7 @@ func TestClose_SendsNoMoreCommands(t *testing.T) {
 		wantErr(t, locks.Close(ended), context.Canceled)
 		all := proxy.Watch(faultproxy.Any())
 		pass(time.Minute)
-		if got := all.Hits(); got != 0 {
-			t.Errorf("%d commands after Close", got)
-		}
+		wantSame(t, "commands after Close", all.Hits(), 0)
 	})
 }
 
@@ -342,9 +310,7 @@ func TestClose_ObserversAreToldThatAHoldIsLeft(t *testing.T) {
 			wantErr(t, locks.Close(ended), core.ErrClosed)
 			wantOnly(t, obs.first(t, "loss").data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
 			wantErr(t, end(t.Context(), hold), core.ErrClosed)
-			if n := obs.count("loss"); n != 1 {
-				t.Errorf("told %d times", n)
-			}
+			wantSame(t, "losses", obs.count("loss"), 1)
 			if r := obs.last(t, "hold end").data.(core.HoldResult); r.Lost || !r.Left {
 				t.Errorf("hold end: got %+v, want one that is left", r)
 			}
@@ -360,9 +326,7 @@ func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
 		locks := b.locks(core.WithObserver(obs.observer()))
 		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Second))
 		pass(2 * time.Second)
-		if err := locks.Close(t.Context()); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		wantOK(t, locks.Close(t.Context()))
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
 		if r := obs.first(t, "hold end").data.(core.HoldResult); !r.Lost || r.Left {
 			t.Errorf("hold end: got %+v, want one that is lost", r)

@@ -46,9 +46,7 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 				}
 			}
 		}
-		if n := sent.Hits(); n != 0 {
-			t.Errorf("%d scripts", n)
-		}
+		wantSame(t, "scripts", sent.Hits(), 0)
 	})
 }
 
@@ -71,9 +69,7 @@ func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
-		if n := sent.Hits(); n != 0 {
-			t.Errorf("%d scripts", n)
-		}
+		wantSame(t, "scripts", sent.Hits(), 0)
 	})
 }
 

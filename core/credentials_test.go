@@ -180,13 +180,9 @@ func TestNew_CredentialsRotate(t *testing.T) {
 			<-at
 			stop()
 			callers.Wait()
-			if err := failed.err(); err != nil {
-				t.Errorf("commands have failed: %v", err)
-			}
+			wantOK(t, failed.err())
 			must(t, locks.Close(t.Context()))
-			if n := provider.listening(); n != 0 {
-				t.Errorf("%d subscriptions to the provider after Close", n)
-			}
+			wantSame(t, "subscriptions to the provider after Close", provider.listening(), 0)
 		})
 	}
 }
@@ -211,9 +207,7 @@ func TestNew_CredentialsRotateBehindACommand(t *testing.T) {
 		must(t, locks.Lock("quick").Do(t.Context(), func(context.Context) error { return nil }))
 		return connectionsOf(t, r.direct, "new") > 0
 	})
-	if n := connectionsOf(t, r.direct, "old"); n != 1 {
-		t.Errorf("%d connections of the old user, want the one with a command", n)
-	}
+	wantSame(t, "connections of the old user", connectionsOf(t, r.direct, "old"), 1)
 	held.Release()
 	released(t, r.mustHold(slow).hold)
 	eventually(t, "no connection of the old user", func() bool {
@@ -236,9 +230,7 @@ func TestNew_CredentialsThatStay(t *testing.T) {
 				pass(time.Second)
 			}
 		}
-		if n := d.Load(); n != 3 {
-			t.Errorf("%d connections for three credentials", n)
-		}
+		wantSame(t, "connections for three credentials", d.Load(), 3)
 	})
 }
 
@@ -279,14 +271,10 @@ func TestNew_CredentialsFail(t *testing.T) {
 		start := time.Now()
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 		wantErr(t, err, core.ErrUnavailable)
-		if took := time.Since(start); took > 8*core.DefaultBackendTimeout {
-			t.Errorf("the call took %s, and Redis answers pings", took)
-		}
+		wantSoon(t, "the call took %s, and Redis answers pings", start, 8*core.DefaultBackendTimeout)
 		must(t, locks.Close(t.Context()))
 		close(unblock)
 		pass(time.Second)
-		if n := provider.listening(); n != 0 {
-			t.Errorf("%d subscriptions to the provider after Close", n)
-		}
+		wantSame(t, "subscriptions to the provider after Close", provider.listening(), 0)
 	})
 }

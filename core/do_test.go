@@ -22,8 +22,6 @@ func TestDo_WithoutAFunctionIsInvalid(t *testing.T) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		if n := b.DBSize(t.Context()).Val(); n != 0 {
-			t.Errorf("%d keys were written", n)
-		}
+		wantSame(t, "keys", b.DBSize(t.Context()).Val(), 0)
 	})
 }

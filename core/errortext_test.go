@@ -138,9 +138,7 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 // The text of a loss says what has happened, and not beside it what else the error matches.
 func TestErrLost_SaysOnlyThat(t *testing.T) {
 	t.Parallel()
-	if got := core.ErrLost.Error(); got != "core: lock lost" {
-		t.Errorf("got %q", got)
-	}
+	wantSame(t, "ErrLost", core.ErrLost.Error(), "core: lock lost")
 	for _, err := range []error{core.ErrLost, fmt.Errorf("%w: the lease is over", core.ErrLost)} {
 		if !errors.Is(err, core.ErrLost) || !errors.Is(err, core.ErrNotHeld) {
 			t.Errorf("%v does not match both", err)

@@ -41,9 +41,7 @@ func TestFaultChild(t *testing.T) { //nolint:paralleltest // it is another proce
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(redisEnv)})
 	defer rdb.Close()
 	c := childSide{t: t, rdb: rdb, ctx: t.Context(), in: bufio.NewScanner(os.Stdin)}
-	if err := role(c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, role(c))
 }
 
 // childSide is what a role has to work with.

@@ -278,7 +278,5 @@ func faultClose(t *testing.T, locks *core.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := locks.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	wantOK(t, locks.Close(ctx))
 }

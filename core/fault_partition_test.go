@@ -27,18 +27,14 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 			rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 			defer rdb.Close()
 			cut, err := core.New(rdb, core.WithWatchdog(watchdog), patient)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer cut.Close(t.Context())
 			other := newLocks(t, server, patient)
 			defer faultClose(t, other)
 
 			lock := fmt.Sprintf("hole:%d", i)
 			ctx, hold, err := cut.Lock(lock).Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ended := make(chan time.Time, 1)
 			go func() { ended <- lastStep(ctx) }()
 			next := make(chan time.Time, 1)
@@ -51,9 +47,7 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 					t.Errorf("the other: %v", err)
 					return
 				}
-				if err := taken.Release(context.Background()); err != nil {
-					t.Errorf("the other's release: %v", err)
-				}
+				wantOK(t, taken.Release(context.Background()))
 			})
 			time.Sleep(time.Duration(i) * watchdog / 20) // the moment of the fault, spread over more than a renewal period
 			proxy.BlackHole(true)

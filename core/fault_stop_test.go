@@ -54,9 +54,7 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 func newLocks(t *testing.T, server *redisserver.Server, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(server.Client(), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return locks
 }
 
@@ -64,11 +62,7 @@ func newLocks(t *testing.T, server *redisserver.Server, opts ...core.Option) *co
 func warm(t *testing.T, clients ...*core.Client) {
 	t.Helper()
 	for _, c := range clients {
-		if err := c.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Lock("warm").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Ready(t.Context()))
+		must(t, c.Lock("warm").Do(t.Context(), func(context.Context) error { return nil }))
 	}
 }

@@ -43,14 +43,10 @@ func TestFlood_OneQuestionAtATime(t *testing.T) {
 		questions := proxy.HoldReply(scriptOn(t, "renew", "k"))
 		b.flood("k", 20_000)
 		synctest.Wait()
-		if n := questions.Hits(); n != 1 {
-			t.Errorf("%d questions about one holder at a time, want 1", n)
-		}
+		wantSame(t, "questions about one holder at a time", questions.Hits(), 1)
 		questions.Release()
 		pass(100 * time.Millisecond)
-		if n := questions.Hits(); n != 2 {
-			t.Errorf("%d questions in all, want one more for what came meanwhile", n)
-		}
+		wantSame(t, "questions in all", questions.Hits(), 2)
 		if n := sent.Hits(); n > 200 {
 			t.Errorf("%d scripts for messages of one instant", n)
 		}
@@ -122,9 +118,7 @@ func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 			default:
 			}
 			most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
-			if err := locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-				t.Errorf("another lock: %v", err)
-			}
+			wantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
 			turns.Add(1)
 		}
 	}()

@@ -212,9 +212,7 @@ func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := hold.Release(request(context.Background(), name)); err != nil {
-				t.Error(err)
-			}
+			wantOK(t, hold.Release(request(context.Background(), name)))
 		})
 		seen := 0
 		for i := range 64 {
@@ -253,9 +251,7 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 		b.warm(locks)
 		_, _, err := locks.Lock("k").Acquire(ctx)
 		wantErr(t, err, core.ErrNotAcquired, context.Canceled)
-		if err := <-ends; err != nil {
-			t.Errorf("the hook's context has ended: %v", err)
-		}
+		wantOK(t, <-ends)
 		eventually(t, "the lock is cleared up", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
 	})
 }
@@ -393,9 +389,7 @@ func (c *clusterBed) hooks(t *testing.T) {
 			t.Errorf("%s: the hook of the node is below %q", what, seen[0].above)
 		}
 	})
-	if err := rdb.Set(t.Context(), "mine", 1, time.Minute).Err(); err != nil {
-		t.Error(err)
-	}
+	wantOK(t, rdb.Set(t.Context(), "mine", 1, time.Minute).Err())
 	_, hold := acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(unhurried(3*time.Second))).Lock("k"))
 	defer released(t, hold)
 	outer.forget()
@@ -474,9 +468,7 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 				wantChanged(t, err)
 			}
 			wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
-			if n := sent.Hits(); n != 0 {
-				t.Errorf("%d scripts were sent, want none", n)
-			}
+			wantSame(t, "scripts", sent.Hits(), 0)
 		})
 	}
 }
@@ -510,7 +502,5 @@ func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
 	rdb.AddHook(prefixHook{prefix: tenants["constant"]})
 	_, _, err := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second)).Lock("k").Acquire(t.Context())
 	wantChanged(t, err)
-	if n := b.DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("%d keys are there, want none", n)
-	}
+	wantSame(t, "keys", b.DBSize(t.Context()).Val(), 0)
 }

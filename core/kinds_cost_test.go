@@ -128,9 +128,7 @@ func commands(t *testing.T, b *bed, of, inTheWay func(*core.Client) core.Lock) (
 	_, _, err := of(locks).Acquire(t.Context(), core.WaitTime(0))
 	wantErr(t, err, core.ErrNotAcquired)
 	pass(time.Second) // for what there may be to clear up
-	if n := sent.Hits() - free; n != 1 {
-		t.Errorf("%d commands for an acquisition that does not wait, want 1", n)
-	}
+	wantSame(t, "commands for an acquisition that does not wait", sent.Hits()-free, 1)
 
 	before := sent.Hits()
 	waiting := acquiring(context.Background(), of(locks))

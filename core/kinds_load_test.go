@@ -65,9 +65,7 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 						}
 						held.Add(-1)
 					})
-					if err != nil {
-						t.Error(err)
-					}
+					wantOK(t, err)
 				}
 			})
 			each := float64(sent.Hits()-before) / (callers * rounds)
@@ -141,9 +139,7 @@ func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
 				t.Errorf("%d goroutines more", grown)
 			}
 			pass(15 * time.Second)
-			if got := locks.Stats().Holds; got != n {
-				t.Errorf("held: got %d", got)
-			}
+			wantSame(t, "held", locks.Stats().Holds, n)
 			for _, hold := range []*core.Hold{holds[0], holds[n/2], holds[n-1]} {
 				released(t, hold)
 			}

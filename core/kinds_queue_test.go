@@ -29,13 +29,9 @@ func TestKinds_OneForEachName(t *testing.T) {
 			_, hold := acquired(t, t.Context(), locks.Lock("k"))
 			before := sent.Hits()
 			wantErr(t, call(locks), core.ErrInvalid)
-			if n := sent.Hits() - before; n != 0 {
-				t.Errorf("%d scripts", n)
-			}
+			wantSame(t, "scripts", sent.Hits()-before, 0)
 			released(t, hold)
-			if err := call(locks); err != nil {
-				t.Errorf("after the release: %v", err)
-			}
+			wantOK(t, call(locks))
 			b.take("k", stranger, time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := busyCallers(ctx, locks, "k", 1)

@@ -140,9 +140,7 @@ func busyWith(ctx context.Context, t *testing.T, m member, locks *core.Client) (
 				}
 				turns.Add(1)
 				<-time.NewTimer(5 * time.Millisecond).C
-				if err := had.giveBack(); err != nil {
-					t.Error(err)
-				}
+				wantOK(t, had.giveBack())
 			}
 		})
 	}

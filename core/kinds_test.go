@@ -25,9 +25,7 @@ func TestFenced_TokensRise(t *testing.T) {
 		next := make(chan *core.Hold)
 		go func() {
 			_, hold, err := l.Acquire(context.Background())
-			if err != nil {
-				t.Error(err)
-			}
+			wantOK(t, err)
 			next <- hold
 		}()
 		waiters(t, locks, 1)
@@ -144,9 +142,7 @@ func TestSpin_NoMessages(t *testing.T) {
 		got := make(chan *core.Hold)
 		go func() {
 			_, hold, err := theirs.SpinLock("order:42").Acquire(context.Background())
-			if err != nil {
-				t.Error(err)
-			}
+			wantOK(t, err)
 			got <- hold
 		}()
 		waiters(t, theirs, 1)

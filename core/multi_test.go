@@ -131,9 +131,7 @@ func TestMultiLock_WaitsInLineAndIsWoken(t *testing.T) {
 				at = time.Now()
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			wantOK(t, err)
 			done <- at
 		}()
 		pass(3300 * time.Millisecond)

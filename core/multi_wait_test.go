@@ -49,9 +49,7 @@ func TestMultiLock_LongWaitForOneKeyThenTheNext(t *testing.T) {
 				t.Errorf("got %v after %s", o.err, took)
 			}
 			_ = o.hold.Release(t.Context())
-			if err := <-other; err != nil {
-				t.Errorf("the next caller: %v", err)
-			}
+			wantOK(t, <-other)
 		}
 	})
 }
@@ -122,9 +120,7 @@ func TestMultiLock_HoldsNothingWhileItWaits(t *testing.T) {
 		b.free("b")
 		o := <-got
 		must(t, o.err)
-		if late := time.Since(start); late > time.Millisecond {
-			t.Errorf("woken after %s", late)
-		}
+		wantSoon(t, "woken after %s", start, time.Millisecond)
 		released(t, o.hold)
 	})
 }
@@ -140,9 +136,7 @@ func TestMultiLock_NoWaitIsOneScript(t *testing.T) {
 		before := sent.Hits()
 		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(0))
 		wantErr(t, err, core.ErrNotAcquired)
-		if n := sent.Hits() - before; n != 1 {
-			t.Errorf("%d scripts", n)
-		}
+		wantSame(t, "scripts", sent.Hits()-before, 1)
 	})
 }
 
@@ -231,9 +225,7 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 					pass(time.Millisecond) // so that both keys of the one before are free
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				wantOK(t, err)
 			})
 			pass(time.Millisecond)
 		}
@@ -268,9 +260,7 @@ func TestMultiLock_MovesToAFullLine(t *testing.T) {
 		b.free("a")
 		pass(10 * time.Millisecond)
 		b.wantGone("a")
-		if n := locks.Stats().Waiters; n != 3 {
-			t.Errorf("%d callers wait, want 3", n)
-		}
+		wantSame(t, "callers that wait", locks.Stats().Waiters, 3)
 		b.free("b")
 		for i, got := range append([]<-chan outcome{both}, singles...) {
 			o := <-got

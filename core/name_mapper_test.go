@@ -64,9 +64,7 @@ func TestNameMapper_MeetsAPrefix(t *testing.T) {
 		}()
 		b.listeners("shop:k", 1)
 		released(t, hold)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		wantOK(t, <-done)
 	})
 }
 
@@ -89,9 +87,7 @@ func TestNameMapper_CalledOncePerAcquisition(t *testing.T) {
 	must(t, hold.Refresh(t.Context(), time.Minute))
 	released(t, hold)
 	must(t, <-waited)
-	if got := calls.Load(); got != 2 {
-		t.Errorf("two acquisitions, a refresh and two releases: got %d calls, want 2", got)
-	}
+	wantSame(t, "two acquisitions, a refresh and two releases: calls", calls.Load(), 2)
 }
 
 func TestNameMapper_BadKeysAreInvalid(t *testing.T) {

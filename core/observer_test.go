@@ -412,9 +412,7 @@ func TestObservers_Client(t *testing.T) {
 	var all []string
 	for range 2 {
 		locks, err := core.New(nowhere(t), core.WithObserver(careless{true}.observer(), careless{false}.observer(), seen.observer()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, locks.ID())
 		defer func() {
 			_ = locks.Close(t.Context())

@@ -87,9 +87,7 @@ func TestPitfalls_DeletedUnderItsHolder(t *testing.T) {
 			pass(4 * time.Second)
 			wantEnded(t, ctx, core.ErrLost)
 			wantErr(t, context.Cause(ctx), core.ErrNotHeld)
-			if left := hold.Remaining(); left != 0 {
-				t.Errorf("%s remain after the loss", left)
-			}
+			wantSame(t, "remaining after the loss", hold.Remaining(), 0)
 			pass(time.Minute)
 			wantErr(t, hold.Release(t.Context()), core.ErrLost)
 			if theirs != nil {
@@ -196,9 +194,7 @@ func TestPitfalls_ReleaseTooMuch(t *testing.T) {
 		wantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrNotHeld)
 		pass(20 * time.Second)
 		wantAlive(t, newer)
-		if n := w.there(); n != w.sort.servers {
-			t.Errorf("it is on %d servers", n)
-		}
+		wantSame(t, "servers that have it", w.there(), w.sort.servers)
 		released(t, theirs)
 		wantOnly(t, theirs.Release(t.Context()), core.ErrNotHeld, core.ErrLost)
 		wantErr(t, theirs.Refresh(t.Context(), time.Second), core.ErrNotHeld)

@@ -39,9 +39,7 @@ func TestClient_Preflight(t *testing.T) {
 		seen := &recorder{}
 		locks := b.locks(core.WithPrefix("shop:"), core.WithObserver(seen.observer()))
 		report, err := locks.Preflight(t.Context(), preflightKinds...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if report.Err() != nil {
 			t.Errorf("something does not work:\n%s", report)
 		}
@@ -87,9 +85,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 		}), patient, core.WithPrefix("shop:"))
 		setUser := func(rules ...any) {
 			t.Helper()
-			if err := admin.Do(t.Context(), append([]any{"acl", "setuser", "shop"}, append(rules, "on", ">secret")...)...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, admin.Do(t.Context(), append([]any{"acl", "setuser", "shop"}, append(rules, "on", ">secret")...)...).Err())
 		}
 		for _, c := range []struct {
 			rules []any
@@ -103,9 +99,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 		} {
 			setUser(append([]any{"reset", "resetchannels"}, c.rules...)...)
 			report, err := locks.Preflight(t.Context(), preflightKinds...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			kind := core.KindReentrant
 			if c.fails == "answer" {
 				kind = ""
@@ -148,9 +142,7 @@ func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
 				return rules
 			}
 			rules := rights(locksOn(t, srv.Client(), patient, core.WithPrefix(prefix)))
-			if err := srv.Client().Do(t.Context(), rules...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, srv.Client().Do(t.Context(), rules...).Err())
 			rights(locksOn(t, srv.Client(func(o *redis.Options) {
 				o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
 			}), patient, core.WithPrefix(prefix)))
@@ -165,9 +157,7 @@ func TestClient_Preflight_Server(t *testing.T) {
 		locks := locksOn(t, srv.Client(), patient)
 		set := func(args ...any) {
 			t.Helper()
-			if err := srv.Client().Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, srv.Client().Do(t.Context(), args...).Err())
 		}
 		set("config", "set", "maxmemory-policy", "allkeys-lru")
 		report, err := locks.Preflight(t.Context())
@@ -196,9 +186,7 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	if answer := checked(t, report, "", "answer"); err != nil || !errors.Is(answer.Err, core.ErrUnavailable) {
 		t.Errorf("without a server: got %v, %v", err, answer.Err)
 	}
-	if err := locks.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, locks.Close(t.Context()))
 	if _, err := locks.Preflight(t.Context()); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("after Close: got %v", err)
 	}
@@ -211,9 +199,7 @@ func TestClient_Preflight_Prefix(t *testing.T) {
 		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 		t.Cleanup(func() { _ = rdb.Close() })
 		report, err := locksOn(t, rdb, core.WithPrefix(prefix)).Preflight(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		advice := ""
 		for _, c := range report.Checks {
 			if strings.HasPrefix(c.Name, "prefix") && c.Err == nil {
@@ -234,9 +220,7 @@ func TestClient_Preflight_Left(t *testing.T) {
 	locks := locksOn(t, rdb, patient, core.WithPrefix("shop:"))
 	proxy.AnswerError(func(cmd []string) bool { return strings.EqualFold(cmd[0], "del") }, "ERR not now")
 	report, err := locks.Preflight(t.Context(), core.KindReentrant, core.KindPlainSemaphore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left := checked(t, report, core.KindPlainSemaphore, "delete the probe")
 	key, ok := strings.CutPrefix(left.Advice, "DEL ")
 	if !ok || b.Exists(t.Context(), key).Val() != 1 {
@@ -284,9 +268,7 @@ func byFirstKey(t *testing.T) *redis.Client {
 	t.Helper()
 	shards := []*redis.Client{redistest.New(t).Client(), redistest.New(t).Client()}
 	endpoint, err := server.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(endpoint.Close)
 	endpoint.SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
 		key := ""

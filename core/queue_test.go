@@ -90,9 +90,7 @@ func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 		if got := sent.Hits(); got < 60 || got > 90 {
 			t.Errorf("a minute of 100 waiters: got %d scripts, want the poll of one", got)
 		}
-		if got := subscribed.Hits(); got != 1 {
-			t.Errorf("got %d subscriptions, want 1", got)
-		}
+		wantSame(t, "subscriptions", subscribed.Hits(), 1)
 		cancel()
 		<-done
 	})
@@ -117,9 +115,7 @@ func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
 						held.Add(-1)
 						return nil
 					})
-					if err != nil {
-						t.Error(err)
-					}
+					wantOK(t, err)
 				}
 			})
 		}
@@ -212,9 +208,7 @@ func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 			pass(50 * time.Millisecond)
 			cancel()
 			wantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
-			if err := <-done; err != nil {
-				t.Errorf("release: %v", err)
-			}
+			wantOK(t, <-done)
 			wantOrder(t, order, others)
 			pass(time.Millisecond)
 			b.wantGone("k")
@@ -258,9 +252,7 @@ func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 		next := make(chan *core.Hold, 1)
 		go func() {
 			_, h, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Hour))
-			if err != nil {
-				t.Error(err)
-			}
+			wantOK(t, err)
 			next <- h
 		}()
 		waiters(t, locks, 1)
@@ -308,9 +300,7 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 					<-time.NewTimer(20 * time.Millisecond).C
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				wantOK(t, err)
 			})
 		}
 		group.Wait()
@@ -365,9 +355,7 @@ func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
 	}()
 	waiters(t, locks, 1)
 	b.ConfigSet(t.Context(), "maxmemory", "1") // HSET is refused, DEL is not
-	if err := hold.Release(t.Context()); err != nil {
-		t.Errorf("release: %v", err)
-	}
+	wantOK(t, hold.Release(t.Context()))
 	b.wantGone("k")
 	wantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and fails
 	b.ConfigSet(t.Context(), "maxmemory", "0")
@@ -464,9 +452,7 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	waits := make([]int64, 30)
 	for i := range waits {
 		before := turns.Load()
-		if err := lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-			t.Error(err)
-		}
+		wantOK(t, lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
 		waits[i] = turns.Load() - before
 	}
 	cancel()
@@ -487,9 +473,7 @@ func acquiredAt(t *testing.T, locks *core.Client, name string) <-chan time.Time 
 			now = time.Now()
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		wantOK(t, err)
 		at <- now
 	}()
 	return at
@@ -531,9 +515,7 @@ func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
 		close(stop)
 		<-stopped
 		wantErr(t, err, core.ErrNotAcquired)
-		if took := time.Since(start); took != 5*time.Second {
-			t.Errorf("returned after %s", took)
-		}
+		wantSame(t, "returned after", time.Since(start), 5*time.Second)
 	})
 }
 
@@ -562,9 +544,7 @@ func TestWait_UnlockBeforeTheSubscriptionIsSeen(t *testing.T) {
 		start := time.Now()
 		time.AfterFunc(50*time.Millisecond, func() { b.free("k") })
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		if took := time.Since(start); took > 110*time.Millisecond {
-			t.Errorf("acquired after %s, want when the subscription is confirmed", took)
-		}
+		wantSoon(t, "acquired after %s", start, 110*time.Millisecond)
 		released(t, hold)
 	})
 }
@@ -599,13 +579,9 @@ func TestWait_NoSubscriptionIsLeft(t *testing.T) {
 		b.take("k", stranger, time.Hour)
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
 		wantErr(t, err, core.ErrNotAcquired)
-		if n := b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")]; n != 1 {
-			t.Errorf("%d subscribers at the end of the wait, want 1 that lingers", n)
-		}
+		wantSame(t, "subscribers at the end of the wait", b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")], 1)
 		pass(10 * time.Second)
-		if n := b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")]; n != 0 {
-			t.Errorf("%d subscribers are left", n)
-		}
+		wantSame(t, "subscribers left", b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")], 0)
 	})
 }
 

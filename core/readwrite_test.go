@@ -19,9 +19,7 @@ func TestReadWrite_UpgradeFailsFast(t *testing.T) {
 			_, _, err := locks.WriteLock("map").Acquire(reading, core.WaitTime(wait))
 			wantErr(t, err, core.ErrInvalid)
 		}
-		if n := sent.Hits() - before; n != 0 {
-			t.Errorf("%d scripts", n)
-		}
+		wantSame(t, "scripts", sent.Hits()-before, 0)
 		wantAlive(t, reading)
 		released(t, r)
 		b.wantNothing()
@@ -204,9 +202,7 @@ func TestReadWrite_WriterDoesNotStarve(t *testing.T) {
 		for range 10 {
 			start := time.Now()
 			_, hold := acquired(t, ctx, locks.WriteLock("map"), core.WaitTime(10*time.Second))
-			if waited := time.Since(start); waited > 500*time.Millisecond {
-				t.Errorf("the writer waited %s beside readers of 100ms", waited)
-			}
+			wantSoon(t, "the writer waited %s beside readers of 100ms", start, 500*time.Millisecond)
 			_, _, err := b.locks().ReadLock("map").Acquire(ctx, core.WaitTime(0))
 			wantErr(t, err, core.ErrNotAcquired)
 			released(t, hold)

@@ -24,9 +24,7 @@ func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 		if left := hold.Remaining(); left < 15*time.Second {
 			t.Errorf("remaining: %s", left)
 		}
-		if n := told.count("loss"); n != 0 {
-			t.Errorf("told of %d losses", n)
-		}
+		wantSame(t, "losses", told.count("loss"), 0)
 		down(servers[2])
 		gone := time.Now()
 		<-ctx.Done()
@@ -57,9 +55,7 @@ func TestRedlock_ReleaseWithoutALostMinority(t *testing.T) {
 			}
 			wantAlive(t, ctx)
 			released(t, hold)
-			if n := told.count("loss"); n != 0 {
-				t.Errorf("told of %d losses", n)
-			}
+			wantSame(t, "losses", told.count("loss"), 0)
 			wantHeldOn(t, servers, "k", 1)
 		})
 	}
@@ -74,9 +70,7 @@ func TestRedlock_ReleaseFindsItLost(t *testing.T) {
 		servers[1].srv.Take("k", time.Hour)
 		servers[2].srv.Expire("k")
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		if n := told.count("loss"); n != 1 {
-			t.Errorf("told of %d losses", n)
-		}
+		wantSame(t, "losses", told.count("loss"), 1)
 		servers[0].wantGone("k")
 	})
 }
@@ -89,9 +83,7 @@ func TestRedlock_ReleaseThatIsNotConfirmed(t *testing.T) {
 		down(servers[1])
 		start := time.Now()
 		wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost, core.ErrNotHeld)
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("took %s", took)
-		}
+		wantSoon(t, "took %s", start, 2*time.Second)
 		servers[0].wantGone("k")
 		servers[2].wantGone("k")
 		servers[1].srv.Up()
@@ -244,9 +236,7 @@ func TestRedlock_OneClientIsClosed(t *testing.T) {
 	onIslands(t, 3, func(t *testing.T, servers []*island) {
 		clients := process(t, servers)
 		ctx, hold := acquired(t, t.Context(), core.Redlock("k", clients...))
-		if n := len(clients[2].Holds()); n != 1 {
-			t.Errorf("the last client has %d holds", n)
-		}
+		wantSame(t, "holds of the last client", len(clients[2].Holds()), 1)
 		ended, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wantErr(t, clients[2].Close(ended), core.ErrClosed)
@@ -277,15 +267,11 @@ func TestRedlock_Observers(t *testing.T) {
 			t.Errorf("told of %+v", info)
 		}
 		pass(15 * time.Second)
-		if n := told.count("renewal"); n != 2 {
-			t.Errorf("told of %d renewals, want one for each server", n)
-		}
+		wantSame(t, "renewals", told.count("renewal"), 2)
 		_, inner := acquired(t, ctx, core.Redlock("k", clients...))
 		released(t, inner)
 		released(t, hold)
-		if n := told.count("hold end"); n != 2 {
-			t.Errorf("told of %d ends", n)
-		}
+		wantSame(t, "ends", told.count("hold end"), 2)
 		if names := others.names(); len(names) != 0 {
 			t.Errorf("the others are told of %v", names)
 		}

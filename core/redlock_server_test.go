@@ -64,15 +64,11 @@ func TestRedlock_OnRealServers(t *testing.T) {
 					inside.Add(-1)
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				wantOK(t, err)
 			}
 		})
 	})
-	if n := turns.Load(); n != 200 {
-		t.Errorf("%d turns", n)
-	}
+	wantSame(t, "turns", turns.Load(), 200)
 	for _, s := range servers {
 		if s.Client().Exists(t.Context(), "k").Val() != 0 {
 			t.Error("something is left")

@@ -41,9 +41,7 @@ func TestRedlock_StoppedServers(t *testing.T) {
 		t.Fatalf("another one is answered while it is held: %v", o.err)
 	default:
 	}
-	if n := told.count("loss"); n != 0 {
-		t.Errorf("told of %d losses", n)
-	}
+	wantSame(t, "losses", told.count("loss"), 0)
 
 	servers[2].Stop()
 	<-time.After(lease) // nobody has been asked for a majority since

@@ -18,9 +18,7 @@ func TestKinds_OneForEachNameThatAMultiLockReenters(t *testing.T) {
 		before := sent.Hits()
 		_, _, err := locks.MultiLock("a", "b").Acquire(ctx, core.WaitTime(time.Second))
 		wantErr(t, err, core.ErrInvalid)
-		if n := sent.Hits() - before; n != 0 {
-			t.Errorf("%d scripts", n)
-		}
+		wantSame(t, "scripts", sent.Hits()-before, 0)
 		b.wantGone("a")
 		b.wantCount(hold, "1")
 		released(t, hold)

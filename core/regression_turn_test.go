@@ -40,9 +40,7 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 			for _, hold := range []*core.Hold{inner, outer} {
 				start := time.Now()
 				wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
-				if took := time.Since(start); took != timeout {
-					t.Errorf("took %s, want %s", took, timeout)
-				}
+				wantSame(t, "took", time.Since(start), timeout)
 				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 			}
 			b.wantCount(outer, "2")

@@ -45,9 +45,7 @@ func TestDo_PanicReleasesAndGoesOn(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		defer func() {
-			if got := recover(); got != "boom" {
-				t.Errorf("recovered %v", got)
-			}
+			wantSame(t, "recovered", recover(), "boom")
 			b.wantGone("k")
 		}()
 		_ = b.locks().Lock("k").Do(t.Context(), func(context.Context) error { panic("boom") })
@@ -100,17 +98,13 @@ func TestDo_EarlyReleaseAndHandoverAreNoError(t *testing.T) {
 			b.wantGone("k")
 			return nil
 		})
-		if err != nil {
-			t.Errorf("early release: %v", err)
-		}
+		wantOK(t, err)
 		var moved *core.Hold
 		err = l.Do(t.Context(), func(ctx context.Context) error {
 			_, moved = core.MustHold(ctx, "k").Handover()
 			return nil
 		})
-		if err != nil {
-			t.Errorf("handover: %v", err)
-		}
+		wantOK(t, err)
 		b.wantCount(moved, "1")
 		released(t, moved)
 		b.wantGone("k")
@@ -193,9 +187,7 @@ func TestRefresh_MakesAWatchdogAFixedLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"))
 		pass(time.Minute)
-		if err := hold.Refresh(t.Context(), 5*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, hold.Refresh(t.Context(), 5*time.Second))
 		pass(4 * time.Second)
 		wantAlive(t, ctx)
 		pass(time.Second)
@@ -209,9 +201,7 @@ func TestRefresh_OfAMultiLockStopsEveryRenewal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		ctx, hold := acquired(t, t.Context(), b.locks().MultiLock("a", "b", "c"))
-		if err := hold.Refresh(t.Context(), 15*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, hold.Refresh(t.Context(), 15*time.Second))
 		pass(15 * time.Second) // beyond the next renewal
 		wantEnded(t, ctx, core.ErrLost)
 		b.wantGone("a", "b", "c")
@@ -224,16 +214,12 @@ func TestRefresh_OfAnInnerHoldNeverLowersTheOuters(t *testing.T) {
 		l := b.locks().Lock("k")
 		ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
 		_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
-		if err := inner.Refresh(t.Context(), time.Second); err != nil {
-			t.Error(err)
-		}
+		wantOK(t, inner.Refresh(t.Context(), time.Second))
 		b.wantTTL("k", 59*time.Minute, time.Hour)
 		if outer.Remaining() < 58*time.Minute {
 			t.Errorf("outer: %s left", outer.Remaining())
 		}
-		if err := inner.Refresh(t.Context(), 2*time.Hour); err != nil {
-			t.Error(err)
-		}
+		wantOK(t, inner.Refresh(t.Context(), 2*time.Hour))
 		b.wantTTL("k", 119*time.Minute, 2*time.Hour)
 		b.wantCount(outer, "2")
 		released(t, inner)
@@ -251,9 +237,7 @@ func TestRefresh_BadLeaseSendsNothing(t *testing.T) {
 			wantErr(t, hold.Refresh(t.Context(), lease), core.ErrInvalid)
 			wantErr(t, hold.Leave(t.Context(), lease), core.ErrInvalid)
 		}
-		if got := sent.Hits() - before; got != 0 {
-			t.Errorf("got %d commands", got)
-		}
+		wantSame(t, "commands", sent.Hits()-before, 0)
 		released(t, hold)
 	})
 }
@@ -275,9 +259,7 @@ func TestLeave_KeepsTheKeyForAWhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
 		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		if err := hold.Leave(t.Context(), 5*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, hold.Leave(t.Context(), 5*time.Second))
 		wantEnded(t, ctx, core.ErrReleased)
 		b.wantTTL("k", 4*time.Second, 5*time.Second)
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
@@ -372,9 +354,7 @@ func TestHandover_OfALostHoldTellsTheLossOnce(t *testing.T) {
 		ctx, hold := old.Handover()
 		wantEnded(t, ctx, core.ErrLost)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		if n := obs.count("loss"); n != 1 {
-			t.Errorf("%d losses were told, want 1", n)
-		}
+		wantSame(t, "losses were told", obs.count("loss"), 1)
 	})
 }
 

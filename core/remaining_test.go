@@ -27,9 +27,7 @@ func remaining(t *testing.T, b *bed, after time.Duration, end func(h *core.Hold)
 	obs := newRecorder()
 	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
 	pass(after)
-	if err := end(hold); err != nil {
-		t.Errorf("the end of the hold: %v", err)
-	}
+	wantOK(t, end(hold))
 	return obs.ends()[0].Remaining
 }
 
@@ -87,15 +85,11 @@ func TestStats_OldestHold(t *testing.T) {
 			pass(time.Second)
 		}
 		for _, want := range []time.Duration{3 * time.Second, 2 * time.Second, time.Second} {
-			if got := locks.Stats().OldestHold; got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
+			wantSame(t, "the oldest hold", locks.Stats().OldestHold, want)
 			released(t, holds[0])
 			holds = holds[1:]
 		}
-		if got := locks.Stats().OldestHold; got != 0 {
-			t.Errorf("got %s without a hold", got)
-		}
+		wantSame(t, "without a hold", locks.Stats().OldestHold, 0)
 	})
 }
 
@@ -116,9 +110,7 @@ func TestStats_WhileHoldsComeAndGo(t *testing.T) {
 					if s := locks.Stats(); s.OldestHold < 0 {
 						t.Errorf("got %+v", s)
 					}
-					if err := hold.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
+					wantOK(t, hold.Release(t.Context()))
 				}
 			})
 		}

@@ -75,12 +75,8 @@ func TestReplicas_NobodyElseWaits(t *testing.T) {
 		srv.Replicas(1, 1)
 		_, hold = acquired(t, t.Context(), locks.Lock("another"))
 		released(t, hold)
-		if took := time.Since(start); took > 10*time.Millisecond {
-			t.Errorf("the others took %s", took)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("what has replicas in the end: %v", err)
-		}
+		wantSoon(t, "the others took %s", start, 10*time.Millisecond)
+		wantOK(t, <-ended)
 	})
 }
 
@@ -135,9 +131,7 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 		start := time.Now()
 		released(t, hold)
 		for range n {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			wantOK(t, <-ended)
 		}
 		if took := time.Since(start); took > 200*time.Millisecond {
 			t.Errorf("%d turns took %s", n, took)
@@ -172,17 +166,13 @@ func TestReplicas_ScriptIsSentAgain(t *testing.T) {
 		srv.Replicas(1, 1)
 		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second))
 		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		if err := b.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.ScriptFlush(t.Context()).Err())
 		pass(25 * time.Second) // renewals
 		wantAlive(t, ctx)
 		if left := hold.Remaining(); left < 15*time.Second {
 			t.Errorf("it lasts for %s", left)
 		}
-		if err := b.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.ScriptFlush(t.Context()).Err())
 		srv.Replicas(1, 0)
 		_, _, err := locks.Lock("other").Acquire(t.Context())
 		wantShort(t, err, 1, 0)

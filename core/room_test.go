@@ -54,7 +54,5 @@ func errorText(err error) string {
 func TestClient_MaxNameLength(t *testing.T) {
 	t.Parallel()
 	locks := locksOn(t, nowhere(t), core.WithPrefix("shop:"), core.WithMaxKeyLength(200))
-	if got := locks.ForAdapters().MaxNameLength(); got != 195 {
-		t.Errorf("got %d, want 195", got)
-	}
+	wantSame(t, "the longest name", locks.ForAdapters().MaxNameLength(), 195)
 }

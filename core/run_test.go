@@ -361,9 +361,7 @@ func TestRun_IsRenewed(t *testing.T) {
 		}
 		released(t, hold)
 		b.wantGone("k")
-		if n := locks.Stats().Holds; n != 0 {
-			t.Errorf("%d holds", n)
-		}
+		wantSame(t, "holds", locks.Stats().Holds, 0)
 	})
 }
 

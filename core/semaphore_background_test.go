@@ -33,9 +33,7 @@ func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 		b.wantPermits(2, 0)
 		sent := proxy.Watch(scripts)
 		pass(time.Minute)
-		if n := sent.Hits(); n != 0 {
-			t.Errorf("%d scripts after it was settled", n)
-		}
+		wantSame(t, "scripts after it was settled", sent.Hits(), 0)
 	})
 }
 

@@ -51,9 +51,7 @@ func TestCluster_Semaphores(t *testing.T) {
 	done := releasing(hold)
 	move.End()
 	must(t, <-done)
-	if free := move.To.Client().Get(t.Context(), key).Val(); free != "2" {
-		t.Errorf("%q free, want 2", free)
-	}
+	wantSame(t, "free", move.To.Client().Get(t.Context(), key).Val(), "2")
 }
 
 func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {

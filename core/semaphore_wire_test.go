@@ -135,18 +135,14 @@ func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 		if len(state.Holders) != 2 || state.Holders[hex.EncodeToString(java)] != 1 || state.Holders[mine.Field()] != 1 || state.TTL <= 0 {
 			t.Errorf("state %+v, want both permits", state)
 		}
-		if n := b.javaRelease(raw); n != 1 {
-			t.Errorf("Redisson's release of our permit: %d", n)
-		}
+		wantSame(t, "Redisson's release of our permit", b.javaRelease(raw), 1)
 		wantErr(t, mine.Release(t.Context()), core.ErrLost)
 		b.wantPermits(1, 1)
 		if freed, err := pool.ForceRelease(t.Context()); !freed || err != nil {
 			t.Errorf("ForceRelease: %v, %v", freed, err)
 		}
 		b.wantPermits(2, 0)
-		if n := b.javaRelease(java); n != 0 {
-			t.Errorf("Redisson's release of what was forced away: %d", n)
-		}
+		wantSame(t, "Redisson's release of what was forced away", b.javaRelease(java), 0)
 		b.wantPermits(2, 0)
 	})
 }
@@ -293,9 +289,7 @@ func TestSemaphore_Wire(t *testing.T) {
 		s := b.locks().PlainSemaphore("pool")
 		want := func(n string) {
 			t.Helper()
-			if got := b.Get(t.Context(), "pool").Val(); got != n {
-				t.Errorf("permits: got %q, want %q", got, n)
-			}
+			wantSame(t, "permits", b.Get(t.Context(), "pool").Val(), n)
 		}
 		wantErr(t, s.Acquire(t.Context(), 1, core.WaitTime(0)), core.ErrNotAcquired)
 		for _, first := range []bool{true, false} {

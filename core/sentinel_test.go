@@ -21,9 +21,7 @@ func TestSentinel_LockContendFailover(t *testing.T) {
 	master := s.Master.Client()
 
 	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-	if got := master.HGet(t.Context(), "k", hold.Field()).Val(); got != "1" {
-		t.Errorf("on the master: count %q", got)
-	}
+	wantSame(t, "on the master: count", master.HGet(t.Context(), "k", hold.Field()).Val(), "1")
 	_, _, err := locksOn(t, s.Client(), patient).Lock("k").Acquire(t.Context(), core.WaitTime(0))
 	wantErr(t, err, core.ErrNotAcquired)
 	at := acquiredAt(t, locks, "k")

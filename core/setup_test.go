@@ -70,6 +70,29 @@ func eachBed(t *testing.T, body func(t *testing.T, b *bed)) {
 	})
 }
 
+func wantOK(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// wantSame compares.
+func wantSame[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// wantSoon wants no more than bound to have passed since start. The format has one verb, for how long it took.
+func wantSoon(t *testing.T, format string, start time.Time, bound time.Duration) {
+	t.Helper()
+	if took := time.Since(start); took > bound {
+		t.Errorf(format+", want at most %s", took, bound)
+	}
+}
+
 // parallel runs a subtest beside others; parallelBubble and the like do so as inBubble and the like.
 func parallel(t *testing.T, name string, body func(t *testing.T)) {
 	t.Helper()
@@ -169,9 +192,7 @@ func (b *bed) locks(opts ...core.Option) *core.Client {
 func locksOn(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(rdb, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = locks.Close(t.Context()) }) // the context has ended: at once
 	return locks
 }

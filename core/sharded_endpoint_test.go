@@ -93,9 +93,7 @@ func TestShardedEndpoint_MultiLock(t *testing.T) {
 			must(t, <-freed) // "a" may be freed last
 			released(t, next)
 		}
-		if n := refused.Hits(); n != 2 {
-			t.Errorf("%d refusals, want one for each client", n)
-		}
+		wantSame(t, "refusals", refused.Hits(), 2)
 	})
 }
 
@@ -114,9 +112,7 @@ func TestShardedEndpoint_ClearsUp(t *testing.T) {
 		})
 		lost.Remove()
 		time.Sleep(10 * time.Second) // in the time of the bubble
-		if n := b.Exists(t.Context(), keys...).Val(); n != 0 {
-			t.Errorf("%d keys are left", n)
-		}
+		wantSame(t, "keys are left", b.Exists(t.Context(), keys...).Val(), 0)
 		if n := refused.Hits(); n > 1 {
 			t.Errorf("%d refusals, want one at most", n)
 		}
@@ -149,9 +145,7 @@ func TestShardedEndpoint_OnlyNodeOfACluster(t *testing.T) {
 			}
 		}
 		eventually(t, "all have been renewed", func() bool { return seen.good() >= 2*len(gives) })
-		if err := seen.failure(); err != nil {
-			t.Errorf("a renewal has failed: %v", err)
-		}
+		wantOK(t, seen.failure())
 		for _, give := range gives {
 			must(t, give())
 		}

@@ -42,9 +42,7 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a latch: ") {
 			t.Error(err)
 		}
-		if sent := servers[0].proxy.Watch(scripts).Hits() - before; sent != 0 {
-			t.Errorf("%d commands", sent)
-		}
+		wantSame(t, "commands", servers[0].proxy.Watch(scripts).Hits()-before, 0)
 		if _, hold := acquired(t, t.Context(), c.MultiLock("k", "k"), core.WithToken()); hold.Token() == 0 {
 			t.Error("no token of a MultiLock of one name, which is a Lock")
 		}

@@ -147,9 +147,7 @@ func TestHold_ReleaseLooksAtTheClock(t *testing.T) {
 		core.EndLeaseOnWallClock(hold)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
 		wantErr(t, context.Cause(ctx), core.ErrLost)
-		if got := sent.Hits() - before; got != 0 {
-			t.Errorf("%d commands about a lock that may be another's", got)
-		}
+		wantSame(t, "commands about a lock that may be another's", sent.Hits()-before, 0)
 	})
 }
 
@@ -180,9 +178,7 @@ func TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines(t *testing.T) {
 		for _, hold := range holds[:3] {
 			b.wantCount(hold, "1")
 		}
-		if got := locks.Stats().Holds; got != 10_000 {
-			t.Errorf("held: got %d", got)
-		}
+		wantSame(t, "held", locks.Stats().Holds, 10_000)
 	})
 }
 

@@ -243,8 +243,6 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 		`This client uses a Cluster, sharded channels and names as they are. Redisson needs useClusterServers, ` +
 			`shardedSubscriptionMode ON and no nameMapper.`: {Topology: core.TopologyCluster, Channels: core.ChannelsSharded},
 	} {
-		if got := w.String(); got != want {
-			t.Errorf("got\n%s, want\n%s", got, want)
-		}
+		wantSame(t, "got\n, want\n", w.String(), want)
 	}
 }
