@@ -212,9 +212,7 @@ func (c *clusterBed) forceReleasePublishesSharded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.rdb.HSet(t.Context(), "k", stranger, 1)
-	if freed, err := c.locks(t).Lock("k").ForceRelease(t.Context()); !freed || err != nil {
-		t.Errorf("got %v, %v", freed, err)
-	}
+	wantGot(t, "ForceRelease", true)(c.locks(t).Lock("k").ForceRelease(t.Context()))
 	if m, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
 		t.Errorf("message: got %v, %v", m, err)
 	}

@@ -250,9 +250,7 @@ func TestFair_ForceRelease(t *testing.T) {
 		_, got := b.joins(t.Context(), locks, "k")
 		pass(100 * time.Millisecond)
 		start := time.Now()
-		if forced, err := b.locks().FairLock("k").ForceRelease(t.Context()); !forced || err != nil {
-			t.Errorf("forced: %v, %v", forced, err)
-		}
+		wantGot(t, "forced", true)(b.locks().FairLock("k").ForceRelease(t.Context()))
 		next := <-got
 		must(t, next.err)
 		<-ctx.Done()
@@ -279,9 +277,7 @@ func TestFair_TooManyWaiters(t *testing.T) {
 		wantErr(t, (<-one).err, context.Canceled)
 		wantErr(t, (<-two).err, context.Canceled)
 		eventually(t, "nobody queued", func() bool { return len(b.queued("k")) == 0 })
-		if s := locks.Stats(); s != (core.Stats{}) {
-			t.Errorf("stats: got %+v", s)
-		}
+		wantSame(t, "stats", locks.Stats(), core.Stats{})
 	})
 }
 

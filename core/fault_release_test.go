@@ -130,9 +130,7 @@ func TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime(t *testing.T) {
 	if err != nil || len(state.Holders) != 1 {
 		t.Errorf("State: got %+v, %v", state, err)
 	}
-	if freed, err := locks.Lock("k").ForceRelease(t.Context()); !freed || err != nil {
-		t.Errorf("ForceRelease: got %t, %v", freed, err)
-	}
+	wantGot(t, "ForceRelease", true)(locks.Lock("k").ForceRelease(t.Context()))
 	wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 }
 

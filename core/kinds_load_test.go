@@ -73,9 +73,7 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 			if each > tt.most {
 				t.Errorf("got %.2f scripts per acquisition", each)
 			}
-			if s := locks.Stats(); s != (core.Stats{}) {
-				t.Errorf("stats: got %+v", s)
-			}
+			wantSame(t, "stats", locks.Stats(), core.Stats{})
 		})
 	}
 }

@@ -39,9 +39,7 @@ func TestKinds_OneForEachName(t *testing.T) {
 			wantErr(t, call(locks), core.ErrInvalid)
 			cancel()
 			<-done
-			if s := locks.Stats(); s != (core.Stats{}) {
-				t.Errorf("stats: got %+v", s)
-			}
+			wantSame(t, "stats", locks.Stats(), core.Stats{})
 		})
 	}
 }
@@ -83,9 +81,7 @@ func TestKinds_ACountIsNoOtherKind(t *testing.T) {
 		wantErr(t, mine.PlainSemaphore("pool").Release(t.Context(), 5), core.ErrInvalid)
 		_, err = mine.CountDownLatch("pool").Delete(t.Context())
 		wantErr(t, err, core.ErrInvalid)
-		if free, err := pool.Available(t.Context()); free != 1 || err != nil {
-			t.Errorf("%d are free, %v", free, err)
-		}
+		wantGot(t, "free", 1)(pool.Available(t.Context()))
 		released(t, permit)
 	})
 }

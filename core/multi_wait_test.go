@@ -294,9 +294,7 @@ func TestMultiLock_CancelledAfterAMove(t *testing.T) {
 		must(t, o.err)
 		released(t, o.hold)
 		pass(time.Millisecond)
-		if stats := locks.Stats(); stats != (core.Stats{}) {
-			t.Errorf("got %+v", stats)
-		}
+		wantSame(t, "stats", locks.Stats(), core.Stats{})
 		b.wantGone("a", "b")
 	})
 }

@@ -104,16 +104,12 @@ func wantAllOf(t *testing.T, b *bed, locks *core.Client, seen *renewals) {
 		t.Errorf("%d holders, want 1", len(entry.Holders))
 	}
 	must(t, locks.PlainSemaphore("count").AddPermits(ctx, 2))
-	if n, err := locks.PlainSemaphore("count").Available(ctx); n != 2 || err != nil {
-		t.Errorf("%d permits, %v; want 2", n, err)
-	}
+	wantGot(t, "permits", 2)(locks.PlainSemaphore("count").Available(ctx))
 	for _, h := range holds {
 		released(t, h)
 	}
 	_, lost := acquired(t, ctx, locks.Lock("lost"))
-	if ok, err := locks.Lock("lost").ForceRelease(ctx); !ok || err != nil {
-		t.Errorf("forced: %v, %v", ok, err)
-	}
+	wantGot(t, "forced", true)(locks.Lock("lost").ForceRelease(ctx))
 	wantErr(t, lost.Release(ctx), core.ErrLost)
 	wantSoon(t, "the other operations took %s", start, time.Millisecond)
 

@@ -151,9 +151,7 @@ func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
 			wantOrder(t, order, 1)
 			b.wantGone("k")
 		}
-		if s := locks.Stats(); s != (core.Stats{}) {
-			t.Errorf("stats: got %+v", s)
-		}
+		wantSame(t, "stats", locks.Stats(), core.Stats{})
 	})
 }
 
@@ -212,9 +210,7 @@ func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 			wantOrder(t, order, others)
 			pass(time.Millisecond)
 			b.wantGone("k")
-			if s := locks.Stats(); s != (core.Stats{}) {
-				t.Errorf("stats: got %+v", s)
-			}
+			wantSame(t, "stats", locks.Stats(), core.Stats{})
 		})
 	}
 }

@@ -456,9 +456,7 @@ func TestForceRelease_FreesAndWakes(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		one, two := b.locks(), b.locks()
-		if freed, err := two.Lock("k").ForceRelease(t.Context()); freed || err != nil {
-			t.Errorf("free: got %v, %v", freed, err)
-		}
+		wantGot(t, "free", false)(two.Lock("k").ForceRelease(t.Context()))
 		ctx, hold := acquired(t, t.Context(), one.Lock("k"))
 		next := make(chan *core.Hold, 1)
 		go func() {
@@ -467,9 +465,7 @@ func TestForceRelease_FreesAndWakes(t *testing.T) {
 		}()
 		waiters(t, one, 1)
 		b.listeners("k", 1)
-		if freed, err := two.Lock("k").ForceRelease(t.Context()); !freed || err != nil {
-			t.Errorf("held: got %v, %v", freed, err)
-		}
+		wantGot(t, "held", true)(two.Lock("k").ForceRelease(t.Context()))
 		got := <-next
 		<-ctx.Done()
 		wantEnded(t, ctx, core.ErrLost)

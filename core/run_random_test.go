@@ -38,9 +38,7 @@ func TestRun_RandomOperations(t *testing.T) {
 			m.rest.Wait()
 			pass(5 * time.Second) // the longest lease that is not renewed
 			for _, c := range locks {
-				if s := c.Stats(); s != (core.Stats{}) {
-					t.Errorf("at the end: %+v", s)
-				}
+				wantSame(t, "stats", c.Stats(), core.Stats{})
 				start := time.Now()
 				must(t, c.Close(context.Background()))
 				wantSoon(t, "Close took %s", start, time.Second)

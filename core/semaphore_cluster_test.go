@@ -84,7 +84,5 @@ func TestCluster_PermitOfTheDeadWhileItsSlotMoves(t *testing.T) {
 	})
 	move.End()
 	released(t, got(t, pending).hold)
-	if free, err := pool.Available(t.Context()); free != 1 || err != nil {
-		t.Errorf("%d free, %v; want 1", free, err)
-	}
+	wantGot(t, "free", 1)(pool.Available(t.Context()))
 }

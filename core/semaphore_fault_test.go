@@ -129,9 +129,7 @@ func TestSemaphore_FirstComeFirstServed(t *testing.T) {
 				t.Errorf("got %d, want %d", got, want)
 			}
 		}
-		if n, err := s.Available(t.Context()); n != 0 || err != nil {
-			t.Errorf("%d left, %v", n, err)
-		}
+		wantGot(t, "Available", 0)(s.Available(t.Context()))
 	})
 }
 
@@ -162,9 +160,7 @@ func TestCountDownLatch_OpensForAll(t *testing.T) {
 		all.Wait()
 		must(t, clients[0].CountDownLatch("k").Await(t.Context(), core.WaitTime(0)))
 		for _, c := range clients {
-			if s := c.Stats(); s != (core.Stats{}) {
-				t.Errorf("stats %+v", s)
-			}
+			wantSame(t, "stats", c.Stats(), core.Stats{})
 		}
 	})
 }
@@ -202,9 +198,7 @@ func TestSemaphores_LostReplies(t *testing.T) {
 func permitLife(t *testing.T, b permits, locks *core.Client) {
 	t.Helper()
 	pool := locks.Semaphore("pool", 0)
-	if set, err := pool.TrySetPermits(t.Context(), 2); !set || err != nil {
-		t.Errorf("TrySetPermits: %v, %v", set, err)
-	}
+	wantGot(t, "TrySetPermits", true)(pool.TrySetPermits(t.Context(), 2))
 	must(t, pool.AddPermits(t.Context(), 2))
 	must(t, pool.SetPermits(t.Context(), 3))
 	_, one := acquired(t, t.Context(), pool.Lock)
@@ -225,9 +219,7 @@ func permitLife(t *testing.T, b permits, locks *core.Client) {
 func plainLife(t *testing.T, b permits, locks *core.Client) {
 	t.Helper()
 	s := locks.PlainSemaphore("pool")
-	if set, err := s.TrySetPermits(t.Context(), 5); !set || err != nil {
-		t.Errorf("TrySetPermits: %v, %v", set, err)
-	}
+	wantGot(t, "TrySetPermits", true)(s.TrySetPermits(t.Context(), 5))
 	must(t, s.Acquire(t.Context(), 3))
 	b.eventually(2, 0)
 	must(t, s.Release(t.Context(), 2))
@@ -249,9 +241,7 @@ func plainLife(t *testing.T, b permits, locks *core.Client) {
 func latchLife(t *testing.T, b permits, locks *core.Client) {
 	t.Helper()
 	l := locks.CountDownLatch("k")
-	if set, err := l.TrySetCount(t.Context(), 3); !set || err != nil {
-		t.Errorf("TrySetCount: %v, %v", set, err)
-	}
+	wantGot(t, "TrySetCount", true)(l.TrySetCount(t.Context(), 3))
 	opened := make(chan error, 1)
 	go func() { opened <- l.Await(context.Background()) }()
 	waiters(t, locks, 1)
@@ -370,9 +360,7 @@ func TestSemaphores_Outage(t *testing.T) {
 		proxy.BlackHole(false)
 		proxy.Cut()
 		pass(10 * time.Second)
-		if n, err := b.Get(t.Context(), "plain").Int(); n != 1 || err != nil {
-			t.Errorf("%d permits (%v), want the one that was given back", n, err)
-		}
+		wantGot(t, "permits", 1)(b.Get(t.Context(), "plain").Int())
 		released(t, hold)
 		b.wantPermits(3, 0)
 	})

@@ -138,9 +138,7 @@ func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 		wantSame(t, "Redisson's release of our permit", b.javaRelease(raw), 1)
 		wantErr(t, mine.Release(t.Context()), core.ErrLost)
 		b.wantPermits(1, 1)
-		if freed, err := pool.ForceRelease(t.Context()); !freed || err != nil {
-			t.Errorf("ForceRelease: %v, %v", freed, err)
-		}
+		wantGot(t, "ForceRelease", true)(pool.ForceRelease(t.Context()))
 		b.wantPermits(2, 0)
 		wantSame(t, "Redisson's release of what was forced away", b.javaRelease(java), 0)
 		b.wantPermits(2, 0)
@@ -304,20 +302,14 @@ func TestSemaphore_Wire(t *testing.T) {
 		must(t, s.Release(t.Context(), 2))
 		sub.want("4")
 		want("4")
-		if n, err := s.Drain(t.Context()); n != 4 || err != nil {
-			t.Errorf("Drain: %d, %v", n, err)
-		}
+		wantGot(t, "Drain", 4)(s.Drain(t.Context()))
 		want("0")
-		if n, err := s.Drain(t.Context()); n != 0 || err != nil {
-			t.Errorf("Drain: %d, %v", n, err)
-		}
+		wantGot(t, "Drain", 0)(s.Drain(t.Context()))
 		must(t, s.AddPermits(t.Context(), -2))
 		want("-2")
 		must(t, s.AddPermits(t.Context(), 5))
 		sub.want("3")
-		if n, err := s.Available(t.Context()); n != 3 || err != nil {
-			t.Errorf("Available: %d, %v", n, err)
-		}
+		wantGot(t, "Available", 3)(s.Available(t.Context()))
 		if n := b.ZCard(t.Context(), "{pool}:interlock_ops").Val(); n != 1 {
 			t.Errorf("%d operations are remembered, want the last one", n)
 		}
@@ -351,16 +343,12 @@ func TestCountDownLatch_Wire(t *testing.T) {
 		must(t, l.CountDown(t.Context()))
 		sub.want("0")
 		b.wantGone("a{b}c")
-		if n, err := l.Count(t.Context()); n != 0 || err != nil {
-			t.Errorf("Count: %d, %v", n, err)
-		}
+		wantGot(t, "Count", 0)(l.Count(t.Context()))
 		for _, there := range []bool{true, false} {
 			if there {
 				b.Set(t.Context(), "a{b}c", 7, 0)
 			}
-			if deleted, err := l.Delete(t.Context()); deleted != there || err != nil {
-				t.Errorf("Delete: %v, %v", deleted, err)
-			}
+			wantGot(t, "Delete", there)(l.Delete(t.Context()))
 		}
 		sub.want("1")
 		_, err := l.TrySetCount(t.Context(), 0)

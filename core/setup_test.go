@@ -85,6 +85,17 @@ func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
+// wantGot compares the result of a call that may fail.
+func wantGot[T comparable](t *testing.T, what string, want T) func(got T, err error) {
+	t.Helper()
+	return func(got T, err error) {
+		t.Helper()
+		if got != want || err != nil {
+			t.Errorf("%s: got %v, %v, want %v", what, got, err, want)
+		}
+	}
+}
+
 // wantSoon wants no more than bound to have passed since start. The format has one verb, for how long it took.
 func wantSoon(t *testing.T, format string, start time.Time, bound time.Duration) {
 	t.Helper()

@@ -61,15 +61,11 @@ func TestLease_DeadlineOnBothClocks(t *testing.T) {
 			h.AdvanceClocks(c.mono, c.wall)
 			now := time.Now()
 			wantLeft(t, h, c.left)
-			if got := h.Expired(now); got != (c.left <= 0) {
-				t.Errorf("expired: got %v", got)
-			}
+			wantSame(t, "expired", h.Expired(now), c.left <= 0)
 			if got := h.Remaining(now); got != max(c.left, 0) {
 				t.Errorf("remaining: got %s", got)
 			}
-			if got := h.Alive(now); got != (c.left > 0) {
-				t.Errorf("alive: got %v", got)
-			}
+			wantSame(t, "alive", h.Alive(now), c.left > 0)
 		})
 	}
 }

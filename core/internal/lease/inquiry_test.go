@@ -209,9 +209,7 @@ func TestLease_DoubtGivesUp(t *testing.T) {
 		pass(timeout)
 		h.Doubt()
 		pass(timeout)
-		if n := len(b.redis.calls()); n != 2 {
-			t.Errorf("%d questions", n)
-		}
+		wantSame(t, "questions", len(b.redis.calls()), 2)
 		wantHeld(t, h)
 	})
 }
@@ -233,9 +231,7 @@ func TestLease_DoubtAfterTheEnd(t *testing.T) {
 			pass(2 * time.Second)
 			h.Doubt()
 			pass(2 * time.Second)
-			if n := len(b.redis.calls()); n != 1 {
-				t.Errorf("%d questions", n)
-			}
+			wantSame(t, "questions", len(b.redis.calls()), 1)
 		})
 	}
 }

@@ -152,9 +152,7 @@ func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
 		h.Lower(time.Now(), ttl)
 		pass(time.Minute)
 		wantHeld(t, h)
-		if got := h.Longest(); got != time.Hour {
-			t.Errorf("got %s", got)
-		}
+		wantSame(t, "longest", h.Longest(), time.Hour)
 	})
 }
 

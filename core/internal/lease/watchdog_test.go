@@ -37,9 +37,7 @@ func TestWatchdog_RenewsEveryThird(t *testing.T) {
 			t.Errorf("%d renewals", n)
 		}
 		wantHeld(t, h)
-		if got := h.Left(last); got != ttl-margin(ttl) {
-			t.Errorf("%s left after the last renewal", got)
-		}
+		wantSame(t, "left after the last renewal", h.Left(last), ttl-margin(ttl))
 		if told := h.told(); len(told) != len(calls) || told[0].err != nil || told[0].late != 0 {
 			t.Errorf("%d reports, the first %v", len(told), told[0])
 		}
@@ -137,14 +135,10 @@ func TestWatchdog_RenewsAgain(t *testing.T) {
 		for range 3 {
 			h.Renew(time.Now())
 			pass(third + time.Millisecond)
-			if n := len(b.redis.calls()); n != 1 {
-				t.Errorf("%d renewals", n)
-			}
+			wantSame(t, "renewals", len(b.redis.calls()), 1)
 			h.StopRenewal()
 			pass(2 * third)
-			if n := len(b.redis.calls()); n != 0 {
-				t.Errorf("%d renewals that nobody wants", n)
-			}
+			wantSame(t, "renewals", len(b.redis.calls()), 0)
 		}
 		wantHeld(t, h)
 	})
@@ -266,9 +260,7 @@ func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
 		h := b.renewed("k")
 		pass(third + 4*time.Second)
 		sent := b.redis.calls()[0].at
-		if got := h.Left(sent); got != ttl-margin(ttl) {
-			t.Errorf("%s left from the sending", got)
-		}
+		wantSame(t, "left from the sending", h.Left(sent), ttl-margin(ttl))
 	})
 }
 
@@ -298,9 +290,7 @@ func TestWatchdog_ReleaseMakesARenewalVoid(t *testing.T) {
 				t.Errorf("%s left, loss %v", h.Left(b.start), h.Loss())
 			}
 			pass(ttl)
-			if n := len(b.redis.calls()); n != 1 {
-				t.Errorf("%d renewals", n)
-			}
+			wantSame(t, "renewals", len(b.redis.calls()), 1)
 		})
 	}
 }
@@ -320,9 +310,7 @@ func TestLease_Renewing(t *testing.T) {
 		done, also := h.Renewing(), h.Renewing()
 		<-done
 		<-also
-		if took := time.Since(sent); took != 4*time.Second {
-			t.Errorf("answered after %s", took)
-		}
+		wantSame(t, "answered after", time.Since(sent), 4*time.Second)
 		if h.Renewing() != nil {
 			t.Error("it still is")
 		}

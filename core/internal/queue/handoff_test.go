@@ -44,9 +44,7 @@ func TestChoose(t *testing.T) {
 			if tt.want >= 0 {
 				want = order[tt.want]
 			}
-			if got := b.Choose("k", h, b.now); got != want {
-				t.Errorf("got %p, want %p", got, want)
-			}
+			wantSame(t, "chosen", b.Choose("k", h, b.now), want)
 			if chosen := want != nil; chosen && len(b.Order("k")) != len(order)-1 {
 				t.Error("the chosen one is still in the queue")
 			}
@@ -267,9 +265,7 @@ func TestNext_Behind(t *testing.T) {
 	h := b.holds()
 	first, second := b.joined(), b.joined()
 	for _, w := range []*queue.Waiter{first, second} {
-		if got := b.rests(w).Behind; got != "f1" {
-			t.Errorf("behind %q, want f1", got)
-		}
+		wantSame(t, "behind", b.rests(w).Behind, "f1")
 	}
 	b.chosen(h)
 	next := &holder{field: "next"}
@@ -278,14 +274,10 @@ func TestNext_Behind(t *testing.T) {
 		t.Errorf("got the lock from %q, want f1", got.Behind)
 	}
 	b.Accept(first)
-	if got := b.rests(second).Behind; got != "next" {
-		t.Errorf("behind %q, want next", got)
-	}
+	wantSame(t, "behind", b.rests(second).Behind, "next")
 	b.Ended("k", next, queue.NoMessage, b.now)
 	b.attempts(second)
-	if got := b.rests(second).Behind; got != "next" {
-		t.Errorf("behind %q, want next", got)
-	}
+	wantSame(t, "behind", b.rests(second).Behind, "next")
 }
 
 // A hand-off may be so slow that the next one begins before it ends: the queue is there for

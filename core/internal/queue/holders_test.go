@@ -260,9 +260,7 @@ func TestKinds(t *testing.T) {
 			if wantKindError(t, err, tt.inUse); err == nil {
 				b.Leave(w, b.now)
 			}
-			if got := b.Waiting(); got != before {
-				t.Errorf("got %d waiters, want %d", got, before)
-			}
+			wantSame(t, "waiters", b.Waiting(), before)
 		})
 	}
 }

@@ -207,3 +207,10 @@ func (b *bench) wantEmpty() {
 		b.t.Errorf("got %d waiters and %d queues, want none", n, live)
 	}
 }
+
+func wantSame[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}

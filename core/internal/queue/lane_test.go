@@ -69,9 +69,7 @@ func TestLane_Limits(t *testing.T) {
 	}
 	b.Leave(one, b.now)
 	b.joined(inLane("3"))
-	if n := b.Waiting(); n != 2 {
-		t.Errorf("%d wait, want 2", n)
-	}
+	wantSame(t, "waiters", b.Waiting(), 2)
 	b.Leave(two, b.now)
 }
 

@@ -64,9 +64,7 @@ func TestLimits_InAll(t *testing.T) {
 	if err := b.Join("third", b.waiter(), b.now); !errors.Is(err, queue.ErrFull) {
 		t.Errorf("got %v", err)
 	}
-	if got := b.Live(); got != 2 {
-		t.Errorf("got %d queues", got)
-	}
+	wantSame(t, "queues", b.Live(), 2)
 	b.Leave(first, b.now)
 	if b.Full() {
 		t.Error("full with one waiter")
@@ -113,9 +111,7 @@ func TestWaiting_EachWayOut(t *testing.T) {
 	} {
 		onBench(t, name, queue.Config{}, func(t *testing.T, b *bench) {
 			h, w := b.holds(), b.joined()
-			if got := b.Waiting(); got != 1 {
-				t.Errorf("got %d waiters", got)
-			}
+			wantSame(t, "waiters", b.Waiting(), 1)
 			goes(b, h, w)
 			b.wantEmpty()
 		})

@@ -22,9 +22,7 @@ func (b *bench) subscribed(w *queue.Waiter) *subscription {
 
 func wantReleases(t *testing.T, s *subscription, want int32) {
 	t.Helper()
-	if got := s.releases.Load(); got != want {
-		t.Errorf("released %d times, want %d", got, want)
-	}
+	wantSame(t, "releases", s.releases.Load(), want)
 }
 
 // A subscription is kept while anybody waits, and given back once.
@@ -273,9 +271,7 @@ func TestEcho_BeforeTheAnswer(t *testing.T) {
 			}
 			b.pass(tt.late)
 			b.Message("k", b.now)
-			if got := woken(w); got != tt.notified {
-				t.Errorf("notified %v", got)
-			}
+			wantSame(t, "notified", woken(w), tt.notified)
 			b.Ended("k", h, queue.NoMessage, b.now)
 			woken(w)
 			b.Next(w, b.now)

@@ -69,9 +69,7 @@ func TestOrder_Leave(t *testing.T) {
 			}
 			left := append(append([]*queue.Waiter(nil), all[:tt.gone]...), all[tt.gone+1:]...)
 			b.wantOrder("k", left...)
-			if got := woken(left[0]); got != tt.woken {
-				t.Errorf("the head was woken: %v", got)
-			}
+			wantSame(t, "the head was woken", woken(left[0]), tt.woken)
 			for _, w := range left {
 				b.Leave(w, b.now)
 			}
@@ -105,9 +103,7 @@ func TestNext_OfANewWaiter(t *testing.T) {
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
-			if got := b.Next(b.joined(), b.now); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
+			wantSame(t, "step", b.Next(b.joined(), b.now), tt.want)
 		})
 	}
 }
@@ -138,12 +134,8 @@ func TestNext_AttemptsOnceForEachReason(t *testing.T) {
 			w := b.joined()
 			b.refused(w)
 			tt.event(b, w)
-			if got := woken(w); got != tt.signal {
-				t.Errorf("woken: got %v, want %v", got, tt.signal)
-			}
-			if got := b.Next(w, b.now).Attempt; got != tt.again {
-				t.Errorf("another attempt: got %v, want %v", got, tt.again)
-			}
+			wantSame(t, "woken", woken(w), tt.signal)
+			wantSame(t, "another attempt", b.Next(w, b.now).Attempt, tt.again)
 			b.rests(w)
 		})
 	}

@@ -214,9 +214,7 @@ func TestGiveWay_EndsARun(t *testing.T) {
 		t.Error("the run went on")
 	}
 	b.Ended("k", h, queue.NoMessage, b.now)
-	if got := b.rests(w).Sleep; got != queue.GiveWay {
-		t.Errorf("left free for %s", got)
-	}
+	wantSame(t, "left free for", b.rests(w).Sleep, queue.GiveWay)
 }
 
 // A head that gets no messages does not give way to its like, unless its own process keeps

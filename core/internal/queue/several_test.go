@@ -32,9 +32,7 @@ func TestMove(t *testing.T) {
 	}
 	b.attempts(behind)
 	b.attempts(w)
-	if got := b.Waiting(); got != 3 {
-		t.Errorf("got %d waiters", got)
-	}
+	wantSame(t, "waiters", b.Waiting(), 3)
 	for _, w := range []*queue.Waiter{w, behind, there} {
 		b.Leave(w, b.now)
 	}

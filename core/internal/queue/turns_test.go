@@ -149,9 +149,7 @@ func TestRanks_SharersJoinATurn(t *testing.T) {
 	for _, h := range all {
 		b.Ended("k", h, 3, b.now)
 	}
-	if got := b.rests(b.joined()).Sleep; got != 3*queue.RankStep {
-		t.Errorf("got %s, want to be behind all three", got)
-	}
+	wantSame(t, "rest", b.rests(b.joined()).Sleep, 3*queue.RankStep)
 }
 
 // A caller whose wait ends soon keeps enough of it for an attempt.
@@ -172,9 +170,7 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 			w := b.joined(until(b.now.Add(tt.left)))
 			b.rests(w)
 			b.Ended("k", h, 1, b.now)
-			if got := b.rests(w).Sleep; got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			wantSame(t, "rest", b.rests(w).Sleep, tt.want)
 			b.pass(tt.want)
 			b.attempts(w)
 		})

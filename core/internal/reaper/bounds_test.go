@@ -106,9 +106,7 @@ func TestReaper_Full(t *testing.T) {
 		}
 		b.abandon("b", "other")
 		pass(time.Second)
-		if n := len(b.questions()); n != 0 {
-			t.Errorf("%d questions about what is beyond the limit", n)
-		}
+		wantSame(t, "questions about what is beyond the limit", len(b.questions()), 0)
 		b.hush(false, "k")
 		b.Resume()
 		pass(time.Second)
@@ -258,9 +256,7 @@ func TestReaper_Drain(t *testing.T) {
 		b.abandon("c", "k4") // is cleared up, but not waited for
 		start = time.Now()
 		b.Drain(t.Context())
-		if d := time.Since(start); d != 0 {
-			t.Errorf("the second took %s", d)
-		}
+		wantSame(t, "the second took", time.Since(start), 0)
 		b.land("c", "k4")
 		pass(time.Second)
 		b.wantCleared("k4")
@@ -272,9 +268,7 @@ func TestReaper_DrainWaitsForNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		start := time.Now()
 		b.Drain(t.Context())
-		if d := time.Since(start); d != 0 {
-			t.Errorf("it took %s", d)
-		}
+		wantSame(t, "it took", time.Since(start), 0)
 	})
 }
 

@@ -59,9 +59,7 @@ func TestReaper_Ends(t *testing.T) {
 		b.questions()
 		b.wantKept(reaper.KeptNothing)
 		pass(time.Minute)
-		if n := len(b.questions()); n != 0 {
-			t.Errorf("%d questions when nothing can land any more", n)
-		}
+		wantSame(t, "questions when nothing can land any more", len(b.questions()), 0)
 	})
 }
 
@@ -85,9 +83,7 @@ func TestReaper_RelinquishedIsAskedAboutOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.Relinquish(nil, []string{"k"}, "a", time.Hour)
 		pass(time.Minute)
-		if n := len(b.questions()); n != 1 {
-			t.Errorf("%d questions, want 1", n)
-		}
+		wantSame(t, "questions", len(b.questions()), 1)
 		b.wantCleared()
 		b.wantKept(reaper.KeptNothing)
 	})
@@ -187,9 +183,7 @@ func TestReaper_LateAnswerBeforeTheQuestion(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.Abandon(nil, []string{"k"}, "a", &late{outcome: reaper.Unchanged}, time.Second)
 		pass(time.Minute)
-		if n := len(b.questions()); n != 0 {
-			t.Errorf("%d questions", n)
-		}
+		wantSame(t, "questions", len(b.questions()), 0)
 		b.wantKept(reaper.KeptNothing)
 	})
 }

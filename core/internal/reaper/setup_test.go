@@ -253,3 +253,10 @@ func pass(d time.Duration) {
 	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()
 }
+
+func wantSame[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
