@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // valid is a rule without problems, to be broken in one place.

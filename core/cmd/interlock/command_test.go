@@ -1,8 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,17 +153,20 @@ func TestCheck_AgainstWithDescriptors(t *testing.T) {
 // A dump is that of the package.
 func TestDump(t *testing.T) {
 	t.Parallel()
-	set, err := ruleset.LoadFile("testdata/locks.yaml")
+	live, err := ruleset.Open("testdata/locks.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for format, write := range map[string]func(io.Writer) error{"text": set.Dump().WriteText, "json": set.Dump().WriteJSON} {
-		var want strings.Builder
-		if err := write(&want); err != nil {
-			t.Fatal(err)
-		}
-		if got := interlock(t, "", "dump", "testdata/locks.yaml", "--format", format); got != (result{exitFine, want.String(), ""}) {
-			t.Errorf("got %s, want %s", got, want.String())
+	var text, document strings.Builder
+	encoder := json.NewEncoder(&document)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := errors.Join(live.Current().Dump().WriteText(&text), encoder.Encode(live.Current().Dump())); err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range map[string]string{"text": text.String(), "json": document.String()} {
+		if got := interlock(t, "", "dump", "testdata/locks.yaml", "--format", format); got != (result{exitFine, want, ""}) {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }
