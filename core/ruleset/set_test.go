@@ -116,7 +116,7 @@ func TestSet_MatchDoesNotAllocate(t *testing.T) {
 func TestSet_ZeroIsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, set := range []*ruleset.Set{nil, {}} {
-		if len(set.Rules()) != 0 || len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
+		if len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
 			t.Errorf("%v is not empty", set)
 		}
 		want := ruleset.Settings{Unmatched: ruleset.SeverityError, Uncovered: ruleset.SeverityIgnore}

@@ -71,7 +71,7 @@ var strategies = map[string]failpolicy.Strategy{
 
 func reservation(onBusy failpolicy.Strategy) ruleset.Rule {
 	rule := ruleset.Rule{
-		Name:      "reserve-" + onBusy.String(),
+		Name:      "reserve-" + string(onBusy),
 		Key:       "stock:#{path.item}",
 		WaitTime:  100 * time.Millisecond,
 		LeaseTime: 5 * time.Second,
