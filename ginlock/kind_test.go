@@ -14,37 +14,6 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Who finds no permit is told that there are too many, unless the rule says something else.
-func TestSemaphore_FullIs429(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{0, http.StatusServiceUnavailable} {
-		rule, wanted := as(ruleset.Semaphore), http.StatusTooManyRequests
-		rule.WaitTime = ruleset.NoWait
-		if status != 0 {
-			rule.Status.Busy.HTTP, wanted = status, status
-		}
-		bubble(t, func(t *testing.T, s *shop) {
-			entered, leave := make(chan struct{}), make(chan struct{})
-			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) {
-				close(entered)
-				<-leave
-			})
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				s.do(t, request{})
-			}()
-			<-entered
-			w := s.do(t, request{})
-			want(t, "status", w.Code, wanted)
-			want(t, "detail", problemOf(t, w).Detail, "As many requests as may run at once are in progress")
-			want(t, "a hint", w.Header().Get("Retry-After") != "", true)
-			close(leave)
-			<-done
-		})
-	}
-}
-
 // A request that a handler passes on to another engine is a new one for gin. It needs one permit.
 func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
 	t.Parallel()
@@ -67,11 +36,6 @@ func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
 func TestWriteInsideOfRead_Is500AndLogged(t *testing.T) {
 	t.Parallel()
 	wantLoggedMistake(t, as(ruleset.Read), as(ruleset.Write), "cannot become a write lock")
-}
-
-func TestAnotherKindInside_Is500AndLogged(t *testing.T) {
-	t.Parallel()
-	wantLoggedMistake(t, pay, as(ruleset.Spin), "one name is for one kind")
 }
 
 // A request that yields no key is not the program's mistake, whatever status the rule has for it.

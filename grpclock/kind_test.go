@@ -17,59 +17,11 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// Who finds no permit is told that there are too many, unless the rule says something else.
-func TestSemaphore_FullIsResourceExhausted(t *testing.T) {
-	t.Parallel()
-	for want, own := range map[codes.Code]failpolicy.Code{codes.ResourceExhausted: 0, codes.Unavailable: failpolicy.Code(codes.Unavailable)} {
-		entered, leave := make(chan struct{}), make(chan struct{})
-		s := &shop{pay: func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) {
-			close(entered)
-			<-leave
-			return reply(""), nil
-		}}
-		b := setup(t, s, grpclock.WithRules(rule("Pay", as(ruleset.Semaphore), func(r *ruleset.Rule) { r.Status.Busy.GRPC = own })))
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			b.call(t.Context(), "Pay", "1")
-		}()
-		<-entered
-		got := b.call(t.Context(), "Pay", "1")
-		if st := status.Convert(got.err); st.Code() != want || st.Message() != "As many requests as may run at once are in progress" || pushback(got) == 0 {
-			t.Errorf("got %v, pushback %v; want %v and a hint", got.err, pushback(got), want)
-		}
-		close(leave)
-		<-done
-		b.stop()
-	}
-}
-
 // wantMisconfigured looks for the answer to a call that the program itself has spoilt.
 func wantMisconfigured(t *testing.T, got answer) {
 	t.Helper()
 	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.ReasonMisconfigured}) {
 		t.Errorf("got the reasons %v of %v, want that it is misconfigured", reasons, got.err)
-	}
-}
-
-// Two kinds on one name are the program's mistake, which shows only when they meet.
-func TestAnotherKindInside_IsMisconfigured(t *testing.T) {
-	t.Parallel()
-	for _, kind := range kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, &shop{}, grpclock.WithRules(rule(kind, as(ruleset.Spin))))
-			ctx, hold, err := b.locks.Lock("order:1").Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = hold.Release(ctx) }()
-			got := b.call(t.Context(), kind, "1")
-			if st := status.Convert(got.err); st.Code() != codes.Internal || st.Message() != "The request could not be completed" || b.shop.ran.Load() != 0 {
-				t.Errorf("got %v, ran %d; want INTERNAL and no run", got.err, b.shop.ran.Load())
-			}
-			wantMisconfigured(t, got)
-		})
 	}
 }
 

@@ -22,13 +22,6 @@ import (
 // busy machine.
 func short(r *ruleset.Rule) { r.LeaseTime = time.Second }
 
-func onLost(o failpolicy.OnLost) func(*ruleset.Rule) {
-	return func(r *ruleset.Rule) {
-		short(r)
-		r.OnLost = o
-	}
-}
-
 // wantLost checks that an answer is that of a loss.
 func wantLost(t *testing.T, err error) {
 	t.Helper()
@@ -92,51 +85,6 @@ func TestLoss_OtherErrorsOfTheHandlerStand(t *testing.T) {
 	if got := b.call(t.Context(), "Pay", "1"); status.Code(got.err) != codes.NotFound {
 		t.Errorf("got %v, want NOT_FOUND", got.err)
 	}
-}
-
-func TestLoss_AResultIsKeptUnlessTheRuleSaysFail(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		onLost failpolicy.OnLost
-		lost   bool
-	}{{failpolicy.Cancel, false}, {failpolicy.Fail, true}} {
-		for _, kind := range kinds {
-			t.Run(string(tt.onLost)+"/"+kind, func(t *testing.T) {
-				t.Parallel()
-				b := setup(t, &shop{
-					pay: func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-						untilLost(t, ctx)
-						return reply("done"), nil
-					},
-					track:     func(_ *shoppb.PayRequest, s shoppb.Orders_TrackServer) error { untilLost(t, s.Context()); return nil },
-					importAll: func(s shoppb.Orders_ImportServer) error { untilLost(t, s.Context()); return nil },
-					chat:      func(s shoppb.Orders_ChatServer) error { untilLost(t, s.Context()); return nil },
-				}, grpclock.WithRules(rule(kind, onLost(tt.onLost))))
-				got := b.call(t.Context(), kind, "1")
-				switch {
-				case tt.lost:
-					wantLost(t, got.err)
-				case kind == "Pay":
-					got.check(t, "done")
-				case kind != "Import": // which owes a reply
-					got.check(t)
-				}
-			})
-		}
-	}
-}
-
-func TestLoss_IgnoredDoesNotEndTheContextNorTheStream(t *testing.T) {
-	t.Parallel()
-	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
-		hold := grpclock.Hold(stream.Context())
-		until(t, func() bool { return hold.Remaining() <= 0 })
-		if err := stream.Context().Err(); err != nil {
-			t.Errorf("the context ended: %v", err)
-		}
-		return stream.Send(reply("after"))
-	}}, grpclock.WithRules(rule("Track", onLost(failpolicy.Ignore))))
-	b.call(t.Context(), "Track", "1").check(t, "after")
 }
 
 func TestLoss_FailsABlockedReceive(t *testing.T) {

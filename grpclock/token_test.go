@@ -22,9 +22,6 @@ func as(kind ruleset.Kind) func(*ruleset.Rule) {
 	}
 }
 
-// withToken has a rule draw tokens.
-func withToken(r *ruleset.Rule) { r.Token = true }
-
 // tokens gives a shop whose handlers note their tokens.
 func tokens(list *[]int64) *shop {
 	note := func(ctx context.Context) { *list = append(*list, grpclock.Hold(ctx).Token()) }
@@ -42,42 +39,12 @@ func tokens(list *[]int64) *shop {
 	}
 }
 
-func TestToken_IsTheHandlersAndInTheHeaderOnRequest(t *testing.T) {
+func TestTokenHeader_OnRequestOnly(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		for _, method := range kinds {
-			wantTokens(t, rule(method, as(kind)), method, kind.Traits().Token)
-			if !kind.Traits().Shared {
-				wantTokens(t, rule(method, as(kind), withToken), method, true)
-			}
-		}
-	}
-}
-
-// wantTokens calls a method twice, with and without the option for the header.
-func wantTokens(t *testing.T, r ruleset.Rule, method string, thereAreSome bool) {
-	t.Helper()
-	for _, shown := range []bool{false, true} {
-		var seen []int64
-		opts := []any{grpclock.WithRules(r)}
-		if shown {
-			opts = append(opts, grpclock.WithTokenHeader())
-		}
-		b := setup(t, tokens(&seen), opts...)
-		var headers, wantHeaders []string
-		for i := range 2 {
-			got := b.call(t.Context(), method, "1")
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			headers = append(headers, got.header.Get(failpolicy.TokenHeader)...)
-			if shown && thereAreSome {
-				wantHeaders = append(wantHeaders, strconv.FormatInt(seen[i], 10))
-			}
-		}
-		b.stop()
-		if rising := seen[0] > 0 && seen[1] > seen[0]; rising != thereAreSome || seen[1] > 0 != thereAreSome || !slices.Equal(headers, wantHeaders) {
-			t.Errorf("%s, %s, shown %t: got %d and the headers %q, want %q", r.Kind, method, shown, seen, headers, wantHeaders)
+	for _, method := range kinds {
+		b := setup(t, &shop{}, grpclock.WithRules(rule(method, as(ruleset.Fenced))))
+		if got := b.call(t.Context(), method, "1"); got.err != nil || len(got.header.Get(failpolicy.TokenHeader)) > 0 {
+			t.Errorf("%s: got %v and the header %q", method, got.err, got.header)
 		}
 	}
 }

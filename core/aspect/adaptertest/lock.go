@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ func lock(t *testing.T, a Adapter) {
 		"kill switch":          killSwitch,
 		"caller leaves":        callerLeaves,
 		"redis refuses":        redisRefuses,
+		"full semaphore":       fullSemaphore,
 	})
 }
 
@@ -202,4 +204,29 @@ func redisRefuses(t *testing.T, b *bench) {
 	}
 	b.wantRefused(b.call(), failpolicy.Backend)
 	b.wantRan(0)
+}
+
+// fullSemaphore: a caller that finds no permit is told that there are too many, unless the rule says
+// something else.
+func fullSemaphore(t *testing.T, b *bench) {
+	tooMany, own := failpolicy.Status{HTTP: 429, GRPC: 8 /* RESOURCE_EXHAUSTED */}, failpolicy.Status{HTTP: 503, GRPC: 14 /* UNAVAILABLE */}
+	for _, status := range []failpolicy.Status{tooMany, own} {
+		b := newBench(t, b.adapter)
+		b.handler(func(context.Context) (string, error) {
+			got := b.call()
+			if got.Code != b.adapter.Code(status) || got.Retry == 0 {
+				t.Errorf("got %+v, want %+v and a hint", got, status)
+			}
+			wantText(t, errors.New(got.All), "As many requests as may run at once are in progress")
+			return "paid", nil
+		})
+		b.under(b.rule(func(r *ruleset.Rule) {
+			r.Kind, r.Permits = ruleset.Semaphore, 1
+			if status == own {
+				r.Status.Busy = own
+			}
+		}))
+		b.wantOK(b.call(), "paid", "")
+		b.wantRan(1)
+	}
 }
