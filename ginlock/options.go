@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -133,4 +134,10 @@ func WithProfile(name string, r ruleset.Rule) Option {
 		c.aspect = append(c.aspect, aspect.WithProfile(name, r))
 		return nil
 	}
+}
+
+// WriteProblem is the default of [WithErrorWriter]: it answers with an RFC 9457
+// problem document; see [httpcall.WriteProblem].
+func WriteProblem(c *gin.Context, refusal *aspect.RefusedError) {
+	httpcall.WriteProblem(c.Writer, refusal)
 }

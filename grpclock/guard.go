@@ -107,3 +107,65 @@ func (g *Guard) stream(srv any, info *grpc.StreamServerInfo) *methodrules.Entry 
 	}
 	return g.methods.Registered(k)
 }
+
+// Server is what [Guard.Check] asks for the registered services: a *grpc.Server.
+type Server interface {
+	GetServiceInfo() map[string]grpc.ServiceInfo
+}
+
+// Check compiles the rules of all methods that the servers have registered, and
+// returns every problem as one [*ruleset.InvalidError]: what is wrong with an option
+// of a .proto file, and with a key, a condition, a response or a fallback for a
+// method; and rules that take one key as locks of different kinds, see
+// [ruleset.MixedKinds]. Call it after the registrations and before Serve, once, with all servers
+// that use the guard. Rules for other transports are not judged.
+//
+// Rules that match no method, and methods that change something and have no rule,
+// are errors, warnings for the observers, or nothing, as the set's [ruleset.Settings]
+// say. Health checking and reflection need no rule.
+//
+// Later sets of a [ruleset.Live] are judged in the same way: what would not pass is
+// not taken into force.
+//
+// A rule for a unary method is an error if the program has not asked for
+// [Guard.UnaryServerInterceptor], and one for a streaming method without
+// [Guard.StreamServerInterceptor].
+//
+// Check cannot know what depends on the handlers: which side speaks first on a bidirectional
+// method (see [WithServerFirst]). Nor does it see which server has the interceptors. Of a
+// method without a descriptor it knows the shape only. Methods that are served by an
+// unknown-service handler are not registered, so rules for them are reported: such a
+// server goes without Check.
+func (g *Guard) Check(servers ...Server) error {
+	var keys []methodrules.Key
+	for _, s := range servers {
+		for service, info := range s.GetServiceInfo() {
+			for _, m := range info.Methods {
+				shape := methodrules.Shape{Client: m.IsClientStream, Server: m.IsServerStream}
+				keys = append(keys, methodrules.Key{Path: "/" + service + "/" + m.Name, Shape: shape})
+			}
+		}
+	}
+	return g.methods.Check(keys)
+}
+
+// Hold gives the lock under which the handler of ctx runs: of several the one taken
+// last; of further ones [core.Held] tells. It is nil outside a guard and where the
+// handler runs without a lock; Release of nil is [core.ErrNotHeld].
+//
+// With [ruleset.Fenced], or with Token in a rule, its Token is larger than that of every holder
+// before. A store that knows it refuses the write of a holder that was paused beyond its lease:
+//
+//	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, grpclock.Hold(ctx).Token(), id)
+//
+// Where that changes no row, a later holder has written already.
+//
+// The handler may release it early, after which its context has ended (see [Caller]),
+// refresh it, or hand it over to work that outlives the call. The guard then leaves it
+// alone.
+func Hold(ctx context.Context) *core.Hold { return methodcall.Hold(ctx) }
+
+// Caller gives the context of the call as it came to the interceptor: what a handler
+// goes on with after it released its lock early, when its own context has ended. It
+// carries no lock of this guard. Without a lock it is ctx itself.
+func Caller(ctx context.Context) context.Context { return methodcall.Caller(ctx) }

@@ -1,7 +1,14 @@
 package aspect
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Report is what was found wrong with the rules of a program: errors and warnings,
@@ -39,3 +46,103 @@ func (r *Report) Errors() []*ruleset.Problem { return r.errors.problems() }
 
 // Warnings are the warnings, likewise.
 func (r *Report) Warnings() []*ruleset.Problem { return r.warnings.problems() }
+
+// collector collects problems, each once, with the endpoints that have it: a rule with
+// a wildcard may have it at many.
+type collector struct {
+	order []*collected
+	seen  map[string]*collected
+}
+
+// collected is one problem.
+type collected struct {
+	problem   *ruleset.Problem
+	endpoints []ruleset.Endpoint
+}
+
+func (c *collector) add(e ruleset.Endpoint, p *ruleset.Problem) {
+	text := p.Error()
+	known := c.seen[text]
+	if known == nil {
+		known = &collected{problem: p}
+		if c.seen == nil {
+			c.seen = map[string]*collected{}
+		}
+		c.seen[text] = known
+		c.order = append(c.order, known)
+	}
+	if !slices.Contains(known.endpoints, e) {
+		known.endpoints = append(known.endpoints, e)
+	}
+}
+
+// addError adds every problem that is joined in err. What is none becomes one of the
+// endpoint.
+func (c *collector) addError(e ruleset.Endpoint, err error) {
+	switch err := err.(type) { //nolint:errorlint // what wraps a problem says more than it
+	case nil:
+	case *ruleset.Problem:
+		c.add(e, err)
+	case interface{ Unwrap() []error }:
+		for _, each := range err.Unwrap() {
+			c.addError(e, each)
+		}
+	default:
+		c.add(e, &ruleset.Problem{Endpoint: e, Message: err.Error()})
+	}
+}
+
+// addExpressions adds of err, with which rules did not compile that have problems already,
+// what is wrong with their keys and conditions, unless those are what had the problems. The
+// rest of it may follow from them.
+func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
+	var more collector
+	more.addError(e, err)
+	known := c.raw()
+	for _, p := range more.raw() {
+		_, isExpression := errors.AsType[*keyexpr.Error](p)
+		if isExpression && !slices.ContainsFunc(known, func(k *ruleset.Problem) bool {
+			return k.Rule == p.Rule && k.Endpoint == p.Endpoint && k.Field == p.Field
+		}) {
+			c.add(e, p)
+		}
+	}
+}
+
+// raw are the problems as they came.
+func (c *collector) raw() []*ruleset.Problem {
+	list := make([]*ruleset.Problem, len(c.order))
+	for i, known := range c.order {
+		list[i] = known.problem
+	}
+	return list
+}
+
+// problems are the problems, those of rules for several endpoints with one that has
+// them: those of files by file and line, after the others.
+func (c *collector) problems() []*ruleset.Problem {
+	list := make([]*ruleset.Problem, len(c.order))
+	for i, known := range c.order {
+		list[i] = known.placed()
+	}
+	slices.SortStableFunc(list, func(a, b *ruleset.Problem) int {
+		x, y := a.Source, b.Source
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+	})
+	return list
+}
+
+// placed is the problem with the endpoints that have it, where it does not name them.
+func (c *collected) placed() *ruleset.Problem {
+	at := c.endpoints[0]
+	if at == c.problem.Endpoint || at.IsZero() || strings.Contains(c.problem.Message, at.Label()) {
+		return c.problem
+	}
+	where := at.Label()
+	if more := len(c.endpoints) - 1; more > 0 {
+		where = fmt.Sprintf("%s and %d more", where, more)
+	}
+	p := *c.problem
+	p.Message = where + ": " + p.Message
+	return &p
+}
