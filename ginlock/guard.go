@@ -162,15 +162,8 @@ func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 // are left alone; requests without a route (404, 405) match no rule. The same p gives
 // the same handler again.
 //
-// What is wrong with the rules is for [Guard.Check] to return. A reload of a Live set
-// is refused, and the old rules stay, if Check would have something to say about the
-// new ones: it compiles them for all routes of the engines that Check was given, and
-// for others that had a request. All routes change at once; a request ends under the
-// rules that it began with. The guard is subscribed for as long as there is the Live set: let
-// them live together.
-//
-// Give it to Use before the routes are registered: see Place in the chain, in the package
-// comment.
+// What is wrong with the rules is for [Guard.Check] to return. Give it to Use before the routes are
+// registered: see Place in the chain, and for reloads Rule files, in the package comment.
 //
 // With a nil p, such as an ignored error leaves, every route answers 500, and Check
 // says so.

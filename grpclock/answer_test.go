@@ -3,7 +3,6 @@ package grpclock_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,19 +19,6 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
-
-// pushback is the trailer's hint, 0 without one.
-func pushback(a answer) time.Duration {
-	values := a.trailer.Get("grpc-retry-pushback-ms")
-	if len(values) != 1 {
-		return 0
-	}
-	ms, err := strconv.Atoi(values[0])
-	if err != nil {
-		return 0
-	}
-	return time.Duration(ms) * time.Millisecond
-}
 
 func TestRefusal_OuterInterceptorsSeeTheReason(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ const (
 // readLate reads that service as a program would that knows the given options.
 func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
-	set := protofile.Compile(t, map[string]string{"late/v1/late.proto": text}, "proto")
+	set := protofile.Compile(t, false, map[string]string{"late/v1/late.proto": text}, "proto")
 	files := protofile.Read(t, set, known)
 	d, err := files.FindDescriptorByName("late.v1.Orders")
 	if err != nil {

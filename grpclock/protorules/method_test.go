@@ -21,7 +21,7 @@ service Till {
 
 func TestAll_ListsEveryMethodOfADescriptorSet(t *testing.T) {
 	t.Parallel()
-	set := protofile.Compile(t, map[string]string{
+	set := protofile.Compile(t, false, map[string]string{
 		"till.proto": twoFiles,
 		"a.proto":    `syntax = "proto3"; package z.v1; message M {} service S { rpc M(.z.v1.M) returns (.z.v1.M); }`,
 	}, "../proto")

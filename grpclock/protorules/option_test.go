@@ -164,7 +164,7 @@ func TestOf_ReportsAnOptionThatCannotBeParsed(t *testing.T) {
 
 func TestOf_ReportsAnOptionOfSomebodyElseWithTheSameNumber(t *testing.T) {
 	t.Parallel()
-	set := protofile.Compile(t, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
+	set := protofile.Compile(t, false, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;
 import "google/protobuf/descriptor.proto";
 extend google.protobuf.MethodOptions { string owner = 75625; }

@@ -30,7 +30,7 @@ func TestOf_KnowsLinesWhereTheDescriptorsHaveThem(t *testing.T) {
 
 func TestOf_KnowsThePlacesOfValuesWhereTheDescriptorsHaveThem(t *testing.T) {
 	t.Parallel()
-	set := protofile.CompileFine(t, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
+	set := protofile.Compile(t, true, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;
 import "interlock/v1/lock.proto";
 message Order {}

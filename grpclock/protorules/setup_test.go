@@ -19,7 +19,7 @@ import (
 // compiled is a file whose one method has the given options.
 func compiled(t testing.TB, options ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
-	return protofile.Compile(t, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
+	return protofile.Compile(t, false, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;
 import "interlock/v1/lock.proto";
 message Order { string order_id = 1; }

@@ -17,20 +17,13 @@ import (
 
 // Compile makes a descriptor set, with source information as protoc makes it and with
 // everything imported, of files given by their paths. Roots are folders for what they
-// import.
-func Compile(t testing.TB, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
+// import. fine adds the places of the values inside options.
+func Compile(t testing.TB, fine bool, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
-	return compile(t, texts, roots, protocompile.SourceInfoStandard)
-}
-
-// CompileFine is Compile with the places of the values inside options.
-func CompileFine(t testing.TB, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
-	t.Helper()
-	return compile(t, texts, roots, protocompile.SourceInfoStandard|protocompile.SourceInfoExtraOptionLocations)
-}
-
-func compile(t testing.TB, texts map[string]string, roots []string, mode protocompile.SourceInfoMode) *descriptorpb.FileDescriptorSet {
-	t.Helper()
+	mode := protocompile.SourceInfoStandard
+	if fine {
+		mode |= protocompile.SourceInfoExtraOptionLocations
+	}
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
 			&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)},
