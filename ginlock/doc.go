@@ -32,7 +32,7 @@
 // method is none of them any more, the route cannot be known: the answer is 500, and
 // observers are warned once for the path.
 //
-// The variables of keys and conditions are those of package httpvars: path, query,
+// Package keyexpr documents the variables of keys and conditions: path, query,
 // header, cookie, form, body, method, route, client_ip, and what [WithVariable]
 // registers. A path value is what gin's router hands over, decoded once: the same
 // text as [gin.Context.Param]. A cookie is decoded as by [gin.Context.Cookie], so

@@ -18,16 +18,14 @@
 //	user:#{lower(query.email)}                          a function; see below for all of them
 //
 // Adapters add variables, such as the authenticated user: #{user.Tenant} (WithVariable of
-// packages ginlock and grpclock). What a request has of them, and where handlers disagree
-// about it, is in packages httpvars (query, form, body, client_ip) and protovars.
+// packages ginlock and grpclock).
 //
 // A condition, when of a rule, is such an expression by itself, without #{}: the lock is taken
 // only where it is true. See [CompileCondition].
 //
 // [Compile] checks a template against a [Schema], the variables that an adapter
 // offers, and reports every problem with its position and the nearest valid
-// name. Packages httpvars and protovars build the schemas of HTTP requests and
-// protobuf messages; [Argument] builds the schema of a function's argument.
+// name. [Argument] builds the schema of a function's argument.
 //
 // What is written in the way of another language is an error with what to write instead:
 // #orderId, ${path.id}, {{id}}.
@@ -99,7 +97,7 @@
 //	string                      itself; white space at its ends is an error, trim(…) removes it
 //	bool                        true, false
 //	integer                     decimal, exact
-//	enum of a message           the name of the value, see package protovars
+//	enum of a message           the name of the value, see below
 //	time.Time                   its instant in UTC, such as 2006-01-02T15:04:05.5Z
 //	time.Duration               its nanoseconds, an integer
 //	Timestamp, Duration         the protobuf messages: like time.Time and time.Duration
@@ -137,6 +135,87 @@
 // A part whose static type is a list yields one key per element. A value whose
 // type is unknown, and a repeated request value, becomes a list by writing
 // [:] after it: #{body.ids[:]}, #{query.id[:]}.
+//
+// # HTTP requests
+//
+// A query, header, cookie or form value that a request repeats is an error:
+// query.id[0] picks one, query.id[:] takes all of them.
+//
+// Values are decoded once: %34%32, + for a blank and the quotes of a cookie make no other
+// key. header.Host is in lower case, with its port. A handler's own parser may take several
+// texts for one value (true, TRUE and 1; 42 and 042; a UUID in two cases). These are different
+// keys: write lower(query.id) or int(query.id), or give the body a type.
+//
+// form is what a handler finds in PostForm when net/http, or gin's PostForm, has
+// parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and
+// of a multipart body under any method. A urlencoded body of a GET or DELETE has none,
+// and is not read. A form that a middleware has parsed before is the one that counts.
+// form never has the query. A handler that merges the two (http.Request.Form and
+// FormValue, gin's ShouldBind, which under GET reads the query only) may get a value
+// that form does not have: let it read PostForm where a condition or a ?? depends on
+// form.
+//
+// client_ip is as trustworthy as what the router takes it from. Gin's default is to
+// trust every proxy: any client then chooses its address by a header, and with it the
+// lock. Engine.SetTrustedProxies names the proxies that there are.
+//
+// A body is read only if an expression uses it, at most 1 MiB of it (WithMaxBody), and the
+// request's Body is replaced so that the handler still reads all of it. A body is there if it has bytes, whatever length was announced. JSON needs a
+// JSON content type (application/json or any +json), UTF-8 and nothing after the
+// value. A body that has a name twice in one object, be it in another
+// case, is refused, typed or not, because handlers disagree about which value counts.
+// A request without a body has no value for body and form.
+//
+// A typed body is decoded as encoding/json would do it for the handler: a time.Time in it is
+// its instant in UTC, whatever its zone. Of an untyped one an expression sees the same as a
+// handler that decodes it with encoding/json into a struct, or the request is refused:
+//
+//   - The case of names does not matter, whatever the expression does with an object:
+//     body.id, "id" in body and (body.order ?? body).id find ID. (Only a handler with two
+//     fields that differ in nothing else tells them apart.) keys gives names that are in lower
+//     case, or that the expression itself spells so somewhere; others are refused.
+//   - Objects are not compared, by == or in: compare their fields.
+//   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
+//     one with the other is refused: write string(body.id) == path.id.
+//   - 5.0, 5e0 and -0 are numbers, but no ids.
+//
+// A handler that decodes an id into a float64, or into any without UseNumber, takes 2^53
+// and 2^53 + 1 for one id, which have two keys. One whose field has the option ,string
+// takes "042" and "42" for one. Neither loses anything that the key does not where WithBody
+// has the type of the handler, with an int64 or a string in the place of the float64.
+//
+// # gRPC calls
+//
+// A metadata value that a request repeats is an error: metadata.id[0] picks one, metadata.id[:]
+// takes all of them. Each kind of field has one form, and its text is the key, as everywhere:
+//
+//	string                   itself; not valid UTF-8 is percent-encoded
+//	bool                     true, false
+//	int32 … uint64           decimal, exact
+//	enum                     the value's name, of aliases the first; the number if it
+//	                         has no name. A condition has to write it so: another
+//	                         name, an alias and a wrong name are errors at start-up
+//	Timestamp                its instant in UTC, as a time.Time of a Go argument:
+//	                         2006-01-02T15:04:05.5Z. req.at.seconds is there, too
+//	Duration                 its nanoseconds, as a time.Duration
+//	bytes                    lower-case hexadecimal, also where they hold text: 3432
+//	                         for the bytes "42". JSON writes bytes in base64, which
+//	                         is another text: use a string for an id that both have
+//	float, double            conditions only, never a key part
+//	message                  its fields; unset is missing
+//	wrappers, …              like any message: req.note.value
+//	repeated                 a list: req.ids, map(req.items, .sku), req.items[0].sku
+//	map                      req.labels.k, req.labels["k"]; absent is missing
+//
+// Presence: an unset message, optional field or member of a oneof is missing. A
+// proto3 field without presence that holds an empty string, an integer zero or
+// the enum's zero counts as missing; req.shard ?? 0 admits the zero. false is a
+// value. The value field of a wrapper that is set may be zero. A Timestamp or Duration that
+// is not valid is missing.
+//
+// A field with a default in proto2 or an edition is never missing: it has the default, as in
+// its getter, also where the message around it is unset. Only req.shard == nil shows that it
+// is unset. In a condition an unset enum is what its getter returns: the first value.
 //
 // # Keys
 //

@@ -11,15 +11,15 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // Config is what the options of an adapter say about its requests. Make it with
 // [NewConfig].
 type Config struct {
-	// CookieValue is what handlers see of a cookie's value; see [httpvars.Config].
+	// CookieValue is what handlers see of a cookie's value.
 	CookieValue func(raw string) string
 
 	// ShowToken shows clients the fencing token, in [failpolicy.TokenHeader].

@@ -9,9 +9,9 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // lateVariables are those for which a client may let the guard wait.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 )
 
 // Endpoint is what the requests of a route need besides its rules.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 )
 
 // Router is one request, as its router has it. Its methods are called from the

@@ -56,7 +56,7 @@
 // Where gin and net/http share a rule file in one program, each Check finds the other's rules
 // without a route: give them a file each, or say `unmatched: ignore`.
 //
-// The variables of keys are those of package httpvars: path, query, header, cookie, form,
+// Package keyexpr documents the variables of keys: path, query, header, cookie, form,
 // body, method, route, client_ip, and what [WithVariable] registers. client_ip is the
 // address of the connection, unless [WithClientIP] knows better.
 //

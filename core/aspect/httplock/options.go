@@ -113,7 +113,7 @@ func WithBody[T any](route string, more ...string) Option {
 
 // WithMaxBody sets the largest body in bytes that keys may use (a larger one is answered
 // with 413 where they do), and the largest that is read before a request waits.
-// Default: [httpvars.DefaultMaxBody].
+// Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }

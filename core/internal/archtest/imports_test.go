@@ -15,14 +15,14 @@ var layers = map[string][]string{
 	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; what core links is checked below
 	"core/redistest":          {"core", "core/internal"},
 	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
-	"core/aspect":             {"core", "core/internal/notify", "core/internal/preview", "core/ruleset", "keyexpr", "failpolicy"},
+	"core/aspect":             {"core", "core/internal/httpvars", "core/internal/notify", "core/internal/preview", "core/ruleset", "keyexpr", "failpolicy"},
 	"core/aspect/adaptertest": {"core", "core/aspect", "core/redistest", "core/ruleset", "failpolicy"}, // tests of adapters
-	"core/cmd":                {"core", "core/internal/topology", "core/internal/preview", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "ginlock", "grpclock", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
+	"core/cmd":                {"core", "core/internal/httpvars", "core/internal/topology", "core/internal/preview", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "ginlock", "grpclock", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
 	"keyexpr":                 {"failpolicy"}, // the nearest name
 	"failpolicy":              {},
 	"telemetry":               {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
 	"ginlock":                 {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
-	"grpclock":                {"core", "core/aspect", "core/ruleset", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
+	"grpclock":                {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/protovars", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 
 	// How all of them call observers, on the standard library.
 	"core/internal/missingunit": {},
@@ -30,6 +30,10 @@ var layers = map[string][]string{
 
 	// How the command asks the adapters, on nothing.
 	"core/internal/preview": {},
+
+	// The variables of HTTP requests and of RPCs, on the language.
+	"core/internal/httpvars":      {"keyexpr"},
+	"grpclock/internal/protovars": {"keyexpr"},
 
 	// What a server says of itself, on the client of Redis.
 	"core/internal/topology": {},
@@ -40,7 +44,7 @@ var layers = map[string][]string{
 	"grpclock/protorules": {"core/ruleset", "failpolicy", "grpclock/lockpb"},
 
 	// What guards of gRPC servers and of Connect servers have in common, without either.
-	"grpclock/internal/methodrules": {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/protorules"},
+	"grpclock/internal/methodrules": {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/protorules", "grpclock/internal/protovars"},
 	"grpclock/internal/methodcall":  {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/internal/methodrules"},
 	"grpclock/connectlock":          {"core", "core/aspect", "core/ruleset", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 }
@@ -93,14 +97,14 @@ var heavy = map[string][]string{
 		"gopkg.in/yaml", "go.yaml.in/", "github.com/goccy/go-yaml", "github.com/alicebob/", "go.uber.org/goleak",
 		"github.com/anishathalye/",
 	},
-	"core/ruleset":      {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/", "github.com/alicebob/"},
-	"core/aspect":       {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
-	"failpolicy":        {"github.com/", "google.golang.org/", "go.opentelemetry.io/"},
-	"keyexpr":           {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
-	"keyexpr/httpvars":  {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
-	"keyexpr/protovars": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/"},
-	"ginlock":           {"google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
-	"grpclock":          {"github.com/gin-gonic/", "connectrpc.com/", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
+	"core/ruleset":                {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/", "github.com/alicebob/"},
+	"core/aspect":                 {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
+	"failpolicy":                  {"github.com/", "google.golang.org/", "go.opentelemetry.io/"},
+	"keyexpr":                     {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
+	"core/internal/httpvars":      {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
+	"grpclock/internal/protovars": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/"},
+	"ginlock":                     {"google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
+	"grpclock":                    {"github.com/gin-gonic/", "connectrpc.com/", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
 	"grpclock/lockpb": {
 		"github.com/", "google.golang.org/grpc", "google.golang.org/genproto", "go.opentelemetry.io/",
 	},

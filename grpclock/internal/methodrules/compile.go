@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
 )
 
 // compiler compiles the rules of one method.

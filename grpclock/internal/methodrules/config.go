@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
 )
 
 // Config is what the options of a guard say; each method is one, and its error names

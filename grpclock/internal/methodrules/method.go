@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
 )
 
 // Request is the name of the message in expressions.

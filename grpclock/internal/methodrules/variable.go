@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
 )
 
 // AddVariable is WithVariable.

@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
 
 // grpc judges the rules of gRPC methods: laid over those of the .proto files where
@@ -79,20 +79,17 @@ func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*rulese
 func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *site {
 	s := &site{endpoint: e, rules: rules, open: true}
 	s.schema = func(more assumed) (*keyexpr.Schema, error) {
-		c := protovars.Config{}
+		var request protoreflect.MessageDescriptor
 		if d != nil {
-			c.Request = d.Input()
+			request = d.Input()
 		} else {
 			more.variables = append(more.variables, "req")
 		}
-		for _, name := range more.variables {
-			c.Registered = append(c.Registered, protovars.Registered{Name: name, Type: reflect.TypeFor[any]()})
+		registered := make([]keyexpr.Registered, len(more.variables))
+		for i, name := range more.variables {
+			registered[i] = keyexpr.Registered{Name: name, Type: reflect.TypeFor[any]()}
 		}
-		v, err := protovars.New(c)
-		if err != nil {
-			return nil, err
-		}
-		return v.Schema(), nil
+		return grpclock.Schema(request, registered...)
 	}
 	return s
 }

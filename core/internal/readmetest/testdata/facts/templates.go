@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
+	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
 
 func checkTemplates() {
@@ -31,7 +31,7 @@ func checkTemplates() {
 func schema(template string) *keyexpr.Schema {
 	switch {
 	case strings.Contains(template, "#{req.") || strings.Contains(template, "#{metadata"):
-		return must(protovars.New(protovars.Config{Request: payRequest()})).Schema()
+		return must(grpclock.Schema(payRequest()))
 	case strings.Contains(template, "#{in."):
 		return must(keyexpr.Argument(reflect.TypeFor[struct{ OrderID string }]()))
 	default:

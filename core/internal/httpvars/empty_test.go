@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // untyped is a request whose body has no content type that expressions take, and no length.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 const (

@@ -922,7 +922,7 @@ const file_opaquepb_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\x05R\x05count*1\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
-	"\vSTATUS_OPEN\x10\x01BGZEgithub.com/interlock-go/interlock/keyexpr/protovars/internal/opaquepbb\x06proto3"
+	"\vSTATUS_OPEN\x10\x01BQZOgithub.com/interlock-go/interlock/grpclock/internal/protovars/internal/opaquepbb\x06proto3"
 
 var file_opaquepb_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_opaquepb_proto_msgTypes = make([]protoimpl.MessageInfo, 5)

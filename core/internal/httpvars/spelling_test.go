@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // addressed is a router that reports an address as the client wrote it.

@@ -520,7 +520,7 @@ const file_openpb_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\x05R\x05count*1\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
-	"\vSTATUS_OPEN\x10\x01BEZCgithub.com/interlock-go/interlock/keyexpr/protovars/internal/openpbb\x06proto3"
+	"\vSTATUS_OPEN\x10\x01BOZMgithub.com/interlock-go/interlock/grpclock/internal/protovars/internal/openpbb\x06proto3"
 
 var (
 	file_openpb_proto_rawDescOnce sync.Once

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars/internal/opaquepb"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars/internal/openpb"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
-	"github.com/interlock-go/interlock/keyexpr/protovars/internal/opaquepb"
-	"github.com/interlock-go/interlock/keyexpr/protovars/internal/openpb"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"

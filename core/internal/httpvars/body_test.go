@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // countingBody counts how often it was read to its end.

@@ -6,8 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 func Example() {

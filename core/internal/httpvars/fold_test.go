@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // folded is a document in the names that handlers give their fields. Names are

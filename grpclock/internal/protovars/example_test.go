@@ -3,9 +3,9 @@ package protovars_test
 import (
 	"fmt"
 
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
+	"github.com/interlock-go/interlock/grpclock/internal/protovars/internal/openpb"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
-	"github.com/interlock-go/interlock/keyexpr/protovars/internal/openpb"
 )
 
 func Example() {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // sending is a request as tables describe it.

@@ -1,0 +1,72 @@
+package protovars_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// identified are the keys of a call that has its id in every place.
+func identified(tb testing.TB, template string, req proto.Message, claims any, opts ...keyexpr.Option) ([]string, error) {
+	tb.Helper()
+	claimed := protovars.Registered{Name: "claims", Type: reflect.TypeFor[map[string]any]()}
+	v, err := protovars.New(protovars.Config{Request: req.ProtoReflect().Descriptor(), Registered: []protovars.Registered{claimed}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	compiled, err := keyexpr.Compile(template, v.Schema(), opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return compiled.Keys(v.Call(req, &host{metadata: map[string][]string{"id": {"42"}}, registered: []any{claims}}))
+}
+
+// One id is one key wherever it stands in a call and whatever its type.
+func TestCall_OneIDOneKey(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
+		if got, err := identified(t, `order:#{metadata.id}:x`, wrapperspb.Bool(true), nil, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+			t.Errorf("metadata: got %q, %v, want order:42:x alone", got, err)
+		}
+		for _, req := range []proto.Message{wrapperspb.Int64(42), wrapperspb.UInt32(42), wrapperspb.String("42"), wrapperspb.Bytes([]byte{0x42})} {
+			if got, err := identified(t, `order:#{req.value}:x`, req, nil, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+				t.Errorf("%T: got %q, %v, want order:42:x alone", req, got, err)
+			}
+		}
+		for _, claim := range []any{"42", 42, uint64(42), 42.0, json.Number("42")} {
+			got, err := identified(t, `order:#{claims["id"]}:x`, &wrapperspb.BoolValue{}, map[string]any{"id": claim}, opts...)
+			if err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+				t.Errorf("a claim, %T: got %q, %v, want order:42:x alone", claim, got, err)
+			}
+		}
+	}
+}
+
+// A bool and an enum are their texts, too.
+func TestCall_OneTextOneKey(t *testing.T) {
+	t.Parallel()
+	enum := &descriptorpb.FieldDescriptorProto{Type: descriptorpb.FieldDescriptorProto_TYPE_BOOL.Enum(), Name: new("true")}
+	nameless := &descriptorpb.FieldDescriptorProto{Type: descriptorpb.FieldDescriptorProto_Type(-7).Enum()}
+	for _, tt := range []struct {
+		template string
+		req      proto.Message
+		want     string
+	}{
+		{`#{req.value}`, wrapperspb.Bool(true), "true"},
+		{`#{req.name}`, enum, "true"},
+		{`#{req.type}`, enum, "TYPE_BOOL"},
+		{`#{req.type}`, nameless, "-7"},
+	} {
+		if got, err := identified(t, tt.template, tt.req, nil); err != nil || !slices.Equal(got, []string{tt.want}) {
+			t.Errorf("%s: got %q, %v, want %s", tt.template, got, err, tt.want)
+		}
+	}
+}

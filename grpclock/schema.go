@@ -1,0 +1,19 @@
+package grpclock
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/grpclock/internal/protovars"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Schema returns the variables that keys and conditions of a method have: those of its request
+// message, the standard ones, and the registered ones. With it a test compiles templates without
+// a server. A nil request leaves req out.
+func Schema(request protoreflect.MessageDescriptor, registered ...keyexpr.Registered) (*keyexpr.Schema, error) {
+	v, err := protovars.New(protovars.Config{Request: request, Registered: registered})
+	if err != nil {
+		return nil, err
+	}
+	return v.Schema(), nil
+}
