@@ -39,7 +39,7 @@ func (t *Telemetry) register(m metric.Meter) (metric.Registration, error) {
 
 func (t *Telemetry) collect(ctx context.Context, o metric.Observer) error {
 	t.beginSeries(ctx)
-	for _, r := range t.rules.All() {
+	for _, r := range t.rules.all() {
 		o.ObserveInt64(t.inst.waiters, r.waiting.Load(), r.observe...)
 		o.ObserveInt64(t.inst.held, r.held.Load(), r.observe...)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
 // ruleID is what series are told apart by.
@@ -31,9 +30,9 @@ type rule struct {
 	labels    labels
 	observe   []metric.ObserveOption
 	spanStart []trace.SpanStartOption
-	byOutcome lookup.Table[string, labels]
-	byFailure lookup.Table[failure, labels]
-	byReason  lookup.Table[string, labels]
+	byOutcome lookup[string, labels]
+	byFailure lookup[failure, labels]
+	byReason  lookup[string, labels]
 }
 
 type failure struct {
@@ -58,7 +57,7 @@ func (t *Telemetry) rule(name string, kind core.Kind) *rule {
 		name = ruleNone
 	}
 	id := ruleID{name: name, kind: kind}
-	if r, ok := t.rules.Get(id); ok {
+	if r, ok := t.rules.all()[id]; ok {
 		return r
 	}
 	return t.newRule(ruleID{name: valid(name), kind: kind})
@@ -71,24 +70,22 @@ const sdkRules = 250
 // newRule admits a rule while there is room. The others share one entry and get none
 // of their own: their number is not bounded.
 func (t *Telemetry) newRule(id ruleID) *rule {
-	other := ruleID{name: ruleOther, kind: id.kind}
-	if len(t.rules.All()) == sdkRules {
+	if len(t.rules.all()) == sdkRules {
 		t.crowded.Do(func() {
 			t.alarm().Warn("many lock rules: by default an SDK folds the series of an instrument beyond 2,000 into one: " +
 				"give the meter provider WithCardinalityLimit, or telemetry.New WithMaxRules(250)")
 		})
 	}
-	if len(t.rules.All()) >= t.maxRules {
-		if r, ok := t.rules.Get(other); ok {
-			return r
-		}
+	other := ruleID{name: ruleOther, kind: id.kind}
+	if r, ok := t.rules.all()[other]; ok && len(t.rules.all()) >= t.maxRules {
+		return r
 	}
-	return t.rules.Add(func(live map[ruleID]*rule) ruleID {
-		if _, known := live[id]; !known && len(live) >= t.maxRules {
-			return other
-		}
-		return id
-	}, t.compute)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.rules.all()[id]; !known && len(t.rules.all()) >= t.maxRules {
+		id = other
+	}
+	return t.rules.put(id, t.compute)
 }
 
 func (t *Telemetry) compute(id ruleID) *rule {
@@ -113,7 +110,7 @@ func outcomes() []string {
 // beginSeries makes the series of rules exist before anything is counted. It does so at a
 // collection, because what is added before the program has set its meter provider is dropped.
 func (t *Telemetry) beginSeries(ctx context.Context) {
-	for _, r := range t.rules.All() {
+	for _, r := range t.rules.all() {
 		if r.begun.Swap(true) {
 			continue
 		}
@@ -145,12 +142,12 @@ func (t *Telemetry) newSites() (list []declared) {
 
 // outcome is the label set of an outcome.
 func (r *rule) outcome(o string) labels {
-	return r.byOutcome.Put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
+	return r.byOutcome.put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
 }
 
 // failure is the label set of a cause and its strategy.
 func (r *rule) failure(f failure) labels {
-	return r.byFailure.Put(f, func(f failure) labels {
+	return r.byFailure.put(f, func(f failure) labels {
 		strategy := string(f.strategy)
 		if strategy == "" {
 			strategy = strategyNone
@@ -161,7 +158,7 @@ func (r *rule) failure(f failure) labels {
 
 // reason is the label set of a reason to run unlocked.
 func (r *rule) reason(reason string) labels {
-	return r.byReason.Put(reason, func(reason string) labels { return r.with(attrReason.String(reason)) })
+	return r.byReason.put(reason, func(reason string) labels { return r.with(attrReason.String(reason)) })
 }
 
 func (r *rule) with(more ...attribute.KeyValue) labels {

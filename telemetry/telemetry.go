@@ -17,7 +17,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
 // Telemetry observes locks, rules and the reloads of rule files. Make it with [New],
@@ -34,7 +33,7 @@ type Telemetry struct {
 	rawKeys  bool
 	silent   bool // no logger was given
 
-	rules lookup.Table[ruleID, *rule]
+	rules lookup[ruleID, *rule]
 	attrs attrPool
 
 	crowded sync.Once // the warning of more than sdkRules

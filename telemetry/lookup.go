@@ -1,0 +1,41 @@
+package telemetry
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// lookup is a map that is read without a lock and copied to be written: for few
+// entries that are looked up all the time. The zero value is empty.
+type lookup[K comparable, V any] struct {
+	mu   sync.Mutex
+	live atomic.Pointer[map[K]V]
+}
+
+// all is the map as it is now, not to be changed.
+func (l *lookup[K, V]) all() map[K]V {
+	if m := l.live.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// put gives the entry of k, which is made under the lock if it is not there.
+func (l *lookup[K, V]) put(k K, compute func(K) V) V {
+	if v, ok := l.all()[k]; ok {
+		return v
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if v, ok := l.all()[k]; ok {
+		return v
+	}
+	next := maps.Clone(l.all())
+	if next == nil {
+		next = map[K]V{}
+	}
+	next[k] = compute(k)
+	l.live.Store(&next)
+	return next[k]
+}
