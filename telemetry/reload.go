@@ -17,6 +17,13 @@ import (
 // is a dry run. The end of a refusal is logged where the refusal was.
 func (t *Telemetry) observeReload(r ruleset.Reload) {
 	ctx := context.Background() //nolint:forbidigo // a file changes in no request
+	t.mu.Lock()
+	wasRefused := t.refused[r.File]
+	t.refused[r.File] = r.Err != nil
+	if r.Err == nil {
+		t.reloads[r.File] = r
+	}
+	t.mu.Unlock()
 	if r.Err != nil {
 		t.inst.reloads.Add(ctx, 1, metric.WithAttributes(attrOutcome.String(outcomeRefused)))
 		t.logRefusal(ctx, r)
@@ -24,24 +31,10 @@ func (t *Telemetry) observeReload(r ruleset.Reload) {
 	}
 	t.inst.reloads.Add(ctx, 1, metric.WithAttributes(attrOutcome.String(outcomeApplied)))
 	t.inst.reloads.Add(ctx, 0, metric.WithAttributes(attrOutcome.String(outcomeRefused)))
-	t.logApplied(ctx, r)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reloads[r.File] = r
-	delete(t.refused, r.File)
-}
-
-// isRefused reports whether the last content of the file was refused.
-func (t *Telemetry) isRefused(file string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.refused[file]
+	t.logApplied(ctx, r, wasRefused)
 }
 
 func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
-	t.mu.Lock()
-	t.refused[r.File] = true
-	t.mu.Unlock()
 	text := "lock rules refused: the old ones stay in force"
 	if r.Set == nil {
 		text = "lock rules refused"
@@ -50,13 +43,13 @@ func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
 	t.alarm().LogAttrs(ctx, slog.LevelError, text, append(attrs, ruleset.LogAttrs(r.Err)...)...)
 }
 
-func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
+func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload, wasRefused bool) {
 	out, level, text, settings := t.log.out, slog.LevelInfo, "lock rules loaded", r.Set.Settings()
 	unlocked := r.Unlocked()
 	if len(unlocked) > 0 {
 		text += ", and endpoints run unlocked"
 	}
-	if t.isRefused(r.File) {
+	if wasRefused {
 		out, text = t.alarm(), text+"; the refusal is over"
 	}
 	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", len(r.Set.Rules()))}

@@ -21,13 +21,15 @@ func (t *Telemetry) subject(s aspect.Subject) *rule {
 // observeRule notes a rule that comes into force, or goes. Its series begin at zero with the next
 // collection.
 func (t *Telemetry) observeRule(r aspect.RuleInfo) {
+	rule, at := t.subject(r.Subject), site{endpoint: r.Endpoint, rule: r.Rule}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if r.Retracted {
-		t.forget(&r)
+		delete(t.sites, at)
 		return
 	}
-	rule := t.subject(r.Subject)
 	rule.debounced.Store(r.Debounce > 0)
-	t.remember(&r, rule)
+	t.sites[at] = declared{rule: rule, info: r, new: true} // in place of the same rule, compiled before
 }
 
 // countFailuresFromZero makes the series of the failures and of the unlocked runs that a rule can have.
@@ -123,20 +125,6 @@ type declared struct {
 
 	info aspect.RuleInfo
 	new  bool // its series have not begun
-}
-
-// remember notes a rule; one that is announced again replaces itself.
-func (t *Telemetry) remember(r *aspect.RuleInfo, computed *rule) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sites[site{endpoint: r.Endpoint, rule: r.Rule}] = declared{rule: computed, info: *r, new: true}
-}
-
-// forget is for a rule that is in force no more.
-func (t *Telemetry) forget(r *aspect.RuleInfo) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.sites, site{endpoint: r.Endpoint, rule: r.Rule})
 }
 
 // collectRules observes the gauges of rules in force. Of rules that share their labels the

@@ -43,9 +43,9 @@ type Telemetry struct {
 
 	mu      sync.Mutex
 	sites   map[site]declared
-	clients []*watched
-	reloads map[string]ruleset.Reload // the one in force, by file
-	refused map[string]bool           // files whose last content was refused
+	clients map[*core.Client]metric.MeasurementOption // the labels of each that is open
+	reloads map[string]ruleset.Reload                 // the one in force, by file
+	refused map[string]bool                           // files whose last content was refused
 }
 
 // New makes a Telemetry. The error has every problem of the options and of the
@@ -62,6 +62,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		rawKeys:  cfg.rawKeys,
 		silent:   cfg.logger == nil,
 		sites:    make(map[site]declared),
+		clients:  make(map[*core.Client]metric.MeasurementOption),
 		reloads:  make(map[string]ruleset.Reload),
 		refused:  make(map[string]bool),
 		hashes:   newHashes(),
@@ -74,7 +75,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	if t.inst, err = newInstruments(meter); err != nil {
 		return nil, fmt.Errorf("telemetry: New: %w", err)
 	}
-	if t.callback, err = t.register(meter); err != nil {
+	if t.callback, err = meter.RegisterCallback(t.collect, t.inst.observables()...); err != nil {
 		return nil, fmt.Errorf("telemetry: New: %w", err)
 	}
 	t.observer = &core.Observer{
