@@ -145,14 +145,13 @@ func (r *rule) outcome(o string) labels {
 	return r.byOutcome.put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
 }
 
-// failure is the label set of a cause and its strategy.
-func (r *rule) failure(f failure) labels {
-	return r.byFailure.put(f, func(f failure) labels {
-		strategy := string(f.strategy)
-		if strategy == "" {
-			strategy = strategyNone
-		}
-		return r.with(attrCause.String(string(f.cause)), attrStrategy.String(strategy))
+// failure is the label set of a cause and its strategy, which is none for a cause that asks for none.
+func (r *rule) failure(c failpolicy.Cause, s failpolicy.Strategy) labels {
+	if !c.AsksStrategy() {
+		s = strategyNone
+	}
+	return r.byFailure.put(failure{c, s}, func(f failure) labels {
+		return r.with(attrCause.String(string(f.cause)), attrStrategy.String(string(f.strategy)))
 	})
 }
 

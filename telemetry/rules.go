@@ -37,7 +37,7 @@ func (t *Telemetry) observeRule(r aspect.RuleInfo) {
 func (t *Telemetry) countFailuresFromZero(ctx context.Context, rule *rule, r *aspect.RuleInfo) {
 	causes := causesOf(r)
 	for _, c := range causes {
-		t.inst.failures.Add(ctx, 0, rule.failure(answer(&r.Policy, c)).add...)
+		t.inst.failures.Add(ctx, 0, rule.failure(c, r.Policy.Strategy(c)).add...)
 	}
 	reasons := []aspect.Unlocked{aspect.UnlockedDisabled} // by the kill switch, too
 	if r.Policy.Uses(failpolicy.Proceed) {
@@ -69,23 +69,12 @@ func causesOf(r *aspect.RuleInfo) []failpolicy.Cause {
 	return causes
 }
 
-func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {
-	if !c.AsksStrategy() {
-		return failure{cause: c}
-	}
-	return failure{cause: c, strategy: p.Strategy(c)}
-}
-
 // observeFailure counts a lock that was not acquired or not kept. A request without a key
 // never reaches the lock, so its wait is counted here; that of a lock which cannot be acquired for
 // its key, [core.ErrInvalid], has been.
 func (t *Telemetry) observeFailure(ctx context.Context, f aspect.Failure) {
 	rule := t.subject(f.Subject)
-	told := failure{cause: f.Cause}
-	if f.Cause.AsksStrategy() {
-		told.strategy = f.Strategy
-	}
-	t.inst.failures.Add(ctx, 1, rule.failure(told).add...)
+	t.inst.failures.Add(ctx, 1, rule.failure(f.Cause, f.Strategy).add...)
 	if f.Cause == failpolicy.Key && !errors.Is(f.Err, core.ErrInvalid) {
 		t.inst.wait.Record(ctx, f.Waited.Seconds(), rule.outcome(string(core.OutcomeKey)).record...)
 	}
