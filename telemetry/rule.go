@@ -147,7 +147,7 @@ func (r *rule) outcome(o string) labels {
 
 // failure is the label set of a cause and its strategy, which is none for a cause that asks for none.
 func (r *rule) failure(c failpolicy.Cause, s failpolicy.Strategy) labels {
-	if !c.AsksStrategy() {
+	if s == "" || !c.AsksStrategy() {
 		s = strategyNone
 	}
 	return r.byFailure.put(failure{c, s}, func(f failure) labels {
