@@ -27,10 +27,6 @@
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a
 //     leak and a failed release do, by error.type and the status.
-//   - Logs are for losses, leaks, release failures, backend failures, long waits and a
-//     shutdown that did not wait for its handlers: at most 10 records per kind in 10 seconds, the next one says how many were
-//     suppressed. Never one per call. One record says that Redis became unavailable, with
-//     the cause, and one that it is available again.
 //
 // # Cost
 //
@@ -167,8 +163,8 @@
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
 // client is the label client.id, and key_hash is [core.KeyHash]; with [WithRawKeys] it is key instead,
 // the key itself. held, waited and after are durations. Errors name no key: see [core.ErrorText].
-// suppressed says, with any of the first eight, how many of the same message were not logged since
-// the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file
+// Of each of the first eight messages at most 10 are logged in 10 seconds; suppressed says how many
+// were not since the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file
 // that cannot be read has error in its place. Rules that are loaded are an ERROR only if handlers run unlocked from now on, a
 // WARN if the file is disabled or a dry run as before, and else INFO.
 //
