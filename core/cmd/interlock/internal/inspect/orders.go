@@ -15,8 +15,7 @@ const mostShared = 100
 // take a pair in opposite orders can wait for each other.
 type orders struct {
 	places []place
-	shared map[string]bool // by key: whether several endpoints take it
-	first  map[string]ruleset.Endpoint
+	takers map[string]ruleset.Endpoint // by key, the endpoint that takes it; zero for several
 	pairs  map[pair]taken
 }
 
@@ -43,7 +42,7 @@ type taken struct {
 }
 
 func newOrders() *orders {
-	return &orders{shared: map[string]bool{}, first: map[string]ruleset.Endpoint{}, pairs: map[pair]taken{}}
+	return &orders{takers: map[string]ruleset.Endpoint{}, pairs: map[pair]taken{}}
 }
 
 // add notes the locks of a place.
@@ -56,10 +55,10 @@ func (o *orders) add(s *site) {
 		for _, template := range r.Templates() {
 			l := lock{r.Prefix + template, r}
 			p.taken = append(p.taken, l)
-			if e, known := o.first[l.key]; !known {
-				o.first[l.key] = s.endpoint
+			if e, known := o.takers[l.key]; !known {
+				o.takers[l.key] = s.endpoint
 			} else if e != s.endpoint {
-				o.shared[l.key] = true
+				o.takers[l.key] = ruleset.Endpoint{}
 			}
 		}
 	}
@@ -76,7 +75,7 @@ func (o *orders) judge(found *findings) {
 	for _, p := range o.places {
 		var before []lock
 		for _, l := range p.taken {
-			if !o.shared[l.key] {
+			if !o.takers[l.key].IsZero() {
 				continue
 			}
 			if len(before) == mostShared {
