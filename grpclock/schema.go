@@ -10,7 +10,7 @@ import (
 // Schema returns the variables that keys and conditions of a method have: those of its request
 // message, the standard ones, and the registered ones. With it a test compiles templates without
 // a server. A nil request leaves req out.
-func Schema(request protoreflect.MessageDescriptor, registered ...keyexpr.Registered) (*keyexpr.Schema, error) {
+func Schema(request protoreflect.MessageDescriptor, registered ...keyexpr.Variable) (*keyexpr.Schema, error) {
 	v, err := protovars.New(protovars.Config{Request: request, Registered: registered})
 	if err != nil {
 		return nil, err

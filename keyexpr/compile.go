@@ -197,7 +197,7 @@ func partSuggestion(p *program, typ Type, list bool) string {
 		return ""
 	}
 	name := firstPartField(typ.object)
-	_, valued := typ.object.(Valued)
+	_, valued := typ.object.Field("")
 	switch {
 	case valued && list:
 		return "map(" + p.source + ", #)"

@@ -152,7 +152,7 @@ func TestGoType_FieldsThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[*[]func()](), reflect.TypeFor[map[string]chan int](), reflect.TypeFor[[]complex128](), reflect.TypeFor[**[]byte]()} {
-		if _, err := keyexpr.GoType(typ, keyexpr.GoNames); err == nil {
+		if _, err := keyexpr.Argument(typ); err == nil {
 			t.Errorf("%v can be used", typ)
 		}
 	}
@@ -190,7 +190,7 @@ func TestSuggestion_OfAnEmptySchema(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", template, err, want)
 		}
 	}
-	text := schemaOf(t, keyexpr.Variable{Name: "tenant", Type: keyexpr.StringType()})
+	text := schemaOf(t, keyexpr.Variable{Name: "tenant", Type: keyexpr.TypeFor[string]()})
 	for template, want := range map[string]string{`o:#{}`: "write #{tenant}", `o:%s`: "write o:#{tenant}", `o:{tenant}`: "write o:#{tenant}"} {
 		_, err := keyexpr.Compile(template, text)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -256,8 +256,8 @@ func TestCompile_LongConstant(t *testing.T) {
 func TestError_TellsTheNameThatNothingHas(t *testing.T) {
 	t.Parallel()
 	schema, err := keyexpr.NewSchema(
-		keyexpr.Variable{Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: []string{"id"}})},
-		keyexpr.Variable{Name: "route", Type: keyexpr.StringType()})
+		keyexpr.Variable{Name: "path", Keyed: &keyexpr.Keyed{Noun: "path parameter", Known: []string{"id"}}},
+		keyexpr.Variable{Name: "route", Type: keyexpr.TypeFor[string]()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,33 +272,6 @@ func TestError_TellsTheNameThatNothingHas(t *testing.T) {
 		if !ok || found.Unknown != want.Unknown || found.Of != want.Of {
 			t.Errorf("%s: got %+v, want %q of %q", template, found, want.Unknown, want.Of)
 		}
-	}
-}
-
-func TestSchema_WithAnotherType(t *testing.T) {
-	t.Parallel()
-	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "user", Type: keyexpr.AnyType(), Registered: true}, keyexpr.Variable{Name: "route", Type: keyexpr.StringType()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	typed, err := schema.With("user", keyexpr.FloatType())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := keyexpr.Compile("a:#{user}", schema); err != nil {
-		t.Errorf("the schema itself has changed: %v", err)
-	}
-	if _, err := keyexpr.Compile("a:#{user}", typed); err == nil {
-		t.Error("a float is part of a key")
-	}
-	if slot, ok := typed.Slot("route"); !ok || slot != 1 {
-		t.Errorf("route has slot %d, %t", slot, ok)
-	}
-	if _, err := schema.With("usr", keyexpr.FloatType()); err == nil {
-		t.Error("a name that no variable has is no error")
-	}
-	if _, err := schema.With("user", keyexpr.Type{}); err == nil {
-		t.Error("no type is no error")
 	}
 }
 

@@ -32,9 +32,9 @@ func Example() {
 }
 
 func ExampleCompile_errors() {
-	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{
+	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "path", Keyed: &keyexpr.Keyed{
 		Noun: "path parameter", Known: []string{"orderId"},
-	})})
+	}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -106,7 +106,7 @@ func compileExpression(s segment, schema *Schema, condition bool) (p *program, m
 	case isLarge(&tree.Node):
 		return nil, "", []*Error{s.at(0, fmt.Sprintf("the expression has more than %d nodes; b of a < b < c counts twice", MaxNodes), "")}
 	default:
-		p.node = c.filled(c.node(tree.Node, modeKey), BoolType())
+		p.node = c.filled(c.node(tree.Node, modeKey), Type{kind: kindBool})
 	}
 	if len(c.problems) > 0 {
 		meant, problems = c.translated()
@@ -189,11 +189,11 @@ func (c *checker) node(n ast.Node, m mode) node {
 		c.spelling.add(x.Value)
 		return literal(Type{kind: kindString, texts: &texts{literals: []*ast.StringNode{x}}}, x.Value)
 	case *ast.IntegerNode:
-		return literal(IntType(), x.Value)
+		return literal(Type{kind: kindInt}, x.Value)
 	case *ast.FloatNode:
-		return literal(FloatType(), x.Value)
+		return literal(Type{kind: kindFloat}, x.Value)
 	case *ast.BoolNode:
-		return literal(BoolType(), x.Value)
+		return literal(Type{kind: kindBool}, x.Value)
 	case *ast.NilNode:
 		return literal(AnyType(), nil)
 	case *ast.UnaryNode:
@@ -269,7 +269,7 @@ func (c *checker) slice(x *ast.SliceNode, m mode) node {
 	ch := c.chain(x.Node)
 	if ch.item != nil && ch.item.index == oneValue && ch.keyed.Repeatable {
 		ch.item.index = allValues
-		ch.typ = ListType(StringType())
+		ch.typ = ListType(Type{kind: kindString})
 		ch.text += "[:]"
 	}
 	whole := c.materialize(x.Node, ch, m)
@@ -282,7 +282,7 @@ func (c *checker) slice(x *ast.SliceNode, m mode) node {
 	case x.From == nil && x.To == nil:
 		return whole
 	case whole.typ.kind == kindString: // a part of a text is any text
-		whole.typ = StringType()
+		whole.typ = Type{kind: kindString}
 	}
 	return node{typ: whole.typ, eval: func(e *evaluation) any {
 		switch x := whole.eval(e).(type) {
@@ -370,7 +370,7 @@ func (c *checker) array(x *ast.ArrayNode, m mode) node {
 
 // textOf is how messages name an operand.
 func textOf(n ast.Node) string {
-	return strings.ReplaceAll(n.String(), argumentAlias, ArgumentName)
+	return strings.ReplaceAll(n.String(), argumentAlias, argumentName)
 }
 
 // element is the type of what is in a list or map.

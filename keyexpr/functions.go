@@ -50,15 +50,15 @@ var functions = map[string]function{ //nolint:gochecknoglobals // a table that i
 	"all":    {"list, .field == 1", argValue, []kind{kindList}, nil, nil},
 }
 
-func toText(Type) Type  { return StringType() }
-func toInt(Type) Type   { return IntType() }
-func toTexts(Type) Type { return ListType(StringType()) }
+func toText(Type) Type  { return Type{kind: kindString} }
+func toInt(Type) Type   { return Type{kind: kindInt} }
+func toTexts(Type) Type { return ListType(Type{kind: kindString}) }
 
 func textType(t Type) Type {
 	if t.kind == kindString {
 		return t
 	}
-	return StringType()
+	return Type{kind: kindString}
 }
 
 // call checks a call of a function.
@@ -135,7 +135,7 @@ func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
 		typ = ListType(each.typ)
 	} else {
 		each = c.operand(predicate.Node, modeValue, "the predicate of "+name, kindBool)
-		typ = BoolType()
+		typ = Type{kind: kindBool}
 	}
 	if name == "filter" {
 		typ = list.typ
@@ -179,7 +179,7 @@ func (c *checker) split(args []ast.Node, m mode) node {
 		return c.report(args[1], "split("+textOf(args[0])+`, ",")`, "the separator of split is a literal text that is not empty")
 	}
 	arg := c.operand(args[0], m, "split", kindString)
-	return node{typ: ListType(StringType()), eval: func(e *evaluation) any {
+	return node{typ: ListType(Type{kind: kindString}), eval: func(e *evaluation) any {
 		text := e.text("split", arg.eval(e))
 		n := strings.Count(text, separator.Value) + 1
 		if n > maxCollection {

@@ -12,38 +12,42 @@ import (
 	"time"
 )
 
-// Names says which names the fields of Go structs have in expressions.
-type Names uint8
+// naming says which names the fields of Go structs have in expressions.
+type naming uint8
 
 const (
-	// GoNames uses the names of the Go fields.
-	GoNames Names = iota
-	// JSONNames uses the names that encoding/json uses.
-	JSONNames
+	goNames   naming = iota // of the Go fields
+	jsonNames               // that encoding/json uses
 )
+
+// TypeFor returns the type of values of the Go type T: [GoType].
+func TypeFor[T any]() Type { return GoType(reflect.TypeFor[T]()) }
 
 // GoType returns the type of Go values of type t. Structs become objects by
 // their exported fields, embedded ones included; pointers may be nil, which is
 // missing; slices and arrays are lists, maps need string keys; a type that
 // implements encoding.TextMarshaler is a string; interfaces are [AnyType].
-// Byte slices, functions, channels and complex numbers are errors, and so is
-// using a field of such a type in an expression.
+// [NewSchema] reports byte slices, functions, channels and complex numbers. Using a field of
+// such a type in an expression is an error, too.
 //
 // A variable whose value is a nil slice or map, or a pointer to one, is missing, as
 // with a nil pointer. Inside of a value it is an empty list or map.
 //
 // A field that is no pointer cannot tell zero from not set, see [Field].
-func GoType(t reflect.Type, names Names) (Type, error) {
+func GoType(t reflect.Type) Type { return variableType(t, goNames) }
+
+// JSONType is [GoType] with the names that encoding/json gives to fields.
+func JSONType(t reflect.Type) Type { return variableType(t, jsonNames) }
+
+func variableType(t reflect.Type, names naming) Type {
 	if t == nil {
-		return AnyType(), nil
+		return AnyType()
 	}
 	g, err := goTypeOf(t, names, 0)
-	if err != nil {
-		return Type{}, err
-	}
 	typ := g.typ
 	typ.convert = func(v any) any { return g.convert(t, v) }
-	return typ, nil
+	typ.invalid = err
+	return typ
 }
 
 // convert brings a variable's value of type t, or a pointer to one, into the
@@ -86,7 +90,7 @@ type goType struct {
 // maxGoDepth bounds types such as type T []T.
 const maxGoDepth = 16
 
-func goTypeOf(t reflect.Type, names Names, depth int) (goType, error) {
+func goTypeOf(t reflect.Type, names naming, depth int) (goType, error) {
 	if depth > maxGoDepth {
 		return goType{}, fmt.Errorf("the Go type %v is nested too deeply", t)
 	}
@@ -114,20 +118,20 @@ func goTypeOf(t reflect.Type, names Names, depth int) (goType, error) {
 func goScalar(t reflect.Type) (goType, error) {
 	switch t.Kind() {
 	case reflect.String:
-		return goType{StringType(), func(v reflect.Value) any { return v.String() }}, nil
+		return goType{Type{kind: kindString}, func(v reflect.Value) any { return v.String() }}, nil
 	case reflect.Bool:
-		return goType{BoolType(), func(v reflect.Value) any { return v.Bool() }}, nil
+		return goType{Type{kind: kindBool}, func(v reflect.Value) any { return v.Bool() }}, nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return goType{IntType(), func(v reflect.Value) any { return int(v.Int()) }}, nil
+		return goType{Type{kind: kindInt}, func(v reflect.Value) any { return int(v.Int()) }}, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return goType{IntType(), func(v reflect.Value) any { return fromUint(v.Uint()) }}, nil
+		return goType{Type{kind: kindInt}, func(v reflect.Value) any { return fromUint(v.Uint()) }}, nil
 	case reflect.Float32, reflect.Float64:
-		return goType{FloatType(), func(v reflect.Value) any { return v.Float() }}, nil
+		return goType{Type{kind: kindFloat}, func(v reflect.Value) any { return v.Float() }}, nil
 	}
 	return goType{}, fmt.Errorf("values of the Go type %v cannot be used in expressions", t)
 }
 
-func goPointer(t reflect.Type, names Names, depth int) (goType, error) {
+func goPointer(t reflect.Type, names naming, depth int) (goType, error) {
 	elem, err := goTypeOf(t.Elem(), names, depth+1)
 	if err != nil {
 		return goType{}, err
@@ -146,7 +150,7 @@ func goPointer(t reflect.Type, names Names, depth int) (goType, error) {
 	}}, nil
 }
 
-func goList(t reflect.Type, names Names, depth int) (goType, error) {
+func goList(t reflect.Type, names naming, depth int) (goType, error) {
 	if t.Elem().Kind() == reflect.Uint8 {
 		return goType{}, fmt.Errorf("bytes (%v) cannot be used in expressions", t)
 	}
@@ -159,7 +163,7 @@ func goList(t reflect.Type, names Names, depth int) (goType, error) {
 	}}, nil
 }
 
-func goMap(t reflect.Type, names Names, depth int) (goType, error) {
+func goMap(t reflect.Type, names naming, depth int) (goType, error) {
 	if t.Key().Kind() != reflect.String {
 		return goType{}, fmt.Errorf("the keys of %v are no strings", t)
 	}
@@ -206,7 +210,7 @@ func anyValue(v reflect.Value) any {
 // goTime is the form of a time.Time.
 func goTime(v reflect.Value) any {
 	t, _ := reflect.TypeAssert[time.Time](v)
-	return FromTime(t)
+	return fromTime(t)
 }
 
 // goText is the form of a TextMarshaler: its text, and for a time the text of its instant.
@@ -214,7 +218,7 @@ func goTime(v reflect.Value) any {
 // MarshalText fails, the value is missing.
 func goText(t reflect.Type) goType {
 	if t == reflect.TypeFor[time.Time]() {
-		return goType{TimeType(), goTime}
+		return goType{timeType(), goTime}
 	}
 	zero := zeroText(t)
 	value := func(v reflect.Value) any {
@@ -233,7 +237,7 @@ func goText(t reflect.Type) goType {
 // Go type can read them.
 func goTextType(t reflect.Type, value func(reflect.Value) any) Type {
 	if !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return StringType()
+		return Type{kind: kindString}
 	}
 	typ := TextType("a text of "+t.String(), func(text string) (string, bool) {
 		v := reflect.New(t)
@@ -295,13 +299,13 @@ func oneText(marshaler any, text string) any {
 	if exact, ok := marshaler.(clock); ok { // RFC 3339 has no seconds of a zone
 		t = exact.UTC()
 	}
-	return FromTime(t)
+	return fromTime(t)
 }
 
 // goObject describes a Go struct.
 type goObject struct {
 	t     reflect.Type
-	names Names
+	names naming
 }
 
 // Name implements [Object].
@@ -372,7 +376,7 @@ type goField struct {
 }
 
 func (o goObject) byName() map[string]goField {
-	if o.names == JSONNames {
+	if o.names == jsonNames {
 		return jsonFields(o.t)
 	}
 	fields := make(map[string]goField)

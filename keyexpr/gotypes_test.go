@@ -224,11 +224,7 @@ func TestGoType_Unusable(t *testing.T) {
 
 func TestGoType_JSONNames(t *testing.T) {
 	t.Parallel()
-	typ, err := keyexpr.GoType(reflect.TypeFor[argument](), keyexpr.JSONNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema := schemaOf(t, keyexpr.Variable{Name: "body", Type: typ})
+	schema := schemaOf(t, keyexpr.Variable{Name: "body", Type: keyexpr.JSONType(reflect.TypeFor[argument]())})
 	var in argument
 	text := `{"id": 9007199254740993, "tenant": "acme", "Shadow": "s", "code": "c", "items": [{"SKU": "x"}], "any": {"k": true}}`
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
@@ -576,11 +572,7 @@ func TestGoType_JSONNamesAreThoseOfEncodingJSON(t *testing.T) {
 
 func checkJSONNames[T any](t *testing.T, names []string) {
 	t.Helper()
-	typ, err := keyexpr.GoType(reflect.TypeFor[T](), keyexpr.JSONNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema := schemaOf(t, keyexpr.Variable{Name: "body", Type: typ})
+	schema := schemaOf(t, keyexpr.Variable{Name: "body", Type: keyexpr.JSONType(reflect.TypeFor[T]())})
 	for _, name := range names {
 		var in T
 		d := json.NewDecoder(strings.NewReader(`{"` + name + `": {}}`))
@@ -691,11 +683,7 @@ var questions = []string{
 // which it has been converted as a whole.
 func TestGoType_InterfacesAreDocuments(t *testing.T) {
 	t.Parallel()
-	in, err := keyexpr.GoType(reflect.TypeFor[holder](), keyexpr.GoNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema := schemaOf(t, keyexpr.Variable{Name: "in", Type: in}, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})
+	schema := schemaOf(t, keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[holder]()}, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})
 	random := rand.New(rand.NewPCG(3, 4))
 	documents := make([]any, 60)
 	for i := range documents {
@@ -706,7 +694,7 @@ func TestGoType_InterfacesAreDocuments(t *testing.T) {
 		for _, place := range []string{"in.Doc", "in.Docs[0]", `in.Named.x`, `in.Named["x"]`, `in.Docs[-1]`} {
 			partial := compileOf(t, question, place, schema)
 			for _, d := range documents {
-				env := keyexpr.Values{&holder{Doc: d, Docs: []any{d}, Named: map[string]any{"x": d}}, keyexpr.FromJSON(d)}
+				env := keyexpr.Values{&holder{Doc: d, Docs: []any{d}, Named: map[string]any{"x": d}}, sent(t, d)}
 				want, reason := answerOf(t, whole, env)
 				got, gotReason := answerOf(t, partial, env)
 				if computed := strings.Contains(place, "len"); computed && reason != 0 && gotReason != 0 {
@@ -718,6 +706,20 @@ func TestGoType_InterfacesAreDocuments(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sent is a document as a request has it.
+func sent(tb testing.TB, document any) any {
+	tb.Helper()
+	text, err := json.Marshal(document)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	value, err := keyexpr.DecodeJSON(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return value
 }
 
 func compileOf(tb testing.TB, question, place string, schema *keyexpr.Schema) *keyexpr.Template {

@@ -259,7 +259,7 @@ func TestSuggestion_OfAnArgument(t *testing.T) {
 func TestSuggestion_Listing(t *testing.T) {
 	t.Parallel()
 	keyed := func(names ...string) *keyexpr.Schema {
-		return schemaOf(t, keyexpr.Variable{Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: names})})
+		return schemaOf(t, keyexpr.Variable{Name: "path", Keyed: &keyexpr.Keyed{Noun: "path parameter", Known: names}})
 	}
 	for want, schema := range map[string]*keyexpr.Schema{
 		"there is no path parameter zz: there are none":                                              keyed(),

@@ -24,12 +24,12 @@ const (
 func requestSchema(tb testing.TB) *keyexpr.Schema {
 	tb.Helper()
 	return schemaOf(tb,
-		keyexpr.Variable{Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: []string{"orderId", "shop"}})},
-		keyexpr.Variable{Name: "query", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "query parameter", Open: true, Repeatable: true})},
-		keyexpr.Variable{Name: "header", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true, Canonical: textproto.CanonicalMIMEHeaderKey})},
+		keyexpr.Variable{Name: "path", Keyed: &keyexpr.Keyed{Noun: "path parameter", Known: []string{"orderId", "shop"}}},
+		keyexpr.Variable{Name: "query", Keyed: &keyexpr.Keyed{Noun: "query parameter", Open: true, Repeatable: true}},
+		keyexpr.Variable{Name: "header", Keyed: &keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true, Canonical: textproto.CanonicalMIMEHeaderKey}},
 		keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()},
-		keyexpr.Variable{Name: "method", Type: keyexpr.StringType()},
-		keyexpr.Variable{Name: "principal", Type: keyexpr.StringType(), Registered: true},
+		keyexpr.Variable{Name: "method", Type: keyexpr.TypeFor[string]()},
+		keyexpr.Variable{Name: "principal", Type: keyexpr.TypeFor[string](), Registered: true},
 	)
 }
 
@@ -61,7 +61,7 @@ func (q request) env(tb testing.TB) keyexpr.Values {
 		if err := d.Decode(&v); err != nil {
 			tb.Fatalf("body %s: %v", q.body, err)
 		}
-		values[slotBody] = keyexpr.FromJSON(v)
+		values[slotBody] = v
 	}
 	return values
 }

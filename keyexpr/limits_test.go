@@ -265,7 +265,7 @@ func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // coun
 
 // What is converted is converted each time that it is used.
 func TestLimits_OfConversions(t *testing.T) { //nolint:paralleltest // counts what the process allocates
-	schema, err := keyexpr.Argument(reflect.TypeFor[*typed](), keyexpr.Variable{Name: "xs", Type: keyexpr.ListType(keyexpr.IntType())})
+	schema, err := keyexpr.Argument(reflect.TypeFor[*typed](), keyexpr.Variable{Name: "xs", Type: keyexpr.ListType(keyexpr.TypeFor[int]())})
 	if err != nil {
 		t.Fatal(err)
 	}

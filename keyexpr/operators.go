@@ -34,7 +34,7 @@ func (c *checker) binary(x *ast.BinaryNode, m mode) node {
 func (c *checker) unary(x *ast.UnaryNode) node {
 	if x.Operator == "not" || x.Operator == "!" {
 		v := c.operand(x.Node, modeValue, x.Operator, kindBool)
-		return node{typ: BoolType(), eval: func(e *evaluation) any { return !v.truth(e, x.Operator) }}
+		return node{typ: Type{kind: kindBool}, eval: func(e *evaluation) any { return !v.truth(e, x.Operator) }}
 	}
 	v := c.operand(x.Node, modeValue, x.Operator, kindInt, kindFloat)
 	return node{typ: v.typ, eval: func(e *evaluation) any {
@@ -54,7 +54,7 @@ func (c *checker) unary(x *ast.UnaryNode) node {
 func (c *checker) logic(x *ast.BinaryNode) node {
 	left, right := c.operand(x.Left, modeValue, x.Operator, kindBool), c.operand(x.Right, modeValue, x.Operator, kindBool)
 	decides := x.Operator == "or" || x.Operator == "||"
-	return node{typ: BoolType(), eval: func(e *evaluation) any {
+	return node{typ: Type{kind: kindBool}, eval: func(e *evaluation) any {
 		if left.truth(e, x.Operator) == decides {
 			return decides
 		}
@@ -88,7 +88,7 @@ func (c *checker) equality(x *ast.BinaryNode) node {
 		c.meet(left.typ, right.typ)
 	}
 	unequal := x.Operator == "!="
-	return both(BoolType(), left, right, func(e *evaluation, a, b any) any { return e.same(a, b) != unequal })
+	return both(Type{kind: kindBool}, left, right, func(e *evaluation, a, b any) any { return e.same(a, b) != unequal })
 }
 
 // both computes a value of two.
@@ -146,7 +146,7 @@ func (c *checker) membership(x *ast.BinaryNode) node {
 		c.comparable(x, left.typ, right.typ.element())
 	}
 	c.meet(left.typ, right.typ.element())
-	return both(BoolType(), left, right, func(e *evaluation, needle, where any) any {
+	return both(Type{kind: kindBool}, left, right, func(e *evaluation, needle, where any) any {
 		list, ok := where.([]any)
 		switch {
 		case where == nil || needle == nil && !ok:
@@ -175,7 +175,7 @@ func (c *checker) order(x *ast.BinaryNode) node {
 	if times {
 		c.either(left.typ, right.typ)
 	}
-	return both(BoolType(), left, right, func(e *evaluation, a, b any) any {
+	return both(Type{kind: kindBool}, left, right, func(e *evaluation, a, b any) any {
 		switch order := e.compare(a, b, times); x.Operator {
 		case "<":
 			return order < 0
@@ -267,11 +267,11 @@ func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
 	typ := unify(left.typ, right.typ)
 	switch {
 	case x.Operator == "/" || left.typ.kind == kindFloat || right.typ.kind == kindFloat:
-		typ = FloatType()
+		typ = Type{kind: kindFloat}
 	case x.Operator == "%":
-		typ = IntType()
+		typ = Type{kind: kindInt}
 	case left.typ.kind == kindString || right.typ.kind == kindString:
-		typ = StringType()
+		typ = Type{kind: kindString}
 	}
 	return both(typ, left, right, func(e *evaluation, a, b any) any {
 		if text, ok := a.(string); ok && x.Operator == "+" {

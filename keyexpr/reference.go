@@ -52,7 +52,7 @@ func (c *checker) chain(n ast.Node) *chain {
 func (c *checker) variable(x *ast.IdentifierNode) *chain {
 	name := x.Value
 	if name == argumentAlias {
-		name = ArgumentName
+		name = argumentName
 	}
 	slot, ok := c.schema.slots[name]
 	if !ok {
@@ -156,7 +156,7 @@ func (c *checker) entry(ch *chain, at ast.Node, name string) *chain {
 		c.unknownEntry(ch, at, name)
 	}
 	ch.item = &item{key: key, index: oneValue}
-	ch.typ = StringType()
+	ch.typ = Type{kind: kindString}
 	if ch.keyed.isCaseless(key) {
 		ch.typ = TextType("a text in lower case", func(text string) (string, bool) { return strings.ToLower(text), true })
 	}
@@ -194,9 +194,10 @@ func (c *checker) materialize(at ast.Node, ch *chain, m mode) node {
 		example := append(ch.typ.names(), "name")
 		return c.report(at, ch.text+"."+example[0], "%s is a set of values, one per %s", ch.text, ch.keyed.Noun)
 	}
-	if v, ok := ch.typ.object.(Valued); ok {
-		f := v.Value()
-		ch.take(fieldStep(f.Get), f.Type, "")
+	if ch.typ.kind == kindObject {
+		if f, valued := ch.typ.object.Field(""); valued {
+			ch.take(fieldStep(f.Get), f.Type, "")
+		}
 	}
 	a, base := &ch.access, ch.base
 	a.mode = m

@@ -133,7 +133,7 @@ func (s segment) checkLiteral() *Error {
 
 // plainWords hides the names that the checker gave to things, and how the parser prints tokens.
 func plainWords(message string) string {
-	message = strings.ReplaceAll(message, argumentAlias, ArgumentName)
+	message = strings.ReplaceAll(message, argumentAlias, argumentName)
 	message = strings.TrimPrefix(message, "compilation failed: ")
 	if message == "unexpected token EOF" {
 		return "the expression ends too early"
@@ -223,7 +223,7 @@ const argumentAlias = "ɪn"
 // renameArgument replaces the word in by its alias wherever an operand stands,
 // that is at the start, after an operator or an opening bracket.
 func (s *Schema) renamed(source string) string {
-	if _, ok := s.slots[ArgumentName]; ok {
+	if _, ok := s.slots[argumentName]; ok {
 		return renameArgument(source)
 	}
 	return source

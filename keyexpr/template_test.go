@@ -260,11 +260,7 @@ func TestRegistered_NilOfAnyTypeIsUnset(t *testing.T) {
 	t.Parallel()
 	for _, value := range nothing() {
 		for _, typ := range []reflect.Type{reflect.TypeOf(value), reflect.TypeFor[any]()} {
-			registered, err := keyexpr.RegisteredVariables(keyexpr.Registered{Name: "who", Type: typ})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := schemaOf(t, registered...)
+			s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.GoType(typ), Registered: true})
 			for _, template := range []string{"#{who}", `#{len(who) > 0 ? "some" : "none"}`, `#{who["a"]}`, `#{map(who, #)}`} {
 				compiled, err := keyexpr.Compile(template, s)
 				if err != nil {
@@ -293,11 +289,7 @@ func TestRegistered_ZeroStructIsUnset(t *testing.T) {
 		Tenant string
 		Level  int
 	}
-	registered, err := keyexpr.RegisteredVariables(keyexpr.Registered{Name: "who", Type: reflect.TypeFor[user]()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := schemaOf(t, registered...)
+	s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.TypeFor[user](), Registered: true})
 	for value, want := range map[user]keyexpr.Reason{{}: keyexpr.ReasonUnset, {Level: 1}: keyexpr.ReasonEmpty, {Tenant: "a"}: 0} {
 		if _, err := compileFor(t, "#{who.Tenant}", s).Keys(keyexpr.Values{value}); (err != nil || want != 0) && reasonOf(t, err) != want {
 			t.Errorf("%v: got %v, want %v", value, err, want)
@@ -307,11 +299,7 @@ func TestRegistered_ZeroStructIsUnset(t *testing.T) {
 
 func TestRegistered_EmptyListIsNoNil(t *testing.T) {
 	t.Parallel()
-	registered, err := keyexpr.RegisteredVariables(keyexpr.Registered{Name: "who", Type: reflect.TypeFor[[]string]()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := schemaOf(t, registered...)
+	s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.TypeFor[[]string](), Registered: true})
 	if _, err := compileFor(t, "#{who}", s).Keys(keyexpr.Values{[]string{}}); reasonOf(t, err) != keyexpr.ReasonEmpty {
 		t.Errorf("got %v, want that it is empty", err)
 	}

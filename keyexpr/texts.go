@@ -47,24 +47,24 @@ func oneEndpoint(text string) string {
 	return text
 }
 
-// TimeType is the type of instants, whose values [FromTime] returns.
-func TimeType() Type {
+// timeType is the type of instants, whose values fromTime returns.
+func timeType() Type {
 	typ := TextType("a time, such as 2006-01-02T15:04:05Z", func(text string) (string, bool) {
 		var t time.Time
 		if text != "" && t.UnmarshalText([]byte(text)) != nil {
 			return "", false
 		}
-		one, ok := FromTime(t).(string)
+		one, ok := fromTime(t).(string)
 		return one, ok
 	})
 	typ.texts.vocabularies[0].isTime = true
 	return typ
 }
 
-// FromTime returns the one text of an instant: RFC 3339 in UTC, without zeros at the end of
+// fromTime returns the one text of an instant: RFC 3339 in UTC, without zeros at the end of
 // the fraction. It returns "" for the zero time and nil for a year that RFC 3339 cannot
 // write.
-func FromTime(t time.Time) any {
+func fromTime(t time.Time) any {
 	if t.IsZero() {
 		return ""
 	}

@@ -17,6 +17,7 @@ type Type struct {
 	texts  *texts // of a string
 	// convert brings a variable's Go value into the form of the type.
 	convert func(any) any
+	invalid error // why no expression can read its values
 }
 
 type kind uint8
@@ -67,19 +68,6 @@ func (t Type) names() []string {
 	return nil
 }
 
-// StringType is the type of text. Its values are Go strings.
-func StringType() Type { return Type{kind: kindString} }
-
-// BoolType is the type of truth values. Its values are Go bools.
-func BoolType() Type { return Type{kind: kindBool} }
-
-// IntType is the type of integers. Its values are Go integers of any size.
-func IntType() Type { return Type{kind: kindInt} }
-
-// FloatType is the type of floating-point numbers: usable in comparisons, never
-// as a key part.
-func FloatType() Type { return Type{kind: kindFloat} }
-
 // AnyType is the type of values known only at run time, such as decoded JSON:
 // nil, bool, string, integers, float64, json.Number, []any and map[string]any, or what
 // [DecodeJSON] makes of a document.
@@ -95,11 +83,6 @@ func MapType(elem Type) Type { return Type{kind: kindMap, elem: &elem} }
 // ObjectType is the type of values with named fields.
 func ObjectType(o Object) Type { return Type{kind: kindObject, object: o} }
 
-// KeyedType is the type of a variable whose strings are looked up by name, such
-// as the headers of a request. Only variables have it; their values are read
-// through [Env.Item].
-func KeyedType(k Keyed) Type { return Type{kind: kindKeyed, keyed: &k} }
-
 // Object describes values with named fields. Field is called while a template
 // is compiled, Get while a key is built. Implementations are immutable.
 type Object interface {
@@ -107,7 +90,8 @@ type Object interface {
 	Name() string
 	// Fields lists the names for suggestions.
 	Fields() []string
-	// Field returns a field by its name.
+	// Field returns a field by its name. The field "" is what an object is that is also a value
+	// by itself, such as a timestamp.
 	Field(name string) (Field, bool)
 }
 
@@ -129,14 +113,8 @@ type Field struct {
 	Get func(parent any) any
 }
 
-// Valued is an [Object] that is also a value by itself, such as a timestamp. Value returns
-// its type, and how to get it of the object.
-type Valued interface {
-	Object
-	Value() Field
-}
-
-// Keyed describes a variable whose strings are looked up by name.
+// Keyed describes a variable whose strings are looked up by name, such as the headers of a
+// request. They are read through [Env.Item].
 type Keyed struct {
 	// Noun is what messages call an entry: "path parameter", "header".
 	Noun string
@@ -162,11 +140,12 @@ type Variable struct {
 	// Name is an identifier: a letter or underscore, then letters, digits and
 	// underscores.
 	Name string
-	// Type is the static type of the variable.
-	Type Type
+	// Type is the static type of the variable. Leave it out where there is a Keyed.
+	Type  Type
+	Keyed *Keyed
 	// Registered marks a variable that the application provides. Its absence is
 	// the application's mistake ([ReasonUnset]), not the client's. "" and the zero value
-	// of a struct are absent, too.
+	// of a struct are absent, too. Without a Type it is a string.
 	Registered bool
 }
 
@@ -183,8 +162,8 @@ type Schema struct {
 func NewSchema(variables ...Variable) (*Schema, error) {
 	s := &Schema{variables: slices.Clone(variables), slots: make(map[string]int, len(variables))}
 	var problems []error
-	for i, v := range s.variables {
-		problems = append(problems, s.add(i, v))
+	for i := range s.variables {
+		problems = append(problems, s.add(i, &s.variables[i]))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -192,7 +171,10 @@ func NewSchema(variables ...Variable) (*Schema, error) {
 	return s, nil
 }
 
-func (s *Schema) add(slot int, v Variable) error {
+func (s *Schema) add(slot int, v *Variable) error {
+	if v.Keyed != nil {
+		v.Type = Type{kind: kindKeyed, keyed: v.Keyed}
+	}
 	if !identifier.MatchString(v.Name) || reservedNames[v.Name] {
 		return fmt.Errorf("keyexpr: %q cannot be the name of a variable: use letters, digits and underscores, and no word of the language", v.Name)
 	}
@@ -202,6 +184,10 @@ func (s *Schema) add(slot int, v Variable) error {
 		return fmt.Errorf("keyexpr: the variable %q is built in: choose another name", v.Name)
 	case taken:
 		return fmt.Errorf("keyexpr: the variable %q is declared twice", v.Name)
+	case v.Type.invalid != nil:
+		return fmt.Errorf("keyexpr: variable %q: %w", v.Name, v.Type.invalid)
+	case v.Type.kind == kindInvalid && v.Registered:
+		v.Type = TypeFor[string]()
 	case v.Type.kind == kindInvalid:
 		return fmt.Errorf("keyexpr: the variable %q has no type", v.Name)
 	}
@@ -218,64 +204,14 @@ func (s *Schema) Variables() []string {
 	return names
 }
 
-// Slot returns the slot of a variable.
-func (s *Schema) Slot(name string) (slot int, ok bool) {
-	slot, ok = s.slots[name]
-	return slot, ok
-}
-
-// With returns the schema in which a variable has another type, such as what is known of
-// the body of one route. A name that no variable has, and an invalid type, are errors.
-func (s *Schema) With(name string, t Type) (*Schema, error) {
-	slot, ok := s.slots[name]
-	if !ok {
-		return nil, fmt.Errorf("keyexpr: there is no variable %q", name)
-	}
-	variables := slices.Clone(s.variables)
-	variables[slot].Type = t
-	return NewSchema(variables...)
-}
-
-// Registered declares a variable that the application computes for each request, such
-// as the authenticated principal.
-type Registered struct {
-	// Name is the name in expressions.
-	Name string
-	// Type is the Go type of the values, fields by Go names. Nil means string.
-	Type reflect.Type
-}
-
-// RegisteredVariables returns the variables that the application provides. Types that no
-// expression can read are errors, all of them joined.
-func RegisteredVariables(registered ...Registered) ([]Variable, error) {
-	variables := make([]Variable, len(registered))
-	var problems []error
-	for i, r := range registered {
-		if r.Type == nil {
-			r.Type = reflect.TypeFor[string]()
-		}
-		typ, err := GoType(r.Type, GoNames)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("keyexpr: variable %q: %w", r.Name, err))
-		}
-		variables[i] = Variable{Name: r.Name, Type: typ, Registered: true}
-	}
-	return variables, errors.Join(problems...)
-}
-
-// ArgumentName is the variable of the schemas made by [Argument].
-const ArgumentName = "in"
+// argumentName is the variable of the schemas made by [Argument].
+const argumentName = "in"
 
 // Argument returns the schema of a function whose argument has type t: one
 // variable, in, with Go field names. More variables may follow; the argument
 // has slot 0. A type that no expression can read is an error.
 func Argument(t reflect.Type, more ...Variable) (*Schema, error) {
-	typ, err := GoType(t, GoNames)
-	if err != nil {
-		return nil, fmt.Errorf("keyexpr: variable %s: %w", ArgumentName, err)
-	}
-	variables := append([]Variable{{Name: ArgumentName, Type: typ}}, more...)
-	return NewSchema(variables...)
+	return NewSchema(append([]Variable{{Name: argumentName, Type: GoType(t)}}, more...)...)
 }
 
 // Env supplies the values of one request to templates and conditions. Slots

@@ -12,7 +12,7 @@ import (
 
 func TestNewSchema(t *testing.T) {
 	t.Parallel()
-	text := keyexpr.StringType()
+	text := keyexpr.TypeFor[string]()
 	tests := []struct {
 		name      string
 		variables []keyexpr.Variable
@@ -63,12 +63,9 @@ func TestNewSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, v := range tt.variables {
-				if slot, ok := s.Slot(v.Name); !ok || slot != i || s.Variables()[i] != v.Name {
-					t.Errorf("%s has slot %d, %v, want %d", v.Name, slot, ok, i)
+				if got := s.Variables()[i]; got != v.Name {
+					t.Errorf("slot %d is of %s, want %s", i, got, v.Name)
 				}
-			}
-			if _, ok := s.Slot("nowhere"); ok {
-				t.Error("a name that is none has a slot")
 			}
 		})
 	}
@@ -77,7 +74,7 @@ func TestNewSchema(t *testing.T) {
 // What is done to the variables after NewSchema changes no schema.
 func TestSchema_IsImmutable(t *testing.T) {
 	t.Parallel()
-	variables := []keyexpr.Variable{{Name: "a", Type: keyexpr.StringType()}}
+	variables := []keyexpr.Variable{{Name: "a", Type: keyexpr.TypeFor[string]()}}
 	s := schemaOf(t, variables...)
 	variables[0].Name = "b"
 	s.Variables()[0] = "c"
@@ -107,7 +104,7 @@ func TestCompile_NilSchema(t *testing.T) {
 
 func TestArgument(t *testing.T) {
 	t.Parallel()
-	more := keyexpr.Variable{Name: "method", Type: keyexpr.StringType()}
+	more := keyexpr.Variable{Name: "method", Type: keyexpr.TypeFor[string]()}
 	for name, tt := range map[string]struct {
 		typ  reflect.Type
 		want string // in the error
@@ -127,7 +124,7 @@ func TestArgument(t *testing.T) {
 			t.Parallel()
 			s, err := keyexpr.Argument(tt.typ, more)
 			if tt.want != "" {
-				if err == nil || !strings.Contains(err.Error(), "variable in") || !strings.Contains(err.Error(), tt.want) {
+				if err == nil || !strings.Contains(err.Error(), `variable "in"`) || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("got %v, want %q", err, tt.want)
 				}
 				return
@@ -135,35 +132,27 @@ func TestArgument(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.Variables(); !slices.Equal(got, []string{keyexpr.ArgumentName, "method"}) {
+			if got := s.Variables(); !slices.Equal(got, []string{"in", "method"}) {
 				t.Errorf("got %q", got)
 			}
 		})
 	}
-	if _, err := keyexpr.Argument(nil, keyexpr.Variable{Name: "in", Type: keyexpr.StringType()}); err == nil {
+	if _, err := keyexpr.Argument(nil, keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[string]()}); err == nil {
 		t.Error("a second variable in is taken")
 	}
 }
 
-func TestRegisteredVariables(t *testing.T) {
+func TestNewSchema_Registered(t *testing.T) {
 	t.Parallel()
-	got, err := keyexpr.RegisteredVariables(
-		keyexpr.Registered{Name: "who"},
-		keyexpr.Registered{Name: "tenant", Type: reflect.TypeFor[struct{ ID int }]()},
+	s := schemaOf(t,
+		keyexpr.Variable{Name: "who", Registered: true},
+		keyexpr.Variable{Name: "tenant", Type: keyexpr.TypeFor[struct{ ID int }](), Registered: true},
 	)
-	if err != nil || len(got) != 2 || got[0].Name != "who" || !got[0].Registered || !got[1].Registered {
-		t.Fatalf("got %+v, %v", got, err)
-	}
-	s := schemaOf(t, got...)
 	key, err := compileFor(t, "#{who}:#{tenant.ID}", s).Key(keyexpr.Values{"bob", struct{ ID int }{7}})
 	if err != nil || key != "bob:7" {
 		t.Errorf("got %q, %v", key, err)
 	}
-	if none, err := keyexpr.RegisteredVariables(); err != nil || len(none) != 0 {
-		t.Errorf("got %v, %v", none, err)
-	}
-	_, err = keyexpr.RegisteredVariables(
-		keyexpr.Registered{Name: "f", Type: reflect.TypeFor[func()]()}, keyexpr.Registered{Name: "g", Type: reflect.TypeFor[chan int]()})
+	_, err = keyexpr.NewSchema(keyexpr.Variable{Name: "f", Type: keyexpr.TypeFor[func()]()}, keyexpr.Variable{Name: "g", Type: keyexpr.TypeFor[chan int]()})
 	if err == nil || !strings.Contains(err.Error(), `"f"`) || !strings.Contains(err.Error(), `"g"`) {
 		t.Errorf("got %v, want both problems", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // normalize gives integers, floats and lists the one Go type that expressions compute
@@ -23,6 +24,8 @@ func normalize(v any) any {
 		return float64(n)
 	case json.Number:
 		return fromJSONNumber(n)
+	case time.Time:
+		return fromTime(n)
 	case []string:
 		return boxed(n)
 	case []int:
@@ -86,29 +89,6 @@ func fromFloat(f float64) any {
 	return int(f)
 }
 
-// FromJSON converts a value decoded by encoding/json, best with UseNumber, to the
-// form [AnyType] describes; without UseNumber, integers from 2^53 on are floats and
-// no key parts. Maps and slices are copied: the value may be shared, and is never changed.
-func FromJSON(v any) any {
-	switch x := v.(type) {
-	case float64:
-		return fromFloat(x)
-	case []any:
-		list := make([]any, len(x))
-		for i := range list {
-			list[i] = FromJSON(x[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(x))
-		for name, value := range x {
-			m[name] = FromJSON(value)
-		}
-		return m
-	}
-	return normalize(v)
-}
-
 // describe names the kind of a value for messages, never the value.
 func describe(v any) string {
 	switch v.(type) {
@@ -170,7 +150,7 @@ func fromInterface(v any) any {
 	case nil, string, bool, int, uint64, json.Number, []any, jsonObject, lazyList, lazyMap:
 		return n
 	default: // a pointer to an interface is left alone, because it may lead back to itself
-		if g, err := goTypeOf(reflect.TypeOf(n), GoNames, 0); err == nil && g.typ.kind != kindAny {
+		if g, err := goTypeOf(reflect.TypeOf(n), goNames, 0); err == nil && g.typ.kind != kindAny {
 			return g.value(reflect.ValueOf(n))
 		}
 		return n

@@ -51,7 +51,7 @@ func (s *slow) BeforeWait() func(context.Context) error {
 func slowPoint(t *testing.T, locks *core.Client, rules ...ruleset.Rule) *aspect.Point {
 	t.Helper()
 	schema, err := keyexpr.NewSchema(
-		keyexpr.Variable{Name: "early", Type: keyexpr.StringType()}, keyexpr.Variable{Name: "late", Type: keyexpr.StringType()},
+		keyexpr.Variable{Name: "early", Type: keyexpr.TypeFor[string]()}, keyexpr.Variable{Name: "late", Type: keyexpr.TypeFor[string]()},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ rules:
 		fmt.Println(err)
 		return
 	}
-	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "key", Type: keyexpr.StringType()})
+	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "key", Type: keyexpr.TypeFor[string]()})
 	if err != nil {
 		fmt.Println(err)
 		return

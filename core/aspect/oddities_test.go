@@ -14,7 +14,7 @@ import (
 
 func TestOddities_OfAPointAndOfAPreview(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "route", Type: keyexpr.StringType()})
+	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "route", Type: keyexpr.TypeFor[string]()})
 	if err != nil {
 		t.Fatal(err)
 	}

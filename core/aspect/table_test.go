@@ -22,7 +22,7 @@ func topics(a *aspect.Aspect) aspect.Adapter[string, int] {
 			if len(rules) == 0 {
 				return nil, 0, nil
 			}
-			schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "topic", Type: keyexpr.StringType()})
+			schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "topic", Type: keyexpr.TypeFor[string]()})
 			if err != nil {
 				return nil, 0, err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Config is what the options of an adapter say about its requests. Make it with
@@ -34,12 +35,13 @@ type Config struct {
 	bodies     map[ruleset.Endpoint]reflect.Type
 	buffers    map[ruleset.Endpoint]int
 	bufferAll  int
-	registered []httpvars.Registered
+	registered []keyexpr.Variable
+	described  map[string]any // their types, for WriteRoutes
 }
 
 // NewConfig is a config with the defaults.
 func NewConfig() Config {
-	return Config{maxBody: httpvars.DefaultMaxBody, room: &room{}, bodies: map[ruleset.Endpoint]reflect.Type{}, buffers: map[ruleset.Endpoint]int{}}
+	return Config{maxBody: httpvars.DefaultMaxBody, room: &room{}, bodies: map[ruleset.Endpoint]reflect.Type{}, described: map[string]any{}, buffers: map[ruleset.Endpoint]int{}}
 }
 
 // Body says of which type the JSON bodies of routes are: option WithBody.
@@ -86,7 +88,8 @@ func (c *Config) Buffer(bytes int, routes ...string) error {
 // Register declares a variable of the application: option WithVariable. Its value is
 // that of [httpvars.Host].Registered, in the order of the calls.
 func (c *Config) Register(name string, t reflect.Type) {
-	c.registered = append(c.registered, httpvars.Registered{Name: name, Type: t})
+	c.registered = append(c.registered, keyexpr.Variable{Name: name, Type: keyexpr.GoType(t)})
+	c.described[name] = describeType(t, goFields)
 }
 
 // Check finds bad names and types before any route is compiled.

@@ -29,16 +29,13 @@ import (
 // The output depends on nothing but the program: routes are sorted by path and method,
 // names by the alphabet.
 func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks []string) error {
-	program := description{Routes: []describedRoute{}, Variables: map[string]any{}, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
+	program := description{Routes: []describedRoute{}, Variables: c.described, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
 	for _, e := range slices.SortedFunc(slices.Values(routes), byPath) {
 		r := describedRoute{Method: e.Method, Path: e.Path}
 		if body := c.bodies[c.canonical(e)]; body != nil {
 			r.Body = describeType(body, jsonFields)
 		}
 		program.Routes = append(program.Routes, r)
-	}
-	for _, v := range c.registered {
-		program.Variables[v.Name] = describeType(v.Type, goFields)
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -122,7 +122,7 @@ type argument struct{}
 
 func (argument) Value(int) (any, error) {
 	return nil, &keyexpr.EvalError{
-		Reason: keyexpr.ReasonInternal, Subject: keyexpr.ArgumentName,
+		Reason: keyexpr.ReasonInternal, Subject: "in",
 		Detail: "is the argument of the function, which is a Go value and not known here",
 	}
 }

@@ -150,7 +150,7 @@ func TestForm_BadMultipart(t *testing.T) {
 // The variables of an application are no part of net/http.
 func TestNetHTTP_HasNoRegisteredVariables(t *testing.T) {
 	t.Parallel()
-	v := variables(t, httpvars.Config{Registered: []httpvars.Registered{{Name: "who"}}})
+	v := variables(t, httpvars.Config{Registered: []keyexpr.Variable{{Name: "who"}}})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	_, err := compile(t, v, `#{who}`).Key(v.Request(r, httpvars.NetHTTP(r)))
 	wantReason(t, err, keyexpr.ReasonUnset)

@@ -27,6 +27,8 @@ type Config struct {
 	// expressions then use and are checked against its JSON names. Nil leaves the body
 	// untyped.
 	Body reflect.Type
+	// BodyType is what else is known of the body; nil for nothing.
+	BodyType *keyexpr.Type
 	// MaxBody is the largest body in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64
 	// CookieValue is what handlers see of a cookie's value, for routers that decode
@@ -34,11 +36,8 @@ type Config struct {
 	// [net/http.Cookie] has it.
 	CookieValue func(raw string) string
 	// Registered are the application's own variables.
-	Registered []Registered
+	Registered []keyexpr.Variable
 }
-
-// Registered declares a variable that the application computes from the request.
-type Registered = keyexpr.Registered
 
 // Host answers what only the router of a request knows. Its methods are called
 // on the goroutine that builds the key, only if an expression needs them.

@@ -60,8 +60,8 @@ func wantReason(tb testing.TB, err error, want keyexpr.Reason) {
 
 func TestRequest_Key(t *testing.T) {
 	t.Parallel()
-	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []httpvars.Registered{
-		{Name: "principal"}, {Name: "tenant", Type: reflect.TypeFor[tenant]()},
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []keyexpr.Variable{
+		{Name: "principal"}, {Name: "tenant", Type: keyexpr.TypeFor[tenant]()},
 	}})
 	tests := []struct {
 		template string
@@ -106,7 +106,7 @@ type tenant struct{ ID int }
 
 func TestRequest_KeyFails(t *testing.T) {
 	t.Parallel()
-	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []httpvars.Registered{{Name: "principal"}}})
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []keyexpr.Variable{{Name: "principal"}}})
 	tests := []struct {
 		template string
 		want     keyexpr.Reason
@@ -140,7 +140,7 @@ func TestRequest_KeyFails(t *testing.T) {
 // Every variable is computed once per request, whoever asks.
 func TestRequest_Once(t *testing.T) {
 	t.Parallel()
-	v := variables(t, httpvars.Config{Registered: []httpvars.Registered{{Name: "principal"}}})
+	v := variables(t, httpvars.Config{Registered: []keyexpr.Variable{{Name: "principal"}}})
 	h := &host{registered: []any{"bob"}}
 	body := &countingBody{Reader: strings.NewReader(`{"id": 1}`)}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body)
@@ -179,7 +179,7 @@ func TestRequest_BodyUntouched(t *testing.T) {
 
 func TestNew_Errors(t *testing.T) {
 	t.Parallel()
-	_, err := httpvars.New(httpvars.Config{MaxBody: -1, Body: reflect.TypeFor[func()](), Registered: []httpvars.Registered{{Name: "x", Type: reflect.TypeFor[chan int]()}}})
+	_, err := httpvars.New(httpvars.Config{MaxBody: -1, Body: reflect.TypeFor[func()](), Registered: []keyexpr.Variable{{Name: "x", Type: keyexpr.TypeFor[chan int]()}}})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -189,7 +189,7 @@ func TestNew_Errors(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"path", "client_ip", "let", "a-b", ""} {
-		if _, err := httpvars.New(httpvars.Config{Registered: []httpvars.Registered{{Name: name}}}); err == nil {
+		if _, err := httpvars.New(httpvars.Config{Registered: []keyexpr.Variable{{Name: name}}}); err == nil {
 			t.Errorf("the name %q is accepted", name)
 		}
 	}

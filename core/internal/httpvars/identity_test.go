@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +15,8 @@ import (
 // identified are the keys of a request that has its id in every place.
 func identified(tb testing.TB, template, body string, claims any, opts ...keyexpr.Option) ([]string, error) {
 	tb.Helper()
-	claimed := httpvars.Registered{Name: "claims", Type: reflect.TypeFor[map[string]any]()}
-	v := variables(tb, httpvars.Config{PathParams: []string{"id"}, Registered: []httpvars.Registered{claimed}})
+	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}
+	v := variables(tb, httpvars.Config{PathParams: []string{"id"}, Registered: []keyexpr.Variable{claimed}})
 	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/?id=42", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Id", "42")

@@ -41,51 +41,42 @@ func New(c Config) (*Variables, error) {
 	if c.MaxBody == 0 {
 		v.maxBody = DefaultMaxBody
 	}
-	var problems []error
+	var problem error
 	if c.MaxBody < 0 {
-		problems = append(problems, fmt.Errorf("httpvars: MaxBody is %d: write a positive number of bytes, or 0 for %d", c.MaxBody, DefaultMaxBody))
+		problem = fmt.Errorf("httpvars: MaxBody is %d: write a positive number of bytes, or 0 for %d", c.MaxBody, DefaultMaxBody)
 	}
-	body, err := bodyType(c.Body)
-	if err != nil {
-		problems = append(problems, fmt.Errorf("httpvars: the body's type %v: %w", c.Body, err))
+	variables := standard(&c)
+	for _, r := range c.Registered {
+		r.Registered = true
+		variables = append(variables, r)
 	}
-	registered, err := keyexpr.RegisteredVariables(c.Registered...)
-	problems = append(problems, err)
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	v.schema, err = keyexpr.NewSchema(append(standard(&c, body), registered...)...)
-	if err != nil {
+	var err error
+	v.schema, err = keyexpr.NewSchema(variables...)
+	if err := errors.Join(problem, err); err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-func bodyType(t reflect.Type) (keyexpr.Type, error) {
-	if t == nil {
-		return keyexpr.AnyType(), nil
+func standard(c *Config) []keyexpr.Variable {
+	body := keyexpr.JSONType(c.Body)
+	if c.BodyType != nil {
+		body = *c.BodyType
 	}
-	return keyexpr.GoType(t, keyexpr.JSONNames)
-}
-
-func standard(c *Config, body keyexpr.Type) []keyexpr.Variable {
-	open := keyexpr.Keyed{Open: true, Repeatable: true}
-	named := func(noun string) keyexpr.Type {
-		k := open
-		k.Noun = noun
-		return keyexpr.KeyedType(k)
+	named := func(noun string) *keyexpr.Keyed {
+		return &keyexpr.Keyed{Noun: noun, Open: true, Repeatable: true}
 	}
-	header := open
-	header.Noun, header.Canonical, header.Caseless = "header", textproto.CanonicalMIMEHeaderKey, "Host"
+	header := named("header")
+	header.Canonical, header.Caseless = textproto.CanonicalMIMEHeaderKey, "Host"
 	variables := [standardSlots]keyexpr.Variable{
-		slotPath:     {Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: c.PathParams, Open: c.AnyPathParam})},
-		slotQuery:    {Name: "query", Type: named("query parameter")},
-		slotHeader:   {Name: "header", Type: keyexpr.KeyedType(header)},
-		slotCookie:   {Name: "cookie", Type: named("cookie")},
-		slotForm:     {Name: "form", Type: named("form field")},
+		slotPath:     {Name: "path", Keyed: &keyexpr.Keyed{Noun: "path parameter", Known: c.PathParams, Open: c.AnyPathParam}},
+		slotQuery:    {Name: "query", Keyed: named("query parameter")},
+		slotHeader:   {Name: "header", Keyed: header},
+		slotCookie:   {Name: "cookie", Keyed: named("cookie")},
+		slotForm:     {Name: "form", Keyed: named("form field")},
 		slotBody:     {Name: "body", Type: body},
 		slotMethod:   {Name: "method", Type: keyexpr.TextType("a method", oneMethod)},
-		slotRoute:    {Name: "route", Type: keyexpr.StringType()},
+		slotRoute:    {Name: "route", Type: keyexpr.TypeFor[string]()},
 		slotClientIP: {Name: "client_ip", Type: keyexpr.AddressType()},
 	}
 	return variables[:]

@@ -106,7 +106,7 @@ func httpKey(t *testing.T, template string) (string, error) {
 	t.Helper()
 	vars, err := httpvars.New(httpvars.Config{
 		PathParams: []string{"orderId", "id"},
-		Registered: []httpvars.Registered{{Name: "peer_service"}},
+		Registered: []keyexpr.Variable{{Name: "peer_service"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestMigration_Flag(t *testing.T) {
 			condition = set.Rules()[0].When
 		}
 	}
-	vars, err := httpvars.New(httpvars.Config{Registered: []httpvars.Registered{{Name: "peer_service"}}})
+	vars, err := httpvars.New(httpvars.Config{Registered: []keyexpr.Variable{{Name: "peer_service"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,10 @@ const (
 
 func newSchema() (*keyexpr.Schema, error) {
 	return keyexpr.NewSchema(
-		keyexpr.Variable{Name: "topic", Type: keyexpr.StringType()},
-		keyexpr.Variable{Name: "partition", Type: keyexpr.IntType()},
-		keyexpr.Variable{Name: "key", Type: keyexpr.StringType()},
-		keyexpr.Variable{Name: "header", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true})},
+		keyexpr.Variable{Name: "topic", Type: keyexpr.TypeFor[string]()},
+		keyexpr.Variable{Name: "partition", Type: keyexpr.TypeFor[int]()},
+		keyexpr.Variable{Name: "key", Type: keyexpr.TypeFor[string]()},
+		keyexpr.Variable{Name: "header", Keyed: &keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true}},
 		keyexpr.Variable{Name: "value", Type: keyexpr.AnyType()},
 	)
 }

@@ -61,7 +61,7 @@ func (c *unary) run() (any, error) {
 func (c *unary) Env(context.Context) keyexpr.Env {
 	variables, message := c.entry.Extra.Variables, messageOf(c.call.Request())
 	env := variables.Call(message, &c.guarded)
-	if slot, reads := variables.Schema().Slot(methodrules.Request); reads && message == nil {
+	if slot, reads := variables.RequestSlot(); reads && message == nil {
 		return &unreadable{Env: env, slot: slot, request: c.call.Request()}
 	}
 	return env

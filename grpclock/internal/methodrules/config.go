@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/grpclock/internal/protovars"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Config is what the options of a guard say; each method is one, and its error names
@@ -25,7 +25,7 @@ type Config struct {
 	hint        string // for rules that match no method
 	unguarded   func(Shape) string
 	sources     aspect.Sources
-	registered  []protovars.Registered
+	registered  []keyexpr.Variable
 	descriptors []protodesc.Resolver
 	serverFirst map[string]bool
 }

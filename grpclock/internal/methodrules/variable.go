@@ -2,11 +2,11 @@ package methodrules
 
 import (
 	"context"
-	"reflect"
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/interlock-go/interlock/grpclock/internal/protovars"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // AddVariable is WithVariable.
@@ -14,7 +14,7 @@ func AddVariable[T any](c *Config, name string, fn func(ctx context.Context) (T,
 	if fn == nil {
 		return c.errorf("WithVariable(%q): the function is nil", name)
 	}
-	c.registered = append(c.registered, protovars.Registered{Name: name, Type: reflect.TypeFor[T]()})
+	c.registered = append(c.registered, keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[T]()})
 	c.Values = append(c.Values, func(ctx context.Context) (any, error) { return fn(ctx) })
 	return nil
 }

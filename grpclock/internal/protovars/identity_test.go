@@ -2,7 +2,6 @@ package protovars_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -17,8 +16,8 @@ import (
 // identified are the keys of a call that has its id in every place.
 func identified(tb testing.TB, template string, req proto.Message, claims any, opts ...keyexpr.Option) ([]string, error) {
 	tb.Helper()
-	claimed := protovars.Registered{Name: "claims", Type: reflect.TypeFor[map[string]any]()}
-	v, err := protovars.New(protovars.Config{Request: req.ProtoReflect().Descriptor(), Registered: []protovars.Registered{claimed}})
+	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}
+	v, err := protovars.New(protovars.Config{Request: req.ProtoReflect().Descriptor(), Registered: []keyexpr.Variable{claimed}})
 	if err != nil {
 		tb.Fatal(err)
 	}

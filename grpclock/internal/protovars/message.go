@@ -71,19 +71,19 @@ func typeOf(fd protoreflect.FieldDescriptor) keyexpr.Type {
 func singular(fd protoreflect.FieldDescriptor, inside bool) keyexpr.Type {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		return keyexpr.StringType()
+		return keyexpr.TypeFor[string]()
 	case protoreflect.BytesKind:
 		return keyexpr.TextType("hexadecimal text, as bytes are written", oneHex)
 	case protoreflect.EnumKind:
 		return enumType(fd.Enum(), inside)
 	case protoreflect.BoolKind:
-		return keyexpr.BoolType()
+		return keyexpr.TypeFor[bool]()
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
-		return keyexpr.FloatType()
+		return keyexpr.TypeFor[float64]()
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return keyexpr.ObjectType(objectOf(fd.Message()))
 	}
-	return keyexpr.IntType()
+	return keyexpr.TypeFor[int]()
 }
 
 // getter reads a field. A message of the same name but of another descriptor,
@@ -237,15 +237,18 @@ func objectOf(d protoreflect.MessageDescriptor) keyexpr.Object {
 	}
 	switch d.FullName() {
 	case "google.protobuf.Timestamp":
-		return wellKnown{message{d}, keyexpr.TimeType(), instant}
+		return wellKnown{message{d}, keyexpr.TypeFor[time.Time](), instant}
 	case "google.protobuf.Duration":
-		return wellKnown{message{d}, keyexpr.IntType(), nanoseconds}
+		return wellKnown{message{d}, keyexpr.TypeFor[int](), nanoseconds}
 	}
 	return message{d}
 }
 
-// Value implements [keyexpr.Valued]. An invalid message is a missing value.
-func (w wellKnown) Value() keyexpr.Field {
+// Field implements [keyexpr.Object]. An invalid message is a missing value.
+func (w wellKnown) Field(name string) (keyexpr.Field, bool) {
+	if name != "" {
+		return w.message.Field(name)
+	}
 	seconds, nanos := getter(w.descriptor.Fields().ByNumber(1)), getter(w.descriptor.Fields().ByNumber(2))
 	return keyexpr.Field{Type: w.typ, Get: func(parent any) any {
 		s, okS := seconds(parent).(int64)
@@ -254,14 +257,14 @@ func (w wellKnown) Value() keyexpr.Field {
 			return nil
 		}
 		return w.value(s, n)
-	}}
+	}}, true
 }
 
 func instant(seconds int64, nanos int32) any {
 	if !(&timestamppb.Timestamp{Seconds: seconds, Nanos: nanos}).IsValid() {
 		return nil
 	}
-	return keyexpr.FromTime(time.Unix(seconds, int64(nanos)))
+	return time.Unix(seconds, int64(nanos))
 }
 
 // nanoseconds is exact beyond the 292 years of a time.Duration.

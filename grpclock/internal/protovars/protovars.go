@@ -14,11 +14,8 @@ type Config struct {
 	// whose key must not wait for a message.
 	Request protoreflect.MessageDescriptor
 	// Registered are the application's own variables.
-	Registered []Registered
+	Registered []keyexpr.Variable
 }
-
-// Registered declares a variable that the application computes from the call.
-type Registered = keyexpr.Registered
 
 // Host answers what only the server of a call knows. Its methods are called on
 // the goroutine that builds the key, only if an expression needs them.

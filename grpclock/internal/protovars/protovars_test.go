@@ -2,7 +2,6 @@ package protovars_test
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +60,7 @@ func kinds(tb testing.TB) []kind {
 	}
 }
 
-func (k kind) variables(tb testing.TB, registered ...protovars.Registered) *protovars.Variables {
+func (k kind) variables(tb testing.TB, registered ...keyexpr.Variable) *protovars.Variables {
 	tb.Helper()
 	v, err := protovars.New(protovars.Config{Request: k.descriptor, Registered: registered})
 	if err != nil {
@@ -161,7 +160,7 @@ func TestCall_Key(t *testing.T) {
 		{`#{account.ID}`, []string{"9"}},
 	}
 	for _, k := range kinds(t) {
-		v := k.variables(t, protovars.Registered{Name: "principal"}, protovars.Registered{Name: "account", Type: reflect.TypeFor[*account]()})
+		v := k.variables(t, keyexpr.Variable{Name: "principal"}, keyexpr.Variable{Name: "account", Type: keyexpr.TypeFor[*account]()})
 		for _, tt := range tests {
 			t.Run(k.name+"/"+tt.template, func(t *testing.T) {
 				t.Parallel()
@@ -210,7 +209,7 @@ func TestCall_NotSet(t *testing.T) {
 		{`#{principal}`, ``, keyexpr.ReasonUnset},
 	}
 	for _, k := range kinds(t) {
-		v := k.variables(t, protovars.Registered{Name: "principal"})
+		v := k.variables(t, keyexpr.Variable{Name: "principal"})
 		for _, tt := range tests {
 			t.Run(k.name+"/"+tt.template+"/"+tt.text, func(t *testing.T) {
 				t.Parallel()
@@ -311,13 +310,13 @@ func TestCompile_Errors(t *testing.T) {
 
 func TestNew_Errors(t *testing.T) {
 	t.Parallel()
-	_, err := protovars.New(protovars.Config{Registered: []protovars.Registered{{Name: "a", Type: reflect.TypeFor[func()]()}, {Name: "b", Type: reflect.TypeFor[chan int]()}}})
+	_, err := protovars.New(protovars.Config{Registered: []keyexpr.Variable{{Name: "a", Type: keyexpr.TypeFor[func()]()}, {Name: "b", Type: keyexpr.TypeFor[chan int]()}}})
 	if err == nil || !strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("got %v, want both variables", err)
 	}
 	for _, name := range []string{"req", "metadata", "1x", ""} {
 		k := kinds(t)[0]
-		if _, err := protovars.New(protovars.Config{Request: k.descriptor, Registered: []protovars.Registered{{Name: name}}}); err == nil {
+		if _, err := protovars.New(protovars.Config{Request: k.descriptor, Registered: []keyexpr.Variable{{Name: name}}}); err == nil {
 			t.Errorf("the name %q is accepted", name)
 		}
 	}
@@ -333,7 +332,7 @@ func TestNew_Errors(t *testing.T) {
 func TestCall_RegisteredOnce(t *testing.T) {
 	t.Parallel()
 	k := kinds(t)[0]
-	v := k.variables(t, protovars.Registered{Name: "principal"})
+	v := k.variables(t, keyexpr.Variable{Name: "principal"})
 	h := &host{registered: []any{"bob"}}
 	call := v.Call(k.empty(), h)
 	for range 3 {

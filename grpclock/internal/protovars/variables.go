@@ -29,10 +29,10 @@ type Variables struct {
 // New checks a config. Bad names, clashes with the standard variables and
 // unusable types are errors, all of them joined.
 func New(c Config) (*Variables, error) {
-	metadata := keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower, Caseless: ":authority"}
+	metadata := &keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower, Caseless: ":authority"}
 	variables := []keyexpr.Variable{
-		slotMetadata: {Name: "metadata", Type: keyexpr.KeyedType(metadata)},
-		slotMethod:   {Name: "method", Type: keyexpr.StringType()},
+		slotMetadata: {Name: "metadata", Keyed: metadata},
+		slotMethod:   {Name: "method", Type: keyexpr.TypeFor[string]()},
 		slotPeer:     {Name: "peer", Type: keyexpr.AddressType()},
 	}
 	v := &Variables{request: -1, registered: slotRegistered}
@@ -40,15 +40,17 @@ func New(c Config) (*Variables, error) {
 		v.message, v.request, v.registered = c.Request.FullName(), slotRegistered, slotRegistered+1
 		variables = append(variables, keyexpr.Variable{Name: "req", Type: keyexpr.ObjectType(objectOf(c.Request))})
 	}
-	registered, err := keyexpr.RegisteredVariables(c.Registered...)
-	if err != nil {
-		return nil, err
+	for _, r := range c.Registered {
+		r.Registered = true
+		variables = append(variables, r)
 	}
-	if v.schema, err = keyexpr.NewSchema(append(variables, registered...)...); err != nil {
-		return nil, err
-	}
-	return v, nil
+	var err error
+	v.schema, err = keyexpr.NewSchema(variables...)
+	return v, err
 }
+
+// RequestSlot is the slot of req, if there is one.
+func (v *Variables) RequestSlot() (slot int, ok bool) { return v.request, v.request >= 0 }
 
 // Schema returns the schema to compile templates against.
 func (v *Variables) Schema() *keyexpr.Schema { return v.schema }

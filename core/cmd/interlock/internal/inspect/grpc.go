@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -85,9 +84,9 @@ func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*rule
 		} else {
 			more.variables = append(more.variables, "req")
 		}
-		registered := make([]keyexpr.Registered, len(more.variables))
+		registered := make([]keyexpr.Variable, len(more.variables))
 		for i, name := range more.variables {
-			registered[i] = keyexpr.Registered{Name: name, Type: reflect.TypeFor[any]()}
+			registered[i] = keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[any]()}
 		}
 		return grpclock.Schema(request, registered...)
 	}

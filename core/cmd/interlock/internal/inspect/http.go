@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"reflect"
 	"strings"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -60,7 +59,7 @@ func (i *inspector) httpSite(r routes.Route, rules []*ruleset.Resolved) *site {
 	s.schema = func(more assumed) (*keyexpr.Schema, error) {
 		c := httpvars.Config{PathParams: append(routes.Params(r.Path), more.params...)}
 		for _, name := range more.variables {
-			c.Registered = append(c.Registered, httpvars.Registered{Name: name, Type: reflect.TypeFor[any]()})
+			c.Registered = append(c.Registered, keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[any]()})
 		}
 		return i.in.Routes.At(c, r.Body)
 	}

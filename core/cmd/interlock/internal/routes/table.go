@@ -69,22 +69,18 @@ func Load(path string) (*Table, error) {
 // of the route; nil if it is not known.
 func (t *Table) At(c httpvars.Config, body *shape.Shape) (*keyexpr.Schema, error) {
 	for _, name := range t.Registered() {
-		c.Registered = append(c.Registered, httpvars.Registered{Name: name})
+		typ := t.Variables[name]
+		c.Registered = append(c.Registered, keyexpr.Variable{Name: name, Type: typ.Type("the variable " + name)})
+	}
+	if body != nil {
+		typ := body.Type("the body")
+		c.BodyType = &typ
 	}
 	v, err := httpvars.New(c)
 	if err != nil {
 		return nil, err
 	}
-	schema := v.Schema()
-	if body != nil {
-		schema, err = schema.With("body", body.Type("the body"))
-	}
-	for _, name := range t.Registered() {
-		if typ := t.Variables[name]; err == nil {
-			schema, err = schema.With(name, typ.Type("the variable "+name))
-		}
-	}
-	return schema, err
+	return v.Schema(), nil
 }
 
 // Variable is the type of a variable of the program; nil if it has none of the name.

@@ -70,13 +70,13 @@ func described(description any) *Shape {
 func (s *Shape) Type(name string) keyexpr.Type {
 	switch s.kind {
 	case text:
-		return keyexpr.StringType()
+		return keyexpr.TypeFor[string]()
 	case boolean:
-		return keyexpr.BoolType()
+		return keyexpr.TypeFor[bool]()
 	case integer:
-		return keyexpr.IntType()
+		return keyexpr.TypeFor[int]()
 	case number:
-		return keyexpr.FloatType()
+		return keyexpr.TypeFor[float64]()
 	case list:
 		return keyexpr.ListType(s.elem.Type("an element of " + name))
 	case object:
@@ -115,7 +115,7 @@ func (s *Shape) Given(written string) (any, error) {
 		d.UseNumber()
 		var value any
 		err = d.Decode(&value)
-		return keyexpr.FromJSON(value), err
+		return value, err
 	case s.kind == anything:
 		return written, nil
 	default:

@@ -91,8 +91,8 @@ func TestGiven_IsJSONOrText(t *testing.T) {
 		{`"string"`, `"a"`, `"a"`},
 		{`"string"`, "a", "a"},
 		{`"any"`, "a b", "a b"},
-		{`"any"`, "12", 12},
-		{`"integer"`, "12", 12},
+		{`"any"`, "12", json.Number("12")},
+		{`"integer"`, "12", json.Number("12")},
 		{`"integer"`, "a", nil},
 		{`{"Tenant": "string"}`, "a", nil},
 	} {
