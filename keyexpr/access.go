@@ -222,22 +222,6 @@ func (a *access) absent(what string) any {
 	panic(failed(ReasonMissing, what, "is missing"))
 }
 
-// string reads a single entry of a keyed variable without boxing it. ok is
-// false where value has to be used.
-func (a *access) string(env Env) (text string, ok bool) {
-	if a.item == nil || a.item.index == allValues || a.mode != modeKey {
-		return "", false
-	}
-	text, count := a.entry(env)
-	switch {
-	case count == 0:
-		a.absent(a.text)
-	case text == "":
-		a.finish("")
-	}
-	return text, true
-}
-
 // items reads an entry of a keyed variable: one value or all of them.
 func (a *access) items(env Env) any {
 	text, count := a.entry(env)

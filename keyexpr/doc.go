@@ -126,12 +126,6 @@
 // expression computes has 64 bits and wraps around as in Go: with body.n * 4096 the
 // client chooses two numbers that make one key.
 //
-// In JSON as a client sent it ([DecodeJSON]) the case of names does not matter, because
-// a handler with encoding/json may take ID for id. What would depend on it is an
-// EvalError: names of keys() that are neither in lower case nor spelled in the
-// expression. Objects are not compared; compare their fields. A text is not compared with
-// a number or a bool that reads like it, either; write string(body.id) == path.id.
-//
 // A part whose static type is a list yields one key per element. A value whose
 // type is unknown, and a repeated request value, becomes a list by writing
 // [:] after it: #{body.ids[:]}, #{query.id[:]}.
@@ -173,7 +167,7 @@
 //   - The case of names does not matter, whatever the expression does with an object:
 //     body.id, "id" in body and (body.order ?? body).id find ID. (Only a handler with two
 //     fields that differ in nothing else tells them apart.) keys gives names that are in lower
-//     case, or that the expression itself spells so somewhere; others are refused.
+//     case; others are refused.
 //   - Objects are not compared, by == or in: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
 //     one with the other is refused: write string(body.id) == path.id.

@@ -97,7 +97,7 @@ func (e *evaluation) failf(format string, args ...any) {
 //
 // meant is what to write where the expression has habits of another language.
 func compileExpression(s segment, schema *Schema, condition bool) (p *program, meant string, problems []*Error) {
-	c := &checker{schema: schema, source: s, condition: condition, used: map[string]bool{}, spelling: spelling{}}
+	c := &checker{schema: schema, source: s, condition: condition, used: map[string]bool{}}
 	p = &program{source: strings.TrimSpace(s.text), used: c.used}
 	tree, err := c.parse(s.text)
 	switch {
@@ -146,7 +146,6 @@ type checker struct {
 	source    segment
 	condition bool
 	used      map[string]bool
-	spelling  spelling
 	element   *Type // of the enclosing predicate
 	problems  []*Error
 }
@@ -186,7 +185,6 @@ func (c *checker) node(n ast.Node, m mode) node {
 	case *ast.SliceNode:
 		return c.slice(x, m)
 	case *ast.StringNode:
-		c.spelling.add(x.Value)
 		return literal(Type{kind: kindString, texts: &texts{literals: []*ast.StringNode{x}}}, x.Value)
 	case *ast.IntegerNode:
 		return literal(Type{kind: kindInt}, x.Value)

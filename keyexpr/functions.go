@@ -40,7 +40,7 @@ var functions = map[string]function{ //nolint:gochecknoglobals // a table that i
 	"string": {"value", argText, []kind{kindString, kindBool, kindInt}, textType, textOfValue},
 	"int":    {"value", argValue, []kind{kindInt, kindString, kindFloat}, toInt, integer},
 	"len":    {"value", argValue, []kind{kindString, kindList, kindMap}, toInt, length},
-	"keys":   {"map", argValue, []kind{kindMap}, toTexts, nil},
+	"keys":   {"map", argValue, []kind{kindMap}, namesType, keys},
 	"first":  {"list", argSame, []kind{kindList}, Type.element, first},
 	"last":   {"list", argSame, []kind{kindList}, Type.element, last},
 	"split":  {`text, ","`, argSame, []kind{kindString}, toTexts, nil},
@@ -53,6 +53,14 @@ var functions = map[string]function{ //nolint:gochecknoglobals // a table that i
 func toText(Type) Type  { return Type{kind: kindString} }
 func toInt(Type) Type   { return Type{kind: kindInt} }
 func toTexts(Type) Type { return ListType(Type{kind: kindString}) }
+
+// namesType is the type of the names of an object. Those of JSON are in lower case, see keys.
+func namesType(object Type) Type {
+	if object.kind == kindMap {
+		return ListType(Type{kind: kindString})
+	}
+	return ListType(TextType("a name in lower case, as keys gives them", func(text string) (string, bool) { return foldName(text), true }))
+}
 
 func textType(t Type) Type {
 	if t.kind == kindString {
@@ -82,8 +90,6 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 		return c.loop(x, name, args, m)
 	case "split":
 		return c.split(args, m)
-	case "keys":
-		f.do = c.spelling.keys
 	}
 	var arg node
 	if f.takes[0] == kindList {
@@ -253,8 +259,8 @@ func length(e *evaluation, name string, v any) any {
 	return nil
 }
 
-// keys are the names of an object, as far as they are sure.
-func (s spelling) keys(e *evaluation, name string, v any) any {
+// keys are the names of an object. A handler may take a name that is not in lower case for another.
+func keys(e *evaluation, name string, v any) any {
 	if length(e, name, v).(int) > maxCollection { //nolint:errcheck,forcetypeassert // as length has it
 		panic(tooMany(e.source))
 	}
@@ -262,7 +268,7 @@ func (s spelling) keys(e *evaluation, name string, v any) any {
 	switch m := v.(type) {
 	case jsonObject:
 		for folded, member := range m {
-			if !s.sure(folded, member.name) {
+			if folded != member.name {
 				e.failf(errSpelling)
 			}
 			names = append(names, member.name)

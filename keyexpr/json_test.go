@@ -160,24 +160,23 @@ func TestDecodeJSON_WhatDependsOnCase(t *testing.T) {
 	}
 }
 
-// keys gives a name that is not in lower case if the expression itself spells it so.
-func TestDecodeJSON_KeysAsSpelled(t *testing.T) {
+// A name that keys never gives is an error at start-up.
+func TestCompile_NamesOfKeysAreInLowerCase(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		expression, document, want string
-		refused                    bool
-	}{
-		{`filter(keys(body), # == "orderId")`, `{"orderId": 1}`, "orderId", false},
-		{`filter(keys(body), # == "orderId")`, `{"orderid": 1}`, "", true},
-		{`filter(keys(body), # == "orderId")`, `{"ORDERID": 1}`, "", true},
-		{`filter(keys(body), # != "orderId" or # == "ORDERID")`, `{"orderid": 1}`, "orderid", false},
-		{`filter(keys(body), # != "orderId" or # == "ORDERID")`, `{"orderId": 1}`, "", true},
-		{`body.orderId == 1 ? keys(body) : ["none"]`, `{"orderId": 1}`, "orderId", false},
-		{`keys(body)`, `{"order_id": 1}`, "order_id", false},
+	for expression, want := range map[string]string{
+		`filter(keys(body), # == "orderId")`:       `the text of "orderId" is "orderid"`,
+		`map(filter(keys(body), # != "SKU"), #)`:   `the text of "SKU" is "sku"`,
+		`keys(body)[0] in ["Id", "id"] ? 1 : 2`:    `the text of "Id" is "id"`,
+		`any(keys(body.a), "A" == #) ? 1 : 2`:      `the text of "A" is "a"`,
+		`keys(body)[0] ?? "None"`:                  `the text of "None" is "none"`,
+		`filter(keys(body), # == "order_id")`:      "",
+		`any(keys(in.ByName), # == "SKU") ? 1 : 2`: "", // whose names are those of the program
+		`"SKU" in keys(body) ? 1 : 2`:              "", // in any case, as everywhere
 	} {
-		keys, err := documentKeys(t, tt.expression, tt.document, "")
-		if got := strings.Join(keys, " "); got != tt.want || (err != nil) != tt.refused {
-			t.Errorf("%s of %s: got %q, %v, want %q", tt.expression, tt.document, got, err, tt.want)
+		in := keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[struct{ ByName map[string]int }]()}
+		_, err := keyexpr.Compile("#{"+expression+"}", schemaOf(t, in, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()}))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", expression, err, want)
 		}
 	}
 }

@@ -280,8 +280,14 @@ func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
 			}
 		}
 		if i, ok := a.(int); ok {
-			if j, ok := b.(int); ok && x.Operator != "/" {
-				return e.ofIntegers(x.Operator, i, j)
+			j, ok := b.(int)
+			switch {
+			case ok && x.Operator == "%" && j == 0:
+				e.failf("an integer is divided by zero")
+			case ok && x.Operator == "%":
+				return i % j
+			case ok && x.Operator != "/":
+				return arithmetic(x.Operator, i, j)
 			}
 		}
 		f, okA := numberOf(a)
@@ -289,7 +295,7 @@ func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
 		if !okA || !okB || x.Operator == "%" {
 			e.failf("%s cannot take %s and %s", x.Operator, describe(a), describe(b))
 		}
-		return ofFloats(x.Operator, f, g)
+		return arithmetic(x.Operator, f, g)
 	})
 }
 
@@ -300,22 +306,8 @@ func (e *evaluation) joined(a, b string) string {
 	return e.made(a + b)
 }
 
-func (e *evaluation) ofIntegers(operator string, a, b int) int {
-	switch operator {
-	case "+":
-		return a + b
-	case "-":
-		return a - b
-	case "*":
-		return a * b
-	}
-	if b == 0 {
-		e.failf("an integer is divided by zero")
-	}
-	return a % b
-}
-
-func ofFloats(operator string, a, b float64) float64 {
+// arithmetic applies the operators that integers and floats share.
+func arithmetic[N int | float64](operator string, a, b N) N {
 	switch operator {
 	case "+":
 		return a + b

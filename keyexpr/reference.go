@@ -96,7 +96,6 @@ func (c *checker) named(ch *chain, property *ast.StringNode) *chain {
 	case kindObject:
 		return c.field(ch, property, name)
 	case kindMap, kindAny:
-		c.spelling.add(name)
 		return ch.take(nameStep(name), ch.typ.element(), selector(name))
 	case kindList:
 		c.report(property, "map("+ch.text+", ."+name+")", "%s is a list; its elements may have a field %s", ch.text, name)

@@ -154,8 +154,8 @@ func TestBody_ObjectsAreNotCompared(t *testing.T) {
 	}
 }
 
-// keys gives a name in the one spelling that is sure: the expression's own, or lower
-// case. Others are refused, as a handler may take them for a name in lower case.
+// keys gives a name in the one spelling that is sure, lower case. Others are refused, as a
+// handler may take them for a name in lower case.
 func TestBody_KeysHaveOneSpelling(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -171,12 +171,9 @@ func TestBody_KeysHaveOneSpelling(t *testing.T) {
 		{`keys(body)`, `{"σ": 1, "ß": 2, "µ": 3}`, "µ|ß|σ"},
 		{`keys(body)`, `{"ς": 1}`, ""},
 		{`keys(body)`, `{"μ": 1}`, ""},
-		{`map(filter(keys(body), # != "SKU"), # + "!")`, `{"a": 1, "SKU": 2}`, "a!"},
-		{`map(filter(keys(body), # != "SKU"), # + "!")`, `{"a": 1, "sku": 2}`, ""},
 		{`keys(body.SKU)`, `{"SKU": {"a": 1}}`, "a"},
-		{`keys(body)[0] + body.SKU`, `{"SKU": "x"}`, "SKUx"},
-		{`keys(body)[0] in ["Id", "id"]`, `{"Id": "x"}`, ""},
-		{`keys(body)[0] in ["Id", "id"]`, `{"id": "x"}`, "true"},
+		{`keys(body)[0] + body.SKU`, `{"SKU": "x"}`, ""},
+		{`keys(body)[0] + body.SKU`, `{"sku": "x"}`, "skux"},
 	} {
 		got, err := evaluated(t, tt.form, tt.document)
 		switch {
