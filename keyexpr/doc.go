@@ -97,7 +97,6 @@
 //	string                      itself; white space at its ends is an error, trim(…) removes it
 //	bool                        true, false
 //	integer                     decimal, exact
-//	enum of a message           the name of the value, see below
 //	time.Time                   its instant in UTC, such as 2006-01-02T15:04:05.5Z
 //	time.Duration               its nanoseconds, an integer
 //	Timestamp, Duration         the protobuf messages: like time.Time and time.Duration
@@ -116,12 +115,13 @@
 // Texts are compared byte by byte. A database may fold case, blanks or accents: for it,
 // "Anna", "anna" and "Änna" can be one row, and é can be one or two characters. Such texts
 // are different keys. Write lower(…) where case does not matter, nfc(…) where é is one letter,
-// int(…) where 042 and 42 are one number, and prefer the id that the database has for the row. Literal text that cannot be seen,
-// such as U+200B, is an error at start-up; in a value it is percent-encoded.
+// int(…) where 042 and 42 are one number, and prefer the id that the database has for the row.
+// Literal text that cannot be seen, such as U+200B, is an error at start-up; in a value it is
+// percent-encoded.
 //
-// Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an
-// integer if it is written as one: 5.0, 5e0 and -0 are refused like 0.5, because
-// handlers disagree about their text (5 or 5.0). A float64 in a Go value of unknown
+// Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an integer if it is
+// written as one: 5.0, 5e0 and -0 are refused like 0.5, because handlers disagree about their
+// text (5 or 5.0). A float64 in a Go value of unknown
 // type, such as a claim, is the integer that it holds exactly, below 2^53. What an
 // expression computes has 64 bits and wraps around as in Go: with body.n * 4096 the
 // client chooses two numbers that make one key.
@@ -154,11 +154,11 @@
 // lock. Engine.SetTrustedProxies names the proxies that there are.
 //
 // A body is read only if an expression uses it, at most 1 MiB of it (WithMaxBody), and the
-// request's Body is replaced so that the handler still reads all of it. A body is there if it has bytes, whatever length was announced. JSON needs a
-// JSON content type (application/json or any +json), UTF-8 and nothing after the
-// value. A body that has a name twice in one object, be it in another
-// case, is refused, typed or not, because handlers disagree about which value counts.
-// A request without a body has no value for body and form.
+// request's Body is replaced so that the handler still reads all of it. A body is there if it
+// has bytes, whatever length was announced. JSON needs a JSON content type (application/json or
+// any +json), UTF-8 and nothing after the value. A body that has a name twice in one object,
+// also in another case, is refused, typed or not, because handlers disagree about which value
+// counts. A request without a body has no value for body and form.
 //
 // A typed body is decoded as encoding/json would do it for the handler: a time.Time in it is
 // its instant in UTC, whatever its zone. Of an untyped one an expression sees the same as a
@@ -171,7 +171,6 @@
 //   - Objects are not compared, by == or in: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
 //     one with the other is refused: write string(body.id) == path.id.
-//   - 5.0, 5e0 and -0 are numbers, but no ids.
 //
 // A handler that decodes an id into a float64, or into any without UseNumber, takes 2^53
 // and 2^53 + 1 for one id, which have two keys. One whose field has the option ,string
@@ -181,25 +180,16 @@
 // # gRPC calls
 //
 // A metadata value that a request repeats is an error: metadata.id[0] picks one, metadata.id[:]
-// takes all of them. Each kind of field has one form, and its text is the key, as everywhere:
+// takes all of them. Fields of messages have these texts besides the ones above:
 //
-//	string                   itself; not valid UTF-8 is percent-encoded
-//	bool                     true, false
-//	int32 … uint64           decimal, exact
-//	enum                     the value's name, of aliases the first; the number if it
-//	                         has no name. A condition has to write it so: another
-//	                         name, an alias and a wrong name are errors at start-up
-//	Timestamp                its instant in UTC, as a time.Time of a Go argument:
-//	                         2006-01-02T15:04:05.5Z. req.at.seconds is there, too
-//	Duration                 its nanoseconds, as a time.Duration
-//	bytes                    lower-case hexadecimal, also where they hold text: 3432
-//	                         for the bytes "42". JSON writes bytes in base64, which
-//	                         is another text: use a string for an id that both have
-//	float, double            conditions only, never a key part
-//	message                  its fields; unset is missing
-//	wrappers, …              like any message: req.note.value
-//	repeated                 a list: req.ids, map(req.items, .sku), req.items[0].sku
-//	map                      req.labels.k, req.labels["k"]; absent is missing
+//	enum               the value's name, of aliases the first; the number if it has no name.
+//	                   Another name and an alias in a condition are errors at start-up
+//	bytes              lower-case hexadecimal, also where they hold text: 3432 for the bytes
+//	                   "42". JSON has base64: use a string for an id that both have
+//	Timestamp          an instant, and a message: req.at and req.at.seconds
+//	message, wrappers  their fields: req.note.value; unset is missing
+//	repeated           a list: req.ids, map(req.items, .sku), req.items[0].sku
+//	map                req.labels.k, req.labels["k"]; absent is missing
 //
 // Presence: an unset message, optional field or member of a oneof is missing. A
 // proto3 field without presence that holds an empty string, an integer zero or

@@ -22,13 +22,11 @@ var (
 	errTooSmall = errors.New("it has a number that is too small to be exact")
 )
 
-// DecodeJSON decodes a document as clients send it, for a variable of [AnyType]. Expressions
-// see in it what a handler sees that decodes it with encoding/json into a struct: a name is
-// found in any case, because a client could otherwise hide a value from a key or a condition
-// that the handler gets. What handlers would disagree about is an error: a name that is twice in one object, be it in another case,
-// text that is not UTF-8, or a second value. So is a number next to zero (below 1e-307):
-// no float64 has it exactly, and each takes strconv 20 µs and more, which is seconds for
-// a megabyte of them. Else decoding costs about what encoding/json costs a handler.
+// DecodeJSON decodes a document as clients send it, for a variable of [AnyType]: see HTTP
+// requests in the package comment. A name that is twice in one object, text that is not UTF-8
+// and a second value are errors. So is a number next to zero (below 1e-307): no float64 has it
+// exactly, and each takes strconv 20 µs and more, which is seconds for a megabyte of them.
+// Otherwise decoding costs about what encoding/json costs a handler.
 func DecodeJSON(document []byte) (any, error) {
 	if !utf8.Valid(document) {
 		return nil, errNoText
