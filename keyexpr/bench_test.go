@@ -1,7 +1,6 @@
 package keyexpr_test
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -16,10 +15,7 @@ func (p *params) Item(int, string, int) (string, int, error) { return p.id, 1, n
 
 // A compiled key of variable references costs at most 300 ns and 2 allocations.
 func BenchmarkTemplate_Key(b *testing.B) {
-	argumentSchema, err := keyexpr.Argument(reflect.TypeFor[argument]())
-	if err != nil {
-		b.Fatal(err)
-	}
+	argumentSchema := argumentSchema[argument](b)
 	in := keyexpr.Values{&argument{ID: 12345678, Name: "name", Next: &argument{Name: "deep"}}}
 	request := request{path: entries{"orderId": {"12345678"}}, body: `{"id": 12345678, "user": {"id": "abc"}}`}.env(b)
 	tests := []struct {
@@ -63,10 +59,7 @@ func BenchmarkCompile(b *testing.B) {
 func BenchmarkCondition_Eval(b *testing.B) {
 	for _, source := range []string{`method == "POST" and query.dry == ""`, `method in ["POST", "PUT"]`, `body.n in [1, 2, 3]`} {
 		b.Run(source, func(b *testing.B) {
-			condition, err := keyexpr.CompileCondition(source, requestSchema(b))
-			if err != nil {
-				b.Fatal(err)
-			}
+			condition := conditionFor(b, source, requestSchema(b))
 			env := request{body: `{"n": 2}`}.env(b)
 			b.ReportAllocs()
 			for b.Loop() {

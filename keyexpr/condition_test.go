@@ -46,10 +46,7 @@ func TestCondition_Eval(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := keyexpr.CompileCondition(tt.expression, requestSchema(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := conditionFor(t, tt.expression, requestSchema(t))
 			if got, err := c.Eval(tt.request.env(t)); err != nil || got != tt.want {
 				t.Errorf("got %v, %v, want %v", got, err, tt.want)
 			}
@@ -74,10 +71,7 @@ func TestCondition_EvalFails(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := keyexpr.CompileCondition(tt.expression, requestSchema(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := conditionFor(t, tt.expression, requestSchema(t))
 			got, err := c.Eval(tt.request.env(t))
 			if err == nil {
 				t.Fatalf("got %v, want reason %v", got, tt.want)
@@ -91,10 +85,7 @@ func TestCondition_EvalFails(t *testing.T) {
 
 func TestCondition_Variables(t *testing.T) {
 	t.Parallel()
-	c, err := keyexpr.CompileCondition(`body.x == "" and method == "POST"`, requestSchema(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := conditionFor(t, `body.x == "" and method == "POST"`, requestSchema(t))
 	if !c.Uses("body") || !c.Uses("method") || c.Uses("query") {
 		t.Errorf("got %q, want body and method", c.Variables())
 	}

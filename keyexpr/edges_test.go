@@ -115,10 +115,7 @@ type (
 // Values of two types have the fields of neither, as far as is known.
 func TestGoType_OfTwoTypes(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[mixed]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[mixed](t)
 	in := keyexpr.Values{&mixed{First: first{"1", "a"}, Second: second{"2"}, Firsts: []first{{"3", "b"}}}}
 	for expression, want := range map[string]string{
 		`(in.First.Name == "a" ? in.First : in.Firsts[0]).ID`: "1", `[in.First, in.Firsts[0]][1].ID`: "3", `map([in.Firsts[0], in.First], .ID)`: "1 3",
@@ -140,10 +137,7 @@ func TestGoType_OfTwoTypes(t *testing.T) {
 // A field of a type that no expression can read is an error where it is used, and only there.
 func TestGoType_FieldsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[mixed]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[mixed](t)
 	for _, field := range []string{"Bytes", "Funcs", "Chans", "Deep", "Keys"} {
 		_, err := keyexpr.Compile(`o:#{in.`+field+`}`, schema)
 		problem, ok := errors.AsType[*keyexpr.Error](err)
@@ -202,10 +196,7 @@ func TestSuggestion_OfAnEmptySchema(t *testing.T) {
 // in is a variable where an operand stands, and an operator elsewhere.
 func TestArgument_NameIsAlsoAnOperator(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[map[string]any]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[map[string]any](t)
 	in := map[string]any{"a": "x", "list": []any{"x", "y"}, "in": "i", "no": "z"}
 	for expression, want := range map[string]string{
 		`in.a`: "x", `in["a"]`: "x", `in.in`: "i", `in["in"]`: "i", `in?.a`: "x", `in.a in in.list`: "true", `in.no in in.list`: "false", `in.no not in in.list`: "true",

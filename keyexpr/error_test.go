@@ -2,7 +2,6 @@ package keyexpr_test
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -179,10 +178,7 @@ func TestCompile_Errors(t *testing.T) {
 
 func TestCompile_ArgumentErrors(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[order]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[order](t)
 	golden.Assert(t, errorTexts(t, badArgumentTemplates, func(source string) error {
 		_, err := keyexpr.Compile(source, schema)
 		return err

@@ -361,10 +361,7 @@ func TestEvalError_OfASlice(t *testing.T) {
 // What fails names types in the words of the package comment.
 func TestEvalError_NamesTypesInWords(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[*typed](), keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[*typed](t, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})
 	sent, err := keyexpr.DecodeJSON([]byte(`{"a": {"x": 1}, "s": "x", "xs": [1]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -102,10 +102,7 @@ func TestArgument_Key(t *testing.T) {
 		{`o:#{in.Name not in ["x"] ? "yes" : "no"}`, []string{"o:no"}},
 		{`o:#{map(filter(in.Items, .SKU in in.Labels or # != nil), .SKU)}`, []string{"o:a", "o:b"}},
 	}
-	schema, err := keyexpr.Argument(reflect.TypeFor[argument]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[argument](t)
 	for _, tt := range tests {
 		t.Run(tt.template, func(t *testing.T) {
 			t.Parallel()
@@ -122,10 +119,7 @@ func TestArgument_Key(t *testing.T) {
 
 func TestArgument_NotSet(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[*argument]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[*argument](t)
 	tests := []struct {
 		template string
 		want     keyexpr.Reason
@@ -196,10 +190,7 @@ func TestArgument_Scalar(t *testing.T) {
 // A value of another type than declared is an error, never a panic.
 func TestArgument_OtherType(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[argument]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[argument](t)
 	for _, template := range []string{`o:#{in.ID}`, `o:#{in.Name + "x"}`, `o:#{map(in.Items, .SKU)}`, `o:#{in.Next.ID + 1}`} {
 		for _, in := range []any{1, "x", struct{}{}, []int{1}, map[string]any{"ID": 1}, func() {}} {
 			if key, err := compileFor(t, template, schema).Keys(keyexpr.Values{in}); err == nil {
@@ -248,10 +239,7 @@ func TestArgument_SharedValueIsNotChanged(t *testing.T) {
 	type session struct{ Claims map[string]any }
 	realm := map[string]any{"tenant": json.Number("7"), "roles": []any{json.Number("1"), "x"}}
 	in := session{Claims: map[string]any{"realm": realm}}
-	s, err := keyexpr.Argument(reflect.TypeFor[session]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := argumentSchema[session](t)
 	template := compileFor(t, `t:#{in.Claims.realm.tenant}:#{map(in.Claims.realm.roles[:1], #)}`, s)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -277,10 +265,7 @@ func (panicking) Value(int) (any, error) { panic("no session") }
 func TestRegistered_PanicPassesThrough(t *testing.T) {
 	t.Parallel()
 	s := requestSchema(t)
-	condition, err := keyexpr.CompileCondition(`principal == "x"`, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	condition := conditionFor(t, `principal == "x"`, s)
 	plain, computed := compileFor(t, `#{principal}`, s), compileFor(t, `#{upper(principal)}`, s)
 	for name, run := range map[string]func() error{
 		"reference":  func() error { _, err := plain.Key(panicking{}); return err },
@@ -376,10 +361,7 @@ func fullStruct() *wideStruct {
 // goKeys are the keys of an argument, or the reason why there are none.
 func goKeys[T any](tb testing.TB, expression string, in T) string {
 	tb.Helper()
-	schema, err := keyexpr.Argument(reflect.TypeFor[T]())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	schema := argumentSchema[T](tb)
 	template, err := keyexpr.Compile("#{"+expression+"}", schema)
 	if err != nil {
 		problem, ok := errors.AsType[*keyexpr.Error](err)
@@ -623,10 +605,7 @@ func fill(v reflect.Value, depth int) {
 // A value of the declared type, a pointer to it and pointers to those are the same.
 func TestGoType_Pointers(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[inner]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[inner](t)
 	template := compileFor(t, `#{in.ID}`, schema)
 	one := inner{ID: 7}
 	pointer := &one
@@ -740,10 +719,7 @@ func answerOf(tb testing.TB, template *keyexpr.Template, env keyexpr.Env) ([]str
 // What a Go value holds is never changed by what reads it.
 func TestGoType_DocumentsAreNotChanged(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[holder]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[holder](t)
 	d := map[string]any{"id": 42.0, "xs": []any{3.0, 1.0, map[string]any{"b": 2.0}}, "n": json.Number("7")}
 	before := fmt.Sprintf("%#v", d)
 	for _, question := range questions {
@@ -758,10 +734,7 @@ func TestGoType_DocumentsAreNotChanged(t *testing.T) {
 // it stands, and whether its type is known.
 func TestGoType_LargeMaps(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[holder]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[holder](t)
 	large := object{}
 	for i := range 1001 {
 		large["k"+itoa(i)] = i
@@ -787,10 +760,7 @@ func TestGoType_LargeMaps(t *testing.T) {
 // A value that holds itself is not followed for ever.
 func TestGoType_ValuesThatHoldThemselves(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[holder]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[holder](t)
 	list := []any{1.0, nil}
 	list[1] = list
 	m := map[string]any{"id": 7.0}

@@ -2,7 +2,6 @@ package keyexpr_test
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -205,10 +204,7 @@ func TestSuggestion_Compiles(t *testing.T) {
 
 func TestSuggestion_OfAnArgument(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[order]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[order](t)
 	for template, want := range map[string]string{
 		`#{in.id}`:                  `in.ID`,
 		`#{in.Id}`:                  `in.ID`,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/textproto"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,25 @@ func compileFor(tb testing.TB, template string, s *keyexpr.Schema, opts ...keyex
 		tb.Fatalf("Compile(%q): %v", template, err)
 	}
 	return t
+}
+
+// argumentSchema is the schema of a function that takes a T.
+func argumentSchema[T any](tb testing.TB, more ...keyexpr.Variable) *keyexpr.Schema {
+	tb.Helper()
+	s, err := keyexpr.Argument(reflect.TypeFor[T](), more...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func conditionFor(tb testing.TB, expression string, s *keyexpr.Schema) *keyexpr.Condition {
+	tb.Helper()
+	c, err := keyexpr.CompileCondition(expression, s)
+	if err != nil {
+		tb.Fatalf("CompileCondition(%q): %v", expression, err)
+	}
+	return c
 }
 
 // isSpaced reports whether a value begins or ends with white space, which no key admits.

@@ -2,7 +2,6 @@ package keyexpr_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +11,7 @@ import (
 
 func argumentKeys[T any](tb testing.TB, template string, in T, opts ...keyexpr.Option) ([]string, error) {
 	tb.Helper()
-	schema, err := keyexpr.Argument(reflect.TypeFor[T]())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	schema := argumentSchema[T](tb)
 	return compileFor(tb, template, schema, opts...).Keys(keyexpr.Values{in})
 }
 
@@ -94,10 +90,7 @@ func TestTemplate_FloatsOfGo(t *testing.T) {
 func TestCondition_HugeNumbers(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]bool{`1e400`: true, `-1e400`: false, `1e999999999`: true, `-1e999999999`: false, `5e0`: true} {
-		condition, err := keyexpr.CompileCondition(`body.n > 4`, requestSchema(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		condition := conditionFor(t, `body.n > 4`, requestSchema(t))
 		if got, err := condition.Eval(body(`{"n": ` + number + `}`).env(t)); err != nil || got != want {
 			t.Errorf("%s: got %t, %v", number, got, err)
 		}

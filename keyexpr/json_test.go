@@ -277,18 +277,12 @@ func TestDecodeJSON_Condition(t *testing.T) {
 		`any(body.items, .n > 1)`: true, `"id" in body`: true, `"user" in body and "name" in body.user`: true, `body.user.nowhere == ""`: true,
 		`len(body.items) == 1`: true, `body.items[0].n == 2`: true, `body.nowhere == nil`: true, `body.id != nil`: true,
 	} {
-		c, err := keyexpr.CompileCondition(expression, documentSchema(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := conditionFor(t, expression, documentSchema(t))
 		if got, err := c.Eval(keyexpr.Values{value, ""}); err != nil || got != want {
 			t.Errorf("%s: got %v, %v, want %v", expression, got, err, want)
 		}
 	}
-	c, err := keyexpr.CompileCondition(`body == body`, documentSchema(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := conditionFor(t, `body == body`, documentSchema(t))
 	_, err = c.Eval(keyexpr.Values{value, ""})
 	if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || !strings.Contains(failure.Detail, "compare their fields") || failure.Template != `body == body` {
 		t.Errorf("got %v", err)

@@ -3,7 +3,6 @@ package keyexpr_test
 import (
 	"encoding/json"
 	"math"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -220,10 +219,7 @@ type typed struct {
 
 // What is converted of Go values is what an expression uses.
 func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // counts what the process allocates
-	schema, err := keyexpr.Argument(reflect.TypeFor[*typed]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[*typed](t)
 	large := &typed{IDs: make([]int, 500_000), Labels: map[string]string{}, Grid: make([][]int, 900), Any: object{"xs": make([]any, 500_000), "id": 7}}
 	large.IDs[400_000] = 4
 	for i := range 50_000 {
@@ -254,6 +250,7 @@ func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // coun
 	for _, tt := range tests {
 		template := compileFor(t, tt.template, schema)
 		var keys []string
+		var err error
 		if allocated := leastAllocated(func() { keys, err = template.Keys(keyexpr.Values{large}) }); allocated > 1<<20 {
 			t.Errorf("%s: allocates %d bytes", tt.template, allocated)
 		}
@@ -265,10 +262,7 @@ func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // coun
 
 // What is converted is converted each time that it is used.
 func TestLimits_OfConversions(t *testing.T) { //nolint:paralleltest // counts what the process allocates
-	schema, err := keyexpr.Argument(reflect.TypeFor[*typed](), keyexpr.Variable{Name: "xs", Type: keyexpr.ListType(keyexpr.TypeFor[int]())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[*typed](t, keyexpr.Variable{Name: "xs", Type: keyexpr.ListType(keyexpr.TypeFor[int]())})
 	labels := map[string]string{}
 	for i := range 900 {
 		labels["k"+itoa(i)] = "v"
@@ -276,6 +270,7 @@ func TestLimits_OfConversions(t *testing.T) { //nolint:paralleltest // counts wh
 	in := &typed{IDs: make([]int, 900), Labels: labels, Any: object{"digits": json.Number(strings.Repeat("7", 100_000)), "xs": make([]any, 900)}}
 	for _, expression := range []string{`len(in.IDs)`, `keys(in.Labels)[0]`, `len(in.Any.xs)`, `(in.Any.digits ?? 1) == nil ? 1 : 2`} {
 		template := compileFor(t, `#{map(xs, `+expression+`)}`, schema)
+		var err error
 		allocated := leastAllocated(func() { _, err = template.Key(keyexpr.Values{in, list(1000, 1, func(i int) any { return i })}) })
 		if reasonOf(t, err) != keyexpr.ReasonTooLong || allocated > 4<<20 {
 			t.Errorf("%s: allocates %d bytes: %v", expression, allocated, err)

@@ -1,7 +1,6 @@
 package keyexpr_test
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -25,10 +24,7 @@ type everything struct {
 // In a condition what is missing is the empty value of its type, wherever it stands.
 func TestCondition_MissingIsEmpty(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[everything]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[everything](t)
 	for expression, want := range map[string]bool{
 		`in.Text == ""`:                    true,
 		`in.Text != ""`:                    false,
@@ -106,10 +102,7 @@ func TestCondition_MissingIsEmpty(t *testing.T) {
 	} {
 		t.Run(expression, func(t *testing.T) {
 			t.Parallel()
-			condition, err := keyexpr.CompileCondition(expression, schema)
-			if err != nil {
-				t.Fatal(err)
-			}
+			condition := conditionFor(t, expression, schema)
 			for name, in := range map[string]any{"zero": &everything{}, "nil": (*everything)(nil), "nothing": nil} {
 				if got, err := condition.Eval(keyexpr.Values{in}); err != nil || got != want {
 					t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
@@ -122,10 +115,7 @@ func TestCondition_MissingIsEmpty(t *testing.T) {
 // In a key what is missing is an error, wherever it stands but under ?? and nil.
 func TestTemplate_MissingIsAnError(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[everything]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[everything](t)
 	for expression, want := range map[string]keyexpr.Reason{
 		`in.Text`:                           keyexpr.ReasonMissing,
 		`in.N`:                              keyexpr.ReasonMissing,
@@ -177,10 +167,7 @@ func TestTemplate_MissingIsAnError(t *testing.T) {
 
 func TestTemplate_MissingIsAdmitted(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.Argument(reflect.TypeFor[everything]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[everything](t)
 	for expression, want := range map[string]string{
 		`in.Text ?? "none"`:                                 "none",
 		`in.Plain ?? "none"`:                                "none",

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/big"
 	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -45,10 +44,7 @@ func at(hours int) time.Time {
 
 func bookingSchema(tb testing.TB) *keyexpr.Schema {
 	tb.Helper()
-	schema, err := keyexpr.Argument(reflect.TypeFor[booking]())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	schema := argumentSchema[booking](tb)
 	return schema
 }
 
@@ -223,18 +219,12 @@ func TestArgument_InterfacesHoldAnyGoType(t *testing.T) {
 			t.Errorf("%T: got %q, %v, want %q", tt.value, got, err, tt.want)
 		}
 	}
-	schema, err := keyexpr.Argument(reflect.TypeFor[identified]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[identified](t)
 	for expression, value := range map[string]any{
 		`in.Any == "OPEN"`: state("OPEN"), `in.Any in ["OPEN"]`: &text, `in.Any == 3`: level(3), `in.Any.k == "OPEN"`: map[string]state{"k": "OPEN"},
 		`"OPEN" in in.Any`: []state{"OPEN"},
 	} {
-		condition, err := keyexpr.CompileCondition(expression, schema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		condition := conditionFor(t, expression, schema)
 		if got, err := condition.Eval(keyexpr.Values{identified{Any: value}}); err != nil || !got {
 			t.Errorf("%s with %T: got %t, %v", expression, value, got, err)
 		}
@@ -298,16 +288,10 @@ func TestCompile_WhiteSpaceAtTheEndsOfTheText(t *testing.T) {
 func TestArgument_DefaultsOfMessages(t *testing.T) {
 	t.Parallel()
 	type deploy struct{ Options *descriptorpb.FileOptions }
-	schema, err := keyexpr.Argument(reflect.TypeFor[deploy]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := argumentSchema[deploy](t)
 	for _, in := range []deploy{{}, {&descriptorpb.FileOptions{}}, {&descriptorpb.FileOptions{CcEnableArenas: new(true)}}} {
 		for expression, want := range map[string]bool{`in.Options.CcEnableArenas`: true, `in.Options.OptimizeFor == 1`: true, `in.Options.Deprecated`: false, `in.Options.GoPackage == nil`: true, `in.Options.OptimizeFor == nil`: true} {
-			condition, err := keyexpr.CompileCondition(expression, schema)
-			if err != nil {
-				t.Fatal(err)
-			}
+			condition := conditionFor(t, expression, schema)
 			if got, err := condition.Eval(keyexpr.Values{in}); err != nil || got != want {
 				t.Errorf("%s of %v: got %t, %v", expression, in, got, err)
 			}

@@ -215,10 +215,7 @@ func TestUses_IsACopy(t *testing.T) {
 	if !template.Uses("path") || template.Variables()[0] != "path" {
 		t.Errorf("got %q", template.Variables())
 	}
-	c, err := keyexpr.CompileCondition(`method == ""`, requestSchema(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := conditionFor(t, `method == ""`, requestSchema(t))
 	c.Variables()[0] = "x"
 	if !c.Uses("method") {
 		t.Errorf("got %q", c.Variables())
