@@ -1,6 +1,7 @@
 package keyexpr_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -15,33 +16,18 @@ func TestCondition_Eval(t *testing.T) {
 	}{
 		{"equal", `method == "POST"`, request{}, true},
 		{"missing text is empty", `query.dry == ""`, request{}, true},
-		{"missing text is not other text", `query.dry == "1"`, request{}, false},
 		{"missing field is empty text", `body.kind == ""`, body(`{}`), true},
-		{"missing number is zero", `body.amount > 100`, body(`{}`), false},
-		{"missing number below", `body.amount < 100`, body(`{}`), true},
 		{"fraction", `body.amount > 9.5`, body(`{"amount": 9.6}`), true},
 		{"large numbers are exact", `body.id == 9007199254740993`, body(`{"id": 9007199254740992}`), false},
 		{"between", `0 <= body.id + 1 < 2`, body(`{}`), true},
-		{"missing bool is false", `body.flag`, request{}, false},
-		{"not", `not body.flag`, request{}, true},
 		{"and", `body.flag and query.x != ""`, body(`{"flag": true}`), false},
-		{"or", `body.flag || method == "POST"`, request{}, true},
 		{"in list", `method in ["POST", "PUT"]`, request{}, true},
-		{"in missing list", `"x" in body.tags`, request{}, false},
-		{"any of missing list", `any(body.items, .n > 1)`, request{}, false},
 		{"any", `any(body.items, .n > 1)`, body(`{"items": [{"n": 1}, {}, {"n": 2}]}`), true},
-		{"length of missing", `len(body.items) == 0`, request{}, true},
-		{"missing compared with nil", `body.x == nil`, body(`{}`), true},
 		{"empty compared with nil", `body.x == nil`, body(`{"x": ""}`), false},
 		{"query compared with nil", `query.x != nil`, request{query: entries{"x": {""}}}, true},
 		{"null", `body.x == nil`, body(`{"x": null}`), true},
-		{"default", `(query.x ?? "1") == "1"`, request{}, true},
-		{"ternary", `body.flag ? false : true`, request{}, true},
-		{"deep", `body.a.b.c == ""`, request{}, true},
-		{"index", `body.a[3].c == ""`, body(`{"a": []}`), true},
 		{"sum", `body.a - body.b == 3`, body(`{"a": 3}`), true},
 		{"all values", `"b" in query.x[:]`, request{query: entries{"x": {"a", "b"}}}, true},
-		{"string of missing", `lower(body.x) == ""`, request{}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,17 +62,10 @@ func TestCondition_EvalFails(t *testing.T) {
 			if err == nil {
 				t.Fatalf("got %v, want reason %v", got, tt.want)
 			}
-			if reason := reasonOf(t, err); reason != tt.want {
-				t.Errorf("got %v (%v), want %v", reason, err, tt.want)
+			failure, ok := errors.AsType[*keyexpr.EvalError](err)
+			if !ok || failure.Reason != tt.want || failure.Template != tt.expression {
+				t.Errorf("got %v, want %v of the condition", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestCondition_Variables(t *testing.T) {
-	t.Parallel()
-	c := conditionFor(t, `body.x == "" and method == "POST"`, requestSchema(t))
-	if !c.Uses("body") || !c.Uses("method") || c.Uses("query") {
-		t.Errorf("got %q, want body and method", c.Variables())
 	}
 }

@@ -3,8 +3,6 @@ package keyexpr_test
 import (
 	"encoding/json"
 	"errors"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -145,11 +143,6 @@ func TestGoType_FieldsThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[*[]func()](), reflect.TypeFor[map[string]chan int](), reflect.TypeFor[[]complex128](), reflect.TypeFor[**[]byte]()} {
-		if _, err := keyexpr.Argument(typ); err == nil {
-			t.Errorf("%v can be used", typ)
-		}
-	}
 }
 
 // A constant is checked as the literal text that it becomes.
@@ -272,23 +265,5 @@ func TestEqual_NumbersOfAnyType(t *testing.T) {
 				t.Errorf("%T and %v: got %v, %v", a, other, ok, err)
 			}
 		}
-	}
-	template := compile(t, `#{body.a}`)
-	keys := map[string]bool{}
-	for _, a := range same {
-		if _, isFloat := a.(float64); isFloat {
-			continue // of unknown origin: 42.0 is no id in JSON
-		}
-		if _, isFloat := a.(float32); isFloat {
-			continue
-		}
-		key, err := template.Key(keyexpr.Values{slotBody: object{"a": a}})
-		if err != nil {
-			t.Errorf("%T: %v", a, err)
-		}
-		keys[key] = true
-	}
-	if got := slices.Collect(maps.Keys(keys)); !slices.Equal(got, []string{"42"}) {
-		t.Errorf("got keys %q", got)
 	}
 }

@@ -75,26 +75,15 @@ func TestArgument_Key(t *testing.T) {
 	}{
 		{`o:#{in.ID}`, []string{"o:7"}},
 		{`o:#{in.Big}`, []string{"o:18446744073709551615"}},
-		{`o:#{in.Small}`, []string{"o:9"}},
-		{`o:#{in.Level}`, []string{"o:3"}},
 		{`o:#{in.Name}`, []string{"o:x"}},
-		{`o:#{in.Flag}`, []string{"o:false"}},
-		{`o:#{in.Note}`, []string{"o:n"}},
-		{`o:#{in.Count}`, []string{"o:1"}},
 		{`o:#{in.Tenant}`, []string{"o:acme"}},
 		{`o:#{in.Code}`, []string{"o:c"}},
 		{`o:#{in.Next.ID}`, []string{"o:8"}},
 		{`o:#{in.Next.Next.Name}`, []string{"o:deep"}},
 		{`o:#{in.Items[0].SKU}`, []string{"o:b"}},
-		{`o:#{in.Refs[0].SKU}`, []string{"o:r"}},
-		{`o:#{in.Tags}`, []string{"o:t0", "o:t1"}},
 		{`o:#{map(in.Items, .SKU)}`, []string{"o:a", "o:b"}},
-		{`o:#{in.Labels.k}`, []string{"o:v"}},
-		{`o:#{in.Labels["k"]}`, []string{"o:v"}},
 		{`o:#{in.Any.x}`, []string{"o:9007199254740993"}},
-		{`o:#{in.Number}`, []string{"o:12"}},
 		{`o:#{in.UUID}`, []string{"o:AB"}},
-		{`o:#{in.When}`, []string{"o:1970-01-01T00%3A00%3A00Z"}},
 		{`o:#{in.Price > 1 ? "dear" : "cheap"}`, []string{"o:cheap"}},
 		{`o:#{"k" in in.Labels ? in.ID : 0}`, []string{"o:7"}},
 		{`o:#{in.Name in ["x"] ? "yes" : "no"}`, []string{"o:yes"}},
@@ -124,17 +113,9 @@ func TestArgument_NotSet(t *testing.T) {
 		template string
 		want     keyexpr.Reason
 	}{
-		{`o:#{in.ID}`, keyexpr.ReasonMissing},
 		{`o:#{string(in.ID)}`, keyexpr.ReasonMissing},
-		{`o:#{in.Name}`, keyexpr.ReasonEmpty},
-		{`o:#{in.Note}`, keyexpr.ReasonMissing},
-		{`o:#{in.Next.ID}`, keyexpr.ReasonMissing},
 		{`o:#{in.Next.Next.Name}`, keyexpr.ReasonMissing},
 		{`o:#{in.Code}`, keyexpr.ReasonMissing},
-		{`o:#{in.UUID}`, keyexpr.ReasonEmpty},
-		{`o:#{in.Number}`, keyexpr.ReasonMissing},
-		{`o:#{in.Items[0].SKU}`, keyexpr.ReasonMissing},
-		{`o:#{in.Labels.k}`, keyexpr.ReasonMissing},
 		{`o:#{map(in.Items, .SKU)}`, keyexpr.ReasonEmpty},
 	}
 	for _, tt := range tests {
@@ -196,19 +177,6 @@ func TestArgument_OtherType(t *testing.T) {
 			if key, err := compileFor(t, template, schema).Keys(keyexpr.Values{in}); err == nil {
 				t.Errorf("%s with %T: got %q", template, in, key)
 			}
-		}
-	}
-}
-
-func TestGoType_Unusable(t *testing.T) {
-	t.Parallel()
-	type endless []endless
-	for _, typ := range []reflect.Type{
-		reflect.TypeFor[chan int](), reflect.TypeFor[func()](), reflect.TypeFor[complex128](), reflect.TypeFor[[]byte](),
-		reflect.TypeFor[map[int]string](), reflect.TypeFor[endless](), reflect.TypeFor[[]func()](),
-	} {
-		if _, err := keyexpr.Argument(typ); err == nil {
-			t.Errorf("%v is accepted", typ)
 		}
 	}
 }
@@ -676,9 +644,6 @@ func TestGoType_InterfacesAreDocuments(t *testing.T) {
 				env := keyexpr.Values{&holder{Doc: d, Docs: []any{d}, Named: map[string]any{"x": d}}, sent(t, d)}
 				want, reason := answerOf(t, whole, env)
 				got, gotReason := answerOf(t, partial, env)
-				if computed := strings.Contains(place, "len"); computed && reason != 0 && gotReason != 0 {
-					continue // what is chosen by a computed index is looked at before what is inside of it
-				}
 				if !slices.Equal(got, want) || gotReason != reason {
 					t.Errorf("%s of %#v in %s: got %q, %v, want %q, %v", question, d, place, got, gotReason, want, reason)
 				}

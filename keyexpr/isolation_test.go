@@ -2,7 +2,6 @@ package keyexpr_test
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -125,16 +124,4 @@ func TestTemplate_LiteralsStayAsTheyAre(t *testing.T) {
 		})
 	}
 	group.Wait()
-}
-
-// One Env serves many templates and conditions, each with limits of its own.
-func TestTemplate_LimitsAreTheirOwn(t *testing.T) {
-	t.Parallel()
-	env := keyexpr.Values{slotBody: numbers(1000), slotMethod: "POST"}
-	for i := range 50 {
-		template := compile(t, `o`+strconv.Itoa(i)+`:#{len(filter(body.xs, # in body.ys))}`)
-		if key, err := template.Key(env); err != nil || key != "o"+strconv.Itoa(i)+":0" {
-			t.Fatalf("template %d: got %q, %v", i, key, err)
-		}
-	}
 }

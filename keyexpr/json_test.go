@@ -264,27 +264,3 @@ func TestDecodeJSON_FoldsAsEncodingJSON(t *testing.T) {
 		}
 	}
 }
-
-// A condition finds what a key finds.
-func TestDecodeJSON_Condition(t *testing.T) {
-	t.Parallel()
-	value, err := keyexpr.DecodeJSON([]byte(`{"ID": 7, "User": {"Name": "bob", "ROLES": ["Admin"]}, "Items": [{"N": 2}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for expression, want := range map[string]bool{
-		`body.id == 7`: true, `body.user.name == "bob"`: true, `"Admin" in body.user.roles`: true, `"admin" in body.user.roles`: false,
-		`any(body.items, .n > 1)`: true, `"id" in body`: true, `"user" in body and "name" in body.user`: true, `body.user.nowhere == ""`: true,
-		`len(body.items) == 1`: true, `body.items[0].n == 2`: true, `body.nowhere == nil`: true, `body.id != nil`: true,
-	} {
-		c := conditionFor(t, expression, documentSchema(t))
-		if got, err := c.Eval(keyexpr.Values{value, ""}); err != nil || got != want {
-			t.Errorf("%s: got %v, %v, want %v", expression, got, err, want)
-		}
-	}
-	c := conditionFor(t, `body == body`, documentSchema(t))
-	_, err = c.Eval(keyexpr.Values{value, ""})
-	if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || !strings.Contains(failure.Detail, "compare their fields") || failure.Template != `body == body` {
-		t.Errorf("got %v", err)
-	}
-}

@@ -13,7 +13,7 @@ import (
 // wrappings put an operand into a larger expression, in lines and beside characters of
 // several bytes. @ is the operand.
 var wrappings = []string{
-	`@`, ` @ `, `(@)`, `@ ?? "ü"`, `"ünï" + @`, "path.orderId +\n\t@", `string(@)`, `[1, @][0]`, `{"→": @}["→"]`, `not @`, `-@`, `@ == "漢字" ? 1 : 2`,
+	`@`, ` @ `, `"b:" + @`, `upper(@)`, `(@)`, `@ ?? "ü"`, `"ünï" + @`, "path.orderId +\n\t@", `string(@)`, `[1, @][0]`, `{"→": @}["→"]`, `not @`, `-@`, `@ == "漢字" ? 1 : 2`,
 	`path.orderId == "→" ? @ : "x"`, `map(["ä"], @)`, `any(body.xs, # == @)`, "\n\n@\n", `"\u00e9" in [@]`,
 	"/* ü */ @", "// →\n@", `1 < 2 and @`, `first([@])`, `@ | string()`, `body.a ?? (@)`,
 }
@@ -45,7 +45,7 @@ func TestError_PositionInAnyExpression(t *testing.T) {
 		found++
 		before, _, _ := strings.Cut(template, name)
 		line, column := strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1
-		if problem.Line != line || problem.Column != column {
+		if problem.Line != line || problem.Column != column || problem.Template != template {
 			t.Errorf("%q: got %d:%d, want %d:%d", template, problem.Line, problem.Column, line, column)
 		}
 		checkCaret(t, problem, name)

@@ -102,6 +102,8 @@ func TestCompile_NilSchema(t *testing.T) {
 	}
 }
 
+type endless []endless
+
 func TestArgument(t *testing.T) {
 	t.Parallel()
 	more := keyexpr.Variable{Name: "method", Type: keyexpr.TypeFor[string]()}
@@ -114,6 +116,11 @@ func TestArgument(t *testing.T) {
 		"a string":     {reflect.TypeFor[string](), ""},
 		"nothing":      {nil, ""},
 		"an interface": {reflect.TypeFor[any](), ""},
+		"of itself":    {reflect.TypeFor[endless](), "nested too deeply"},
+		"functions":    {reflect.TypeFor[*[]func()](), "func()"},
+		"channels":     {reflect.TypeFor[map[string]chan int](), "chan int"},
+		"complexes":    {reflect.TypeFor[[]complex128](), "complex128"},
+		"a far slice":  {reflect.TypeFor[**[]byte](), "bytes ([]uint8)"},
 		"a function":   {reflect.TypeFor[func()](), "func() cannot be used in expressions"},
 		"a channel":    {reflect.TypeFor[chan int](), "chan int"},
 		"bytes":        {reflect.TypeFor[[]byte](), "bytes ([]uint8)"},
