@@ -1,11 +1,9 @@
 package httpvars_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"math"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -72,96 +70,6 @@ func chunked(r *http.Request) *http.Request {
 	r.ContentLength = -1
 	r.TransferEncoding = []string{"chunked"}
 	return r
-}
-
-func TestBody_Key(t *testing.T) {
-	t.Parallel()
-	typed := reflect.TypeFor[payment]()
-	tests := []struct {
-		name, template, contentType, body string
-		typ                               reflect.Type
-		want                              string
-	}{
-		{"untyped", `#{body.user.name}`, "application/json", `{"user": {"name": "bob"}}`, nil, "bob"},
-		{"suffix", `#{body.id}`, "application/vnd.shop+json", `{"id": 1}`, nil, "1"},
-		{"case of the type", `#{body.id}`, "Application/JSON", `{"id": 1}`, nil, "1"},
-		{"whitespace", `#{body.id}`, "application/json", " \n{\"id\": 1}\n ", nil, "1"},
-		{"list", `#{body[0].id}`, "application/json", `[{"id": 1}]`, nil, "1"},
-		{"scalar", `#{body}`, "application/json", `"x"`, nil, "x"},
-		{"typed", `#{body.id}:#{body.user.name}`, "application/json", `{"id": 9007199254740993, "user": {"name": "bob"}}`, typed, "9007199254740993:bob"},
-		{"typed as the handler decodes it", `#{body.id}`, "application/json", `{"ID": 2}`, typed, "2"},
-		{"typed text that reads like a number", `#{body.user.name}`, "application/json", `{"user": {"name": "12"}}`, typed, "12"},
-		{"form", `#{form.id}`, "application/x-www-form-urlencoded", `id=a%20b&x=1`, nil, "a b"},
-		{"repeated form", `#{form.id[1]}`, "application/x-www-form-urlencoded", `id=a&id=b`, nil, "b"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			v := variables(t, httpvars.Config{Body: tt.typ})
-			template := compile(t, v, tt.template)
-			for name, r := range map[string]*http.Request{"length": post(t, tt.contentType, tt.body), "chunked": chunked(post(t, tt.contentType, tt.body))} {
-				got, err := template.Key(v.Request(r, &host{}))
-				if err != nil || got != tt.want {
-					t.Errorf("%s: got %q, %v, want %q", name, got, err, tt.want)
-				}
-				if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != tt.body {
-					t.Errorf("%s: the handler reads %q, %v", name, rest, err)
-				}
-			}
-		})
-	}
-}
-
-func TestBody_KeyFails(t *testing.T) {
-	t.Parallel()
-	typed := reflect.TypeFor[payment]()
-	const form = "application/x-www-form-urlencoded"
-	tests := []struct {
-		name, template, contentType, body string
-		typ                               reflect.Type
-		want                              keyexpr.Reason
-	}{
-		{"no JSON", `#{body.id}`, "application/json", `{"id": `, nil, keyexpr.ReasonBadBody},
-		{"only whitespace", `#{body.id}`, "application/json", `  `, nil, keyexpr.ReasonBadBody},
-		{"two values", `#{body.id}`, "application/json", `{"id": 1} {"id": 2}`, nil, keyexpr.ReasonBadBody},
-		{"trailing text", `#{body.id}`, "application/json", `{"id": 1} x`, typed, keyexpr.ReasonBadBody},
-		{"bad UTF-8", `#{body.id}`, "application/json", "{\"id\": \"\xff\"}", nil, keyexpr.ReasonBadBody},
-		{"a name twice", `#{body.id}`, "application/json", `{"id": 1, "id": 2}`, nil, keyexpr.ReasonBadBody},
-		{"a name twice in another case", `#{body.id}`, "application/json", `{"id": 1, "ID": 2}`, nil, keyexpr.ReasonBadBody},
-		{"a typed name twice in another case", `#{body.id}`, "application/json", `{"id": 1, "ID": 2}`, typed, keyexpr.ReasonBadBody},
-		{"too deep", `#{body.id}`, "application/json", strings.Repeat("[", 5000), nil, keyexpr.ReasonBadBody},
-		{"closing only", `#{body.id}`, "application/json", `]`, nil, keyexpr.ReasonBadBody},
-		{"wrong type of a field", `#{body.id}`, "application/json", `{"id": "x"}`, typed, keyexpr.ReasonBadBody},
-		{"fraction", `#{body.id}`, "application/json", `{"id": 1.5}`, typed, keyexpr.ReasonBadBody},
-		{"not set", `#{body.id}`, "application/json", `{}`, typed, keyexpr.ReasonMissing},
-		{"null", `#{body.user.name}`, "application/json", `{"user": null}`, typed, keyexpr.ReasonMissing},
-		{"empty", `#{body.user.name}`, "application/json", `{"user": {}}`, typed, keyexpr.ReasonEmpty},
-		{"null body", `#{body.id}`, "application/json", `null`, nil, keyexpr.ReasonMissing},
-		{"text", `#{body.id}`, "text/plain", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
-		{"no type", `#{body.id}`, "", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
-		{"broken type", `#{body.id}`, "application/json; =", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
-		{"form for JSON", `#{body.id}`, form, `id=1`, nil, keyexpr.ReasonUnsupportedMedia},
-		{"JSON for a form", `#{form.id}`, "application/json", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
-		{"no body", `#{body.id}`, "application/json", ``, nil, keyexpr.ReasonMissing},
-		{"no body and no type", `#{body.id}`, "", ``, nil, keyexpr.ReasonMissing},
-		{"bad form", `#{form.id}`, form, `id=%zz`, nil, keyexpr.ReasonBadBody},
-		{"repeated form", `#{form.id}`, form, `id=1&id=2`, nil, keyexpr.ReasonRepeated},
-		{"bad multipart", `#{form.id}`, "multipart/form-data; boundary=x", `id=1`, nil, keyexpr.ReasonBadBody},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			v := variables(t, httpvars.Config{Body: tt.typ})
-			template := compile(t, v, tt.template)
-			for name, r := range map[string]*http.Request{"length": post(t, tt.contentType, tt.body), "chunked": chunked(post(t, tt.contentType, tt.body))} {
-				_, err := template.Key(v.Request(r, &host{}))
-				wantReason(t, err, tt.want)
-				if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != tt.body {
-					t.Errorf("%s: the handler reads %q, %v", name, rest, err)
-				}
-			}
-		})
-	}
 }
 
 // The largest number there is stands for no limit.
@@ -234,33 +142,6 @@ func TestBody_ClientGone(t *testing.T) {
 	}
 }
 
-func TestBody_Multipart(t *testing.T) {
-	t.Parallel()
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	if err := errors.Join(w.WriteField("id", "7"), w.WriteField("x", "1")); err != nil {
-		t.Fatal(err)
-	}
-	part, err := w.CreateFormFile("file", "a.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := part.Write([]byte("content")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	v := variables(t, httpvars.Config{})
-	r := post(t, w.FormDataContentType(), b.String())
-	if key, err := compile(t, v, `#{form.id}`).Key(v.Request(r, &host{})); err != nil || key != "7" {
-		t.Errorf("got %q, %v", key, err)
-	}
-	if r.FormValue("x") != "1" || r.MultipartForm.File["file"][0].Size != 7 {
-		t.Error("the handler does not get the whole form")
-	}
-}
-
 func TestRequest_Buffer(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -297,14 +178,11 @@ func TestRequest_Buffer(t *testing.T) {
 func TestBody_Condition(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
-	condition, err := keyexpr.CompileCondition(`body.dry == ""`, v.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	condition := compileCondition(t, v, `body.dry == ""`)
 	if ok, err := condition.Eval(v.Request(post(t, "", ""), &host{})); err != nil || !ok {
 		t.Errorf("no body: got %v, %v", ok, err)
 	}
-	_, err = condition.Eval(v.Request(post(t, "application/json", "{"), &host{}))
+	_, err := condition.Eval(v.Request(post(t, "application/json", "{"), &host{}))
 	wantReason(t, err, keyexpr.ReasonBadBody)
 }
 
@@ -374,10 +252,7 @@ func TestBody_NameInAnotherCase(t *testing.T) {
 	const sent = `{"Amount": 500, "ſhard": "a", "Items": [{"SKU": "x", "Lot": [{"NO": 1}]}], "exact": "e", "none": null}`
 	v := variables(t, httpvars.Config{})
 	env := v.Request(post(t, "application/json", sent), &host{})
-	condition, err := keyexpr.CompileCondition(`body.amount > 100 && any(body.items, .sku == "x")`, v.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	condition := compileCondition(t, v, `body.amount > 100 && any(body.items, .sku == "x")`)
 	if got, err := condition.Eval(env); err != nil || !got {
 		t.Errorf("the condition is %v, %v", got, err)
 	}

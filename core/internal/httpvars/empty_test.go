@@ -131,22 +131,6 @@ func TestForm_AddsToWhatWasParsed(t *testing.T) {
 	}
 }
 
-// A multipart form without a boundary, or cut off, is a bad body.
-func TestForm_BadMultipart(t *testing.T) {
-	t.Parallel()
-	v := variables(t, httpvars.Config{})
-	for _, tt := range []struct{ contentType, body string }{
-		{"multipart/form-data", formParts},
-		{multipart1, formParts[:20]},
-		{multipart1, "nothing of the kind"},
-		{urlencoded, "id=%zz"},
-		{urlencoded, "a;b"},
-	} {
-		_, err := compile(t, v, `#{form.id}`).Key(v.Request(post(t, tt.contentType, tt.body), &host{}))
-		wantReason(t, err, keyexpr.ReasonBadBody)
-	}
-}
-
 // The variables of an application are no part of net/http.
 func TestNetHTTP_HasNoRegisteredVariables(t *testing.T) {
 	t.Parallel()

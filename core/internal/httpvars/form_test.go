@@ -101,3 +101,18 @@ func TestForm_BodyOfAnotherMethodIsNotRead(t *testing.T) {
 	_, err = compile(t, v, `#{form.id}`).Key(v.Request(r, &host{}))
 	wantReason(t, err, keyexpr.ReasonUnsupportedMedia)
 }
+
+// The handler still gets a multipart form whole, with its files.
+func TestForm_FilesAreTheHandlers(t *testing.T) {
+	t.Parallel()
+	const form = "--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n7\r\n" +
+		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\ncontent\r\n--x--\r\n"
+	v := variables(t, httpvars.Config{})
+	r := post(t, multipart1, form)
+	if key, err := compile(t, v, `#{form.id}`).Key(v.Request(r, &host{})); err != nil || key != "7" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if r.FormValue("id") != "7" || r.MultipartForm.File["file"][0].Size != 7 {
+		t.Error("the handler does not get the whole form")
+	}
+}

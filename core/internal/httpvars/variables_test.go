@@ -1,6 +1,7 @@
 package httpvars_test
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -51,6 +52,22 @@ func outcome(tb testing.TB, v *httpvars.Variables, expression string, r *http.Re
 		tb.Fatalf("%s: %v is no *EvalError", expression, err)
 	}
 	return "!" + failure.Reason.String()
+}
+
+// bodyOutcome is what an expression makes of a body, whose length is announced or not. The
+// handler reads all of it.
+func bodyOutcome(tb testing.TB, v *httpvars.Variables, expression string, s sending) string {
+	tb.Helper()
+	got := outcome(tb, v, expression, s.request(tb))
+	for _, r := range []*http.Request{s.request(tb), chunked(s.request(tb))} {
+		if again := outcome(tb, v, expression, r); again != got {
+			tb.Errorf("%s of %+v: got %q, and %q with length %d", expression, s, got, again, r.ContentLength)
+		}
+		if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != s.body {
+			tb.Errorf("%s of %+v: the handler reads %q, %v", expression, s, rest, err)
+		}
+	}
+	return got
 }
 
 func TestRequest_Query(t *testing.T) {
@@ -160,6 +177,11 @@ func TestRequest_BodyByContentType(t *testing.T) {
 		{"POST", "application/json", `"text"`, `body`, "text"},
 		{"POST", "application/json", `[1, 2]`, `body[:]`, "1 2"},
 		{"POST", "application/json", `7`, `body`, "7"},
+		{"POST", "application/json", " \n{\"id\": 1}\n ", `body.id`, "1"},
+		{"POST", "application/json", "{\"id\": \"\xff\"}", `body.id`, "!bad_body"},
+		{"POST", "application/json", strings.Repeat("[", 5000), `body.id`, "!bad_body"},
+		{"POST", "application/json", "]", `body.id`, "!bad_body"},
+		{"POST", "application/json; =", document, `body.id`, "!unsupported_media"},
 		{"POST", "application/json", document, `form.id`, "!unsupported_media"},
 		{"POST", "application/x-www-form-urlencoded", form, `form.id`, "!repeated"},
 		{"POST", "application/x-www-form-urlencoded", form, `form.id[0]`, "7"},
@@ -174,7 +196,12 @@ func TestRequest_BodyByContentType(t *testing.T) {
 		{"POST", "application/x-www-form-urlencoded", "id=%zz", `form.id`, "!bad_body"},
 		{"POST", "application/x-www-form-urlencoded", "a;b=1", `form.id`, "!bad_body"},
 		{"POST", "application/x-www-form-urlencoded", "", `form.id`, "!missing"},
+		{"POST", "application/x-www-form-urlencoded", "id=a%20b", `form.id`, "a b"},
 		{"POST", "multipart/form-data", "x", `form.id`, "!bad_body"},
+		{"POST", "multipart/form-data", formParts, `form.id`, "!bad_body"}, // without a boundary
+		{"POST", multipart1, formParts, `form.id`, "body"},
+		{"POST", multipart1, formParts[:20], `form.id`, "!bad_body"},
+		{"POST", multipart1, "nothing of the kind", `form.id`, "!bad_body"},
 		{"POST", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n7\r\n--b--\r\n", `form.id`, "7"},
 		{"GET", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n7\r\n--b--\r\n", `form.id`, "7"},
 		{"POST", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\n7\r\n--b--\r\n", `form.f`, "!missing"},
@@ -182,8 +209,7 @@ func TestRequest_BodyByContentType(t *testing.T) {
 		{"POST", "multipart/form-data; boundary=c", "--b--\r\n", `form.id`, "!bad_body"},
 		{"POST", "", "", `form.id ?? "none"`, "none"},
 	} {
-		r := (sending{method: tt.method, contentType: tt.contentType, body: tt.body}).request(t)
-		if got := outcome(t, v, tt.expression, r); got != tt.want {
+		if got := bodyOutcome(t, v, tt.expression, sending{method: tt.method, contentType: tt.contentType, body: tt.body}); got != tt.want {
 			t.Errorf("%s of %s %q %.40q: got %q, want %q", tt.expression, tt.method, tt.contentType, tt.body, got, tt.want)
 		}
 	}
@@ -198,6 +224,7 @@ func TestNetHTTP_OfServeMux(t *testing.T) {
 		{"/orders/{id}", "/orders/a%2Fb", "", `path.id`, "a/b"},
 		{"/orders/{id}", "/orders/7", "", `route`, "/orders/%7Bid%7D"},
 		{"POST /orders/{id}", "/orders/7", "", `path.id`, "7"},
+		{"POST /orders/{id}", "/orders/7", "", `route`, "POST /orders/%7Bid%7D"},
 		{"/files/{rest...}", "/files/a/b", "", `path.rest`, "a/b"},
 		{"/orders/{id}", "/orders/7", "", `path.rest`, "!empty"},
 		{"/", "/", "203.0.113.9:1234", `client_ip`, "203.0.113.9"},
@@ -236,6 +263,8 @@ func TestRequest_TypedBody(t *testing.T) {
 		{`{"id": null}`, `body.id`, "!missing"},
 		{`{"quoted": "42"}`, `body.quoted`, "42"},
 		{`{"quoted": "042"}`, `body.quoted`, "42"},
+		{`{"id": 7} x`, `body.id`, "!bad_body"},
+		{`{"note": "12"}`, `body.note`, "12"}, // a text
 		{`{"note": "n"}`, `body.note`, "n"},
 		{`{"note": null}`, `body.note ?? "none"`, "none"},
 		{`{"note": ""}`, `body.note`, "!empty"},
@@ -253,8 +282,7 @@ func TestRequest_TypedBody(t *testing.T) {
 		{`null`, `body.id`, "!missing"},
 		{``, `body.id`, "!missing"},
 	} {
-		r := (sending{contentType: "application/json", body: tt.body}).request(t)
-		if got := outcome(t, v, tt.expression, r); got != tt.want {
+		if got := bodyOutcome(t, v, tt.expression, sending{contentType: "application/json", body: tt.body}); got != tt.want {
 			t.Errorf("%s of %s: got %q, want %q", tt.expression, tt.body, got, tt.want)
 		}
 	}

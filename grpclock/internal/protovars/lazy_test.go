@@ -71,10 +71,7 @@ func TestCall_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // counts
 func TestCall_Limits(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	for _, k := range kinds(t) {
 		v := k.variables(t)
-		condition, err := keyexpr.CompileCondition(`any(req.items, .sku in req.tags)`, v.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
+		condition := compileCondition(t, v, `any(req.items, .sku in req.tags)`)
 		lists := func(n int) string {
 			return strings.Repeat(`items { sku: "a" } `, n) + strings.Repeat(`tags: "b" `, n)
 		}
@@ -86,6 +83,7 @@ func TestCall_Limits(t *testing.T) { //nolint:paralleltest // counts what the pr
 			message, refused := k.message(t, lists(tt.items)), tt.refused
 			reflected := message.ProtoReflect()
 			reflected.Set(reflected.Descriptor().Fields().ByName("digest"), protoreflect.ValueOfBytes(make([]byte, tt.digest)))
+			var err error
 			allocated := leastAllocated(func() { _, err = condition.Eval(v.Call(message, &host{})) })
 			failure, _ := errors.AsType[*keyexpr.EvalError](err)
 			if refused != (failure != nil && failure.Reason == keyexpr.ReasonTooLong) || !refused && err != nil {

@@ -97,6 +97,15 @@ func compile(tb testing.TB, v *protovars.Variables, template string) *keyexpr.Te
 	return t
 }
 
+func compileCondition(tb testing.TB, v *protovars.Variables, expression string) *keyexpr.Condition {
+	tb.Helper()
+	c, err := keyexpr.CompileCondition(expression, v.Schema())
+	if err != nil {
+		tb.Fatalf("CompileCondition(%q): %v", expression, err)
+	}
+	return c
+}
+
 const full = `
 user_id: "u1" small: -7 big: 9007199254740993 huge: 18446744073709551615 signed: -1 fixed: 3 express: true price: 1.5
 digest: "\x01\xff" status: STATUS_OPEN note: "n" shard: 0 wish: STATUS_UNSPECIFIED account: 5
@@ -260,11 +269,10 @@ func TestCall_Condition(t *testing.T) {
 		for expression, want := range map[string]bool{
 			`req.order.id == ""`: true, `req.price > 1.0`: false, `req.note == nil`: true, `len(req.items) == 0`: true,
 			`any(req.items, .count > 1)`: false, `req.express`: false, `req.labels.k == "v"`: false, `metadata.dry == "1"`: false,
+			// An enum that is not set is its zero, as for every getter.
+			`req.wish == "STATUS_UNSPECIFIED"`: true, `req.status == "STATUS_UNSPECIFIED"`: true, `req.wish == nil`: true, `(req.wish ?? "none") == "none"`: true,
 		} {
-			c, err := keyexpr.CompileCondition(expression, v.Schema())
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := compileCondition(t, v, expression)
 			if got, err := c.Eval(v.Call(k.empty(), &host{})); err != nil || got != want {
 				t.Errorf("%s: %s: got %v, %v, want %v", k.name, expression, got, err, want)
 			}
@@ -372,14 +380,11 @@ func TestCall_AnotherMessage(t *testing.T) {
 	t.Parallel()
 	v := kinds(t)[0].variables(t)
 	wrong := v.Call(&openpb.Item{Sku: "x"}, &host{})
-	c, err := keyexpr.CompileCondition(`req.express`, v.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := compileCondition(t, v, `req.express`)
 	if got, err := c.Eval(wrong); err == nil {
 		t.Errorf("the condition is %v", got)
 	}
-	_, err = compile(t, v, `#{req.small ?? 0}`).Key(wrong)
+	_, err := compile(t, v, `#{req.small ?? 0}`).Key(wrong)
 	if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonInternal {
 		t.Errorf("got %v, want an internal error", err)
 	}
