@@ -224,44 +224,33 @@ func (a *access) absent(what string) any {
 
 // items reads an entry of a keyed variable: one value or all of them.
 func (a *access) items(env Env) any {
-	text, count := a.entry(env)
-	switch {
-	case count == 0:
-		return a.absent(a.text)
-	case a.item.index != allValues:
-		return a.finish(text)
-	case count > maxCollection:
-		panic(tooMany(a.text))
-	}
-	list := make([]any, count)
-	for i := range list {
-		list[i], _ = a.item.read(a, env, i)
-	}
-	return a.finish(list)
-}
-
-// entry reads one value of an entry. A count of zero says that it is not there.
-func (a *access) entry(env Env) (text string, count int) {
-	index := a.item.index
-	text, count = a.item.read(a, env, max(index, 0))
-	switch {
-	case index >= count:
-		return "", 0
-	case count > 1 && index == oneValue:
-		panic(failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all"))
-	}
-	return text, count
-}
-
-func (i *item) read(a *access, env Env, index int) (text string, count int) {
-	text, count, err := env.Item(a.slot, i.key, index)
+	values, err := env.Items(a.slot, a.item.key)
 	if err != nil {
 		panic(a.internal(err))
 	}
-	if a.variable.Type.keyed.isCaseless(i.key) {
-		text = strings.ToLower(text)
+	if a.variable.Keyed.isCaseless(a.item.key) {
+		values = lowered(values)
 	}
-	return text, count
+	switch index := a.item.index; {
+	case len(values) == 0 || index >= len(values):
+		return a.absent(a.text)
+	case index == allValues && len(values) > maxCollection:
+		panic(tooMany(a.text))
+	case index == allValues:
+		return a.finish(boxed(values))
+	case index == oneValue && len(values) > 1:
+		panic(failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all"))
+	default:
+		return a.finish(values[max(index, 0)])
+	}
+}
+
+func lowered(values []string) []string {
+	lower := make([]string, len(values))
+	for i, v := range values {
+		lower[i] = strings.ToLower(v)
+	}
+	return lower
 }
 
 // internal reports an error of the Env.

@@ -149,8 +149,8 @@ func TestEvalError_ShowsNoValue(t *testing.T) {
 // brokenEnv fails for a reason of its own.
 type brokenEnv struct{ err error }
 
-func (b brokenEnv) Value(int) (any, error)                     { return nil, b.err }
-func (b brokenEnv) Item(int, string, int) (string, int, error) { return "", 0, b.err }
+func (b brokenEnv) Value(int) (any, error)              { return nil, b.err }
+func (b brokenEnv) Items(int, string) ([]string, error) { return nil, b.err }
 
 func TestEvalError_OfTheEnv(t *testing.T) {
 	t.Parallel()

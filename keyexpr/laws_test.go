@@ -39,9 +39,9 @@ func (a asked) Value(slot int) (any, error) {
 	return a.Values.Value(slot)
 }
 
-func (a asked) Item(slot int, key string, i int) (string, int, error) {
+func (a asked) Items(slot int, key string) ([]string, error) {
 	a.slots[slot] = true
-	return a.Values.Item(slot, key, i)
+	return a.Values.Items(slot, key)
 }
 
 // Nothing is asked for but the variables that a template says it uses: an adapter reads the

@@ -114,7 +114,7 @@ type Field struct {
 }
 
 // Keyed describes a variable whose strings are looked up by name, such as the headers of a
-// request. They are read through [Env.Item].
+// request. They are read through [Env.Items].
 type Keyed struct {
 	// Noun is what messages call an entry: "path parameter", "header".
 	Noun string
@@ -122,7 +122,7 @@ type Keyed struct {
 	Known []string
 	// Open admits names that are not in Known.
 	Open bool
-	// Canonical, if set, maps a name to the form given to [Env.Item].
+	// Canonical, if set, maps a name to the form given to [Env.Items].
 	Canonical func(name string) string
 	// Repeatable says that one name may have several values: then name[0] picks
 	// one and name[:] all of them, and name alone is an error for a request that
@@ -226,10 +226,8 @@ type Env interface {
 	// describes. Nil is missing, or unset for a registered variable.
 	Value(slot int) (any, error)
 
-	// Item returns the i-th value of a keyed variable's entry, and how many
-	// values the entry has. Zero is missing; i is ignored where count is not
-	// greater than i.
-	Item(slot int, key string, i int) (value string, count int, err error)
+	// Items returns the values of a keyed variable's entry; none is missing. They are only read.
+	Items(slot int, key string) ([]string, error)
 }
 
 // Values is an [Env] of fixed values by slot. A keyed variable's value is a
@@ -245,15 +243,11 @@ func (v Values) Value(slot int) (any, error) {
 	return v[slot], nil
 }
 
-// Item implements [Env].
-func (v Values) Item(slot int, key string, i int) (string, int, error) {
+// Items implements [Env].
+func (v Values) Items(slot int, key string) ([]string, error) {
 	if slot >= len(v) {
-		return "", 0, nil
+		return nil, nil
 	}
 	entries, _ := v[slot].(map[string][]string) //nolint:errcheck // nil has no entries
-	values := entries[key]
-	if i >= len(values) {
-		return "", len(values), nil
-	}
-	return values[i], len(values), nil
+	return entries[key], nil
 }

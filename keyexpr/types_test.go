@@ -274,18 +274,13 @@ func TestValues(t *testing.T) {
 			t.Errorf("slot %d: got %v, %v, want %v", slot, got, err, want)
 		}
 	}
-	tests := []struct {
-		slot  int
-		key   string
-		i     int
-		value string
-		count int
-	}{
-		{1, "k", 0, "x", 2}, {1, "k", 1, "y", 2}, {1, "k", 2, "", 2}, {1, "none", 0, "", 0}, {0, "k", 0, "", 0}, {2, "k", 0, "", 0}, {9, "k", 0, "", 0},
-	}
-	for _, tt := range tests {
-		if value, count, err := v.Item(tt.slot, tt.key, tt.i); value != tt.value || count != tt.count || err != nil {
-			t.Errorf("%+v: got %q, %d, %v", tt, value, count, err)
+	for slot := range 10 {
+		want := map[bool][]string{slot == 1: {"x", "y"}}[true]
+		if got, err := v.Items(slot, "k"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("slot %d: got %q, %v, want %q", slot, got, err, want)
 		}
+	}
+	if got, err := v.Items(1, "none"); err != nil || len(got) > 0 {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -36,7 +36,7 @@ func (s *slow) Value(slot int) (any, error) {
 	return s.values.Value(slot)
 }
 
-func (s *slow) Item(int, string, int) (string, int, error) { return "", 0, nil }
+func (s *slow) Items(int, string) ([]string, error) { return nil, nil }
 
 func (s *slow) BeforeWait() func(context.Context) error {
 	if s.ready {

@@ -66,7 +66,7 @@ func (c *call) Canceled(err error) bool { return c.canceled != nil && c.canceled
 type badEnv struct{ err error }
 
 func (e badEnv) Value(int) (any, error)                     { return nil, e.err }
-func (e badEnv) Item(int, string, int) (string, int, error) { return "", 0, e.err }
+func (e badEnv) Items(int, string) ([]string, error) { return nil, e.err }
 
 // site is a place whose only variable is in.
 func site(tb testing.TB) aspect.Site {

@@ -124,5 +124,5 @@ func (c *functionCall[In, Out]) Fallback(ctx context.Context, name string) (err 
 // Value implements [keyexpr.Env]: the one variable is the argument.
 func (c *functionCall[In, Out]) Value(int) (any, error) { return c.in, nil }
 
-// Item implements [keyexpr.Env]: there is no keyed variable.
-func (c *functionCall[In, Out]) Item(int, string, int) (string, int, error) { return "", 0, nil }
+// Items implements [keyexpr.Env]: there is no keyed variable.
+func (c *functionCall[In, Out]) Items(int, string) ([]string, error) { return nil, nil }

@@ -82,19 +82,21 @@ func (r *recorder) Value(slot int) (any, error) {
 	return v, nil
 }
 
-func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
-	v, count, err := r.env.Item(slot, key, i)
+func (r *recorder) Items(slot int, key string) ([]string, error) {
+	values, err := r.env.Items(slot, key)
 	name := r.names[slot] + selector(key)
 	switch {
 	case err != nil:
-	case count == 0:
+	case len(values) == 0:
 		r.note(name, missing)
-	case count == 1:
-		r.note(name, text(v))
+	case len(values) == 1:
+		r.note(name, text(values[0]))
 	default:
-		r.note(fmt.Sprintf("%s[%d]", name, i), fmt.Sprintf("%s (of %d)", text(v), count))
+		for i, v := range values {
+			r.note(fmt.Sprintf("%s[%d]", name, i), fmt.Sprintf("%s (of %d)", text(v), len(values)))
+		}
 	}
-	return v, count, err
+	return values, err
 }
 
 func (r *recorder) note(name, text string) {

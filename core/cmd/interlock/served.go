@@ -127,7 +127,7 @@ func (argument) Value(int) (any, error) {
 	}
 }
 
-func (argument) Item(int, string, int) (string, int, error) { return "", 0, nil }
+func (argument) Items(int, string) ([]string, error) { return nil, nil }
 
 // asking is a context in which adapters answer instead of locking.
 func (s *served) asking(ctx context.Context) context.Context {

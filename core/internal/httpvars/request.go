@@ -66,34 +66,31 @@ func (q *Request) registeredValue(i int) (any, error) {
 	return q.registered[i].once(func() (any, error) { return q.host.Registered(i) })
 }
 
-// Item implements [keyexpr.Env].
-func (q *Request) Item(slot int, key string, i int) (string, int, error) {
+// Items implements [keyexpr.Env].
+func (q *Request) Items(slot int, key string) ([]string, error) {
 	switch slot {
 	case slotPath:
-		return single(q.host.PathValue(key))
+		return []string{q.host.PathValue(key)}, nil
 	case slotQuery:
 		if q.query == nil {
 			q.query = q.request.URL.Query()
 		}
-		return pick(q.query[key], i)
+		return q.query[key], nil
 	case slotHeader:
 		if key == "Host" { // net/http keeps it apart
-			return single(q.request.Host)
+			return []string{q.request.Host}, nil
 		}
-		return pick(q.request.Header[key], i)
+		return q.request.Header[key], nil
 	case slotCookie:
 		if q.cookies == nil {
 			q.cookies = q.parseCookies()
 		}
-		return pick(q.cookies[key], i)
+		return q.cookies[key], nil
 	case slotForm:
 		form, err := q.form.once(q.parseForm)
-		if err != nil {
-			return "", 0, err
-		}
-		return pick(form[key], i)
+		return form[key], err
 	}
-	return "", 0, nil
+	return nil, nil
 }
 
 // parseCookies reads the header once, so that the number of cookies and that of the
@@ -108,15 +105,6 @@ func (q *Request) parseCookies() map[string][]string {
 		cookies[cookie.Name] = append(cookies[cookie.Name], value)
 	}
 	return cookies
-}
-
-func single(value string) (string, int, error) { return value, 1, nil }
-
-func pick(values []string, i int) (string, int, error) {
-	if i >= len(values) {
-		return "", len(values), nil
-	}
-	return values[i], len(values), nil
 }
 
 var _ keyexpr.Env = (*Request)(nil)

@@ -69,11 +69,5 @@ func (e *env) decode() (any, error) {
 	return value, nil
 }
 
-// Item implements [keyexpr.Env]: the headers.
-func (e *env) Item(_ int, name string, i int) (value string, count int, err error) {
-	values := e.message.Headers[name]
-	if i < len(values) {
-		value = values[i]
-	}
-	return value, len(values), nil
-}
+// Items implements [keyexpr.Env]: the headers.
+func (e *env) Items(_ int, name string) ([]string, error) { return e.message.Headers[name], nil }

@@ -69,13 +69,6 @@ type Call struct {
 	req        proto.Message
 	host       Host
 	registered map[int]result
-	metadata   entry // that was asked for last
-}
-
-// entry are the values of one metadata key.
-type entry struct {
-	key    string
-	values []string
 }
 
 type result struct {
@@ -122,16 +115,7 @@ func (c *Call) registeredValue(i int) (any, error) {
 	return value, err
 }
 
-// Item implements [keyexpr.Env].
-func (c *Call) Item(_ int, key string, i int) (string, int, error) {
-	if c.metadata.values == nil || c.metadata.key != key {
-		c.metadata = entry{key, c.host.Metadata(key)}
-	}
-	values := c.metadata.values
-	if i >= len(values) {
-		return "", len(values), nil
-	}
-	return values[i], len(values), nil
-}
+// Items implements [keyexpr.Env].
+func (c *Call) Items(_ int, key string) ([]string, error) { return c.host.Metadata(key), nil }
 
 var _ keyexpr.Env = (*Call)(nil)
