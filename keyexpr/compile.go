@@ -10,18 +10,37 @@ import (
 	"unicode/utf8"
 )
 
+// Format is how keys are built. The zero Format has no prefix, and encodes and shortens.
+type Format struct {
+	// Prefix is literal text before every key. It is not a template: a #{ in it stands for
+	// itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes.
+	Prefix string
+	// Strict makes a value that would have to be encoded, and a key that would have to be
+	// shortened, an error. Use it while programs that build the same keys without encoding share
+	// the locks. A value with a colon is refused, so an IPv6 address and the route of a Gin route
+	// with parameters always are.
+	Strict bool
+
+	maxLength int // 0 is DefaultMaxLength
+}
+
+// Compile compiles a template for keys of the zero [Format].
+func Compile(template string, schema *Schema) (*Template, error) {
+	return Format{}.Compile(template, schema)
+}
+
 // Compile compiles a key template against the variables of schema. It never
 // panics; its error joins one *[Error] per problem, in the order of their
 // positions. Compiling takes about 0.1 ms and belongs to start-up.
-func Compile(template string, schema *Schema, opts ...Option) (*Template, error) {
-	cfg, err := newConfig(opts)
-	if err != nil {
-		return nil, err
+func (f Format) Compile(template string, schema *Schema) (*Template, error) {
+	if n := len(f.Prefix); n > MaxPrefixLength {
+		return nil, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, DefaultMaxLength, MaxPrefixLength)
 	}
+	f.maxLength = cmp.Or(f.maxLength, DefaultMaxLength)
 	if schema == nil {
 		schema = &Schema{}
 	}
-	b := &builder{schema: schema, template: &Template{origin: origin{source: template}, config: cfg, list: -1}, used: map[string]bool{}}
+	b := &builder{schema: schema, template: &Template{origin: origin{source: template}, format: f, list: -1}, used: map[string]bool{}}
 	b.build()
 	if len(b.problems) > 0 {
 		slices.SortStableFunc(b.problems, func(x, y *Error) int { return cmp.Or(x.Line-y.Line, x.Column-y.Column) })
@@ -51,7 +70,7 @@ func (b *builder) build() {
 		b.add(problem)
 		return
 	}
-	if prefix := b.template.config.prefix; prefix != "" {
+	if prefix := b.template.format.Prefix; prefix != "" {
 		b.literal(segment{template: prefix, text: prefix})
 	}
 	constant := !slices.ContainsFunc(segments, func(s segment) bool { return s.isExpr })
@@ -284,7 +303,7 @@ func (b *builder) ends() {
 	trimmed := strings.TrimRight(source, " ")
 	if strings.HasPrefix(source, " ") || strings.HasPrefix(first, " ") {
 		what := "key"
-		if strings.HasPrefix(b.template.config.prefix, " ") {
+		if strings.HasPrefix(b.template.format.Prefix, " ") {
 			what = "prefix"
 		}
 		b.add(at(source, 0, "the "+what+" begins with white space, which would be part of the lock's name", "it without that"))
@@ -301,7 +320,7 @@ func (b *builder) measure() {
 	for i := range b.template.pieces {
 		shortest += max(len(b.template.pieces[i].literal), 1)
 	}
-	limit := b.template.config.maxLength
+	limit := b.template.format.maxLength
 	if shortest <= limit {
 		return
 	}
@@ -332,49 +351,7 @@ const (
 	// a < b < c, counts twice.
 	MaxNodes = 200
 
-	// MaxPrefixLength is the longest [Prefix] in bytes: an overlong key keeps some of what
+	// MaxPrefixLength is the longest prefix in bytes: an overlong key keeps some of what
 	// follows, and ends in a hash.
 	MaxPrefixLength = DefaultMaxLength - len(hashMark) - hashDigits - 14
 )
-
-// Option changes how [Compile] builds keys.
-type Option interface{ apply(c *config) }
-
-type optionFunc func(*config)
-
-func (f optionFunc) apply(c *config) { f(c) }
-
-type config struct {
-	strict    bool
-	prefix    string
-	maxLength int
-}
-
-// Strict makes a value that would have to be encoded, and a key that would have
-// to be shortened, an error. Use it while programs that build the same keys
-// without encoding share the locks. A value with a colon is refused, so an IPv6
-// address and the route of a Gin route with parameters always are. Default: encode
-// and shorten.
-func Strict() Option {
-	return optionFunc(func(c *config) { c.strict = true })
-}
-
-// Prefix puts literal text before every key. It is no template: a #{ in it stands
-// for itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes.
-func Prefix(text string) Option {
-	return optionFunc(func(c *config) { c.prefix = text })
-}
-
-func newConfig(opts []Option) (config, error) {
-	c := config{maxLength: DefaultMaxLength}
-	for _, o := range opts {
-		if o == nil {
-			return c, errors.New("keyexpr: an option is nil")
-		}
-		o.apply(&c)
-	}
-	if n := len(c.prefix); n > MaxPrefixLength {
-		return c, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, DefaultMaxLength, MaxPrefixLength)
-	}
-	return c, nil
-}

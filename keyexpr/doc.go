@@ -214,7 +214,7 @@
 // value: write #{a}-#{b} rather than #{a + "-" + b}, so that each is encoded. Only a text
 // with a colon that a part adds is literal text: #{"order:" + a} is order:#{a}. A key
 // longer than the limit keeps its head and ends in a hash.
-// Under [Strict] all of these are errors instead.
+// Under [Format].Strict all of these are errors instead.
 //
 // Between templates only the colon is protected: a key has the colons of its template, and
 // no value adds one. Within a field, which is what stands between colons, a value may spell

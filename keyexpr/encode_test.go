@@ -36,7 +36,9 @@ func TestTemplate_Length(t *testing.T) {
 	if wide := key(strings.Repeat("→", 200)); len(wide) > limit || !utf8.ValidString(wide) {
 		t.Errorf("a character is cut: %q", wide)
 	}
-	_, err := compile(t, `order:#{path.orderId}`, keyexpr.MaxLength(limit), keyexpr.Strict()).Key(path(strings.Repeat("x", 200)).env(t))
+	strict := keyexpr.MaxLength(limit)
+	strict.Strict = true
+	_, err := compile(t, `order:#{path.orderId}`, strict).Key(path(strings.Repeat("x", 200)).env(t))
 	if err == nil || reasonOf(t, err) != keyexpr.ReasonTooLong {
 		t.Errorf("strict: got %v, want too long", err)
 	}
@@ -191,7 +193,7 @@ func TestTemplate_UntypedSpelling(t *testing.T) {
 
 func TestTemplate_StrictEncodesNoSign(t *testing.T) {
 	t.Parallel()
-	_, err := compile(t, `o:#{body.id}-x`, keyexpr.Strict()).Key(body(`{"id": -5}`).env(t))
+	_, err := compile(t, `o:#{body.id}-x`, keyexpr.Format{Strict: true}).Key(body(`{"id": -5}`).env(t))
 	if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
 		t.Errorf("got %v, want a character error", err)
 	}
@@ -275,7 +277,7 @@ func TestEncoding_Samples(t *testing.T) {
 		if got, err := compile(t, tt.template).Key(env); err != nil || got != tt.want {
 			t.Errorf("%s of %q: got %q, %v, want %q", tt.template, tt.value, got, err, tt.want)
 		}
-		strict, err := compile(t, tt.template, keyexpr.Strict()).Key(env)
+		strict, err := compile(t, tt.template, keyexpr.Format{Strict: true}).Key(env)
 		unchanged := strings.Contains(tt.want, tt.value) && !strings.Contains(tt.want, "%")
 		switch {
 		case unchanged && (err != nil || strict != tt.want):
@@ -330,7 +332,7 @@ func TestTemplate_ValuesAddNoColon(t *testing.T) {
 		if err != nil || len(keys) != 1 || keys[0] != want {
 			t.Errorf("%s: got %q, %v, want %s", template, keys, err, want)
 		}
-		keys, err = compile(t, template, keyexpr.Strict()).Keys(request.env(t))
+		keys, err = compile(t, template, keyexpr.Format{Strict: true}).Keys(request.env(t))
 		if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
 			t.Errorf("strict, %s: got %q, %v, want a character error", template, keys, err)
 		}

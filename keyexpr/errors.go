@@ -87,10 +87,10 @@ const (
 	// ReasonTooMany: a list has more elements than allowed.
 	ReasonTooMany
 	// ReasonTooLong: a value is too long, all values of an expression together are, or a
-	// key is, under [Strict].
+	// key is, under [Format].Strict.
 	ReasonTooLong
 	// ReasonCharacter: a value begins or ends with white space, or would have to be
-	// encoded under [Strict].
+	// encoded under [Format].Strict.
 	ReasonCharacter
 	// ReasonBadBody: the body cannot be read or parsed.
 	ReasonBadBody

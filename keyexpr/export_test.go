@@ -3,7 +3,7 @@ package keyexpr
 import "encoding/json"
 
 // MaxLength limits a key to n bytes, so that short texts show what becomes of long ones.
-func MaxLength(n int) Option { return optionFunc(func(c *config) { c.maxLength = n }) }
+func MaxLength(n int) Format { return Format{maxLength: n} }
 
 // FromJSONNumber shows what becomes of a number of JSON.
 func FromJSONNumber(n json.Number) any { return fromJSONNumber(n) }

@@ -1,6 +1,7 @@
 package keyexpr_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/textproto"
@@ -71,14 +72,14 @@ func path(id string) request { return request{path: entries{"orderId": {id}}} }
 
 func body(json string) request { return request{body: json} }
 
-func compile(tb testing.TB, template string, opts ...keyexpr.Option) *keyexpr.Template {
+func compile(tb testing.TB, template string, format ...keyexpr.Format) *keyexpr.Template {
 	tb.Helper()
-	return compileFor(tb, template, requestSchema(tb), opts...)
+	return compileFor(tb, template, requestSchema(tb), format...)
 }
 
-func compileFor(tb testing.TB, template string, s *keyexpr.Schema, opts ...keyexpr.Option) *keyexpr.Template {
+func compileFor(tb testing.TB, template string, s *keyexpr.Schema, format ...keyexpr.Format) *keyexpr.Template {
 	tb.Helper()
-	t, err := keyexpr.Compile(template, s, opts...)
+	t, err := cmp.Or(format...).Compile(template, s)
 	if err != nil {
 		tb.Fatalf("Compile(%q): %v", template, err)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-func argumentKeys[T any](tb testing.TB, template string, in T, opts ...keyexpr.Option) ([]string, error) {
+func argumentKeys[T any](tb testing.TB, template string, in T, format ...keyexpr.Format) ([]string, error) {
 	tb.Helper()
 	schema := argumentSchema[T](tb)
-	return compileFor(tb, template, schema, opts...).Keys(keyexpr.Values{in})
+	return compileFor(tb, template, schema, format...).Keys(keyexpr.Values{in})
 }
 
 type identified struct {
@@ -28,14 +28,14 @@ type identified struct {
 func TestTemplate_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	in := identified{Text: "42", Signed: 42, Small: 42, List: []any{"42", 42, uint8(42), 42.0}}
-	for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
+	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
 		for _, part := range []string{"42", `"42"`, "40 + 2", "in.Text", "in.Signed", "in.Small", "in.List"} {
-			if got, err := argumentKeys(t, `order:#{`+part+`}:x`, in, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+			if got, err := argumentKeys(t, `order:#{`+part+`}:x`, in, format); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 				t.Errorf("%s: got %q, %v, want order:42:x alone", part, got, err)
 			}
 		}
 		for _, claim := range []any{"42", 42, uint64(42), 42.0, json.Number("42")} {
-			if got, err := argumentKeys(t, `order:#{in.Any}:x`, identified{Any: claim}, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+			if got, err := argumentKeys(t, `order:#{in.Any}:x`, identified{Any: claim}, format); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 				t.Errorf("%T: got %q, %v, want order:42:x alone", claim, got, err)
 			}
 		}

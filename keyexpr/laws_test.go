@@ -162,7 +162,7 @@ func TestStrict_IsWhatIsNotChanged(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
 	characters := []rune("aZ09-._~/@ éß漢→:%{}#\t\n\x00\x7f\u200b\u00a0\ufffd")
-	free, strict := compile(t, `o:#{path.orderId}/#{path.shop}`), compile(t, `o:#{path.orderId}/#{path.shop}`, keyexpr.Strict())
+	free, strict := compile(t, `o:#{path.orderId}/#{path.shop}`), compile(t, `o:#{path.orderId}/#{path.shop}`, keyexpr.Format{Strict: true})
 	text := func() string {
 		var b strings.Builder
 		for range 1 + random.IntN(3) {

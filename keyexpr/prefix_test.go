@@ -11,7 +11,7 @@ import (
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range map[string]string{"shop:": "shop:order:1", "#{path.id}": "#{path.id}order:1", "{a}": "{a}order:1", "": "order:1"} {
-		template, err := keyexpr.Compile("order:#{path.orderId}", requestSchema(t), keyexpr.Prefix(prefix))
+		template, err := keyexpr.Format{Prefix: prefix}.Compile("order:#{path.orderId}", requestSchema(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +23,7 @@ func TestPrefix(t *testing.T) {
 
 func TestPrefix_IsNotCountedInPositions(t *testing.T) {
 	t.Parallel()
-	_, err := keyexpr.Compile("order:#{path.orderID}", requestSchema(t), keyexpr.Prefix("shop:"))
+	_, err := keyexpr.Format{Prefix: "shop:"}.Compile("order:#{path.orderID}", requestSchema(t))
 	problem, ok := errors.AsType[*keyexpr.Error](err)
 	if !ok || problem.Column != len("order:#{path.o") || problem.Template != "order:#{path.orderID}" {
 		t.Errorf("got %+v", problem)
@@ -32,7 +32,7 @@ func TestPrefix_IsNotCountedInPositions(t *testing.T) {
 
 func TestPrefix_LeavesRoom(t *testing.T) {
 	t.Parallel()
-	template := compile(t, "#{path.orderId}", keyexpr.Prefix(strings.Repeat("p", keyexpr.MaxPrefixLength)))
+	template := compile(t, "#{path.orderId}", keyexpr.Format{Prefix: strings.Repeat("p", keyexpr.MaxPrefixLength)})
 	key, err := template.Key(path("readable-order-" + strings.Repeat("1", keyexpr.DefaultMaxLength)).env(t))
 	if err != nil || len(key) != keyexpr.DefaultMaxLength || !strings.Contains(key, "readable-") {
 		t.Errorf("got %q, %v", key, err)
@@ -43,12 +43,12 @@ func TestPrefix_LeavesRoom(t *testing.T) {
 // hash alone, and refuse all of them under Strict.
 func TestCompile_LiteralsLeaveRoom(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
-		_, err := keyexpr.Compile(strings.Repeat("k", 511)+"#{path.orderId}", requestSchema(t), opts...)
+	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
+		_, err := format.Compile(strings.Repeat("k", 511)+"#{path.orderId}", requestSchema(t))
 		if err != nil {
 			t.Errorf("room for one character: got %v", err)
 		}
-		_, err = keyexpr.Compile(strings.Repeat("k", 510)+"#{path.orderId}:#{path.shop}", requestSchema(t), opts...)
+		_, err = format.Compile(strings.Repeat("k", 510)+"#{path.orderId}:#{path.shop}", requestSchema(t))
 		if err == nil || !strings.Contains(err.Error(), "every key has at least 513 bytes; at most 512 are allowed") {
 			t.Errorf("no room: got %v", err)
 		}
@@ -58,7 +58,7 @@ func TestCompile_LiteralsLeaveRoom(t *testing.T) {
 func TestPrefix_IsCheckedAsText(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"a\n", "\xff"} {
-		if _, err := keyexpr.Compile("order:#{path.orderId}", requestSchema(t), keyexpr.Prefix(prefix)); err == nil {
+		if _, err := (keyexpr.Format{Prefix: prefix}).Compile("order:#{path.orderId}", requestSchema(t)); err == nil {
 			t.Errorf("%q was taken", prefix)
 		}
 	}

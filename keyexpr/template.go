@@ -15,7 +15,7 @@ import (
 type Template struct {
 	origin
 
-	config config
+	format Format
 	pieces []piece
 	list   int // the piece that yields a list, or -1
 }
@@ -144,10 +144,10 @@ func (t *Template) texts(elements []any) map[string]struct{} {
 
 // finish applies the limit of the length.
 func (t *Template) finish(key []byte) string {
-	switch limit := t.config.maxLength; {
+	switch limit := t.format.maxLength; {
 	case len(key) <= limit:
 		return string(key)
-	case t.config.strict:
+	case t.format.Strict:
 		panic(failed(ReasonTooLong, "", "is longer than "+strconv.Itoa(limit)+" bytes, and the strict key format does not shorten"))
 	default:
 		return string(shorten(key, limit))
@@ -212,7 +212,7 @@ func (t *Template) appendText(dst []byte, p *piece, text string) []byte {
 		panic(failed(ReasonCharacter, source, "begins or ends with white space; write trim(…) where it does not count"))
 	}
 	out, clean := appendEncoded(dst, text, p.delimiter)
-	if !clean && t.config.strict {
+	if !clean && t.format.Strict {
 		panic(failed(ReasonCharacter, source, p.strictDetail()))
 	}
 	return out

@@ -241,8 +241,8 @@ func TestTemplate_WhiteSpaceAtTheEndsOfAValue(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{" 42", "42 ", "42\t", "\n42", "42\u00a0", "\u300042", " ", "42\u0085"} {
 		for _, template := range []string{`order:#{path.orderId}`, `order:#{path.orderId}:x`, `#{"order:" + path.orderId}`, `order:#{[path.orderId]}`, `order:#{path.orderId ?? "none"}`} {
-			for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
-				keys, err := compile(t, template, opts...).Keys(path(id).env(t))
+			for _, format := range []keyexpr.Format{{}, {Strict: true}} {
+				keys, err := compile(t, template, format).Keys(path(id).env(t))
 				if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter || !strings.Contains(err.Error(), "trim(") {
 					t.Errorf("%s with %q: got %q, %v, want a character error that names trim()", template, id, keys, err)
 				}
@@ -274,11 +274,11 @@ func TestCompile_WhiteSpaceAtTheEndsOfTheText(t *testing.T) {
 			t.Errorf("%q: got %v, want an error in column %d", template, err, column)
 		}
 	}
-	if _, err := keyexpr.Compile(`order:#{path.orderId}`, requestSchema(t), keyexpr.Prefix(" shop:")); err == nil {
+	if _, err := (keyexpr.Format{Prefix: " shop:"}).Compile(`order:#{path.orderId}`, requestSchema(t)); err == nil {
 		t.Error("a prefix that begins with white space is accepted")
 	}
 	for _, template := range []string{`nightly report`, `order #{path.orderId} of #{path.shop}`, `#{ path.orderId }`, `#{" a" == "b" ? "c" : "d"}`} {
-		if _, err := keyexpr.Compile(template, requestSchema(t), keyexpr.Prefix("shop: ")); err != nil {
+		if _, err := (keyexpr.Format{Prefix: "shop: "}).Compile(template, requestSchema(t)); err != nil {
 			t.Errorf("%q: %v", template, err)
 		}
 	}

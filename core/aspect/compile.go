@@ -238,10 +238,7 @@ func (c *compiler) compileKeys(rule *compiled) {
 	if !c.checkPrefix() {
 		return
 	}
-	opts := []keyexpr.Option{keyexpr.Prefix(c.rule.Prefix)}
-	if c.rule.KeyFormat == ruleset.Strict {
-		opts = append(opts, keyexpr.Strict())
-	}
+	format := keyexpr.Format{Prefix: c.rule.Prefix, Strict: c.rule.KeyFormat == ruleset.Strict}
 	if len(c.rule.Templates()) == 0 {
 		c.reportf("key", "missing: write a template such as %q", "order:pay:#{path.id}")
 	}
@@ -250,7 +247,7 @@ func (c *compiler) compileKeys(rule *compiled) {
 		if c.rule.Key == "" {
 			field = fmt.Sprintf("keys[%d]", i)
 		}
-		key, err := keyexpr.Compile(template, c.schema(), opts...)
+		key, err := format.Compile(template, c.schema())
 		c.reportEach(field, err)
 		c.checkRoom(field, key)
 		c.checkOneKey(field, key)

@@ -1,6 +1,7 @@
 package httpvars_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +14,7 @@ import (
 )
 
 // identified are the keys of a request that has its id in every place.
-func identified(tb testing.TB, template, body string, claims any, opts ...keyexpr.Option) ([]string, error) {
+func identified(tb testing.TB, template, body string, claims any, format ...keyexpr.Format) ([]string, error) {
 	tb.Helper()
 	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}
 	v := variables(tb, httpvars.Config{PathParams: []string{"id"}, Registered: []keyexpr.Variable{claimed}})
@@ -21,7 +22,7 @@ func identified(tb testing.TB, template, body string, claims any, opts ...keyexp
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Id", "42")
 	r.AddCookie(&http.Cookie{Name: "id", Value: "42"})
-	compiled, err := keyexpr.Compile(template, v.Schema(), opts...)
+	compiled, err := cmp.Or(format...).Compile(template, v.Schema())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -31,19 +32,19 @@ func identified(tb testing.TB, template, body string, claims any, opts ...keyexp
 // One id is one key wherever it stands in a request and whatever its type.
 func TestRequest_OneIDOneKey(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
+	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
 		for part, body := range map[string]string{
 			`path.id`: ``, `query.id`: ``, `query.id[:]`: ``, `header["X-Id"]`: ``, `cookie.id`: ``, `[path.id, 42]`: ``,
 			`body.id`: `{"id": 42}`, `body["id"]`: `{"id": "42"}`, `body.id ?? "none"`: `{"id": "42"}`, `string(body.id)`: `{"id": 42}`, `int(body.id)`: `{"id": "42"}`,
 			`body.ids[:]`: `{"ids": [42, "42"]}`, `map(body.items, .id)`: `{"items": [{"id": "42"}, {"id": 42}]}`,
 			`keys(body)`: `{"42": 0}`, `[body.id]`: `{"id": "42"}`, `body.a ? body.id : 0`: `{"id": "42", "a": true}`,
 		} {
-			if got, err := identified(t, `order:#{`+part+`}:x`, body, nil, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+			if got, err := identified(t, `order:#{`+part+`}:x`, body, nil, format); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 				t.Errorf("%s of %s: got %q, %v, want order:42:x alone", part, body, got, err)
 			}
 		}
 		for _, claim := range []any{"42", 42, uint64(42), 42.0, json.Number("42")} {
-			got, err := identified(t, `order:#{claims.id}:x`, ``, map[string]any{"id": claim}, opts...)
+			got, err := identified(t, `order:#{claims.id}:x`, ``, map[string]any{"id": claim}, format)
 			if err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 				t.Errorf("a claim, %T: got %q, %v, want order:42:x alone", claim, got, err)
 			}

@@ -1,8 +1,7 @@
 package httpvars
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"net/http"
 	"net/textproto"
 	"reflect"
@@ -37,14 +36,7 @@ type Variables struct {
 // New checks a config. Bad names, clashes with the standard variables and
 // unusable types are errors, all of them joined.
 func New(c Config) (*Variables, error) {
-	v := &Variables{body: c.Body, maxBody: c.MaxBody, cookieValue: c.CookieValue, registered: len(c.Registered)}
-	if c.MaxBody == 0 {
-		v.maxBody = DefaultMaxBody
-	}
-	var problem error
-	if c.MaxBody < 0 {
-		problem = fmt.Errorf("httpvars: MaxBody is %d: write a positive number of bytes, or 0 for %d", c.MaxBody, DefaultMaxBody)
-	}
+	v := &Variables{body: c.Body, maxBody: cmp.Or(c.MaxBody, DefaultMaxBody), cookieValue: c.CookieValue, registered: len(c.Registered)}
 	variables := standard(&c)
 	for _, r := range c.Registered {
 		r.Registered = true
@@ -52,10 +44,7 @@ func New(c Config) (*Variables, error) {
 	}
 	var err error
 	v.schema, err = keyexpr.NewSchema(variables...)
-	if err := errors.Join(problem, err); err != nil {
-		return nil, err
-	}
-	return v, nil
+	return v, err
 }
 
 func standard(c *Config) []keyexpr.Variable {

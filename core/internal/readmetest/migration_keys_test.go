@@ -111,7 +111,7 @@ func httpKey(t *testing.T, template string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := keyexpr.Compile(template, vars.Schema(), keyexpr.Strict())
+	compiled, err := keyexpr.Format{Strict: true}.Compile(template, vars.Schema())
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +140,7 @@ func functionKey(t *testing.T, template string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := keyexpr.Compile(template, schema, keyexpr.Strict())
+	compiled, err := keyexpr.Format{Strict: true}.Compile(template, schema)
 	if err != nil {
 		return "", err
 	}

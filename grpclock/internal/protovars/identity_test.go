@@ -1,6 +1,7 @@
 package protovars_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -14,14 +15,14 @@ import (
 )
 
 // identified are the keys of a call that has its id in every place.
-func identified(tb testing.TB, template string, req proto.Message, claims any, opts ...keyexpr.Option) ([]string, error) {
+func identified(tb testing.TB, template string, req proto.Message, claims any, format ...keyexpr.Format) ([]string, error) {
 	tb.Helper()
 	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}
 	v, err := protovars.New(protovars.Config{Request: req.ProtoReflect().Descriptor(), Registered: []keyexpr.Variable{claimed}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	compiled, err := keyexpr.Compile(template, v.Schema(), opts...)
+	compiled, err := cmp.Or(format...).Compile(template, v.Schema())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -31,17 +32,17 @@ func identified(tb testing.TB, template string, req proto.Message, claims any, o
 // One id is one key wherever it stands in a call and whatever its type.
 func TestCall_OneIDOneKey(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
-		if got, err := identified(t, `order:#{metadata.id}:x`, wrapperspb.Bool(true), nil, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
+		if got, err := identified(t, `order:#{metadata.id}:x`, wrapperspb.Bool(true), nil, format); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 			t.Errorf("metadata: got %q, %v, want order:42:x alone", got, err)
 		}
 		for _, req := range []proto.Message{wrapperspb.Int64(42), wrapperspb.UInt32(42), wrapperspb.String("42"), wrapperspb.Bytes([]byte{0x42})} {
-			if got, err := identified(t, `order:#{req.value}:x`, req, nil, opts...); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
+			if got, err := identified(t, `order:#{req.value}:x`, req, nil, format); err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 				t.Errorf("%T: got %q, %v, want order:42:x alone", req, got, err)
 			}
 		}
 		for _, claim := range []any{"42", 42, uint64(42), 42.0, json.Number("42")} {
-			got, err := identified(t, `order:#{claims["id"]}:x`, &wrapperspb.BoolValue{}, map[string]any{"id": claim}, opts...)
+			got, err := identified(t, `order:#{claims["id"]}:x`, &wrapperspb.BoolValue{}, map[string]any{"id": claim}, format)
 			if err != nil || !slices.Equal(got, []string{"order:42:x"}) {
 				t.Errorf("a claim, %T: got %q, %v, want order:42:x alone", claim, got, err)
 			}
