@@ -65,7 +65,7 @@ func (c *call) Canceled(err error) bool { return c.canceled != nil && c.canceled
 // badEnv is a request that yields no value, for one reason.
 type badEnv struct{ err error }
 
-func (e badEnv) Value(int) (any, error)                     { return nil, e.err }
+func (e badEnv) Value(int) (any, error)              { return nil, e.err }
 func (e badEnv) Items(int, string) ([]string, error) { return nil, e.err }
 
 // site is a place whose only variable is in.
