@@ -3,7 +3,6 @@ package keyexpr_test
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -213,37 +212,6 @@ func TestArgument_NameIsAlsoAnOperator(t *testing.T) {
 		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || strings.Contains(err.Error(), "ɪ") || problem.Line != 1 || problem.Column < 1 {
 			t.Errorf("%s: got %v, want %s", expression, err, want)
 		}
-	}
-}
-
-// Early checks look at the parts that they may, at nothing else, and change nothing.
-func TestTemplate_CheckWithoutAnyPart(t *testing.T) {
-	t.Parallel()
-	template := compile(t, `o:#{path.orderId}:#{body.ids[:]}:#{lower(query.id)}`)
-	whole := request{path: entries{"orderId": {"7"}}, query: entries{"id": {"A"}}, body: `{"ids": [1, 2]}`}
-	tests := []struct {
-		request request
-		without []string
-		want    keyexpr.Reason
-	}{
-		{whole, nil, 0},
-		{whole, []string{"body", "path", "query"}, 0},
-		{request{}, []string{"body", "path", "query"}, 0},
-		{request{path: whole.path, query: whole.query}, []string{"body"}, 0},
-		{request{path: whole.path, query: whole.query}, []string{"path", "query"}, keyexpr.ReasonMissing},
-		{request{path: whole.path, query: whole.query, body: `{"ids": []}`}, nil, keyexpr.ReasonEmpty},
-		{request{query: whole.query}, []string{"body"}, keyexpr.ReasonMissing},
-		{request{path: whole.path, query: entries{"id": {"a", "b"}}}, []string{"body"}, keyexpr.ReasonRepeated},
-		{request{path: entries{"orderId": {""}}, query: whole.query}, []string{"body", "header"}, keyexpr.ReasonEmpty},
-	}
-	for _, tt := range tests {
-		err := template.CheckWithout(tt.request.env(t), tt.without...)
-		if tt.want == 0 && err != nil || tt.want != 0 && (err == nil || reasonOf(t, err) != tt.want) {
-			t.Errorf("without %q: got %v, want %v", tt.without, err, tt.want)
-		}
-	}
-	if keys, err := template.Keys(whole.env(t)); err != nil || !slices.Equal(keys, []string{"o:7:1:a", "o:7:2:a"}) {
-		t.Errorf("got %q, %v", keys, err)
 	}
 }
 

@@ -20,20 +20,18 @@ func problemOf(tb testing.TB, template string, schema *keyexpr.Schema) *keyexpr.
 	return problem
 }
 
-// What a message suggests is what was meant, wherever the name stands.
+// What a message suggests is what was meant, wherever the name stands. More are in the golden files.
 func TestSuggestion_OfARequest(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
 	for template, want := range map[string]string{
 		// names
-		`#{path.orderID}`:              `path.orderId`,
 		`#{path.order_id}`:             `path.orderId`,
 		`#{path["order-id"]}`:          `path.orderId`,
 		`#{path.oderId}`:               `path.orderId`,
 		`#{path.orderIdd}`:             `path.orderId`,
 		`#{path.shp}`:                  `path.shop`,
 		`#{path.quite_other}`:          ``,
-		`#{orderId}`:                   `path.orderId`,
 		`#{order_id}`:                  `path.orderId`,
 		`#{shop}`:                      `path.shop`,
 		`#{boddy.id}`:                  `body`,
@@ -43,11 +41,9 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`#{principle}`:                 `principal`,
 		`#{methd}`:                     `method`,
 		`#{zzz}`:                       ``,
-		`#{path}`:                      `path.orderId`,
 		`#{header}`:                    `header.name`,
 		`#{lower(path)}`:               `path.orderId`,
 		`#{path + "x"}`:                `path.orderId`,
-		`#{path.orderId[0]}`:           `path.orderId`,
 		`#{query.id[0][0]}`:            `query.id[0]`,
 		`#{query.id[-1]}`:              `query.id[:]`,
 		`#{header["A"][-2]}`:           `header.A[:]`,
@@ -55,7 +51,6 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`a#{path.shop}#{path.orderId}`: `a#{path.shop}:#{path.orderId}`,
 		`#{body}#{method}#{path.shop}`: `#{body}:#{method}#{path.shop}`,
 		// functions
-		`#{uppr(method)}`:       `#{upper(method)}`,
 		`#{Lower(method)}`:      `#{lower(method)}`,
 		`#{to_lower(method)}`:   `#{lower(method)}`,
 		`#{strin(method)}`:      `#{string(method)}`,
@@ -74,19 +69,15 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`#{body.getOrder()}`:    `#{body.order}`,
 		`#{body.x.hashCode()}`:  ``,
 		// habits
-		`#{#orderId}`:                            `#{path.orderId}`,
-		`#{#order.id}`:                           `#{body.order.id}`,
 		`#{#body.id}`:                            `#{body.id}`,
 		`#{#principal}`:                          `#{principal}`,
 		`#{#shop}`:                               `#{path.shop}`,
 		`#{#shpo}`:                               `#{body.shpo}`,
 		`#{#principle}`:                          `#{principal}`,
-		`#{body.id === 1}`:                       `#{body.id == 1}`,
 		`#{body.id !== 1}`:                       `#{body.id != 1}`,
 		`#{body.id = 1}`:                         `#{body.id == 1}`,
 		`#{body.x ?: "a"}`:                       `#{body.x ?? "a"}`,
 		`#{method ?: path.shop}`:                 `#{method ?? path.shop}`,
-		`#{header.X-Id}`:                         `#{header["X-Id"]}`,
 		`#{header.X-Trace-Id}`:                   `#{header["X-Trace-Id"]}`,
 		`#{query.a-b-c-d}`:                       `#{query["a-b-c-d"]}`,
 		`#{lower(header.X-Id)}`:                  `#{lower(header["X-Id"])}`,
@@ -116,7 +107,6 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`a:#{#shop}:#{body.getId()}:#{method}`:   `a:#{path.shop}:#{body.id}:#{method}`,
 		`a:${shop}:#{#orderId}`:                  `a:#{path.shop}:#{path.orderId}`,
 		// other languages
-		`a:${path.orderId}`:          `a:#{path.orderId}`,
 		`a:${orderId}:b`:             `a:#{path.orderId}:b`,
 		`a:${shop}:${orderId}`:       `a:#{path.shop}:#{path.orderId}`,
 		`a:${unknown}`:               `a:#{body.unknown}`,
@@ -124,19 +114,14 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`a:{{orderId}}`:              `a:#{path.orderId}`,
 		`a:{{ .orderId }}`:           `a:#{path.orderId}`,
 		`a:{{.Order.ID}}`:            `a:#{body.Order.ID}`,
-		`a:#orderId`:                 `a:#{path.orderId}`,
 		`a:#order.id:b`:              `a:#{body.order.id}:b`,
-		`a:%s`:                       `a:#{path.orderId}`,
 		`a:%d:%v`:                    `a:#{path.orderId}:#{path.orderId}`,
-		`a:{orderId}`:                `a:#{path.orderId}`,
 		`/orders/{orderId}`:          `/orders/#{path.orderId}`,
 		`orders:orderId`:             `orders:#{path.orderId}`,
 		`/orders/:orderId/x`:         `/orders/:#{path.orderId}/x`,
 		`a:#{path.shop}:${orderId}`:  `a:#{path.shop}:#{path.orderId}`,
 		`a:#{path.shop}:{{orderId}}`: `a:#{path.shop}:#{path.orderId}`,
 		// sums outside of parts
-		`'a:' + #{path.orderId}`:               `a:#{path.orderId}`,
-		`"a:" + #{path.orderId}`:               `a:#{path.orderId}`,
 		`'a:'+#{path.orderId}`:                 `a:#{path.orderId}`,
 		` 'a:' + #{path.orderId} `:             `a:#{path.orderId} `,
 		`#{path.orderId} + ':a'`:               `#{path.orderId}:a`,
@@ -156,16 +141,13 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`'a:' + #{path.shop}:b`:                `a:#{path.shop}:b`,
 		`'a:' + #{path.shop} + #orderId`:       `a:#{path.shop}:#{path.orderId}`,
 		`#shop + #{path.orderId}`:              `#{path.shop}:#{path.orderId}`,
-		`'order:' + #orderId`:                  `order:#{path.orderId}`,
 		`"order:" + #orderId + ":x"`:           `order:#{path.orderId}:x`,
 		`'order:' + #order.id`:                 `order:#{body.order.id}`,
 		`#shop + ':' + #orderId`:               `#{path.shop}:#{path.orderId}`,
 		`#shop + #orderId`:                     `#{path.shop}:#{path.orderId}`,
-		`'a:' + ${orderId}`:                    `a:#{path.orderId}`,
 		// syntax
 		`##{path.shop}`:                 `#{"#{"} for a literal "#{", or #{"#"} before a part for a literal "#"`,
 		`a:#{path.shop`:                 `"}" after the expression`,
-		`a:#{}`:                         `#{path.orderId}`,
 		`a:#{  }:b`:                     `#{path.orderId}`,
 		`a#{path.shop}5#{path.orderId}`: `a separator such as : first`,
 		`a#{path.shop}%#{path.orderId}`: `a separator such as : first`,
@@ -207,30 +189,20 @@ func TestSuggestion_OfAnArgument(t *testing.T) {
 	schema := argumentSchema[order](t)
 	for template, want := range map[string]string{
 		`#{in.id}`:                  `in.ID`,
-		`#{in.Id}`:                  `in.ID`,
 		`#{in.Nte}`:                 `in.Note`,
 		`#{in.tags[0]}`:             `in.Tags`,
 		`#{in.Shop.code}`:           `in.Shop.Code`,
 		`#{in.Shop.Cde}`:            `in.Shop.Code`,
-		`#{in.shop.code}`:           `in.Shop`,
 		`#{in.Items[0].sku}`:        `in.Items[0].SKU`,
 		`#{map(in.Items, .sku)}`:    `.SKU`,
 		`#{map(in.Items, #.Sku)}`:   `.SKU`,
-		`#{in.Items.SKU}`:           `map(in.Items, .SKU)`,
 		`#{in.Items.sku}`:           `map(in.Items, .sku)`,
-		`#{in}`:                     `in.ID`,
-		`#{in.Shop}`:                `in.Shop.Code`,
-		`#{in.Items}`:               `map(in.Items, .SKU)`,
 		`#{in.Items[0]}`:            `in.Items[0].SKU`,
 		`#{first(in.Items)}`:        `first(in.Items).SKU`,
 		`#{filter(in.Items, true)}`: `map(filter(in.Items, true), .SKU)`,
-		`#{id}`:                     `in.ID`,
 		`#{code}`:                   ``,
 		`#{shop.code}`:              `in.Shop`,
-		`#{#in.ID}`:                 `#{in.ID}`,
 		`#{#id}`:                    `#{in.ID}`,
-		`#{#order.id}`:              `#{in.ID}`,
-		`#{#order.getId()}`:         `#{in.ID}`,
 		`a:#order.id`:               `a:#{in.ID}`,
 		`a:#order.shop.code`:        `a:#{in.Shop.Code}`,
 		`a:${order.nothing}`:        `a:#{order.nothing}`,
@@ -240,9 +212,7 @@ func TestSuggestion_OfAnArgument(t *testing.T) {
 		`a:${id}`:                   `a:#{in.ID}`,
 		`a:${shop.code}`:            `a:#{in.Shop.Code}`,
 		`a:{{.ID}}`:                 `a:#{in.ID}`,
-		`a:{id}`:                    `a:#{in.ID}`,
 		`a:%d`:                      `a:#{in.`,
-		`a:#{}`:                     `#{in.`,
 	} {
 		got := problemOf(t, template, schema)
 		if got.Suggestion != want && !(strings.HasSuffix(want, "in.") && strings.HasPrefix(got.Suggestion, want)) {

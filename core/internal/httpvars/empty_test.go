@@ -22,25 +22,6 @@ func untyped(t testing.TB, body io.Reader) *http.Request {
 	return r
 }
 
-// Whether a body of another type is there shows in its first byte. The handler gets all of
-// it, and so does who asks again.
-func TestBody_OfAnotherTypeIsThere(t *testing.T) {
-	t.Parallel()
-	v := variables(t, httpvars.Config{})
-	template := compile(t, v, `#{body.id}`)
-	r := untyped(t, strings.NewReader("some text"))
-	q := v.Request(r, &host{})
-	for range 2 {
-		_, err := template.Key(q)
-		wantReason(t, err, keyexpr.ReasonUnsupportedMedia)
-	}
-	_, err := compile(t, v, `#{form.id}`).Key(q)
-	wantReason(t, err, keyexpr.ReasonUnsupportedMedia)
-	if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != "some text" {
-		t.Errorf("the handler reads %q, %v", rest, err)
-	}
-}
-
 func TestBody_OfAnotherTypeIsEmpty(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})

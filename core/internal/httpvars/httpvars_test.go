@@ -174,24 +174,6 @@ func TestCompile_PathParams(t *testing.T) {
 	}
 }
 
-func BenchmarkRequest_Key(b *testing.B) {
-	v := variables(b, httpvars.Config{PathParams: []string{"orderId"}})
-	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/?q=1", nil)
-	r.Header.Set("X-Id", "1")
-	h := &host{path: map[string]string{"orderId": "12345678"}}
-	for _, template := range []string{`order_lock_#{path.orderId}`, `order:#{header["X-Id"]}`, `order:#{query.q}`} {
-		b.Run(template, func(b *testing.B) {
-			t := compile(b, v, template)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := t.Key(v.Request(r, h)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestRequest_CookieValue(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

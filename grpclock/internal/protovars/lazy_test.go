@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/grpclock/internal/protovars"
 	"github.com/interlock-go/interlock/keyexpr"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -93,38 +92,6 @@ func TestCall_Limits(t *testing.T) { //nolint:paralleltest // counts what the pr
 				t.Errorf("%s: a refused one allocates %d bytes", k.name, allocated)
 			}
 		}
-	}
-}
-
-// counting is a host that counts how often it is asked.
-type counting struct {
-	host
-
-	asked int
-}
-
-func (c *counting) Metadata(key string) []string {
-	c.asked++
-	return c.host.Metadata(key)
-}
-
-func TestCall_AsksForAMetadataKeyOnce(t *testing.T) {
-	t.Parallel()
-	v, err := protovars.New(protovars.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := keyexpr.Compile(`k:#{metadata.id[:]}`, v.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &counting{host: host{metadata: map[string][]string{"id": {"a", "b", "c"}}}}
-	if keys, err := template.Keys(v.Call(nil, h)); err != nil || len(keys) != 3 || h.asked != 1 {
-		t.Errorf("got %q, %v, asked %d times", keys, err, h.asked)
-	}
-	h = &counting{host: host{metadata: map[string][]string{"id": make([]string, 1001)}}}
-	if _, err := template.Keys(v.Call(nil, h)); err == nil || h.asked != 1 {
-		t.Errorf("got %v, asked %d times", err, h.asked)
 	}
 }
 

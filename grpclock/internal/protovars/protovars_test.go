@@ -357,35 +357,3 @@ func TestCall_RegisteredOnce(t *testing.T) {
 		t.Errorf("got %v, want an internal error", err)
 	}
 }
-
-func BenchmarkCall_Key(b *testing.B) {
-	for _, k := range kinds(b)[:3] {
-		v := k.variables(b)
-		template := compile(b, v, `order:#{req.order.id}`)
-		message, h := k.message(b, full), &host{}
-		b.Run(k.name, func(b *testing.B) {
-			b.ReportAllocs()
-			call := v.Call(message, h)
-			for b.Loop() {
-				if _, err := template.Key(call); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// A message of another type is not one whose fields are not set.
-func TestCall_AnotherMessage(t *testing.T) {
-	t.Parallel()
-	v := kinds(t)[0].variables(t)
-	wrong := v.Call(&openpb.Item{Sku: "x"}, &host{})
-	c := compileCondition(t, v, `req.express`)
-	if got, err := c.Eval(wrong); err == nil {
-		t.Errorf("the condition is %v", got)
-	}
-	_, err := compile(t, v, `#{req.small ?? 0}`).Key(wrong)
-	if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonInternal {
-		t.Errorf("got %v, want an internal error", err)
-	}
-}

@@ -100,6 +100,16 @@ func TestMessage_OneInstantOneKey(t *testing.T) {
 	}
 }
 
+// A value of an enum with two names is one key, whichever name the client wrote.
+func TestMessage_EnumAliases(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"WARM", "TEPID"} {
+		if got := keysOf(t, slot(t), "req.level", "level: "+name); got != "WARM" {
+			t.Errorf("%s: got %q, want WARM", name, got)
+		}
+	}
+}
+
 // A number of an enum without a name is its number, and a number with two names has the
 // first: what is written in another way would never be equal.
 func TestMessage_TextThatNoValueHas(t *testing.T) {

@@ -106,6 +106,9 @@ func TestMessage_OfAnotherName(t *testing.T) {
 			t.Errorf("%s: got %v", template, err)
 		}
 	}
+	if got, err := compileCondition(t, v, `req.id == ""`).Eval(v.Call(other, &host{})); err == nil {
+		t.Errorf("the condition is %v", got)
+	}
 	if key, err := compile(t, v, `#{method}`).Key(v.Call(other, &host{})); err != nil || key != "%2Fshop.v1.Orders%2FPay" && key != "/shop.v1.Orders/Pay" {
 		t.Errorf("what does not use the message: got %q, %v", key, err)
 	}
