@@ -56,21 +56,6 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-func BenchmarkCondition_Eval(b *testing.B) {
-	for _, source := range []string{`method == "POST" and query.dry == ""`, `method in ["POST", "PUT"]`, `body.n in [1, 2, 3]`} {
-		b.Run(source, func(b *testing.B) {
-			condition := conditionFor(b, source, requestSchema(b))
-			env := request{body: `{"n": 2}`}.env(b)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := condition.Eval(env); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestTemplate_KeyAllocations(t *testing.T) {
 	template := compile(t, `order_lock_#{path.orderId}`)
 	var env keyexpr.Env = params{"12345678"}

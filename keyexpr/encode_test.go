@@ -29,10 +29,6 @@ func TestTemplate_Length(t *testing.T) {
 	if got := key(strings.Repeat("x", limit-6)); len(got) != limit || strings.Contains(got, "%~") {
 		t.Errorf("a key of the limit is changed: %q", got)
 	}
-	a, b := key(strings.Repeat("x", 200)+"a"), key(strings.Repeat("x", 200)+"b")
-	if a == b || len(a) != limit || !strings.HasPrefix(a, "order:xxx") || !strings.Contains(a, "%~") {
-		t.Errorf("got %q and %q", a, b)
-	}
 	if wide := key(strings.Repeat("→", 200)); len(wide) > limit || !utf8.ValidString(wide) {
 		t.Errorf("a character is cut: %q", wide)
 	}

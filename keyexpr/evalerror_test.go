@@ -323,15 +323,10 @@ func TestEvalError_NamesTypesInWords(t *testing.T) {
 	for expression, want := range map[string]string{
 		`first(in.Labels)`:        "first cannot take a map",
 		`filter(in.Labels, true)`: "filter cannot take a map",
-		`lower(in.IDs)`:           "lower cannot take a list",
 		`in.IDs + 1`:              "+ cannot take a list",
-		`true + 1`:                "+ cannot take a bool",
 		`"a" < 1`:                 "< cannot take a string and an integer",
-		`1.5 % 2`:                 "% takes integers only",
 		`"a" in "abc"`:            "in cannot take a string",
-		`not 1`:                   "not cannot take an integer",
 		`1 and true`:              "and cannot take an integer",
-		`1 ? 2 : 3`:               "the condition of ? : cannot take an integer",
 		`filter(in.IDs, 1)`:       "the predicate of filter cannot take an integer",
 	} {
 		_, err := keyexpr.Compile(`#{`+expression+`}`, schema)

@@ -119,18 +119,15 @@ func TestArgument_NotSet(t *testing.T) {
 		{`o:#{map(in.Items, .SKU)}`, keyexpr.ReasonEmpty},
 	}
 	for _, tt := range tests {
-		t.Run(tt.template, func(t *testing.T) {
-			t.Parallel()
-			template := compileFor(t, tt.template, schema)
-			key, err := template.Keys(keyexpr.Values{&argument{}})
-			if err == nil || reasonOf(t, err) != tt.want {
-				t.Errorf("got %q, %v, want %v", key, err, tt.want)
-			}
-			_, err = template.Keys(keyexpr.Values{(*argument)(nil)})
-			if err == nil || reasonOf(t, err) != keyexpr.ReasonMissing {
-				t.Errorf("nil argument: got %v, want missing", err)
-			}
-		})
+		template := compileFor(t, tt.template, schema)
+		key, err := template.Keys(keyexpr.Values{&argument{}})
+		if err == nil || reasonOf(t, err) != tt.want {
+			t.Errorf("%s: got %q, %v, want %v", tt.template, key, err, tt.want)
+		}
+		_, err = template.Keys(keyexpr.Values{(*argument)(nil)})
+		if err == nil || reasonOf(t, err) != keyexpr.ReasonMissing {
+			t.Errorf("%s of nil: got %v, want missing", tt.template, err)
+		}
 	}
 	got, err := compileFor(t, `o:#{in.ID ?? 0}:#{in.Flag}`, schema).Key(keyexpr.Values{&argument{}})
 	if err != nil || got != "o:0:false" {

@@ -366,7 +366,6 @@ func TestLanguage_Membership(t *testing.T) {
 func TestLanguage_Habits(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
-		{`header.X-Id ?? "d"`, "refused: header.X-Id is a subtraction"},
 		{`query.a-b`, "refused: query.a-b is a subtraction"},
 		{`query["a"]-b`, "refused: - cannot take a string"},
 		{`header.X-Id-path.orderId`, "refused: header.X-Id-path is a subtraction"},
@@ -376,9 +375,6 @@ func TestLanguage_Habits(t *testing.T) {
 		{`body()`, "refused: body is not known here: register a variable for the value"},
 		{`unknown(1)`, "refused: unknown is not known here: register a variable for the value"},
 		{`body.text()`, "refused: methods cannot be called: .text(): register a variable for the value"},
-		{`body.text.trim()`, "refused: methods cannot be called: .trim()"},
-		{`body.names.get(0)`, "refused: methods cannot be called: .get()"},
-		{`body[path.orderId].size()`, "refused: methods cannot be called: .size()"},
 		{`principal.x`, "refused: principal is a string and has no field x"},
 		{`principal[0]`, "refused: principal is a string and has no elements"},
 		{`map(principal, #)`, "refused: map cannot take a string"},
@@ -426,7 +422,6 @@ func TestLanguage_Operands(t *testing.T) {
 func TestLanguage_Constants(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
-		{`0x10`, "16"},
 		{`9223372036854775807`, "9223372036854775807"},
 		{`9223372036854775807 + 1`, "-9223372036854775808"},
 		{`"\u00e9"`, "é"},
