@@ -85,6 +85,7 @@ func TestOptions_OfAWrongProfile(t *testing.T) {
 		want string
 	}{
 		"no name":            {ruleset.WithProfile("", ruleset.Rule{WaitTime: time.Second}), `WithProfile("") has no name: write WithProfile("reports", …)`},
+		"nearly default":     {ruleset.WithProfile("defaults", ruleset.Rule{WaitTime: time.Second}), `profile defaults: write WithProfile("default", …), which is the one that applies to every rule`},
 		"a bare number":      {ruleset.WithProfile("p", ruleset.Rule{WaitTime: 5}), "profile p: WaitTime: 5ns is out of range: write 1ms to 87600h, ruleset.NoWait or ruleset.WaitForever (is a unit missing? 5*time.Second)"},
 		"a key":              {ruleset.WithProfile("p", ruleset.Rule{Key: "a"}), "profile p: Key: belongs to a single rule: remove it here"},
 		"a profile":          {ruleset.WithProfile("p", ruleset.Rule{Profile: "quick"}), "profile p: Profile: belongs to a single rule: remove it here"},

@@ -270,8 +270,8 @@ type Unlocking struct {
 	Field    string    // of New, such as "disabled", "when" or "on_busy"; empty if the rule is just gone
 }
 
-// String is the unlocking in words for a log, such as "http POST /orders pay: removed".
-func (u Unlocking) String() string {
+// text is the unlocking in words for a log, such as "http POST /orders pay: removed".
+func (u Unlocking) text() string {
 	text := u.Endpoint.String()
 	if r := cmp.Or(u.Old, u.New); r.Name != r.Endpoint.Label() {
 		text += " " + r.Name
@@ -357,7 +357,7 @@ func (r Reload) Unlocked() []string {
 	var list []string
 	_, unlocked := CompareLocks(r.Old, r.Set)
 	for _, u := range unlocked {
-		list = append(list, u.String())
+		list = append(list, u.text())
 	}
 	return list
 }

@@ -40,8 +40,11 @@ func newResolver(cfg *config) *resolver {
 		r.defaults.overlay(&cfg.defaults[i])
 	}
 	for i := range cfg.profiles {
-		if p := &cfg.profiles[i]; p.Source.Profile == "" {
+		switch p := &cfg.profiles[i]; {
+		case p.Source.Profile == "":
 			r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
+		case isDefaultMeant(p.Source.Profile):
+			r.problems = append(r.problems, &Problem{Source: p.Source, Message: `write WithProfile("default", …), which is the one that applies to every rule`})
 		}
 		r.checkShared(&cfg.profiles[i])
 	}
