@@ -243,7 +243,7 @@ func TestWatch_TakesTheLastOfManyChanges(t *testing.T) {
 			_, seen := watched(t, path)
 			for n := 1; n <= 20; n++ {
 				change(t, path, keyed("a", n))
-				time.Sleep(settle / 2) // the next change comes before this one has settled
+				time.Sleep(settle * 2 / 5) // the next change comes before this one has settled, and not whenever the file is read
 			}
 			seen.good(t, keyed("a", 20))
 			time.Sleep(10 * settle) // for what must not come
