@@ -43,14 +43,7 @@ func (l *lifetime) spawn(work func(ctx context.Context)) {
 }
 
 // isClosing reports whether callers are refused.
-func (l *lifetime) isClosing() bool {
-	select {
-	case <-l.closing:
-		return true
-	default:
-		return false
-	}
-}
+func (l *lifetime) isClosing() bool { return l.service.Err() != nil }
 
 // beginClose refuses callers and waits until the last one has left. It reports whether
 // nobody has begun before.

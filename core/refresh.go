@@ -29,21 +29,10 @@ func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	errs := eachOwnership(h.scope.owners, func(o *ownership) error {
 		return o.refresh(ctx, h.scope, leaseTime.Truncate(time.Millisecond))
 	})
-	if h.scope.enough(errs) {
+	if beyond(len(errs)-h.scope.needs, errs) == nil {
 		return nil
 	}
 	return joined(errs)
-}
-
-// enough reports whether as many of the leases as are needed have no error.
-func (s *scope) enough(errs []error) bool {
-	done := 0
-	for _, err := range errs {
-		if err == nil {
-			done++
-		}
-	}
-	return done >= s.needs
 }
 
 func (o *ownership) refresh(ctx context.Context, hold *scope, ttl time.Duration) error {

@@ -71,7 +71,10 @@ func ask[T any](
 	case l.clients != nil:
 		return answer, "", invalidf("%s of a Redlock: ask each of its clients, by Lock", what)
 	}
-	if key, err = l.enter(ctx); err != nil {
+	if key, err = l.client.key(l.kind, l.name); err == nil {
+		err = l.client.enterAny(ctx)
+	}
+	if err != nil {
 		return answer, "", err
 	}
 	defer l.client.callers.exit()
@@ -87,16 +90,4 @@ func (l Lock) admit() (key string, err error) {
 		return "", err
 	}
 	return key, l.client.callers.enter()
-}
-
-// enter runs admit, and makes sure that a Cluster has answered once.
-func (l Lock) enter(ctx context.Context) (key string, err error) {
-	if key, err = l.admit(); err != nil {
-		return "", err
-	}
-	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {
-		l.client.callers.exit()
-		return "", unavailable(err)
-	}
-	return key, nil
 }
