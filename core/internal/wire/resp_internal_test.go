@@ -115,8 +115,8 @@ func answers(t *testing.T, p *pipeline, calls int, in ...string) (got []any, err
 func TestTake_AnswersBeforeGarbage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]any{
-		":1\r\n:2\r\n:3x\r\n": {int64(1), int64(2)},
-		":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n":  nil,
+		":1\r\n:2\r\n:3x\r\n":            {int64(1), int64(2)},
+		":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n": nil,
 	} {
 		if got, err := answers(t, &pipeline{}, 4, text); !errors.Is(err, errGarbled) || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %v, %v", text, got, err)

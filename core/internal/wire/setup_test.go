@@ -64,6 +64,7 @@ func (b *bench) leave(now time.Time, key, owner string) wire.Call {
 // reply waits for an answer.
 func reply(b *bench, c wire.Call) any {
 	b.t.Helper()
+	c.OnHang(wire.WaitsOn)
 	v, fate, err := c.Wait(context.Background(), soon())
 	if err != nil || fate != wire.Answered {
 		b.t.Fatalf("call: %v (fate %d)", err, fate)
