@@ -23,6 +23,9 @@ type function struct {
 	do     func(e *evaluation, name string, v any) any
 }
 
+// arguments is how many it takes.
+func (f function) arguments() int { return strings.Count(f.usage, ", ") + 1 }
+
 type argMode uint8
 
 const (
@@ -75,7 +78,7 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 	if !ok {
 		return c.notHere(x, name)
 	}
-	if want := strings.Count(f.usage, ", ") + 1; len(args) != want {
+	if len(args) != f.arguments() {
 		return c.report(x, name+"("+f.usage+")", "%s cannot take %d arguments", name, len(args))
 	}
 	switch {

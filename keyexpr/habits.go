@@ -50,13 +50,14 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{inPart, operand + `\.!\[([^\[\]]*)\]`, ".![…] is not known here: a projection is map(…)", "map($1, .$2)"},
 	{inPart, operand + `\.[?^$]\[([^\[\]]*)\]`, ".?[…] is not known here: a selection is filter(…)", "filter($1, .$2)"},
 	{inPart, operand + `\[\*\]\.([\pL\pN_.]+)`, "[*] is not known here: a field of each element is map(…)", "map($1, .$2)"},
-	{inPart, operand + `\[\*\]`, "[*] is not known here: all elements are [:]", "$1[:]"},
+	{inPart, operand + `\[\*\]($|[^.])`, "[*] is not known here: all elements are [:]", "$1[:]$2"},
 	{inPart, `\bT\([^()]*\)(?:\.[\pL\pN_]+(?:\([^()]*\))?)*`, "types and their static methods cannot be used: register a variable for the value", ""},
 	{inPart, `\?:`, "?: is not known here", "??"},
 	{inPart, `(^|[^.\pL\pN_])null\b`, "null is not known here", "${1}nil"},
 	{inPart, `\blet\b`, "let is not known here: write the value where it is used, or register a variable", ""},
 	{inPart, `!==`, "!== is not known here", "!="},
 	{inPart, `===`, "=== is not known here", "=="},
+	{inPart, `=>|->`, "functions cannot be written: map, filter, any and all take a field or a condition, as in map(body.items, .id)", ""},
 	{inPart, `([^=!<>])=([^=])`, "= is not known here", "$1==$2"},
 	{inPart, `\beq\b`, "eq is not known here", "=="},
 	{inPart, `\bne\b`, "ne is not known here", "!="},
@@ -223,11 +224,20 @@ func (c *checker) translated() (meant string, problems []*Error) {
 	if len(problems) == 0 {
 		problems = t.problems
 	}
-	if len(problems) == 0 {
+	switch {
+	case len(problems) == 0:
 		return "", c.problems
+	case unnamed.MatchString(s.text):
+		for _, p := range problems {
+			p.Message += ": register a variable for the value"
+		}
+		return "", problems
 	}
 	return s.text, problems
 }
+
+// unnamed is a call that stands in the place of an operator of expr, and was not translated.
+var unnamed = regexp.MustCompile(`\b(contains|startsWith|endsWith)_\(`)
 
 // translation writes calls that this language does not have as what it has.
 type translation struct {
@@ -300,6 +310,9 @@ func (c *checker) instead(name string, args []ast.Node) string {
 		found, _ := c.schema.find(path)
 		return cmp.Or(found, path)
 	case i < 0 && similar != "" && !isOperator && identifier.MatchString(name):
+		if len(texts) != functions[similar].arguments() {
+			return ""
+		}
 		return similar + "(" + strings.Join(texts, ", ") + ")"
 	case i < 0 || len(texts) == 0:
 		return ""
@@ -312,11 +325,25 @@ func (c *checker) instead(name string, args []ast.Node) string {
 		}
 		written = strings.ReplaceAll(written, "{"+strconv.Itoa(j+1)+"}", text)
 	}
-	length := "n"
-	if text, ok := args[len(args)-1].(*ast.StringNode); ok {
-		length = strconv.Itoa(len(text.Value))
+	text, isText := args[len(args)-1].(*ast.StringNode)
+	_, isInteger := integerOf(args[len(args)-1])
+	switch {
+	case !isText && strings.Contains(written, "{n}"), name == "get" && !isText && !isInteger:
+		return "" // bounds and names are literals
+	case isText:
+		written = strings.ReplaceAll(written, "{n}", strconv.Itoa(len(text.Value)))
 	}
-	return strings.ReplaceAll(written, "{n}", length)
+	if strings.Contains(habits[i].instead, "in {1}[:]") && !c.mayBeList(args[0]) {
+		return "" // it asks for a part of a text
+	}
+	return written
+}
+
+// mayBeList reports whether a value can be a list, as far as is known.
+func (c *checker) mayBeList(n ast.Node) bool {
+	silent := &checker{schema: c.schema, source: c.source, used: map[string]bool{}}
+	typ := silent.node(n, modeValue).typ
+	return typ.kind == kindList || typ.kind == kindAny
 }
 
 // notHere reports a function or operator that the language does not have.

@@ -71,7 +71,11 @@ func (c *checker) member(x *ast.MemberNode) *chain {
 	if index, ok := integerOf(x.Property); ok {
 		return c.indexed(ch, x.Property, index)
 	}
-	c.report(x.Property, "", "a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise")
+	quoted := ""
+	if name, ok := x.Property.(*ast.IdentifierNode); ok && slices.Contains(ch.typ.names(), name.Value) {
+		quoted = ch.text + selector(name.Value)
+	}
+	c.report(x.Property, quoted, "a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise")
 	return broken(textOf(x))
 }
 
