@@ -204,6 +204,6 @@
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
 // package notifies observers ([WithObserver]) and writes no log, but for two things: that
-// locks cannot be acquired from Redis any more, and that they can again, unless a
-// [Observer.Backend] is notified of it; and the first panic of each function of an observer.
+// locks cannot be acquired from Redis any more, and that they can again, unless an
+// [Observer] has a function Backend; and the first panic of each function of an observer.
 package core

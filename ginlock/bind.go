@@ -84,9 +84,8 @@ func (g *Guard) place(h *chained, route ruleset.Endpoint) int {
 
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
 
-// Handle is r.Handle with a rule around the handlers, compiled at once; several go into [Guard.Handler]
-// or a set of [Guard.Middleware]. r is an
-// engine or a group, whose base path and handlers apply as always.
+// Handle is r.Handle with a rule around the handlers. For several rules use [Guard.Handler] or a set of
+// [Guard.Middleware]. r is an engine or a group, whose base path and handlers apply as always.
 //
 // The error has every problem of the rule; the route then answers 500, and
 // [Guard.Check] returns the problems again. Nothing is registered if gin could not

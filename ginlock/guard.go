@@ -162,7 +162,7 @@ func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 // are left alone; requests without a route (404, 405) match no rule. The same p gives
 // the same handler again.
 //
-// What is wrong with the rules is for [Guard.Check] to return. Give it to Use before the routes are
+// [Guard.Check] returns what is wrong with the rules. Pass the handler to Use before the routes are
 // registered: see Place in the chain, and for reloads Rule files, in the package comment.
 //
 // With a nil p, such as an ignored error leaves, every route answers 500, and Check

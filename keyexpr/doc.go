@@ -51,6 +51,9 @@
 //	map(list, .sku) filter(list, .n > 1)        # is the element, .sku a field of it
 //	any(list, # == "a") all(list, .ok)          a predicate does not stand inside of another
 //
+// What package expr reads as the same is the same: a?.b is a.b, x | lower() is lower(x), a predicate may
+// have braces around it, and literals and comments are those of expr.
+//
 // What is not here is an error at start-up, with what is here for it, or with the advice to
 // register a variable: a Go function of the program computes the value then.
 //

@@ -62,7 +62,9 @@ func namesType(object Type) Type {
 	if object.kind == kindMap {
 		return ListType(Type{kind: kindString})
 	}
-	return ListType(TextType("a name in lower case, as keys gives them", func(text string) (string, bool) { return foldName(text), true }))
+	return ListType(TextType(`a name in lower case, as keys gives those of JSON; write "name" in the map to ask for one`, func(text string) (string, bool) {
+		return text, foldName(text) == text
+	}))
 }
 
 func textType(t Type) Type {

@@ -55,6 +55,7 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{inPart, `\?:`, "?: is not known here", "??"},
 	{inPart, `(^|[^.\pL\pN_])null\b`, "null is not known here", "${1}nil"},
 	{inPart, `\blet\b`, "let is not known here: write the value where it is used, or register a variable", ""},
+	{inPart, argument, "in is the argument of a function, which is not known here", ""},
 	{inPart, `!==`, "!== is not known here", "!="},
 	{inPart, `===`, "=== is not known here", "=="},
 	{inPart, `=>|->`, "functions cannot be written: map, filter, any and all take a field or a condition, as in map(body.items, .id)", ""},
@@ -96,6 +97,8 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 const (
 	// spelName is a path of names, which may end with a call of a getter.
 	spelName = `#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*(?:\(\))?)`
+	// argument is a field of the argument of a function.
+	argument = `(?:^|[^.\pL\pN_])in\.[\pL_]`
 	// operand is what may stand before a selector.
 	operand = `([\pL_][\pL\pN_.]*(?:\[[^\[\]*]*\][\pL\pN_.]*)*)`
 )
@@ -150,6 +153,8 @@ func (h *habit) meant(schema *Schema, name string) bool {
 		return slices.ContainsFunc(schema.variables, func(v Variable) bool {
 			return v.Type.kind == kindKeyed && slices.Contains(v.Type.keyed.Known, name)
 		})
+	case h.written == argument:
+		return !slices.Contains(schema.Variables(), argumentName)
 	case h.place == inPart && h.written == spelName: // pointers of expr
 		return name != "index" && name != "acc"
 	}

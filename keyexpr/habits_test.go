@@ -100,6 +100,7 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`#{body.x.startsWith("ab") ? 1 : 2}`:     `#{body.x[:2] == "ab" ? 1 : 2}`,
 		`#{body.x endsWith "ab"}`:                `#{body.x[-2:] == "ab"}`,
 		`#{contains(body.tags, "vip")}`:          `#{"vip" in body.tags[:]}`,
+		`#{in.ID}`:                               ``,
 		`#{contains(query.q, "vip")}`:            ``,
 		`#{contains(path.shop, "vip")}`:          ``,
 		`#{trimPrefix(body.x, "a")}`:             ``,

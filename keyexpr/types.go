@@ -74,11 +74,11 @@ func (t Type) names() []string {
 func AnyType() Type { return Type{kind: kindAny} }
 
 // ListType is the type of lists of elem. Its values are []any.
-func ListType(elem Type) Type { return Type{kind: kindList, elem: &elem} }
+func ListType(elem Type) Type { return Type{kind: kindList, elem: &elem, invalid: elem.invalid} }
 
 // MapType is the type of maps from strings to elem. Its values are
 // map[string]any. A key that is absent is missing.
-func MapType(elem Type) Type { return Type{kind: kindMap, elem: &elem} }
+func MapType(elem Type) Type { return Type{kind: kindMap, elem: &elem, invalid: elem.invalid} }
 
 // ObjectType is the type of values with named fields.
 func ObjectType(o Object) Type { return Type{kind: kindObject, object: o} }
@@ -91,7 +91,7 @@ type Object interface {
 	// Fields lists the names for suggestions.
 	Fields() []string
 	// Field returns a field by its name. The field "" is what an object is that is also a value
-	// by itself, such as a timestamp.
+	// by itself, such as a timestamp; an object without a value has none.
 	Field(name string) (Field, bool)
 }
 

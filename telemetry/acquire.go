@@ -18,7 +18,7 @@ func (t *Telemetry) observeAcquireStart(ctx context.Context, a core.Acquisition)
 	return t.start(ctx, spanAcquire, t.rule(a.Label, a.Kind), &a)
 }
 
-// observeContention counts a waiter and notes who is in the way.
+// observeContention counts a waiter and notes the holder.
 func (t *Telemetry) observeContention(ctx context.Context, c core.Contention) {
 	s := t.spanOf(ctx, spanAcquire, &c.Acquisition)
 	t.ruleOf(s, &c.Acquisition).waiting.Add(1)

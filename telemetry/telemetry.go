@@ -101,7 +101,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	return t, nil
 }
 
-// Observer is given to core.WithObserver, of every lock client of the process: core notifies it of locks, and the
+// Observer returns the observer to pass to core.WithObserver, for every lock client of the process: core notifies it of locks, and the
 // adapters of the lock client notify it of rules and of the reloads of their rule files.
 func (t *Telemetry) Observer() *core.Observer { return t.observer }
 

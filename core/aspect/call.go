@@ -18,7 +18,7 @@ import (
 //     the call while it waited, so that its parts serve another call. The cause is then
 //     [failpolicy.Canceled], and neither the handler nor a later rule sees the call.
 //   - Canceled(err error) bool reports whether an error of the handler means "I gave up because my
-//     context ended", in words of the transport such as a gRPC status, so that a loss is told from
+//     context ended", in words of the transport such as a gRPC status, so that a loss differs from
 //     the client's cancel. [context.Canceled] and [context.DeadlineExceeded] are recognised without it.
 //   - BeforeWait() func(ctx [context.Context]) error returns what it has to do before it waits, such
 //     as reading the body of a request, without which a server does not notice that the client has

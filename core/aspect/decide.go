@@ -72,7 +72,7 @@ func (c *compiled) hint(cause failpolicy.Cause, err error) time.Duration {
 
 // The bounds of the hint after [failpolicy.Busy] and [failpolicy.Overload].
 const (
-	// minRetry is the shortest hint; also that of an unknown estimate.
+	// minRetry is the shortest hint, and the hint where the estimate is not known.
 	minRetry = time.Second
 	// maxRetry is the longest hint, however long the lease.
 	maxRetry = 5 * time.Second

@@ -76,7 +76,7 @@ func (c *collector) add(e ruleset.Endpoint, p *ruleset.Problem) {
 	}
 }
 
-// addError adds every problem that is joined in err. What is none becomes one of the
+// addError adds every problem that is joined in err. An error that is not a problem becomes one of the
 // endpoint.
 func (c *collector) addError(e ruleset.Endpoint, err error) {
 	switch err := err.(type) { //nolint:errorlint // what wraps a problem says more than it

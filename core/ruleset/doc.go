@@ -21,8 +21,8 @@
 //
 // # Rule files
 //
-// A file is for who runs the service. It has the fields of [Rule] and [Settings] by the
-// names of their tags, an endpoint as http, grpc or func, and durations as Go writes them
+// A file is for the people who run the service. It has the fields of [Rule] and [Settings] by
+// the names that [Fields] lists, an endpoint as http, grpc or func, and durations as Go writes them
 // ("1m30s") or as none, forever and watchdog:
 //
 //	# yaml-language-server: $schema=locks.schema.json

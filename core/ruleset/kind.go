@@ -33,7 +33,7 @@ const (
 	Semaphore Kind = "semaphore"
 )
 
-// KindTraits are what tells the kinds apart.
+// KindTraits describes a kind.
 type KindTraits struct {
 	Several bool   // several keys can be taken together
 	Shared  bool   // several calls can hold it at a time: it has no token, and no debounce window
@@ -67,7 +67,7 @@ func Kinds() []Kind {
 	return list
 }
 
-// Traits are the row of the kind; of an unknown kind they say nothing.
+// Traits returns the traits of the kind; for an unknown kind the zero value.
 func (k Kind) Traits() KindTraits {
 	for i := range kinds {
 		if kinds[i].kind == k {

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // Declared is one declaration of a rule with its source: what a file reader makes
@@ -42,7 +45,10 @@ func (d *Declared) Set(field string, value any) error {
 	base, part := cutField(field)
 	f := fieldNamed(base)
 	if f == nil {
-		return fmt.Errorf("a rule has no %s", base)
+		if near := failpolicy.Nearest(base, Fields()); near != "" {
+			return fmt.Errorf("a rule has no %s: write %s", base, near)
+		}
+		return fmt.Errorf("a rule has no %s: there are %s", base, strings.Join(Fields(), ", "))
 	}
 	return f.set(&d.Rule, part, d.Source.Layer, value)
 }

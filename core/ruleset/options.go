@@ -103,7 +103,8 @@ func builtinDefaults() Rule {
 
 // WithReloadObserver has a [Live] set call a function at every attempt to load the file, the first one
 // included, in order; functions are called in the order in which they were given. A function is called synchronously and must
-// neither block nor call Reload or Close. A panic in it is contained, and [slog.Default] has a record of the first
+// neither block nor call Reload or Close. Observers of lock clients (core.WithObserver) need it only to see how the first load
+// failed: they are notified without it as soon as an adapter uses the set. A panic in it is contained, and [slog.Default] has a record of the first
 // one. nil is an error.
 func WithReloadObserver(observe func(Reload)) Option {
 	return func(c *config) {

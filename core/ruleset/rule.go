@@ -65,12 +65,12 @@ type Rule struct {
 	// key have the same, except that [Read] and [Write] belong together. Default: [Reentrant].
 	Kind Kind
 
-	// WaitTime is how long to wait for the lock: 1 ms to 10 years, [NoWait] or
+	// WaitTime is how long to wait for the lock: 1ms to 87600h (10 years), [NoWait] or
 	// [WaitForever]. It ends a little before the caller's deadline in any case.
 	// Default: [DefaultWaitTime].
 	WaitTime time.Duration
 
-	// LeaseTime is how long the lock is held at most: 1 ms to 10 years, or
+	// LeaseTime is how long the lock is held at most: 1ms to 87600h (10 years), or
 	// [Watchdog] for "as long as the handler runs". Default: [Watchdog].
 	LeaseTime time.Duration
 

@@ -17,9 +17,9 @@ import (
 // [Live.Reload] waits for nothing.
 //
 // A content that is the same as before is not reported. What is refused, and what
-// lets calls run unlocked ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
-// without one to [slog.Default] as an error; so does every other load after the first, as
-// information.
+// lets calls run unlocked ([Reload.Unlocked]), goes to [WithReloadObserver] and to the
+// observers of the lock clients that use the rules, or without any to [slog.Default] as an error;
+// so does every other load after the first, as information.
 func Watch(path string, opts ...Option) (*Live, error) { return watch(path, time.Second, opts...) }
 
 func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
@@ -37,16 +37,18 @@ func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
 func (l *Live) watch(settle time.Duration) {
 	turns := time.NewTicker(settle / 2)
 	defer turns.Stop()
-	for first := (content{}); ; {
+	last, again := content{}, 0
+	for {
 		select {
 		case <-l.stop:
 			return
 		case <-turns.C:
 		}
-		switch found := readContent(l.file); {
-		case !found.same(first):
-			first = found
-		case found.read.Sub(first.read) >= settle:
+		found := readContent(l.file)
+		if again++; !found.same(last) {
+			last, again = found, 0
+		}
+		if again >= 2 {
 			l.follow(found)
 		}
 	}

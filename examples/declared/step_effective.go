@@ -11,7 +11,7 @@ import (
 )
 
 // showEffective prints the rule of rpc Pay as it is in force. The whole rule file
-// prints d.service.Rules().WriteText.
+// prints d.service.Rules().Dump().WriteText.
 func showEffective(_ context.Context, d *demo) (string, error) {
 	const method = orderspb.Orders_Pay_FullMethodName
 	descriptor := orderspb.File_orders_proto.Services().ByName("Orders").Methods().ByName("Pay")

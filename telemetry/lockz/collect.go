@@ -49,7 +49,7 @@ type view struct {
 	keys    []*waitRow      // the waiters by key, for the page
 }
 
-// collect collects what the page shows. Locks go on meanwhile: the parts may be some milliseconds
+// collect collects what the page shows. Locks go on during that time: the parts may be some milliseconds
 // apart. Redis is not asked.
 func (p *Page) collect(l listing) *view {
 	v := &view{page: p, now: time.Now(), listing: l, in: make(map[*waiter]int), waiting: make(map[*hold]int)}

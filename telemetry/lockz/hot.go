@@ -57,7 +57,7 @@ func (k *hotKeys) add(key string, contended bool, waited time.Duration) {
 	}
 }
 
-// shrink makes room. The acquisitions that were counted pay for it: it is seldom called.
+// shrink makes room: it subtracts one from every key, and deletes the keys at zero.
 func (k *hotKeys) shrink() {
 	k.lost++
 	for key, h := range k.kept {

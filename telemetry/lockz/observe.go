@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Observer is given to core.WithObserver, of every lock client of the process.
+// Observer returns the observer to pass to core.WithObserver, for every lock client of the process.
 func (p *Page) Observer() *core.Observer {
 	return &core.Observer{
 		Client:       p.observeClient,

@@ -21,8 +21,8 @@ import (
 const scopeName = "github.com/interlock-go/interlock/telemetry/lockz"
 
 // Page is an [http.Handler] that shows the locks of this process, and the observer that it
-// knows them by. Make it with [New], one per process, and give it to core.WithObserver: the adapters
-// of that lock client notify it, too. It is safe for concurrent use. It runs a goroutine only
+// knows them by. Make it with [New], one per process, and pass its [Page.Observer] to
+// core.WithObserver: the adapters of that lock client notify it, too. It is safe for concurrent use. It runs a goroutine only
 // while a ring of waiters is watched, which ends with the acquisition that has closed the ring.
 type Page struct {
 	cfg     config

@@ -48,7 +48,7 @@ func (r *room) giveBack(n int64) {
 	r.used -= n
 }
 
-// BeforeWait is part of [aspect.Call]. A server of HTTP/1 notices that a client has left
+// BeforeWait is an optional method of an [aspect.Call]. A server of HTTP/1 notices that a client has left
 // only when the body was read, so the body is read before the request waits. A server of HTTP/2
 // notices it anyway. A body that was read for a key counts, too.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
@@ -175,7 +175,7 @@ const (
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// drain reads what nobody has read of the body, so that the answer need not wait for it.
+// drain reads the rest of the body, so that the answer need not wait for it.
 func (x *exchange) drain(o *aspect.Outcome) {
 	if o.Verdict == aspect.VerdictFallback {
 		return // it has answered, and may have read it

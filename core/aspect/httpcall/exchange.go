@@ -79,10 +79,10 @@ func (x *exchange) request() *httpvars.Request {
 // Env is part of [aspect.Call].
 func (x *exchange) Env(context.Context) keyexpr.Env { return x.request() }
 
-// AnswerBy is part of [aspect.Call].
+// AnswerBy is an optional method of an [aspect.Call].
 func (x *exchange) AnswerBy() time.Time { return x.answerBy }
 
-// Abandoned is part of [aspect.Call].
+// Abandoned is an optional method of an [aspect.Call].
 func (x *exchange) Abandoned() bool { return x.router.Abandoned() }
 
 // Handle is part of [aspect.Call].

@@ -128,7 +128,7 @@ func push(p http.Pusher, target string, opts *http.PushOptions) error {
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // answerBy is when net/http stops to take the answer to a request, the zero time if
-// never. Its clock began when the header had been read, which it tells nobody: now, when
+// never. Its clock began when the header had been read, which net/http does not show: now, when
 // the guard sees the request first, is a little later.
 func answerBy(r *http.Request) time.Time {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)

@@ -56,9 +56,9 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 	for _, name := range d.kinds {
 		kinds = append(kinds, core.Kind(name))
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // the probes are deleted, too, when Ctrl-C ends the command
-	defer stop()
 	return d.open(ctx, std.in, func(locks *core.Client) error {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // the probes are deleted, too, when Ctrl-C ends the command
+		defer stop()
 		report, err := locks.Preflight(ctx, kinds...)
 		switch {
 		case errors.Is(err, core.ErrInvalid):

@@ -17,7 +17,7 @@ import (
 // concurrent use.
 type Panics struct{ reported sync.Map } // pointer to the code of the function -> true
 
-// Event is the functions of observers that one kind of event is passed to, in the order in which they were given. The
+// Event holds the functions of observers that one kind of event is passed to, in the order in which they were given. The
 // zero value has none.
 type Event[T any] struct {
 	list   List[func(context.Context, T)]
@@ -38,7 +38,7 @@ func (e *Event[T]) Notify(ctx context.Context, v T) {
 	Each(e.panics, e.list, func(f func(context.Context, T)) { f(ctx, v) })
 }
 
-// List is the functions of observers for one event, in the order in which they were given.
+// List holds the functions of observers for one event, in the order in which they were given.
 type List[F any] []F
 
 // Add adds a function unless it is nil.

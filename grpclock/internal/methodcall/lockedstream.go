@@ -115,8 +115,8 @@ func receive(stream Messages, m any, done chan<- received) {
 	r.panicked = false
 }
 
-// lossOf describes a loss while the handler still runs. Of several rules it is told
-// as that of the last one with a lock; the answer to the caller is exact.
+// lossOf describes a loss while the handler still runs. With several rules it is
+// the loss of the last one with a lock; the answer to the caller is exact.
 func lossOf(point *aspect.Point, cause error) *aspect.RefusedError {
 	rule := lastInForce(point.Rules())
 	lost := aspect.Outcome{

@@ -47,7 +47,7 @@ func (d *Doc) explain(err error) Problem {
 		p.Message = "a value is missing here, or a comma is too many"
 	case says("did not find expected key"), says("did not find expected '-' indicator"), says("did not find expected <document start>"):
 		if p.Message = "not aligned with the lines above"; p.Column > indentOf(line)+1 {
-			p.Message = "the value goes on after its quotes or brackets: quote the whole value"
+			p.Message = "the value goes on after its quotes or brackets: quote the whole value, with ' where it has a \" inside"
 		}
 	case says("did not find expected ','"):
 		p.Line, p.Column, p.Message = begin.Line, begin.Column, fmt.Sprintf("the bracket that opens here is not closed, or a comma is missing before line %d, column %d", p.Line, p.Column)
