@@ -63,7 +63,7 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{inPart, `\beq\b`, "eq is not known here", "=="},
 	{inPart, `\bne\b`, "ne is not known here", "!="},
 	{inPart, `\b(header|query|cookie|form|metadata)\.([\pL_][\pL\pN_]*(?:-[\pL_][\pL\pN_]*)+)`, "$1.$2 is a subtraction", `$1["$2"]`},
-	{inPart, `\bcontains\(`, "contains is not known here", "contains_("},
+	{inPart, `\bcontains\(`, "contains is not known here: in asks for an element of a list", "contains_("},
 	{inPart, `\bstartsWith\(`, "startsWith is not known here", "startsWith_("},
 	{inPart, `\bendsWith\(`, "endsWith is not known here", "endsWith_("},
 
@@ -338,17 +338,21 @@ func (c *checker) instead(name string, args []ast.Node) string {
 	case isText:
 		written = strings.ReplaceAll(written, "{n}", strconv.Itoa(len(text.Value)))
 	}
-	if strings.Contains(habits[i].instead, "in {1}[:]") && !c.mayBeList(args[0]) {
+	if strings.Contains(habits[i].instead, "in {1}[:]") && !c.accepts(written) {
 		return "" // it asks for a part of a text
 	}
 	return written
 }
 
-// mayBeList reports whether a value can be a list, as far as is known.
-func (c *checker) mayBeList(n ast.Node) bool {
+// accepts reports whether the language has an expression.
+func (c *checker) accepts(text string) bool {
+	tree, err := c.parse(text)
+	if err != nil {
+		return false
+	}
 	silent := &checker{schema: c.schema, source: c.source, used: map[string]bool{}}
-	typ := silent.node(n, modeValue).typ
-	return typ.kind == kindList || typ.kind == kindAny
+	silent.node(tree.Node, modeValue)
+	return len(silent.problems) == 0
 }
 
 // notHere reports a function or operator that the language does not have.

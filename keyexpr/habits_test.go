@@ -101,7 +101,7 @@ func TestSuggestion_OfARequest(t *testing.T) {
 		`#{body.x endsWith "ab"}`:                `#{body.x[-2:] == "ab"}`,
 		`#{contains(body.tags, "vip")}`:          `#{"vip" in body.tags[:]}`,
 		`#{in.ID}`:                               ``,
-		`#{contains(query.q, "vip")}`:            ``,
+		`#{contains(query.q, "vip")}`:            `#{"vip" in query.q[:]}`,
 		`#{contains(path.shop, "vip")}`:          ``,
 		`#{trimPrefix(body.x, "a")}`:             ``,
 		`#{body.x.startsWith(query.q)}`:          ``,
