@@ -57,3 +57,26 @@ func TestHang_OperationsWithOneAttempt(t *testing.T) {
 		})
 	}
 }
+
+// A renewal whose connection hangs is sent again on another one, and is no failure. The first sending may land late: so
+// Refresh lowers no lease.
+func TestHang_Renewal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		renewed := make(chan error, 10)
+		observer := &core.Observer{Renewal: func(_ context.Context, r core.Renewal) { renewed <- r.Err }}
+		locks := locksOn(t, rdb, core.WithObserver(observer))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(faultproxy.Command("EVALSHA", "EVAL"), faultproxy.Containing("k"))))
+		if err := <-renewed; err != nil {
+			t.Errorf("renewed: %v", err)
+		}
+		must(t, hold.Refresh(t.Context(), 5*time.Second))
+		if left := hold.Remaining(); left < 20*time.Second {
+			t.Errorf("a lease of %s is left, and the first renewal may land", left)
+		}
+		stuck.Release()
+		released(t, hold)
+	})
+}

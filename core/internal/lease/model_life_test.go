@@ -105,7 +105,10 @@ func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Dur
 	case question:
 	case v == noAnswer:
 		m.landing = now + landing
-	case v == there:
+	case v == there, v == twice:
+		if v.Twice {
+			m.landing = now + landing
+		}
 		m.acknowledge(sent, now, ttl)
 	}
 	if question {

@@ -83,7 +83,7 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 	for i, c := range claims {
 		p := d.ever[c.Key]
 		d.checkClock(p)
-		verdicts[i] = [...]redisstore.Verdict{there, there, there, there, there, there, noAnswer, noAnswer, refused, refused, gone}[d.rand.IntN(11)]
+		verdicts[i] = [...]redisstore.Verdict{there, there, there, there, there, twice, noAnswer, noAnswer, refused, refused, gone}[d.rand.IntN(11)]
 		p.answered(verdicts[i], ttl == 0, sent, d.now())
 		d.notedf("%s answered (ttl %s, after %s): %v", c.Key, ttl, takes, verdicts[i])
 	}

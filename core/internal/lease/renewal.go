@@ -94,10 +94,11 @@ func (l *Lease) beginRenewal() bool {
 // judged takes in what Redis said, and reports whether the lease is lost by that. A release
 // that has begun makes it void.
 func (l *Lease) judged(v redisstore.Verdict, sent time.Time) (over bool) {
-	switch {
-	case v.MayLand():
+	if v.MayLand() {
 		l.Unanswered()
-	case v.Err != nil: // refused: it has changed nothing
+	}
+	switch {
+	case v.Err != nil: // it prolongs nothing
 	case v.Held:
 		l.renewedAt(sent)
 	default:

@@ -42,6 +42,7 @@ func (refusal) RedisError() {}
 // What Redis says of a claim.
 var (
 	there    = redisstore.Verdict{Held: true}
+	twice    = redisstore.Verdict{Held: true, Twice: true}
 	gone     = redisstore.Verdict{}
 	noAnswer = redisstore.Verdict{Err: errNoAnswer}
 	refused  = redisstore.Verdict{Err: errRefused}

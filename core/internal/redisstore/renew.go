@@ -9,12 +9,13 @@ import (
 
 // Verdict is what a renewal found out about one Claim.
 type Verdict struct {
-	Held bool
-	Err  error // no answer, or an error reply; Held then means nothing
+	Held  bool
+	Err   error // no answer, or an error reply; Held then means nothing
+	Twice bool  // the renewal was sent twice, and one of the two was answered
 }
 
 // MayLand reports whether the renewal may still be executed.
-func (v Verdict) MayLand() bool { return v.Err != nil && wire.FateOf(v.Err) == wire.Unknown }
+func (v Verdict) MayLand() bool { return v.Twice || v.Err != nil && wire.FateOf(v.Err) == wire.Unknown }
 
 const (
 	// renewChunk is how many locks one script renews outside a Cluster. Redisson's
@@ -101,6 +102,7 @@ func (s *Store) verdicts(ctx context.Context, limit time.Time, call *Call[[]Verd
 		verdicts = make([]Verdict, len(claims))
 	}
 	for i := range verdicts {
+		verdicts[i].Twice = call.Twice()
 		if v := &verdicts[i]; err != nil && (v.Held || v.Err == nil && !wire.Short(err)) {
 			v.Err = err
 		}

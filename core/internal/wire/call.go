@@ -20,6 +20,7 @@ type Call struct {
 	err    error // of a finished call
 	state  callState
 	onHang OnHang
+	twice  bool // it was sent again where its connection hung
 	last   bool // it is not sent a second time
 	urgent bool // it is sent to a silent node as well
 	acked  bool // replicas have to acknowledge it
@@ -46,6 +47,9 @@ const (
 
 // OnHang says what Wait does when the connection hangs.
 func (c *Call) OnHang(what OnHang) { c.onHang = what }
+
+// Twice reports whether the call was sent again where its connection hung: the first sending may land later.
+func (c *Call) Twice() bool { return c.twice }
 
 // Call prepares a script. args are what EVALSHA wants behind the digest: the number of keys, the keys, the
 // arguments. key is the first of the keys.
@@ -170,7 +174,7 @@ func (c *Call) sent(err error) error {
 func (c *Call) follows(err error) bool {
 	if errors.Is(err, errHangs) {
 		if c.onHang == SendsAgain && !c.last {
-			c.onHang = WaitsOn
+			c.onHang, c.twice = WaitsOn, true
 			c.again(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
 		}
 		return c.onHang != Tells
@@ -214,7 +218,7 @@ func (c *Call) judge(fate Fate, err error) {
 }
 
 // Together sends calls to one node in one pipeline of the hooks, and waits for their answers; Wait of each one
-// returns them. The calls are made also while the node is silent.
+// returns them. The calls are made also while the node is silent. Wait does what OnHang says of each one.
 func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	var slots []int
 	var acked bool
@@ -242,6 +246,8 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 		return
 	}
 	for i, err := range throughAll(r.hooks, cmds) {
-		sent[i].sent(err) //nolint:errcheck // Wait returns it
+		if err = sent[i].sent(err); errors.Is(err, errHangs) {
+			sent[i].follows(err) // no later wait has this error
+		}
 	}
 }

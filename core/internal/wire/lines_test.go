@@ -97,6 +97,34 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 	})
 }
 
+// Calls that travel together behind one that hangs are sent again on another connection as a single one is.
+func TestPipelines_HangOfCallsTogether(t *testing.T) {
+	t.Parallel()
+	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
+		stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))))
+		defer stuck.Release()
+		first := b.take(time.Now(), "stuck", alice)
+		var all sync.WaitGroup
+		all.Go(func() { _, _, _ = first.Wait(t.Context(), time.Now().Add(5*time.Second)) })
+		synctest.Wait()
+		start := time.Now()
+		one, other := b.take(start, "one", alice), b.take(start, "other", alice)
+		calls := []*wire.Call{&one, &other}
+		for _, call := range calls {
+			call.OnHang(wire.SendsAgain)
+		}
+		limit := start.Add(5 * time.Second)
+		b.Together(t.Context(), limit, calls)
+		for _, call := range calls {
+			got, fate, err := call.Wait(t.Context(), limit)
+			if took := time.Since(start); got != int64(1) || !call.Twice() || took > time.Second {
+				t.Errorf("got %v, %v, fate %d, sent twice: %t, after %s", got, err, fate, call.Twice(), took)
+			}
+		}
+		all.Wait()
+	})
+}
+
 // A call on a connection that hangs ends with its limit.
 func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
 	t.Parallel()
