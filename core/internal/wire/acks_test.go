@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // A command that replicas have to acknowledge ends with its limit, and the connection that is being made for it does
@@ -56,6 +58,49 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 		}
 		if fate != wire.Answered || made.Load() > 5 { // one, and the attempts beside it
 			t.Errorf("fate %d, %d connections", fate, made.Load())
+		}
+	})
+}
+
+// Calls that travel together are acknowledged together. If the node of the first one is not known, no call is sent, and
+// none counts as acknowledged.
+func TestAcker_TogetherWithoutTheNodeOfTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		rdb := redistest.New(t).Client()
+		if err := rdb.Do(t.Context(), "script", "load", taking.Source).Err(); err != nil {
+			t.Fatal(err)
+		}
+		dial := func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") }
+		cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": dial}, func(o *redis.ClusterOptions) {
+			slots := o.ClusterSlots
+			o.ClusterSlots = func(ctx context.Context) ([]redis.ClusterSlot, error) {
+				if asked.Add(1) <= 2 {
+					return nil, errors.New("unknown")
+				}
+				return slots(ctx)
+			}
+		})
+		cluster.give("10.0.0.1:6379")
+		r, err := wire.New(cluster.client, wire.Config{Timeout: time.Second, Replication: wire.Replication{Acks: 1, Timeout: time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{Redis: r, t: t}
+		defer b.Close()
+		var values [3]wire.Call
+		calls := make([]*wire.Call, len(values))
+		for i, key := range []string{"first", "second", "third"} {
+			values[i] = b.take(time.Now(), key, alice)
+			calls[i] = &values[i]
+			calls[i].Acknowledge()
+		}
+		b.Together(t.Context(), soon(), calls)
+		for i, call := range calls {
+			if got, _, err := call.Wait(t.Context(), soon()); err == nil && call.Shortfall() == nil {
+				t.Errorf("call %d: got %v, acknowledged by a replica that is not there", i, got)
+			}
 		}
 	})
 }

@@ -227,13 +227,15 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 		slots, acked = append(slots, r.slot(c.key)), acked || c.acked
 	}
 	var ack *acknowledgement
-	if n, err := r.node(calls[0].key); err == nil && acked {
-		if ack, err = n.acker.prepare(ctx, limit, slots...); err != nil {
-			for _, c := range calls {
-				c.node, c.state, c.err = n, finished, unsent(err)
-			}
-			return
+	n, err := r.node(calls[0].key)
+	if err == nil && acked {
+		ack, err = n.acker.prepare(ctx, limit, slots...)
+	}
+	if err != nil {
+		for _, c := range calls {
+			c.node, c.state, c.err = n, finished, unsent(err)
 		}
+		return
 	}
 	var cmds []*command
 	var sent []*Call
