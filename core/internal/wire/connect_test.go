@@ -138,6 +138,31 @@ func TestConnect_OnConnectFails(t *testing.T) {
 	})
 }
 
+// OnConnect may log in by HELLO 3, which switches the connection to RESP3: Redis writes nil, and the text of INFO, in
+// another way there.
+func TestConnect_OnConnectSwitchesTheProtocol(t *testing.T) {
+	t.Parallel()
+	rdb := redisserver.Start(t).Client(func(o *redis.Options) {
+		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error { return conn.Hello(ctx, 3, "", "", "").Err() }
+	})
+	r, err := wire.New(rdb, wire.Config{
+		Timeout: 30 * time.Second, Replication: wire.Replication{Acks: wire.AllAcks, Timeout: time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	nothing := r.Call(time.Now(), wire.NewScript("return false"), key, 1, key)
+	if got, fate, err := nothing.Wait(t.Context(), soon()); !errors.Is(err, redis.Nil) || fate != wire.Answered {
+		t.Errorf("nil: got %v, %v, fate %d", got, err, fate)
+	}
+	acknowledged := r.Call(time.Now(), taking, key, 1, key, alice)
+	acknowledged.Acknowledge()
+	if got, fate, err := acknowledged.Wait(t.Context(), soon()); got != int64(1) || acknowledged.Shortfall() != nil {
+		t.Errorf("acknowledged: got %v, %v, fate %d, %v", got, err, fate, acknowledged.Shortfall())
+	}
+}
+
 // A Dialer may block and not listen to its context. Calls end with their limits all the
 // same, few goroutines are behind it, and Close does not wait for it for ever.
 func TestConnect_DialerBlocks(t *testing.T) {

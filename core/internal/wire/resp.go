@@ -68,7 +68,8 @@ const (
 )
 
 // parser reads a stream of replies of RESP2, in whatever pieces it comes, as go-redis does: int64, string, []any, nil,
-// or an error.
+// or an error. OnConnect may have switched the connection to RESP3, where nil and the text of INFO are written as _ and
+// =, and all else that this package asks for is the same.
 type parser struct {
 	open []list // that have begun, the outermost first
 }
@@ -137,6 +138,8 @@ func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 		return string(line), length, false, nil
 	case '-':
 		return errorReply(line), length, false, nil
+	case '_':
+		return nil, length, false, nil
 	}
 	n, err := strconv.ParseInt(string(line), 10, 64)
 	switch {
@@ -148,7 +151,7 @@ func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 		return nil, 0, false, fmt.Errorf("%w: a reply of length %d", errGarbled, n)
 	}
 	switch b[0] {
-	case '$':
+	case '$', '=':
 		text, size, err := textOf(int(n), b[length:])
 		return text, length + size, false, err
 	case '*':

@@ -30,7 +30,7 @@ func TestParseReply_WholeOrIncomplete(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		":42\r\n": int64(42), ":-1\r\n": int64(-1), "+OK\r\n": "OK", "$2\r\nab\r\n": "ab", "$0\r\n\r\n": "",
-		"$4\r\na\r\nb\r\n": "a\r\nb", "$-1\r\n": nil, "*-1\r\n": nil,
+		"$4\r\na\r\nb\r\n": "a\r\nb", "$-1\r\n": nil, "*-1\r\n": nil, "_\r\n": nil, "=6\r\ntxt:ab\r\n": "txt:ab",
 		"-NOSCRIPT no\r\n": errorReply("NOSCRIPT no"), "*0\r\n": []any(nil),
 		"*2\r\n:7\r\n$1\r\nx\r\n": []any{int64(7), "x"}, "*1\r\n*2\r\n$-1\r\n:1\r\n": []any{[]any{nil, int64(1)}},
 	} {
