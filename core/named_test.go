@@ -85,9 +85,9 @@ func TestWithNamedConnections_ServerWasDown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lost := r.proxy.DropRequest(faultproxy.Once(faultproxy.Containing("setname")))
-	var failed atomic.Bool
+	var failed atomic.Int32
 	rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr(), Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if lost.Hits() > 0 && failed.CompareAndSwap(false, true) {
+		if lost.Hits() > 0 && failed.Add(1) <= 3 { // on a busy machine there may be two attempts beside the first
 			return nil, syscall.ECONNREFUSED
 		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
@@ -95,7 +95,7 @@ func TestWithNamedConnections_ServerWasDown(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	locks := locksOn(t, rdb, core.WithNamedConnections())
 	_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
-	if names := namesOn(t, r.direct); !failed.Load() || !contains(names, "interlock:"+locks.ID()) {
+	if names := namesOn(t, r.direct); failed.Load() == 0 || !contains(names, "interlock:"+locks.ID()) {
 		t.Errorf("got %q, want the name of the client", names)
 	}
 	released(t, hold)
