@@ -28,6 +28,8 @@ type Server struct {
 
 	mu      sync.Mutex
 	clients []*redis.Client
+	closed  bool
+	acting  sync.WaitGroup // strangers
 }
 
 // New starts an embedded Redis for a test, and closes it with its clients when the
@@ -168,7 +170,9 @@ func (s *Server) URL() string {
 // Close closes the clients made by [Server.Client] and ends the server; the data is
 // gone. [New] does this when the test ends. A second Close does nothing.
 func (s *Server) Close() {
-	for _, rdb := range s.takeClients() {
+	clients := s.takeClients()
+	s.acting.Wait() // a test may end by what a stranger does before the stranger knows that it is done
+	for _, rdb := range clients {
 		_ = rdb.Close()
 	}
 	s.proxy.Close()
@@ -180,6 +184,6 @@ func (s *Server) takeClients() []*redis.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clients := s.clients
-	s.clients = nil
+	s.clients, s.closed = nil, true
 	return clients
 }

@@ -19,13 +19,15 @@ func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 		s.failure("redistest: Take(%q, %s): want a lease of 1ms or more, such as time.Minute", key, lease)
 	}
 	stranger = newStranger()
-	_, err := s.own.TxPipelined(unbound(), func(pipe redis.Pipeliner) error {
-		pipe.Del(unbound(), key)
-		pipe.HSet(unbound(), key, stranger, 1)
-		pipe.PExpire(unbound(), key, lease)
-		return nil
+	s.act("Take", func() error {
+		_, err := s.own.TxPipelined(unbound(), func(pipe redis.Pipeliner) error {
+			pipe.Del(unbound(), key)
+			pipe.HSet(unbound(), key, stranger, 1)
+			pipe.PExpire(unbound(), key, lease)
+			return nil
+		})
+		return err
 	})
-	s.must("Take", err)
 	return stranger
 }
 
@@ -35,17 +37,24 @@ const release = `if redis.call('del', KEYS[1]) == 1 then redis.call('publish', A
 // Free releases the lock at key as its holder would: the key is deleted and those
 // who wait are sent the message. On a free key it does nothing.
 func (s *Server) Free(key string) {
-	s.must("Free", orNil(s.own.Eval(unbound(), release, []string{key}, channel(key)).Err()))
+	s.act("Free", func() error { return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key)).Err()) })
 }
 
 // Expire ends the lease of the lock at key now, as if its time were over: the key
 // is gone, and nobody is sent a message.
 func (s *Server) Expire(key string) {
-	s.must("Expire", s.own.Del(unbound(), key).Err())
+	s.act("Expire", func() error { return s.own.Del(unbound(), key).Err() })
 }
 
-func (s *Server) must(what string, err error) {
-	if err != nil {
+// act does something as a stranger. Close waits for it.
+func (s *Server) act(what string, do func() error) {
+	s.mu.Lock()
+	if !s.closed {
+		s.acting.Add(1)
+		defer s.acting.Done()
+	}
+	s.mu.Unlock()
+	if err := do(); err != nil {
 		s.failure("redistest: %s: %v", what, err)
 	}
 }
