@@ -176,8 +176,9 @@ func (c *Call) follows(err error) bool {
 		if c.onHang == SendsAgain && !c.last {
 			c.onHang, c.twice = WaitsOn, true
 			c.again(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
+			return true
 		}
-		return c.onHang != Tells
+		return c.onHang != Tells && !c.cmd.over() // else its connection was closed
 	}
 	if c.last || FateOf(err) != Answered {
 		return false
