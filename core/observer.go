@@ -114,8 +114,8 @@ type BackendChange struct {
 }
 
 // Observer has functions that [WithObserver] makes a client call. A client does not call those that are nil.
-// It calls the others synchronously, those of several observers in the order in which the observers were given,
-// from many goroutines at once. They must not block. A panic in one is contained: the others still
+// It calls the others synchronously and from many goroutines at once, several observers in the order in which they
+// were given. They must not block. A panic in one is contained: the others still
 // run, and [slog.Default] has one record of each function that has panicked.
 type Observer struct {
 	// Client is notified of a client that [New] has made. [Client.Close] calls closed when the client
@@ -153,8 +153,8 @@ type Observer struct {
 	// the hold: HoldEnd can come first, or at the same time.
 	Loss func(ctx context.Context, l Loss)
 
-	// Leak is notified when a hold was garbage-collected without a Release, also
-	// one that was lost before. One with a fixed lease is not looked for until that is over.
+	// Leak is notified when a hold was garbage-collected without a Release, also if the hold was
+	// lost before. A hold with a fixed lease is not checked until the lease has expired.
 	Leak func(ctx context.Context, h HoldInfo)
 
 	// Backend is notified when an acquisition finds Redis unavailable that was not

@@ -16,7 +16,7 @@ type Status struct {
 	GRPC Code // not OK
 }
 
-// problems are those of the halves that are set.
+// problems returns the problems of the halves that are set.
 func (s Status) problems() []error {
 	var errs []error
 	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {

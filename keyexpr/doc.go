@@ -52,7 +52,7 @@
 //	any(list, # == "a") all(list, .ok)          a predicate does not stand inside of another
 //
 // What package expr reads as the same is the same: a?.b is a.b, x | lower() is lower(x), a predicate may
-// have braces around it, and literals and comments are those of expr.
+// have braces around it, and literals and comments are written as in expr.
 //
 // What is not here is an error at start-up, with what is here for it, or with the advice to
 // register a variable: a Go function of the program computes the value then.

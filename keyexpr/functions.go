@@ -57,12 +57,12 @@ func toText(Type) Type  { return Type{kind: kindString} }
 func toInt(Type) Type   { return Type{kind: kindInt} }
 func toTexts(Type) Type { return ListType(Type{kind: kindString}) }
 
-// namesType is the type of the names of an object. Those of JSON are in lower case, see keys.
+// namesType returns the type of the names of an object. Names of JSON are in lower case, see keys.
 func namesType(object Type) Type {
 	if object.kind == kindMap {
 		return ListType(Type{kind: kindString})
 	}
-	return ListType(TextType(`a name in lower case, as keys gives those of JSON; write "name" in the map to ask for one`, func(text string) (string, bool) {
+	return ListType(TextType(`a name in lower case, as keys gives the names of JSON; write "name" in the map to ask for one`, func(text string) (string, bool) {
 		return text, foldName(text) == text
 	}))
 }

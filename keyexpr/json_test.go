@@ -164,10 +164,10 @@ func TestDecodeJSON_WhatDependsOnCase(t *testing.T) {
 func TestCompile_NamesOfKeysAreInLowerCase(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
-		`filter(keys(body), # == "orderId")`:       `"orderId" is not a name in lower case, as keys gives those of JSON; write "name" in the map`,
-		`map(filter(keys(body), # != "SKU"), #)`:   `"SKU" is not a name in lower case, as keys gives those of JSON; write "name" in the map`,
-		`keys(body)[0] in ["Id", "id"] ? 1 : 2`:    `"Id" is not a name in lower case, as keys gives those of JSON; write "name" in the map`,
-		`any(keys(body.a), "A" == #) ? 1 : 2`:      `"A" is not a name in lower case, as keys gives those of JSON; write "name" in the map`,
+		`filter(keys(body), # == "orderId")`:       `"orderId" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
+		`map(filter(keys(body), # != "SKU"), #)`:   `"SKU" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
+		`keys(body)[0] in ["Id", "id"] ? 1 : 2`:    `"Id" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
+		`any(keys(body.a), "A" == #) ? 1 : 2`:      `"A" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
 		`filter(keys(body), # == "order_id")`:      "",
 		`any(keys(in.ByName), # == "SKU") ? 1 : 2`: "", // whose names are those of the program
 		`"SKU" in keys(body) ? 1 : 2`:              "", // in any case, as everywhere

@@ -80,7 +80,7 @@ func (e *Entry[X]) WarnOnce(a *Aspect, reason error) {
 // Rules are those of an entry that works, nil where there is none.
 func (e *Entry[X]) Rules() []*ruleset.Resolved { return e.point().Rules() }
 
-// point is that of an entry that works, nil where there is none.
+// point returns the point of the entry, or nil if the entry does not work.
 func (e *Entry[X]) point() *Point {
 	if e == nil {
 		return nil

@@ -24,7 +24,7 @@ func (c *compiled) decide(cause failpolicy.Cause) decision {
 	return decision{cause: cause, strategy: c.policy.Strategy(cause), status: c.policy.Statuses.Status(cause)}
 }
 
-// decideKey answers [failpolicy.Key] with the status of [keyStatus], or with the one that the rule sets.
+// decideKey answers [failpolicy.Key] with the status that the rule sets, or else with the status of [keyStatus].
 // A fault of the program is an error with 500 whatever the rule says, so that it is found before it is live.
 func (c *compiled) decideKey(status int) decision {
 	if status == http.StatusInternalServerError {

@@ -62,8 +62,8 @@ type UnlockedRun struct {
 
 // Observer has functions that the adapters over a lock client call: it is the Rules of a [core.Observer]. Functions
 // that are nil are not called. [core.Observer.HoldEnd] has the releases that fail. The functions are called
-// synchronously, those of several observers in the order in which the observers were given, from many goroutines at
-// once, with the caller's context. They must not block. A panic in one is contained: the others still run, and
+// synchronously, from many goroutines at once, with the caller's context. Several observers are called in the order in
+// which they were given. They must not block. A panic in one is contained: the others still run, and
 // [slog.Default] has one record of each function that has panicked.
 type Observer struct {
 	// Rule is notified of every rule when it comes into force, so that its series

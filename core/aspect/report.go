@@ -118,8 +118,8 @@ func (c *collector) raw() []*ruleset.Problem {
 	return list
 }
 
-// problems are the problems, those of rules for several endpoints with one that has
-// them: those of files by file and line, after the others.
+// problems returns the problems. A problem of a rule for several endpoints names one of them.
+// Problems in Go come first, then problems in files, by file and line.
 func (c *collector) problems() []*ruleset.Problem {
 	list := make([]*ruleset.Problem, len(c.order))
 	for i, known := range c.order {

@@ -67,5 +67,5 @@ type owning struct {
 	hold context.Context
 }
 
-// Value is that of the hold's context.
+// Value returns the value in the hold's context.
 func (c owning) Value(key any) any { return c.hold.Value(key) }

@@ -292,7 +292,7 @@ func TestWatch_ForgetsAChangeThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// A file that is gone for long is told once, and so is one that comes back.
+// Watch reports a file that is gone for long once, and its return once.
 func TestWatch_TellsOfAnAbsentFileOnce(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(t testing.TB, path string){
@@ -320,7 +320,7 @@ func TestWatch_TellsOfAnAbsentFileOnce(t *testing.T) {
 	}
 }
 
-// What somebody has loaded in the meantime is not loaded again.
+// Watch does not load a content that Reload has loaded before.
 func TestWatch_FollowsAReloadOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

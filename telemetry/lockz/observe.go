@@ -164,7 +164,7 @@ func (p *Page) observeLoss(ctx context.Context, l core.Loss) {
 	p.incident(h, whatLost, l.Cause, now)
 }
 
-// observeLeak notes a hold that nobody can release.
+// observeLeak notes a hold that no caller can release.
 func (p *Page) observeLeak(ctx context.Context, info core.HoldInfo) {
 	h := p.holdOf(ctx, &info)
 	if h == nil {

@@ -31,8 +31,8 @@ type Adapter struct {
 	// lost.
 	Streams bool
 
-	// Declares says that the endpoint may have rules by itself, over which those of a set are
-	// laid: the options of a .proto file, or rules that are put on an endpoint in Go.
+	// Declares says that the endpoint may have rules by itself: the options of a .proto file, or rules
+	// in Go. The rules of a set then change these, field by field.
 	Declares bool
 
 	// Start serves a program until the test ends, with a recovery around the guard that

@@ -206,8 +206,8 @@ func redisRefuses(t *testing.T, b *bench) {
 	b.wantRan(0)
 }
 
-// fullSemaphore: a caller that finds no permit is told that there are too many, unless the rule says
-// something else.
+// fullSemaphore: a caller that finds no permit gets the status for too many calls, unless the rule sets
+// another status.
 func fullSemaphore(t *testing.T, b *bench) {
 	tooMany, own := failpolicy.Status{HTTP: 429, GRPC: 8 /* RESOURCE_EXHAUSTED */}, failpolicy.Status{HTTP: 503, GRPC: 14 /* UNAVAILABLE */}
 	for _, status := range []failpolicy.Status{tooMany, own} {

@@ -168,8 +168,8 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // up to 256 KiB and however slowly they come, to use the connection again.
 const (
 	drainBytes = 256 << 10
-	// drainTime is how long an answer that needs no body waits for one that is on its
-	// way. After that the connection ends with the answer.
+	// drainTime is how long an answer that does not need the body waits for the rest of the body.
+	// After that the connection ends with the answer.
 	drainTime = 50 * time.Millisecond
 )
 

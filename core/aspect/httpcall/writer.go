@@ -49,7 +49,7 @@ func settle(r Router, status int) {
 	r.SetWriter(&final{Writer: r.Writer(), status: status})
 }
 
-// Status is that of the answer.
+// Status returns the status of the answer.
 func (w *final) Status() int { return w.status }
 
 // WriteHeader does nothing.

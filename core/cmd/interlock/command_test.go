@@ -149,7 +149,7 @@ func TestCheck_AgainstWithDescriptors(t *testing.T) {
 	}
 }
 
-// A dump is that of the package.
+// The command prints the dump of package ruleset.
 func TestDump(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/locks.yaml")

@@ -54,7 +54,7 @@ type Host interface {
 }
 
 // NetHTTP returns the [Host] of a request served by net/http's ServeMux: the
-// client's address is that of the connection. It has no registered variables.
+// client's address is the address of the connection. It has no registered variables.
 func NetHTTP(r *http.Request) Host { return netHTTP{r} }
 
 type netHTTP struct{ request *http.Request }

@@ -40,7 +40,7 @@ type OnHang uint8
 
 // Each is for calls of another kind.
 const (
-	Tells      OnHang = iota // it returns an error at once: the caller has another call to send
+	Returns    OnHang = iota // it returns an error at once: the caller has another call to send
 	WaitsOn                  // the script must not be executed twice
 	SendsAgain               // once more, that is: it does no harm if the script is executed twice
 )
@@ -178,7 +178,7 @@ func (c *Call) follows(err error) bool {
 			c.again(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
 			return true
 		}
-		return c.onHang != Tells && !c.cmd.over() // else its connection was closed
+		return c.onHang != Returns && !c.cmd.over() // otherwise its connection was closed
 	}
 	if c.last || FateOf(err) != Answered {
 		return false

@@ -155,7 +155,7 @@ func TestPipelines_FewConnectionsLeaveAtTheSameTime(t *testing.T) {
 		for n := range 20 {
 			all.Go(func() {
 				call := b.take(time.Now(), "stuck", fmt.Sprint(n))
-				call.OnHang(wire.OnHang(n % 2))          // Tells or WaitsOn
+				call.OnHang(wire.OnHang(n % 2))          // Returns or WaitsOn
 				_, _, _ = call.Wait(t.Context(), soon()) // it ends, also if its connection makes room for others
 			})
 			time.Sleep(100 * time.Millisecond) // in the time of the bubble
