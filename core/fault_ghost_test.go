@@ -10,13 +10,13 @@ import (
 )
 
 // abandoned starts an acquire that is kept from Redis until its caller gives up.
-func (r *rig) abandoned(locks *core.Client) *faultproxy.Rule {
-	r.t.Helper()
-	rule := r.proxy.HoldRequest(faultproxy.Once(scriptOn(r.t, "acquire", "k")))
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Millisecond)
+func abandoned(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *faultproxy.Rule {
+	t.Helper()
+	rule := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Minute))
-	wantErr(r.t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+	wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
 	<-rule.Hit()
 	return rule
 }
@@ -28,7 +28,7 @@ func TestFault_Ghost_IsNotTakenForOneWhoDoesNotWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	locks := r.locks(patient)
-	ghost := r.abandoned(locks)
+	ghost := abandoned(t, locks, r.proxy)
 	clearing := r.proxy.HoldRequest(scriptOn(t, "clear", "k"))
 	r.land(ghost)
 	refusal := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
@@ -44,19 +44,24 @@ func TestFault_Ghost_IsNotTakenForOneWhoDoesNotWait(t *testing.T) {
 // after its connection was given up: nobody knows that it did but who asks.
 func TestFault_Ghost_LandsWhenTheConnectionIsGone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	locks := r.locks(core.WithBackendTimeout(100 * time.Millisecond))
-	ghost := r.abandoned(locks)
-	other := r.beside()
-	for start := time.Now(); time.Since(start) < 1500*time.Millisecond; {
-		must(t, other.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
-	}
-	r.land(ghost)
-	start := time.Now()
-	_, hold := acquired(t, t.Context(), other.Lock("k"))
-	wantAtMost(t, "the next acquire", time.Since(start), time.Second)
-	released(t, hold)
-	r.freed("k")
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing(core.WithBackendTimeout(100 * time.Millisecond))
+		ghost := abandoned(t, locks, proxy)
+		other := b.locks()
+		for range 15 {
+			must(t, other.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+			pass(100 * time.Millisecond)
+		}
+		ghost.Release()
+		pass(0)
+		wantSame(t, "abandoned acquires that have landed", ghost.Executed(), 1)
+		start := time.Now()
+		_, hold := acquired(t, t.Context(), other.Lock("k"))
+		wantSoon(t, "acquired after %s", start, time.Second)
+		released(t, hold)
+		pass(time.Second)
+		b.wantGone("k")
+	})
 }
 
 // leavings are the ways to leave an acquire in the middle, each with the error that says so.

@@ -172,13 +172,13 @@ func (c *Call) sent(err error) error {
 // follows prepares the call for what an answer asks for: the whole script, which Redis keeps from then on, or
 // another node of the Cluster. A redirection is followed once. Without an answer it does what OnHang says.
 func (c *Call) follows(err error) bool {
-	if errors.Is(err, errHangs) {
+	if hangs(err) {
 		if c.onHang == SendsAgain && !c.last {
 			c.onHang, c.twice = WaitsOn, true
 			c.again(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
 			return true
 		}
-		return c.onHang != Returns && !c.cmd.over() // otherwise its connection was closed
+		return c.onHang != Returns
 	}
 	if c.last || FateOf(err) != Answered {
 		return false
@@ -249,7 +249,7 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 		return
 	}
 	for i, err := range throughAll(r.hooks, cmds) {
-		if err = sent[i].sent(err); errors.Is(err, errHangs) {
+		if err = sent[i].sent(err); hangs(err) {
 			sent[i].follows(err) // no later wait has this error
 		}
 	}

@@ -313,6 +313,13 @@ func (c *command) untilBy(waits context.Context, limit time.Time) error {
 // errHangs is the cause of a wait on a connection that hangs while others are made.
 var errHangs = errors.New("no answer on a connection that hangs")
 
+// hangs reports whether a wait has ended because its connection hangs, and may go on. The end of a connection, and
+// the silence of a node, can only have such an error as their cause.
+func hangs(err error) bool {
+	wait, is := err.(*interruptedError) //nolint:errorlint // only err itself
+	return is && wait.cause == errHangs //nolint:errorlint // not what it wraps
+}
+
 // errNoAnswer is the cause of a wait that reached its limit.
 var errNoAnswer = errors.New("no answer from redis in time")
 

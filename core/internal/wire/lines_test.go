@@ -125,6 +125,32 @@ func TestPipelines_HangOfCallsTogether(t *testing.T) {
 	})
 }
 
+// A node can be found silent by an operation whose last call was on a connection that hung. Calls that
+// wait on where their connection hangs end then as all others do: they have no such connection.
+func TestPipelines_SilenceThatAHangHasShown(t *testing.T) {
+	t.Parallel()
+	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
+		b.acquire(key, alice)
+		stuck := proxy.HoldRequest(faultproxy.Once(scriptCommand))
+		defer stuck.Release()
+		call := b.look(time.Now(), key)
+		_, _, hang := call.Wait(t.Context(), soon())
+		if hang == nil {
+			t.Fatal("the call was answered on a connection that hangs")
+		}
+		proxy.BlackHole(true)
+		time.AfterFunc(30*time.Second, func() { b.GaveUp(key, hang) })
+		for _, what := range []wire.OnHang{wire.WaitsOn, wire.WaitsOn, wire.SendsAgain} { // the first one waits when the silence begins
+			call := b.look(time.Now(), key)
+			call.OnHang(what)
+			_, fate, err := call.Wait(t.Context(), time.Now().Add(time.Minute))
+			if !errors.Is(err, wire.ErrSilent) || fate == wire.Answered || call.Twice() {
+				t.Errorf("got %v, fate %d, sent twice: %t", err, fate, call.Twice())
+			}
+		}
+	})
+}
+
 // A call on a connection that hangs ends with its limit.
 func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
 	t.Parallel()

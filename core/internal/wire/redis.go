@@ -141,7 +141,7 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	if err != nil {
 		return err
 	}
-	for try := 0; try == 0 || errors.Is(err, errHangs) && try < mostAttempts; try++ {
+	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {
 		c := internal(nil, "ping")
 		c.node, c.at = n, time.Now()
 		n.health.sent(c.at)
