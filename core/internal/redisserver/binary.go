@@ -57,10 +57,16 @@ func (b Binary) Start(tb testing.TB) *Server {
 // start runs a server with the command line that args makes for a port.
 func (b Binary) start(tb testing.TB, args commandLine) *Server {
 	tb.Helper()
+	return b.startIn(tb, inMemory(tb), args)
+}
+
+// startIn is start with the folder that the server writes to.
+func (b Binary) startIn(tb testing.TB, dir string, args commandLine) *Server {
+	tb.Helper()
 	if b.path == "" {
 		b.path = onPath(tb)
 	}
-	s := &Server{t: tb, path: b.path, dir: tb.TempDir(), args: args}
+	s := &Server{t: tb, path: b.path, dir: dir, args: args}
 	if err := s.startAnywhere(); err != nil {
 		tb.Fatalf("redisserver: %v", err)
 	}

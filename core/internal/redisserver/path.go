@@ -23,3 +23,16 @@ func onPath(tb testing.TB) string {
 	tb.Skipf("redisserver: no redis-server on PATH (install Redis 7 or later to run this test; %s=1 makes this a failure)", RequireEnv)
 	return ""
 }
+
+// inMemory makes a folder that is removed after the test, in memory if the system has a place for that. A node of a
+// cluster answers nothing while the disk confirms its nodes.conf, which takes seconds when the disk is busy. A
+// Sentinel waits for its sentinel.conf in the same way.
+func inMemory(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "interlock-redis-") //nolint:usetesting // a folder of the test is on a disk
+	if err != nil {
+		return tb.TempDir()
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

@@ -69,7 +69,7 @@ func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 			fmt.Sprintf("sentinel parallel-syncs %s 5", MasterName),
 			"",
 		}, "\n")
-		path := filepath.Join(tb.TempDir(), "sentinel.conf")
+		path := filepath.Join(inMemory(tb), "sentinel.conf")
 		return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
 	}
 }

@@ -47,7 +47,7 @@ func plainArgs(_ context.Context, port int) ([]string, error) {
 // before it is answered, and is there again after [Server.Kill] and [Server.Restart].
 func StartDurable(tb testing.TB) *Server {
 	tb.Helper()
-	return start(tb, func(ctx context.Context, port int) ([]string, error) {
+	return Binary{}.startIn(tb, tb.TempDir(), func(ctx context.Context, port int) ([]string, error) {
 		args, err := plainArgs(ctx, port)
 		return append(args, "--appendonly", "yes", "--appendfsync", "always"), err
 	})
