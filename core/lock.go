@@ -274,7 +274,7 @@ func (a *acquisition) take(ctx context.Context) ([]*ownership, error) {
 // report notifies the observers how an acquisition ended.
 func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
 	if r.Outcome == "" {
-		r.Outcome = outcomeOf(err)
+		r.Outcome = outcomeOf(ctx, err)
 	}
 	if !c.cfg.observers.acquireEnd.Observed() {
 		return
@@ -284,7 +284,9 @@ func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
 	c.cfg.observers.acquireEnd.Notify(ctx, *r)
 }
 
-func outcomeOf(err error) Outcome {
+// outcomeOf returns the outcome of an acquisition in ctx. The cause of an outage may match the errors of a context, as
+// that of a dialer which has run into its timeout.
+func outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:
 		return OutcomeAcquired
@@ -292,7 +294,11 @@ func outcomeOf(err error) Outcome {
 		return OutcomeOverload
 	case errors.Is(err, ErrInvalid):
 		return OutcomeKey
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrNotHeld), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrNotHeld):
+		return OutcomeCanceled
+	case errors.Is(err, ErrUnavailable) && ctx.Err() == nil:
+		return OutcomeBackend
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return OutcomeCanceled
 	case errors.Is(err, ErrUnavailable):
 		return OutcomeBackend

@@ -61,7 +61,7 @@ func TestMultiLock_OneNameIsALock(t *testing.T) {
 
 func TestMultiLock_AllOrNothing(t *testing.T) {
 	t.Parallel()
-	for name, wait := range map[string]time.Duration{"no wait": 0, "one by one": 300 * time.Millisecond} {
+	for name, wait := range map[string]time.Duration{"no wait": 0, "one by one": 3 * time.Second} {
 		parallelBeds(t, name, func(t *testing.T, b *bed) {
 			b.take("b", stranger, time.Minute)
 			locks := b.locks()

@@ -70,7 +70,7 @@ func TestWithNamedConnections_Refused(t *testing.T) {
 			refuse(r)
 			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})
 			t.Cleanup(func() { _ = rdb.Close() })
-			locks := locksOn(t, rdb, core.WithNamedConnections(), core.WithBackendTimeout(4*time.Second))
+			locks := locksOn(t, rdb, core.WithNamedConnections(), core.WithBackendTimeout(15*time.Second))
 			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
 			released(t, hold)
 			if names := namesOn(t, r.direct); contains(names, "interlock:"+locks.ID()) {

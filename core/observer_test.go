@@ -2,10 +2,13 @@ package core_test
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
 )
@@ -222,6 +225,29 @@ func TestObservers_Outcomes(t *testing.T) {
 			t.Errorf("outcomes: got %q, want %q", got, want)
 		}
 	})
+}
+
+// A dialer that has run into its own timeout has an error that matches that of a context. Nobody has left the
+// acquisition for that.
+func TestObservers_OutcomeOfADialerThatTimesOut(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"deadline": context.DeadlineExceeded, "canceled": context.Canceled} {
+		parallelBubble(t, name, func(t *testing.T, b *bed) {
+			obs := newRecorder()
+			o := *b.Options()
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) { return nil, cause }
+			rdb := redis.NewClient(&o)
+			defer rdb.Close()
+			locks := locksOn(t, rdb, core.WithObserver(obs.observer()))
+			for range 2 {
+				_, _, err := locks.Lock("k").Acquire(t.Context())
+				wantErr(t, err, core.ErrUnavailable)
+			}
+			if got, want := obs.outcomes(), []core.Outcome{core.OutcomeBackend, core.OutcomeBackend}; !slices.Equal(got, want) {
+				t.Errorf("outcomes: got %q, want %q", got, want)
+			}
+		})
+	}
 }
 
 // What cannot be acquired by mistake is nobody's lock.

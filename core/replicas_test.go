@@ -425,3 +425,20 @@ func TestReplicas_BadOptions(t *testing.T) {
 		}
 	}
 }
+
+// How many replicas there are is asked first. A Redis that does not answer that is down like any other.
+func TestReplicas_RedisIsDown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		proxy.BlackHole(true)
+		locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksMajority, 100*time.Millisecond))
+		for _, opts := range [][]core.AcquireOption{{core.WaitTime(0)}, {core.WaitTime(time.Minute)}} {
+			o := <-acquiring(t.Context(), locks.Lock("k"), opts...)
+			wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
+			if o.took > core.DefaultBackendTimeout+100*time.Millisecond {
+				t.Errorf("known after %s", o.took)
+			}
+		}
+	})
+}

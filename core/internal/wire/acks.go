@@ -165,13 +165,7 @@ func (a *acker) prepare(ctx context.Context, limit time.Time, slots ...int) (*ac
 
 // count asks the master for the number of its replicas.
 func (a *acker) count(ctx context.Context, limit time.Time) error {
-	info := internal(nil, "info", "replication")
-	info.node, info.at = a.node, time.Now()
-	info.prepare(limit)
-	err := a.node.lines.submit(info)
-	if err == nil {
-		err = info.await(ctx, limit)
-	}
+	info, err := a.node.ask(ctx, limit, "info", "replication")
 	if err != nil {
 		return &replicasError{err}
 	}
@@ -232,8 +226,8 @@ type exchange struct {
 
 	scripts    []*command
 	wait, info *command
-	end        func()       // of the time limit
-	left       atomic.Int32 // commands without an answer
+	end        func() bool  // of the time limit; false: it was reached, and the commands are being recalled
+	left       atomic.Int32 // commands without an answer, and one for begin
 }
 
 // enter waits for room.
@@ -264,15 +258,23 @@ func (x *exchange) begin() {
 		x.info = internal(x.answered, "info", "replication")
 		all = append(all, x.info)
 	}
-	x.left.Store(int32(len(all)))
-	limited, cancel := context.WithDeadlineCause(x.acker.ctx, x.limit, errNoAnswer)
-	stop := context.AfterFunc(limited, func() { x.pipeline.recall(context.Cause(limited)) })
-	x.end = func() { stop(); cancel() }
+	x.left.Store(int32(len(all)) + 1)
 	for _, c := range all {
 		if err := x.pipeline.submit(c); err != nil {
 			c.complete(nil, err)
 		}
 	}
+	limited, cancel := context.WithDeadlineCause(x.acker.ctx, x.limit, errNoAnswer)
+	stop := context.AfterFunc(limited, func() { // after submit: it recalls what is there
+		x.pipeline.recall(context.Cause(limited))
+		x.leave()
+		x.acker.workers.Done()
+	})
+	x.end = func() bool {
+		defer cancel()
+		return stop()
+	}
+	x.answered()
 }
 
 // answered ends the exchange with the last answer.
@@ -280,14 +282,20 @@ func (x *exchange) answered() {
 	if x.left.Add(-1) > 0 {
 		return
 	}
-	x.end()
-	x.acker.give(x.pipeline)
-	<-x.acker.room
+	if x.end() { // otherwise the pipeline serves no other exchange before the recall is over
+		x.leave()
+		defer x.acker.workers.Done()
+	}
 	x.ack.short = x.judge()
 	for i, c := range x.cmds {
 		c.complete(x.scripts[i].reply, x.scripts[i].failure)
 	}
-	x.acker.workers.Done()
+}
+
+// leave makes room for another exchange.
+func (x *exchange) leave() {
+	x.acker.give(x.pipeline)
+	<-x.acker.room
 }
 
 // complete ends an exchange that was not sent.

@@ -13,6 +13,7 @@ type Call struct {
 	Sent time.Time
 
 	redis  *Redis
+	at     time.Time // of this sending
 	script Script
 	key    string
 	cmd    *command
@@ -54,7 +55,7 @@ func (c *Call) Twice() bool { return c.twice }
 // Call prepares a script. args are what EVALSHA wants behind the digest: the number of keys, the keys, the
 // arguments. key is the first of the keys.
 func (r *Redis) Call(now time.Time, script Script, key string, args ...any) Call {
-	return Call{Sent: now, redis: r, script: script, key: key, cmd: newCommand("evalsha", script.Digest, args)}
+	return Call{Sent: now, at: now, redis: r, script: script, key: key, cmd: newCommand("evalsha", script.Digest, args)}
 }
 
 // Acknowledge has the replicas acknowledge the call, if the Config says so.
@@ -155,8 +156,8 @@ func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgemen
 			return err
 		}
 	}
-	c.node.health.sent(c.Sent)
-	cmd.node, cmd.at, cmd.ctx.caller, cmd.limit = c.node, c.Sent, ctx, limit
+	c.node.health.sent(c.at)
+	cmd.node, cmd.at, cmd.ctx.caller, cmd.limit = c.node, c.at, ctx, limit
 	return nil
 }
 
@@ -201,7 +202,7 @@ func (c *Call) follows(err error) bool {
 
 // again prepares the command once more.
 func (c *Call) again(verb string, body any, asking bool) {
-	c.cmd, c.state = newCommand(verb, body, c.cmd.given[2:]), prepared
+	c.cmd, c.state, c.at = newCommand(verb, body, c.cmd.given[2:]), prepared, time.Now()
 	c.cmd.asking = asking
 }
 

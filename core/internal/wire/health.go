@@ -87,6 +87,14 @@ func (h *health) answered() {
 	}
 }
 
+// connected notes that there is a connection, which Redis has answered on.
+func (h *health) connected() {
+	if h != nil {
+		h.trouble.note(nil)
+		h.answered()
+	}
+}
+
 // slept leaves out of the time without an answer the time in which this process did not run, being stopped
 // or on a machine that is busy: what Redis has said in that time is read only now.
 func (h *health) slept(d time.Duration) {

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -284,4 +285,64 @@ func reported(t *testing.T, rdb *redis.Client) *bench {
 		t.Fatal(err)
 	}
 	return &bench{Redis: r, t: t, rdb: rdb}
+}
+
+// A call that is sent again, because Redis has forgotten its script, is asked at that time: Redis has answered just
+// before, so that nothing has shown its silence yet.
+func TestSilence_BeginsWithTheSecondSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		proxy, through := faultproxy.Around(t, redistest.New(t).Client())
+		b := reported(t, through)
+		defer b.Close()
+		reply(b, b.look(time.Now(), key)) // the connection is open
+		held := proxy.HoldRequest(faultproxy.Once(scriptCommand))
+		again := proxy.HoldRequest(faultproxy.Command("eval"))
+		if err := b.rdb.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			call := b.look(time.Now(), key)
+			call.OnHang(wire.WaitsOn)
+			_, _, _ = call.Wait(t.Context(), soon())
+		})
+		time.Sleep(900 * time.Millisecond) // in the time of the bubble: a little less than the timeout
+		held.Release()
+		<-again.Hit()
+		proxy.BlackHole(true)              // also for other connections
+		time.Sleep(200 * time.Millisecond) // in the time of the bubble
+		b.GaveUp(key, errors.New("no answer to another operation"))
+		proxy.BlackHole(false)
+		again.Release()
+		all.Wait()
+	})
+}
+
+// That no connection could be made explains nothing once there is one.
+func TestTrouble_EndsWithAConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		trouble := errors.New("no route")
+		var dials atomic.Int64
+		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
+			dial := o.Dialer
+			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if dials.Add(1) == 1 {
+					return nil, trouble
+				}
+				return dial(ctx, network, addr)
+			}
+		})
+		b := newBench(t, through)
+		call := b.look(time.Now(), key)
+		_, _, _ = call.Wait(t.Context(), soon()) // the next attempt may be in time for it
+		time.Sleep(time.Second)                  // in the time of the bubble
+		reply(b, b.look(time.Now(), key))
+		proxy.BlackHole(true)
+		call = b.look(time.Now(), key)
+		if _, _, err := call.Wait(t.Context(), time.Now().Add(time.Second)); err == nil || errors.Is(err, trouble) {
+			t.Errorf("on a connection: %v", err)
+		}
+	})
 }

@@ -139,6 +139,7 @@ func TestPipelines_SilenceThatAHangHasShown(t *testing.T) {
 			t.Fatal("the call was answered on a connection that hangs")
 		}
 		proxy.BlackHole(true)
+		time.Sleep(time.Millisecond) // in the time of the bubble: so that nothing else finds out at the same moment
 		time.AfterFunc(30*time.Second, func() { b.GaveUp(key, hang) })
 		for _, what := range []wire.OnHang{wire.WaitsOn, wire.WaitsOn, wire.SendsAgain} { // the first one waits when the silence begins
 			call := b.look(time.Now(), key)

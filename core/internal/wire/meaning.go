@@ -102,8 +102,12 @@ func MeaningOf(err error) Meaning {
 	return MeansFinal
 }
 
-// replyOf returns the error reply inside an error. An explanation of the error may contain others.
+// replyOf returns the error reply inside an error. An explanation of the error may contain others. The reply in a
+// shortfall is that of WAIT: the script was executed.
 func replyOf(err error) (redis.Error, bool) {
+	if Short(err) {
+		return nil, false
+	}
 	if explained, ok := errors.AsType[*explainedError](err); ok {
 		return replyOf(explained.err)
 	}

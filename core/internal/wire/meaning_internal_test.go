@@ -102,3 +102,12 @@ func TestMeaning(t *testing.T) {
 		})
 	}
 }
+
+// What WAIT is answered says nothing about the script before it, which was executed.
+func TestMeaning_OfAShortfall(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("acquire: %w", &ShortfallError{Wanted: 1, Cause: errorReply("UNBLOCKED force unblock from blocking operation")})
+	if Transient(err) || Passes(err) || !Answer(err) || MeaningOf(err) != MeansFinal {
+		t.Errorf("transient: %t, passes: %t, an answer: %t, meaning %d", Transient(err), Passes(err), Answer(err), MeaningOf(err))
+	}
+}

@@ -78,7 +78,7 @@ func (p *pipeline) run() {
 		return
 	}
 	p.Conn, p.state = conn, pipelineOpen
-	p.health.answered()
+	p.health.connected()
 	p.flow.begins()
 	p.mu.Unlock()
 	p.workers.Go(p.writes)

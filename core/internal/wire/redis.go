@@ -141,8 +141,16 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	if err != nil {
 		return err
 	}
+	if _, err = n.ask(ctx, limit, "ping"); FateOf(err) == Answered {
+		n.health.answered()
+	}
+	return n.health.explain(err)
+}
+
+// ask sends a command that no hook sees, and waits for its reply. It sends the command again where the connection hangs.
+func (n *node) ask(ctx context.Context, limit time.Time, args ...any) (c *command, err error) {
 	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {
-		c := internal(nil, "ping")
+		c = internal(nil, args...)
 		c.node, c.at = n, time.Now()
 		n.health.sent(c.at)
 		c.prepare(within(ctx, limit))
@@ -150,10 +158,7 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 			err = c.await(ctx, limit)
 		}
 	}
-	if FateOf(err) == Answered {
-		n.health.answered()
-	}
-	return n.health.explain(err)
+	return c, err
 }
 
 // GaveUp notes that an operation on key was tried for the timeout, and ended with err: if
