@@ -284,8 +284,8 @@ func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
 	c.cfg.observers.acquireEnd.Notify(ctx, *r)
 }
 
-// outcomeOf returns the outcome of an acquisition in ctx. The cause of an outage may match the errors of a context, as
-// that of a dialer which has run into its timeout.
+// outcomeOf returns the outcome of an acquisition in ctx. The cause of an outage may match the errors of a context
+// although ctx has not ended: the timeout of a dialer does.
 func outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:

@@ -227,8 +227,8 @@ func TestObservers_Outcomes(t *testing.T) {
 	})
 }
 
-// A dialer that has run into its own timeout has an error that matches that of a context. Nobody has left the
-// acquisition for that.
+// The timeout of a dialer matches the error of a context. The outcome is still an outage, because the caller has not
+// left the acquisition.
 func TestObservers_OutcomeOfADialerThatTimesOut(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{"deadline": context.DeadlineExceeded, "canceled": context.Canceled} {

@@ -102,8 +102,8 @@ func MeaningOf(err error) Meaning {
 	return MeansFinal
 }
 
-// replyOf returns the error reply inside an error. An explanation of the error may contain others. The reply in a
-// shortfall is that of WAIT: the script was executed.
+// replyOf returns the error reply inside an error. An explanation of the error may contain others. A
+// shortfall contains the reply to WAIT, not the reply to the script, which was executed.
 func replyOf(err error) (redis.Error, bool) {
 	if Short(err) {
 		return nil, false
