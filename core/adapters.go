@@ -74,7 +74,8 @@ func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 // context.Context and does not lead to the context of its request. Under key it has to
 // answer with the request: a value with a method Context() context.Context, such as an
 // *http.Request. Where such a context carries no ownership itself, an Acquire with it
-// uses the ownership that the request carries at that time. A key that was given before changes nothing.
+// uses the ownership that the request carries at that time. A key that was given before
+// changes nothing.
 //
 // [Held] and [MustHold] know no client and do not
 // look there.

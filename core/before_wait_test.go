@@ -75,19 +75,19 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 				_, hold := acquired(t, t.Context(), holder)
 				p := preparing{do: func(context.Context) error {
 					wantSame(t, "waiters while it prepares", mine.Stats().Waiters, 0)
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) // in the time of the bubble
 					return nil
 				}}
 				done := make(chan error)
 				go func() {
 					done <- lock(mine).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
 				}()
-				time.Sleep(time.Second / 2)
+				time.Sleep(time.Second / 2) // in the time of the bubble
 				synctest.Wait()
 				if p.times != 1 {
 					t.Errorf("prepared %d times", p.times)
 				}
-				time.Sleep(10 * time.Second)
+				time.Sleep(10 * time.Second) // in the time of the bubble
 				released(t, hold)
 				if err := <-done; err != nil {
 					t.Errorf("got %v", err)
@@ -176,22 +176,22 @@ func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 					mu.Lock()
 					order = append(order, name)
 					mu.Unlock()
-					time.Sleep(time.Minute)
+					time.Sleep(time.Minute) // in the time of the bubble
 					return nil
 				}, opts...)
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}()
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // in the time of the bubble
 		}
-		p := preparing{do: func(context.Context) error { time.Sleep(90 * time.Second); return nil }}
+		p := preparing{do: func(context.Context) error { time.Sleep(90 * time.Second); return nil }} // in the time of the bubble
 		do("first", p.option())
 		do("second")
 		do("third")
 		do("fourth")
-		released(t, hold) // the second has the lock for a minute, and the third until the first is ready
-		time.Sleep(time.Hour)
+		released(t, hold)     // the second has the lock for a minute, and the third until the first is ready
+		time.Sleep(time.Hour) // in the time of the bubble
 		mu.Lock()
 		defer mu.Unlock()
 		if got, want := order, []string{"second", "third", "first", "fourth"}; len(got) != 4 || got[2] != want[2] {

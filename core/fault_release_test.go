@@ -150,7 +150,7 @@ func TestFault_Release_OthersMayListen(t *testing.T) {
 		go func() {
 			_, err := messages.ReceiveMessage(t.Context())
 			must(t, err)
-			time.Sleep(wakingUp)
+			time.Sleep(wakingUp) // in the time of the bubble
 			_, hold, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
 			other <- errors.Join(err, hold.Release(t.Context())) // the bubble ends with its goroutines
 		}()

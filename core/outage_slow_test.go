@@ -69,7 +69,8 @@ func whole(t *testing.T, ctx context.Context, locks *core.Client, name string) {
 // farTimeout is for latencies of real time.
 var farTimeout = core.WithBackendTimeout(3 * time.Second)
 
-// farLatency returns as much of farTimeout as 600 ms are of a second. On a busy machine, which adds to it, it is less.
+// farLatency returns three fifths of farTimeout in a run that measures times, and a tenth otherwise, because a busy
+// machine adds to it.
 func farLatency() time.Duration {
 	if isQuiet() {
 		return 1800 * time.Millisecond

@@ -426,7 +426,8 @@ func TestReplicas_BadOptions(t *testing.T) {
 	}
 }
 
-// How many replicas there are is asked first. A Redis that does not answer that is down like any other.
+// An acquisition with replica acks first asks Redis how many replicas it has. A Redis that does not answer this
+// question is down, and that is known within the backend timeout.
 func TestReplicas_RedisIsDown(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -56,9 +56,9 @@ func (b *bed) farAway() *core.Client {
 	b.t.Helper()
 	rdb := b.connect()
 	rdb.AddHook(&funcHook{func(_ context.Context, next func() error) error {
-		time.Sleep(rand.N(time.Millisecond))
+		time.Sleep(rand.N(time.Millisecond)) // in the time of the bubble
 		err := next()
-		time.Sleep(rand.N(time.Millisecond))
+		time.Sleep(rand.N(time.Millisecond)) // in the time of the bubble
 		return err
 	}})
 	return locksOn(b.t, rdb)
@@ -169,7 +169,7 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 		opts = append(opts, core.WaitTime(within(50*time.Millisecond)+10*time.Millisecond))
 	}
 	if rnd.IntN(6) == 0 {
-		opts = append(opts, core.BeforeWait(func(context.Context) error { time.Sleep(within(time.Millisecond)); return nil }))
+		opts = append(opts, core.BeforeWait(func(context.Context) error { time.Sleep(within(time.Millisecond)); return nil })) // in the time of the bubble
 	}
 	forced := m.forces()
 	held, hold, err := lock.Acquire(ctx, opts...)
@@ -181,10 +181,10 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	}
 	m.holds(forced, hold, keys...)
 	if rnd.IntN(3) > 0 {
-		time.Sleep(within(2 * time.Millisecond))
+		time.Sleep(within(2 * time.Millisecond)) // in the time of the bubble
 	}
 	if rnd.IntN(20) == 0 {
-		time.Sleep(within(150 * time.Millisecond))
+		time.Sleep(within(150 * time.Millisecond)) // in the time of the bubble
 	}
 	m.end(held, rnd, lock, hold, keys)
 }
@@ -221,13 +221,13 @@ func (m *mixture) end(ctx context.Context, rnd *rand.Rand, lock core.Lock, hold 
 			}
 		})
 		if rnd.IntN(2) == 0 {
-			time.Sleep(within(time.Millisecond))
+			time.Sleep(within(time.Millisecond)) // in the time of the bubble
 		}
 	case 5:
 		_, moved := hold.Handover()
 		m.alsoHolds(hold, moved, keys...)
 		m.rest.Go(func() {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // in the time of the bubble
 			m.released(moved.Release(free))
 		})
 		return

@@ -431,6 +431,6 @@ func TestDeadlock_TheOtherRingOfAWaiter(t *testing.T) {
 
 // persist lets a ring last for as long as it takes to be a deadlock, by the clock of the bubble.
 func persist() {
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // in the time of the bubble
 	synctest.Wait()
 }

@@ -239,8 +239,8 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 }
 
 // greet sends the first commands of a connection, and asks for a sign of life: beside a connection that hangs, another
-// connection is of use only if Redis answers on it. A server that refuses the question is alive, unless it has too many clients and
-// hangs up.
+// connection is of use only if Redis answers on it. A server that refuses the question is alive, unless it has too many
+// clients and hangs up.
 func (d *dialer) greet(conn net.Conn, first [][]any, p *progress) error {
 	p.within(d.answerTime())
 	defer p.none()
