@@ -1,0 +1,136 @@
+package archtest_test
+
+import (
+	"bytes"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stumble is a pattern over which readers of English stumble, and what to write instead.
+type stumble struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
+var stumbles = []stumble{
+	{regexp.MustCompile(`\b[Ii]s no [a-z]|\b[Tt]here is no such`), "is not a …; no such … exists"},
+	{regexp.MustCompile(`(^|[.:;] |// |# |-- )Who |\b[Oo]ne who\b|\b[Oo]ne that\b|\b[Tt]hose who\b`), "name the actor: a caller that …, a waiter that …"},
+	{regexp.MustCompile(`\b[Tt]hat of\b|\b[Tt]hose of\b`), "repeat the noun"},
+	{regexp.MustCompile(`\b[Nn]obody\b|\b[Ss]omebody\b|\b[Aa]nybody\b`), "name the actor: no client, another holder"},
+	{regexp.MustCompile(`\btold\b|\btells\b`), "reports, logs, notifies, returns, shows"},
+	{regexp.MustCompile(`\b[Mm]eanwhile\b|\b[Bb]y now\b|\bin vain\b|\bdear\b|\bbe it\b|\bof (its|their) own\b|\ball the same\b`), "drop it, or say when, or write: separate"},
+	{regexp.MustCompile(`\bin the way\b|\bin (its|their) way\b`), "holds the lock; blocks"},
+	{regexp.MustCompile(`\bas long as [a-z ]*lasts\b|\b(is|are|was) over\b`), "until …; has ended; has expired; was released"},
+	{regexp.MustCompile(`(^|[.:;] |// |# |-- )What (it|is|was|has)\b`), "the … that"},
+	{regexp.MustCompile(`\b[Ee]lse (it|they)\b`), "otherwise"},
+}
+
+// unwritten lists the folders whose sentences were written before these patterns were checked. The list
+// only gets shorter.
+var unwritten = []string{
+	".ci", ".golangci.yml", ".github", "README.md",
+	"core", "examples", "failpolicy", "ginlock", "grpclock", "keyexpr", "telemetry",
+}
+
+// written lists the folders below those of unwritten that are checked.
+var written = []string{}
+
+// TestEnglish_SentencesReadAtOnce reports each sentence in comments, string literals and documents that
+// readers stumble over.
+func TestEnglish_SentencesReadAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, name := range tracked(t) {
+		if !readsEnglish(name) || !isWritten(name) {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(root(t), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range sentences(name, source) {
+			for _, s := range stumbles {
+				if found := s.pattern.FindString(text.words); found != "" {
+					t.Errorf("%s:%d: %q in %q: write: %s", name, text.line, found, text.words, s.instead)
+				}
+			}
+		}
+	}
+}
+
+// isWritten reports whether the longest entry of the two lists that contains the file is in written.
+func isWritten(name string) bool {
+	for dir := name; dir != "."; dir = path.Dir(dir) {
+		if slices.Contains(written, dir) {
+			return true
+		}
+		if slices.Contains(unwritten, dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// readsEnglish reports whether people read the file. This file quotes the patterns.
+func readsEnglish(name string) bool {
+	switch path.Base(name) {
+	case "english_test.go", "go.sum", "package-lock.json":
+		return false
+	}
+	if strings.HasSuffix(name, ".pb.go") {
+		return false
+	}
+	return slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".proto", ".lua", ".tla", ".html", ".js", ".java", ".golden", ".txt", ""}, path.Ext(name)) ||
+		strings.HasPrefix(path.Base(name), ".")
+}
+
+// sentence is a line of text with its place.
+type sentence struct {
+	words string
+	line  int
+}
+
+// sentences returns the lines of a file that people read: in Go the comments and the string literals.
+func sentences(name string, source []byte) []sentence {
+	var list []sentence
+	if path.Ext(name) != ".go" {
+		for i, line := range strings.Split(string(source), "\n") {
+			list = append(list, sentence{line, i + 1})
+		}
+		return list
+	}
+	file := token.NewFileSet().AddFile(name, -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, scanner.ScanComments)
+	for {
+		pos, tok, literal := s.Scan()
+		switch tok {
+		case token.EOF:
+			return list
+		case token.COMMENT, token.STRING:
+			for i, line := range bytes.Split([]byte(literal), []byte("\n")) {
+				list = append(list, sentence{string(line), file.Line(pos) + i})
+			}
+		}
+	}
+}
+
+// TestEnglish_PatternsFindWhatTheyAreFor reports a pattern that no longer finds its example.
+func TestEnglish_PatternsFindWhatTheyAreFor(t *testing.T) {
+	t.Parallel()
+	examples := []string{
+		"it is no error", "// Who waits", "the value is that of the rule", "nobody holds it", "the observers are told",
+		"meanwhile it waits", "the lease in the way", "the wait is over", "// What it costs", "or else it waits",
+	}
+	for i, s := range stumbles {
+		if !s.pattern.MatchString(examples[i]) {
+			t.Errorf("%s does not find %q", s.pattern, examples[i])
+		}
+	}
+}
