@@ -2,9 +2,12 @@ package core
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -52,8 +55,8 @@ func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 // client, which it may enter again, is not refused for the number of waiters.
 func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := a.client
-	var req request
-	if err := c.readRequest(&req, c.kinds.Reentrant, opts); err != nil {
+	var w acquire.Wish
+	if _, err := c.readOptions(&w, c.kinds.Reentrant, opts); err != nil {
 		return err
 	}
 	if c.isClosing() {
@@ -64,7 +67,7 @@ func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 			return err
 		}
 	}
-	if req.mayWait() && innermost(ctx) == nil && c.queues.Full() {
+	if w.MayWait() && innermost(ctx) == nil && c.queues.Full() {
 		return ErrTooManyWaiters
 	}
 	return nil
@@ -94,4 +97,24 @@ func (a forAdapters) FindThrough(key any) {
 			return
 		}
 	}
+}
+
+// carriers are the keys given to forAdapters.FindThrough.
+type carriers struct{ keys atomic.Pointer[[]any] }
+
+// requestOf is the context of the request to which ctx leads by a carrier, nil if there
+// is none, or if [Detach] has hidden it.
+func (c *carriers) requestOf(ctx context.Context) context.Context {
+	keys := c.keys.Load()
+	if keys == nil {
+		return nil
+	}
+	for _, key := range *keys {
+		request, ok := ctx.Value(key).(interface{ Context() context.Context })
+		if !ok || reflect.ValueOf(request).IsZero() || ctx.Value(detachedKey{}) != nil {
+			continue
+		}
+		return request.Context()
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
@@ -54,7 +55,7 @@ func (b *backend) note(ctx context.Context, key string, start time.Time, err err
 
 // tooEarly reports whether an acquisition gave up before it could know that Redis is silent.
 func (b *backend) tooEarly(start time.Time, err error) bool {
-	return (wire.Unanswered(err) || errors.Is(err, errSilent)) && time.Since(start) < b.client.cfg.backendTimeout
+	return (wire.Unanswered(err) || errors.Is(err, acquire.ErrSilent)) && time.Since(start) < b.client.cfg.backendTimeout
 }
 
 func (b *backend) failed(ctx context.Context, cause error) {
@@ -72,7 +73,7 @@ func (b *backend) failed(ctx context.Context, cause error) {
 	}
 	b.mu.Unlock()
 	if reported {
-		b.notify(ctx, BackendChange{ClientID: b.client.id, Cause: cause})
+		b.notify(ctx, BackendChange{ClientID: b.client.id.ID, Cause: public(cause)})
 	}
 }
 
@@ -86,7 +87,7 @@ func (b *backend) returned(ctx context.Context) {
 	reported, lasted := b.reported, time.Since(b.since)
 	b.mu.Unlock()
 	if reported {
-		b.notify(ctx, BackendChange{ClientID: b.client.id, Available: true, Lasted: lasted})
+		b.notify(ctx, BackendChange{ClientID: b.client.id.ID, Available: true, Lasted: lasted})
 	}
 }
 
@@ -123,5 +124,5 @@ func (b *backend) noLock(ctx context.Context, key string, cause error) {
 		return
 	}
 	slog.LogAttrs(ctx, slog.LevelError, "key holds something that is not a lock",
-		slog.String("client", b.client.id), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(cause)))
+		slog.String("client", b.client.id.ID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(public(cause))))
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/identity"
 	"github.com/interlock-go/interlock/core/internal/notify"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
@@ -17,8 +20,9 @@ import (
 // hand locks over without asking Redis who is next.
 type Client struct {
 	lifetime
-	identity
 	rooms
+
+	id identity.Identity
 
 	cfg      config
 	start    time.Time
@@ -31,7 +35,6 @@ type Client struct {
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
 	carriers carriers
-	settled  settled
 	spare    sync.Pool // of *acquisition
 }
 
@@ -70,16 +73,13 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, invalidf("New: %w", err)
 	}
-	c.furnish(store)
+	c.startOn(store)
 	c.closed = c.cfg.observers.observeClient(c)
 	return c, nil
 }
 
-// renewTimeout is how long one renewal may take, so that several fit into a lease.
-func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
-
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
-func (c *Client) ID() string { return c.id }
+func (c *Client) ID() string { return c.id.ID }
 
 // Address returns, for people, where the client's Redis is: the address and the database, or the
 // addresses that the client of a Cluster was given. It has neither a user name nor a password.
@@ -107,17 +107,11 @@ func (c *Client) Ready(ctx context.Context) error {
 	return unavailable(c.store.Ping(ctx, "ready"))
 }
 
-// Holds lists the holds of this client that are not over.
+// Holds lists the holds of this client that have not ended.
 func (c *Client) Holds() []HoldInfo {
 	var list []HoldInfo
-	seen := make(map[*scope]bool)
-	for _, l := range c.watchdog.Leases() {
-		for _, s := range ownerOf(l.Holder()).live() {
-			if !seen[s] {
-				seen[s] = true
-				list = append(list, s.info())
-			}
-		}
+	for _, h := range c.holdings.List() {
+		list = append(list, infoOf(h))
 	}
 	return list
 }
@@ -141,21 +135,10 @@ func (c *Client) Stats() Stats {
 	if oldest := c.queues.Oldest(); !oldest.IsZero() {
 		s.OldestWait = time.Since(oldest)
 	}
-	if oldest := c.oldestHold(); !oldest.IsZero() {
+	if oldest := c.holdings.Oldest(); !oldest.IsZero() {
 		s.OldestHold = time.Since(oldest)
 	}
 	return s
-}
-
-// oldestHold is when the hold that has lasted longest was acquired; zero without one.
-func (c *Client) oldestHold() (oldest time.Time) {
-	for _, l := range c.watchdog.Leases() {
-		at := ownerOf(l.Holder()).since()
-		if oldest.IsZero() || !at.IsZero() && at.Before(oldest) {
-			oldest = at
-		}
-	}
-	return oldest
 }
 
 // Close ends the client. New and waiting acquisitions get [ErrClosed] at once, one
@@ -205,16 +188,53 @@ func (c *Client) drainReaper(ctx context.Context) {
 
 // leaveHolds ends the contexts of the holds that are left.
 func (c *Client) leaveHolds(ctx context.Context) error {
-	left := c.watchdog.Leases()
-	for _, l := range left {
-		l.Lose(ErrClosed)
-	}
-	if len(left) == 0 {
+	left := c.holdings.LeaveAll()
+	if left == 0 {
 		return nil
 	}
 	held := "1 lock held, which is left to its lease"
-	if len(left) > 1 {
-		held = fmt.Sprintf("%d locks held, which are left to their leases", len(left))
+	if left > 1 {
+		held = fmt.Sprintf("%d locks held, which are left to their leases", left)
 	}
-	return fmt.Errorf("%w with %s: %w", ErrClosed, held, insideError{context.Cause(ctx)})
+	return fmt.Errorf("%w with %s: %w", ErrClosed, held, failure.Inside(context.Cause(ctx)))
 }
+
+// Open is [New] with a client of its own, made from a URL as redis.ParseURL
+// understands it: redis://user:password@host:6379/0 or rediss://… . Close closes
+// it. The error never shows the user or the password.
+func Open(url string, opts ...Option) (*Client, error) {
+	parsed, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, invalidf("Open: %w; want redis://user:password@host:6379/0", withoutCredentials(url, err))
+	}
+	rdb := redis.NewClient(parsed)
+	c, err := New(rdb, opts...)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	c.ownRedis = rdb
+	return c, nil
+}
+
+// withoutCredentials says what is wrong with a URL. The parsers of net/url and
+// go-redis quote the part that they do not understand, which with a raw % or / in a
+// password is the password, so the URL is parsed again without it.
+func withoutCredentials(url string, err error) error {
+	at := strings.LastIndex(url, "@")
+	if at < 0 {
+		return err
+	}
+	scheme, _, found := strings.Cut(url, "://")
+	if !found {
+		return errNoScheme
+	}
+	if _, err := redis.ParseURL(scheme + "://" + url[at+1:]); err != nil {
+		return err
+	}
+	return errCredentials
+}
+
+var (
+	errNoScheme    = errors.New("no :// behind the scheme")
+	errCredentials = errors.New("user or password has a character that must be percent-encoded, such as %25 for % and %2F for /")
+)

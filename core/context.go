@@ -3,9 +3,10 @@ package core
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
+	"github.com/interlock-go/interlock/core/internal/holding"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -31,7 +32,7 @@ func (c *holdContext) Err() error {
 	if err := c.Context.Err(); err != nil {
 		return err
 	}
-	c.hold.checkClock(time.Now())
+	c.hold.handle.Hold.CheckClock(time.Now())
 	return c.Context.Err()
 }
 
@@ -57,54 +58,53 @@ func innermost(ctx context.Context) *holdContext {
 	return h
 }
 
-// owned is the live ownership of key that ctx carries, if any, by itself, or else by the
-// request of a framework to which it leads: the nearest one of a kind, or else the nearest of
-// another. That request is followed once, because its context may lead back to ctx.
-func (c *Client) owned(ctx context.Context, key string, kind *redisstore.Kind) *ownership {
-	o, outermost := c.ownedAlong(ctx, key, kind)
-	if o != nil && o.lease.Kind == kind {
+// carried returns the holder of a key that ctx carries and that has the lock: the nearest one of a kind, or else the
+// nearest one of another kind. It looks in ctx, and then in the request of a framework to which ctx leads. That
+// request is followed once, because its context may lead back to ctx.
+func (c *Client) carried(ctx context.Context, key string, kind *redisstore.Kind) *holding.Holder {
+	o, outermost := c.carriedAlong(ctx, key, kind)
+	if o != nil && o.Kind() == kind {
 		return o
 	}
 	if request := c.carriers.requestOf(outermost); request != nil {
-		if further, _ := c.ownedAlong(request, key, kind); further != nil && (o == nil || further.lease.Kind == kind) {
+		if further, _ := c.carriedAlong(request, key, kind); further != nil && (o == nil || further.Kind() == kind) {
 			return further
 		}
 	}
 	return o
 }
 
-// ownedAs is what the ctx of one who wants a kind of lock carries of key: an ownership to enter
-// again, or one that the lock can be acquired under, which is a writer's for one who wants to read.
-// Where another kind is in the way, or a token is wanted of a hold without one, that is
-// [ErrInvalid].
-func (c *Client) ownedAs(ctx context.Context, key string, req *request) (again, under *ownership, err error) {
-	kind := req.kind
-	o := c.owned(ctx, key, kind)
+// carriedFor returns what ctx carries of a key for an acquisition: a holder to enter again, or one under which the
+// lock can be acquired, which is a writer for a caller that wants to read. The error is [ErrInvalid] if ctx carries the
+// key as another kind, or without a token that is wanted.
+func (c *Client) carriedFor(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
+	kind, o := w.Kind, c.carried(ctx, key, w.Kind)
 	switch {
 	case o == nil:
 		return nil, nil, nil
-	case o.lease.Kind == kind && kind.Holds != redisstore.Reentrant:
+	case o.Kind() == kind && kind.Holds != redisstore.Reentrant:
 		return nil, nil, nil
-	case o.lease.Kind == kind:
-		err = o.checkToken(req)
-		return o, nil, err
-	case o.lease.Kind.Family != kind.Family:
-		return nil, nil, invalidf("the context holds %q as a %s; one name is for one kind: use that kind here too, or another name for the %s", key, o.lease.Kind.Noun(), kind.Noun())
+	case o.Kind() == kind && w.Token && o.Token() == 0:
+		return o, nil, invalidf("WithToken: the context holds %q without a token, and a re-entry has that of the hold that it enters again: ask for the token there", key)
+	case o.Kind() == kind:
+		return o, nil, nil
+	case o.Kind().Family != kind.Family:
+		return nil, nil, invalidf("the context holds %q as a %s; one name is for one kind: use that kind here too, or another name for the %s", key, o.Kind().Noun(), kind.Noun())
 	case kind.Shared():
 		return nil, o, nil
 	default:
-		return nil, nil, invalidf("the context holds %q as a %s, which cannot become a %s, since others that hold it may want the same: release it first, or take the %s from the start", key, o.lease.Kind.Noun(), kind.Noun(), kind.Noun())
+		return nil, nil, invalidf("the context holds %q as a %s, which cannot become a %s, since others that hold it may want the same: release it first, or take the %s from the start", key, o.Kind().Noun(), kind.Noun(), kind.Noun())
 	}
 }
 
-// ownedAlong looks at the holds on the way up from ctx; outermost is where there are no
-// more, if none is of the kind.
-func (c *Client) ownedAlong(ctx context.Context, key string, kind *redisstore.Kind) (nearest *ownership, outermost context.Context) {
+// carriedAlong looks at the holds on the way up from ctx. outermost is the context at which the search ended, if none
+// is of the kind.
+func (c *Client) carriedAlong(ctx context.Context, key string, kind *redisstore.Kind) (nearest *holding.Holder, outermost context.Context) {
 	outermost = ctx
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		outermost = h.parent //nolint:fatcontext // it is found, not made
-		o := h.hold.ownerOf(c, key)
-		if o != nil && o.lease.Kind == kind {
+		o := h.hold.handle.Hold.Holder(c.holdings, key)
+		if o != nil && o.Kind() == kind {
 			return o, outermost
 		}
 		if nearest == nil {
@@ -114,20 +114,11 @@ func (c *Client) ownedAlong(ctx context.Context, key string, kind *redisstore.Ki
 	return nearest, outermost
 }
 
-// lost is why the ownership of one of the keys that ctx carries has ended, nil if it has
-// not.
+// lost returns why one of the keys that ctx carries was lost; nil if none was.
 func (c *Client) lost(ctx context.Context, keys []string) error {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if h.hold.scope.ended.Load() {
-			continue
-		}
-		for _, o := range h.hold.scope.owners {
-			if o.client != c || !slices.Contains(keys, o.lease.Key) {
-				continue
-			}
-			if loss := o.lease.Loss(); loss != nil {
-				return loss
-			}
+		if loss := h.hold.handle.Hold.LossOf(c.holdings, keys); loss != nil {
+			return loss
 		}
 	}
 	return nil
@@ -153,7 +144,7 @@ func HoldsOf(ctx context.Context) []HoldInfo {
 	var list []HoldInfo
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if h.hold.Remaining() > 0 {
-			list = append(list, h.hold.scope.info())
+			list = append(list, infoOf(h.hold.handle.Hold))
 		}
 	}
 	return list
@@ -161,9 +152,7 @@ func HoldsOf(ctx context.Context) []HoldInfo {
 
 // holds reports whether the hold is one of the lock name, and lasts.
 func (h *Hold) holds(name string) bool {
-	return h.Remaining() > 0 && slices.ContainsFunc(h.scope.owners, func(o *ownership) bool {
-		return o.lease.Key == o.client.cfg.mapped(name)
-	})
+	return h.Remaining() > 0 && h.handle.Hold.Covers(name)
 }
 
 // MustHold is [Held] for code that must not run without the lock, such as a

@@ -1,11 +1,18 @@
 package core
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
+	"github.com/interlock-go/interlock/core/internal/counting"
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
@@ -19,45 +26,39 @@ var (
 	// ErrNotAcquired says that the lock was not acquired: another holder kept it for the
 	// whole wait time, or the caller's context ended first. It is always inside a
 	// [*NotAcquiredError].
-	ErrNotAcquired = errors.New("core: lock not acquired")
+	ErrNotAcquired error = failure.NotAcquired
 
 	// ErrUnavailable says that Redis did not answer, or answered with an error that
 	// says nothing about the lock. The lock is then neither held nor known to be
 	// taken. A refusal that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS,
 	// CLUSTERDOWN and the like) is waited out for the wait time, or for the backend timeout
 	// where there is none; the error of every other refusal says that it does not pass.
-	ErrUnavailable = errors.New("core: redis unavailable")
+	ErrUnavailable error = failure.Unavailable
 
 	// ErrNotHeld says that the hold is not held any more, or never was: released
 	// twice, or refreshed after its end. So is a permit that is not out.
-	ErrNotHeld = errors.New("core: lock not held")
+	ErrNotHeld error = failure.NotHeld
 
 	// ErrLost says that the lock ended under its holder: the lease ran out, or the
 	// key was deleted or forced away. It matches [ErrNotHeld] too.
-	ErrLost error = lostError{}
+	ErrLost error = failure.Lost
 
 	// ErrReleased is the cause with which the context of a hold ends when the hold
 	// is released.
-	ErrReleased = errors.New("core: lock released")
+	ErrReleased error = failure.Released
 
 	// ErrTooManyWaiters says that the limit of waiters per key, per client or of
 	// [MaxWaiters] was reached. Nothing was sent to Redis.
-	ErrTooManyWaiters = errors.New("core: too many waiters")
+	ErrTooManyWaiters error = failure.TooManyWaiters
 
 	// ErrClosed says that the client was closed.
-	ErrClosed = errors.New("core: client closed")
+	ErrClosed error = failure.Closed
 
 	// ErrInvalid says that an argument or an option is not usable. Nothing was sent
 	// to Redis, or nothing was changed there: a count would have come to a number that
 	// Redisson cannot read.
-	ErrInvalid = errors.New("core: invalid argument")
+	ErrInvalid error = failure.Invalid
 )
-
-// lostError is [ErrLost]: it matches [ErrNotHeld], too, which its text leaves out.
-type lostError struct{}
-
-func (lostError) Error() string { return "core: lock lost" }
-func (lostError) Unwrap() error { return ErrNotHeld }
 
 // NotAcquiredError says why and after how long a lock was not acquired.
 //
@@ -152,57 +153,130 @@ func (e *ReplicationError) Unwrap() []error {
 	return []error{ErrUnavailable, e.Cause}
 }
 
-// invalidf makes an [ErrInvalid] with a message that says what to write instead.
-func invalidf(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
-}
+// invalidf returns an [ErrInvalid] with a message that says what to write instead.
+func invalidf(format string, args ...any) error { return failure.Invalidf(format, args...) }
 
-// unavailable joins ErrUnavailable with its cause. A cause that says what has happened
-// stays as it is.
-func unavailable(cause error) error {
-	if cause == nil || isOutcome(cause) {
-		return cause
+// unavailable returns [ErrUnavailable] joined with its cause, or the outcome that the cause is.
+func unavailable(cause error) error { return public(failure.BecauseOf(cause)) }
+
+// public turns the errors of the inner packages into the types that this package documents.
+func public(err error) error {
+	switch e := err.(type) { //nolint:errorlint // the inner packages return these as they are
+	case nil:
+		return nil
+	case *acquire.BusyError:
+		return &NotAcquiredError{
+			Key: e.Key, Waited: e.Waited, RetryAfter: e.RetryAfter, BlockedBy: e.BlockedBy, OwnHold: e.OwnHold, Cause: e.Cause,
+		}
+	case *counting.Error:
+		return fmt.Errorf("%w: %w", public(e.Cause), e.Fate)
+	case failure.List:
+		list := make(failure.List, len(e))
+		for i, err := range e {
+			list[i] = public(err)
+		}
+		return list
 	}
-	if short, ok := errors.AsType[*wire.ShortfallError](cause); ok {
+	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
 		return &ReplicationError{Wanted: short.Wanted, Acknowledged: short.Acknowledged, Replicas: short.Replicas, Cause: short.Cause}
 	}
-	if wire.Rejects(cause) {
-		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errFinal, cause)
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
+	return err
 }
 
-// errFinal says that Redis has refused a command for a reason that does not pass by itself.
-var errFinal = errors.New("redis refuses this until its data or its configuration is changed")
+// ErrorText is what logs and traces may say of an error of this package: it names no
+// key, but its [KeyHash]. It is made of texts that are known to name none: those of
+// this package, what the network and TLS said, and of an error of Redis the code and
+// what is known of the rest, because Redis quotes arguments in some. Of others it
+// gives the type.
+//
+// The text of the error itself has everything, and is for nobody but the server's
+// operators.
+func ErrorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	var parts []string
+	collectText(err, &parts)
+	return strings.Join(parts, ": ")
+}
 
-// isOutcome reports whether an error says what an operation has come to.
-func isOutcome(err error) bool {
-	for _, outcome := range []error{ErrUnavailable, ErrNotAcquired, ErrNotHeld, ErrClosed, ErrTooManyWaiters, ErrInvalid} {
-		if errors.Is(err, outcome) {
-			return true
+// collectText walks through an error and what it wraps.
+func collectText(err error, parts *[]string) {
+	if taken, ok := err.(*NotAcquiredError); ok { //nolint:errorlint // only err itself
+		addText(parts, taken.text(KeyHash(taken.Key)))
+		if taken.Cause != nil {
+			collectText(taken.Cause, parts)
 		}
+		return
 	}
-	return false
+	if short, ok := err.(*ReplicationError); ok { //nolint:errorlint // likewise
+		addText(parts, short.text())
+		if short.Cause != nil {
+			collectText(short.Cause, parts)
+		}
+		return
+	}
+	if text, ok := knownText(err); ok {
+		addText(parts, text)
+		return
+	}
+	switch e := err.(type) { //nolint:errorlint // likewise
+	case failure.Mentioned:
+		collectText(e.Of, parts)
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			collectText(cause, parts)
+		}
+	case interface{ Unwrap() error }:
+		if cause := e.Unwrap(); cause != nil {
+			collectText(cause, parts)
+		}
+	default:
+		addText(parts, fmt.Sprintf("an error of type %T, whose text may name a key", err))
+	}
 }
 
-// onlyMentioned makes of the outcome of another operation, such as the loss of an outer lock, a
-// cause that is mentioned and does not match. Other errors stay as they are.
-func onlyMentioned(err error) error {
-	if err == nil || !isOutcome(err) {
-		return err
+// addText leaves out what was said already, and whose error it is.
+func addText(parts *[]string, text string) {
+	if len(*parts) > 0 && failure.HasPrefix((*parts)[0]) {
+		text = failure.TrimPrefix(text)
 	}
-	return mentionedError{err}
+	if !slices.Contains(*parts, text) {
+		*parts = append(*parts, text)
+	}
 }
 
-// insideError is an error in the text of one of this package, which says whose they are.
-type insideError struct{ of error }
+// knownText is the text of err itself if it names no key.
+func knownText(err error) (string, bool) {
+	switch err.(type) { //nolint:errorlint // only err itself
+	case failure.Text, failure.Loss:
+		return err.Error(), true
+	}
+	return redisstore.KnownText(err)
+}
 
-func (e insideError) Error() string { return strings.TrimPrefix(e.of.Error(), ownPrefix) }
-func (e insideError) Unwrap() error { return e.of }
+// text describes the failure without its cause, with a name of the key.
+func (e *NotAcquiredError) text(key string) string {
+	text := fmt.Sprintf("core: lock %q not acquired after %s", key, e.Waited.Round(time.Microsecond))
+	switch {
+	case e.OwnHold:
+		text += fmt.Sprintf(" (held by another hold of this client, %s: if this call is inside it, use the context that Acquire or Do gave)", e.BlockedBy)
+	case e.BlockedBy == redisstore.ModeField:
+		text += " (its key is that of a read/write lock)"
+	case e.BlockedBy != "":
+		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
+	}
+	return text
+}
 
-// ownPrefix begins the text of every error of this package.
-const ownPrefix = "core: "
-
-type mentionedError struct{ of error }
-
-func (e mentionedError) Error() string { return e.of.Error() }
+// KeyHash is how traces and logs name a key: the first 16 hexadecimal digits of its
+// SHA-256. The key is the Redis key, prefix included. A shell gets it with
+//
+//	printf %s 'shop:order:42' | sha256sum | cut -c1-16
+//
+// It hides keys from who reads traces, not from who guesses: the hash of a short
+// number is found by trying all of them.
+func KeyHash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:8])
+}

@@ -9,25 +9,25 @@ import (
 // EndLeaseOnWallClock moves the end of a hold's lease into the past on the wall clock
 // only, as a suspended machine finds it, and notifies nobody.
 func EndLeaseOnWallClock(h *Hold) {
-	for _, o := range h.scope.owners {
-		o.lease.AdvanceClocks(0, o.lease.Left(time.Now()))
+	for _, o := range h.handle.Hold.Holders() {
+		o.Lease().AdvanceClocks(0, o.Lease().Left(time.Now()))
 	}
 }
 
 // EndLeaseOnMonotonicClock does so on the monotonic clock only, as a stopped process
 // finds it whose wall clock was set back.
 func EndLeaseOnMonotonicClock(h *Hold) {
-	for _, o := range h.scope.owners {
-		o.lease.AdvanceClocks(o.lease.Left(time.Now()), 0)
+	for _, o := range h.handle.Hold.Holders() {
+		o.Lease().AdvanceClocks(o.Lease().Left(time.Now()), 0)
 	}
 }
 
 // NeedsOnly makes a hold need so many of its leases only.
-func NeedsOnly(h *Hold, n int) { h.scope.needs = n }
+func NeedsOnly(h *Hold, n int) { h.handle.Hold.NeedOnly(n) }
 
 // EndLeaseEarlier has one lease of a hold end earlier by d, as the watchdog knows.
 func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
-	l := &h.scope.owners[index].lease
+	l := h.handle.Hold.Holders()[index].Lease()
 	l.AdvanceClocks(d, d)
 	l.Watch(time.Now())
 }
@@ -42,6 +42,7 @@ func JumpWallClock(c *Client, d time.Duration) {
 // on a busy machine. It is called before the client is used.
 func LetRunsLast(c *Client) {
 	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters, Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
+	c.build()
 }
 
 // PutKeysApart makes every key of a MultiLock have a slot of its own. It is called
@@ -50,8 +51,8 @@ func PutKeysApart(c *Client) { c.oneScript = func([]string) bool { return false 
 
 // Abandon leaves a new field to the reaper, as if an acquire had got no answer.
 func Abandon(c *Client, key string) (field string) {
-	field = c.nextField(c.kinds.Reentrant)
-	c.abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)
+	field = c.id.NextField(c.kinds.Reentrant)
+	c.reaper.Abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)
 	return field
 }
 

@@ -2,136 +2,77 @@ package core
 
 import (
 	"context"
-	"errors"
-	"runtime"
 	"slices"
-	"sync/atomic"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/holding"
 )
 
-// Hold is one acquisition that succeeded. It is safe for concurrent use. A nil
-// *Hold is what a failed Acquire gives, and a handler that runs unlocked: its Release is
-// [ErrNotHeld], and what can be asked of it is empty.
+// Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and so
+// has a handler that runs unlocked: its Release is [ErrNotHeld], and its other methods return zero values.
 type Hold struct {
-	scope *scope
-	ctx   holdContext
+	handle holding.Handle
+	ctx    holdContext
 }
 
-// scope is the part of a hold that the client keeps: what the watchdog and the
-// observers need, but not the Hold itself, so that a Hold that nobody refers to
-// any more can be noticed.
-type scope struct {
-	owners   []*ownership // one per key; of a Redlock one per server that granted it
-	needs    int          // so many of their leases; with fewer it is lost
-	cancel   context.CancelCauseFunc
-	origin   origin
-	watchdog atomic.Bool     // the owners count it among the holds to renew
-	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
-	ended    atomic.Bool
-	leaked   atomic.Bool  // nobody can end it any more; its lease does
-	over     atomic.Int32 // under its holder: notOver, overLost or overLeft
-
-	// A hold that is renewed, or observed, is watched by the garbage collector from the
-	// first renewal on, or from its loss. Until then it is kept alive here: most holds are
-	// over by then, and need not pay for it.
-	unwatched atomic.Pointer[Hold]
-	cleanup   atomic.Pointer[runtime.Cleanup]
-}
-
-// How a hold was over before its holder ended it.
-const (
-	notOver  int32 = iota
-	overLost       // the lease ran out, or Redis has the lock no more
-	overLeft       // the client was closed; the key is left to its lease
-)
-
-// overBy is how a hold is over by a cause.
-func overBy(cause error) int32 {
-	if errors.Is(cause, ErrClosed) && !errors.Is(cause, ErrLost) {
-		return overLeft
-	}
-	return overLost
-}
-
-// newHold makes the handle of an acquisition, which needs so many of its owners, and registers
-// it with them.
-func newHold(ctx context.Context, owners []*ownership, needs int, req *request, from origin) *Hold {
-	var s *scope
-	if len(owners) == 1 && !from.reentrant && owners[0].first.owners == nil {
-		s = &owners[0].first
-	} else {
-		s = &scope{}
-	}
-	s.origin, s.owners, s.needs = from, owners, needs
-	s.watchdog.Store(req.watchdog)
-	h := &Hold{scope: s}
-	h.bind(ctx)
-	for _, o := range owners {
-		o.enter(s)
-	}
-	if cause := s.lossCause(); cause != nil {
-		s.lose(cause) // before the hold was there to be notified
-	}
+// newHold makes the handle of an acquisition by c, which needs so many of its holders, and begins the hold.
+func newHold(ctx context.Context, c *Client, holders []*holding.Holder, needs int, info holding.Info) *Hold {
+	h := &Hold{handle: holding.Handle{Hold: c.holdings.NewHold(holders, needs, info)}}
+	h.bind(ctx, c)
+	h.handle.Hold.Begin()
 	return h
 }
 
-func (h *Hold) bind(parent context.Context) {
-	s := h.scope
-	if obs := s.observers(); len(obs.given) > 0 {
-		parent = obs.observeHoldStart(parent, s.info())
-		s.observed = context.WithoutCancel(parent)
+// bind gives the hold its context, and notifies the observers of its begin.
+func (h *Hold) bind(parent context.Context, c *Client) {
+	var observed context.Context
+	if observers := &c.cfg.observers; len(observers.given) > 0 {
+		parent = observers.observeHoldStart(parent, infoOf(h.handle.Hold))
+		observed = context.WithoutCancel(parent)
 	}
-	h.derive(parent)
+	h.derive(parent, observed)
 }
 
-// derive is bind without notifying the observers.
-func (h *Hold) derive(parent context.Context) {
+// derive gives the hold its context without notifying the observers.
+func (h *Hold) derive(parent, observed context.Context) {
 	inner, cancel := context.WithCancelCause(parent)
-	h.scope.cancel = cancel
+	h.handle.Hold.Bind(cancel, observed)
 	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
 }
 
-// watch has the client notified when a hold is garbage-collected that is renewed, or that
-// observers count. A fixed lease ends by itself, and is then lost; for observers its hold
-// goes on until it is released.
-func (h *Hold) watch() {
-	s := h.scope
-	if s.observed == nil && !s.watchdog.Load() {
-		return
-	}
-	s.unwatched.Store(h)
-	if s.over.Load() != notOver {
-		s.collect()
-	}
-}
+// watch makes the client notice when the hold is garbage-collected without a Release.
+func (h *Hold) watch() { h.handle.Hold.Watch(&h.handle) }
 
-// Key is the Redis key of the lock, prefix included; of a [Client.MultiLock] the
-// first one.
+// Key returns the Redis key of the lock, prefix included. Of a [Client.MultiLock] it is the first one.
 func (h *Hold) Key() string {
 	if h == nil {
 		return ""
 	}
-	return h.scope.owners[0].lease.Key
+	return h.first().Key()
 }
 
-// Keys are the Redis keys of the lock: one, except for a [Client.MultiLock], and for a
+func (h *Hold) first() *holding.Holder { return h.handle.Hold.Holders()[0] }
+
+// Keys returns the Redis keys of the lock: one, except for a [Client.MultiLock], and for a
 // [Redlock] whose clients differ in their prefix.
 func (h *Hold) Keys() []string {
 	if h == nil {
 		return nil
 	}
-	keys := make([]string, 0, len(h.scope.owners))
-	for _, o := range h.scope.owners {
-		if !slices.Contains(keys, o.lease.Key) {
-			keys = append(keys, o.lease.Key)
+	holders := h.handle.Hold.Holders()
+	keys := make([]string, 0, len(holders))
+	for _, o := range holders {
+		if !slices.Contains(keys, o.Key()) {
+			keys = append(keys, o.Key())
 		}
 	}
 	return keys
 }
 
-// Field is the holder's field in the lock's hash: "<client id>:<n>". It says in
-// Redis and in traces who holds the lock. Of a [Redlock] it is that of the first server that
-// granted it.
+// Field returns the holder's field in the lock's hash: "<client id>:<n>". It shows in
+// Redis and in traces who holds the lock. Of a [Redlock] it is the field on the first server that
+// granted the lock.
 //
 // A field is new for every acquire and every hand-off, and never comes back. While callers of one
 // client pass the lock on in memory, Redis sees one holder: their holds have one field, one after the
@@ -140,208 +81,177 @@ func (h *Hold) Field() string {
 	if h == nil {
 		return ""
 	}
-	return h.scope.owners[0].lease.Field
+	return h.first().Field()
 }
 
-// Token is the fencing token: a number that is larger for every later holder. 0
-// where the lock has none, as a plain one that was acquired without [WithToken]. A re-entry has the
-// token of the first acquisition, whether it asks for one or not; one that asks where that has none
-// is [ErrInvalid].
+// Token returns the fencing token: a number that is larger for every later holder. It is 0
+// where the lock has none, such as a plain lock that was acquired without [WithToken]. A re-entry has the
+// token of the first acquisition, also if it does not ask for one. If it asks and the first acquisition has none,
+// the error of Acquire is [ErrInvalid].
 func (h *Hold) Token() int64 {
 	if h == nil {
 		return 0
 	}
-	return h.scope.owners[0].token
+	return h.first().Token()
 }
 
-// Remaining is how long the lock is still safe to rely on without another renewal.
-// 0 or less after the end. No request is made.
+// Remaining returns how long the lock is still safe to rely on without another renewal.
+// It is 0 or less after the end. No request is made.
 func (h *Hold) Remaining() time.Duration {
-	if h == nil || h.scope.ended.Load() {
+	if h == nil {
 		return 0
 	}
-	return h.scope.remaining(time.Now())
+	return h.handle.Hold.Remaining(time.Now())
 }
 
-// remaining is how long as many leases as are needed last.
-func (s *scope) remaining(now time.Time) time.Duration {
-	if len(s.owners) == 1 {
-		return s.owners[0].lease.Remaining(now)
+// Release ends the hold. Its context ends first, with the cause [ErrReleased], so
+// that work under it does not outlive the lock. The last hold of an acquisition
+// frees the lock, or gives it to the next waiter of this client: it hands the lock off by a
+// script, or passes it on in memory (see Runs in the package comment). An inner hold only
+// lowers the count.
+//
+// Release goes on when ctx has ended. It ends when Redis has answered, has said nothing for the backend
+// timeout, has refused everything for as long, or has been so slow that it takes eight of them. The time in which
+// it waits for another operation of this holder counts.
+//
+// nil means that this holder will never appear in Redis again. If the release has passed the lock on,
+// the field stands for the next holder. Passing on asks Redis nothing, and does not find out that
+// the lock was deleted or forced away.
+//
+//   - [ErrLost] says that the lock had ended before.
+//   - [ErrNotHeld] says that this hold was released already, or is nil. The lock of another holder is not touched.
+//   - [ErrUnavailable] says that Redis did not confirm: the release goes on in the background until the lease has
+//     expired.
+//   - [ErrClosed] says that the client was closed under the hold: the key ends with its lease.
+func (h *Hold) Release(ctx context.Context) error {
+	if h == nil {
+		return ErrNotHeld
 	}
-	left := make([]time.Duration, len(s.owners))
-	for i, o := range s.owners {
-		left[i] = o.lease.Remaining(now)
-	}
-	slices.Sort(left)
-	return left[len(left)-s.needs]
+	return public(h.handle.Hold.Release(ctx))
 }
 
-// ownerOf is the live ownership of a client's key in this hold.
-func (h *Hold) ownerOf(c *Client, key string) *ownership {
-	if h.scope.ended.Load() {
-		return nil
+// Refresh gives the lock a new lease, counted from now: longer or shorter, but
+// never shorter than other holds of the same acquisition need. A hold with a
+// watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
+// [MaxDuration]. If the lease ends earlier than before, waiters are notified, in whatever process.
+//
+// While a command of this holder without an answer may still be executed (for two minutes), Refresh makes the
+// lease only longer, never shorter, and returns nil then. With a Redis that
+// does not answer it takes the backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
+// new one if that is earlier, and the watchdog stays off. If the new lease has ended before the answer comes,
+// Refresh returns nil, even if the lock was deleted or forced away before: the hold has ended either way.
+func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
+	if h == nil || h.handle.Hold.Ended() {
+		return ErrNotHeld
 	}
-	for _, o := range h.scope.owners {
-		if o.client == c && o.lease.Key == key && o.lease.Alive(time.Now()) {
-			return o
-		}
+	if err := checkLease("Refresh", leaseTime); err != nil {
+		return err
 	}
-	return nil
+	return public(h.handle.Hold.Refresh(ctx, leaseTime.Truncate(time.Millisecond)))
 }
 
-func (h *Hold) checkClock(now time.Time) {
-	if h.scope.ended.Load() {
-		return
+// Leave ends the hold without freeing the lock: the key stays for d, as a marker
+// that no client holds, and then expires. The marker has a different holder field, so
+// that no command of the holder that is still on its way can prolong it. If the marker ends earlier than the lease
+// would have, waiters are notified, in whatever process. Only the last
+// hold of an acquisition can leave. An inner hold gets [ErrInvalid] and goes on.
+//
+// Otherwise the hold and its context end as with [Hold.Release], also if Redis refuses the marker or
+// ctx has ended. nil means that the marker was set; d counts from the moment at which
+// Redis executes the command. Leave has the errors of Release, but does nothing in the
+// background: after [ErrUnavailable] the key ends with the lease, or d after
+// Redis has executed the command, which may come late.
+func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
+	if h == nil || h.handle.Hold.Ended() {
+		return ErrNotHeld
 	}
-	for _, o := range h.scope.owners {
-		o.checkClock(now)
+	if err := checkLease("Leave", d); err != nil {
+		return err
 	}
-}
-
-// left is what [HoldResult] reports of the lease.
-func (s *scope) left(now time.Time) time.Duration {
-	if s.observed == nil {
-		return 0
-	}
-	return max(s.remaining(now), 0)
-}
-
-// lossCause is why fewer leases are left than are needed; nil if there are enough.
-func (s *scope) lossCause() error {
-	if len(s.owners) == 1 {
-		return s.owners[0].lease.Loss()
-	}
-	losses := make([]error, len(s.owners))
-	for i, o := range s.owners {
-		losses[i] = o.lease.Loss()
-	}
-	return beyond(len(s.owners)-s.needs, losses)
-}
-
-// beyond joins errors, of which some may be nil, if there are more than may be.
-func beyond(spare int, errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			spare--
-		}
-	}
-	if spare >= 0 {
-		return nil
-	}
-	return errors.Join(errs...)
+	return public(h.handle.Hold.Leave(ctx, d.Truncate(time.Millisecond)))
 }
 
 // Handover moves the hold to work that outlives the caller, such as a goroutine
 // that goes on after the response. The new context has the values of the old one
-// but not its cancellation; the new Hold is the one to release. The old handle is
-// inert: its Release is [ErrNotHeld] and frees nothing, its context ends with its
-// parent but not with the lock, and an Acquire with it is a stranger's.
+// but not its cancellation. The new Hold is the one to release. The old handle has no effect any more: its Release is
+// [ErrNotHeld] and frees nothing, its context ends with its
+// parent but not with the lock, and an Acquire with it does not re-enter.
 //
-// Of a hold that has ended, Handover gives an ended context and an inert handle; of a
-// nil one, which a handler has that runs without its lock, an ended context and nil.
+// If the hold has ended, Handover returns an ended context and a handle without an effect. If the hold is nil, because
+// a handler runs without its lock, Handover returns an ended context and nil.
 func (h *Hold) Handover() (context.Context, *Hold) {
 	if h == nil {
 		ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // it has ended
 		cancel(ErrNotHeld)
 		return ctx, nil
 	}
-	old := h.scope
-	s := &scope{origin: old.origin, owners: old.owners, needs: old.needs}
-	moved := &Hold{scope: s}
-	parent := context.WithoutCancel(h.ctx.parent)
-	if !old.ended.CompareAndSwap(false, true) {
-		s.ended.Store(true)
-		moved.derive(parent)
-		s.cancel(ErrNotHeld)
-		return &moved.ctx, moved
+	old := h.handle.Hold
+	to, moved := old.Move()
+	next, parent := &Hold{handle: holding.Handle{Hold: to}}, context.WithoutCancel(h.ctx.parent)
+	if !moved {
+		next.derive(parent, nil)
+		to.Cancel(failure.NotHeld)
+		return &next.ctx, next
 	}
-	h.unwatch()
-	moved.bind(parent)
-	s.watchdog.Store(old.watchdog.Swap(false))
-	for _, o := range s.owners {
-		o.replace(old, s)
-	}
-	old.finished(HoldResult{Moved: true, Remaining: old.left(time.Now())})
-	switch cause := s.lossCause(); {
-	case cause == nil:
-	case old.over.Load() != notOver: // that was reported already
-		s.over.Store(old.over.Load())
-		s.cancel(cause)
-	default:
-		s.lose(cause)
-	}
-	moved.watch()
-	return &moved.ctx, moved
+	next.bind(parent, clientOf(old))
+	old.Moved(to)
+	next.watch()
+	return &next.ctx, next
 }
 
-// collect has the garbage collector watch the hold from now on.
-func (s *scope) collect() {
-	h := s.unwatched.Swap(nil)
-	if h == nil {
+// clientOf returns the client that has made a hold. Its observers are notified.
+func clientOf(h *holding.Hold) *Client { return h.Watcher().(watcher).client } //nolint:errcheck,forcetypeassert // no other type is given
+
+// infoOf describes a hold to the observers.
+func infoOf(h *holding.Hold) HoldInfo {
+	info, first := h.Info(), h.Holders()[0]
+	kind := Kind(first.Kind().Name)
+	if info.Redlock {
+		kind = KindRedlock
+	}
+	return HoldInfo{
+		Acquisition: Acquisition{
+			Key: first.Key(), Keys: int(info.Keys), Kind: kind, Label: info.Label, Start: info.Start,
+			ClientID: clientOf(h).id.ID, all: info.AllKeys,
+		},
+		Field:     first.Field(),
+		Token:     first.Token(),
+		Reentrant: info.Reentrant,
+		Lease:     info.Lease,
+		Watchdog:  info.Renewed,
+		Acquired:  info.Acquired(),
+	}
+}
+
+// watcher reports what happens to the holds of a client to its observers.
+type watcher struct{ client *Client }
+
+func (w watcher) Renewed(h *holding.Hold, err error, late time.Duration) {
+	if event := &w.client.cfg.observers.renewal; h.Observed() != nil && event.Observed() {
+		event.Notify(h.Observed(), Renewal{HoldInfo: infoOf(h), Err: unavailable(err), Late: late})
+	}
+}
+
+func (w watcher) Lost(h *holding.Hold, cause error) {
+	if h.Observed() != nil {
+		w.client.cfg.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: public(cause)})
+	}
+}
+
+func (w watcher) Leaked(h *holding.Hold) {
+	if h.Observed() != nil {
+		w.client.cfg.observers.leak.Notify(h.Observed(), infoOf(h))
+	}
+}
+
+func (w watcher) Ended(h *holding.Hold, how holding.End) {
+	if h.Observed() == nil {
 		return
 	}
-	cleanup := runtime.AddCleanup(h, leaked, s)
-	s.cleanup.Store(&cleanup)
-}
-
-// stopRenewal takes a hold out of those that its leases are renewed for, once.
-func (s *scope) stopRenewal() {
-	if !s.watchdog.CompareAndSwap(true, false) {
-		return
+	r := HoldResult{
+		HoldInfo: infoOf(h), Remaining: how.Remaining, Lost: how.Lost, Left: how.Left, Moved: how.Moved,
+		HandedOff: how.HandedOff, Err: public(how.Err),
 	}
-	for _, o := range s.owners {
-		o.lease.StopRenewal()
-	}
-}
-
-func (h *Hold) unwatch() {
-	h.scope.unwatched.Store(nil)
-	if cleanup := h.scope.cleanup.Load(); cleanup != nil {
-		cleanup.Stop()
-	}
-}
-
-// lose notifies the user and the observers that the hold is over, once.
-func (s *scope) lose(cause error) {
-	if s.ended.Load() || !s.over.CompareAndSwap(notOver, overBy(cause)) {
-		return
-	}
-	s.cancel(cause)
-	s.collect()
-	if s.observed != nil && !s.leaked.Load() {
-		s.observers().loss.Notify(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
-	}
-}
-
-// finished notifies the observers that the hold is over.
-func (s *scope) finished(r HoldResult) {
-	if s.observed == nil {
-		return
-	}
-	r.HoldInfo = s.info()
 	r.Held = time.Since(r.Acquired)
-	over := s.over.Load()
-	r.Lost = over == overLost || errors.Is(r.Err, ErrLost)
-	r.Left = r.Left || over == overLeft && !r.Lost
-	if r.Lost {
-		r.Remaining = 0
-	}
-	s.observers().holdEnd.Notify(s.observed, r)
-}
-
-// leaked stops renewing a hold that nobody can release any more. Its key is left
-// to its lease, and its context ends with that: that nobody refers to the handle
-// does not prove that the work it guarded is over, which may wait for nothing but
-// the context's Done.
-func leaked(s *scope) {
-	if s.ended.Load() || !s.leaked.CompareAndSwap(false, true) {
-		return
-	}
-	s.stopRenewal()
-	for _, o := range s.owners {
-		o.leaveUnlessLast(s)
-	}
-	if s.observed != nil {
-		s.observers().leak.Notify(s.observed, s.info())
-	}
+	w.client.cfg.observers.holdEnd.Notify(h.Observed(), r)
 }

@@ -1,91 +1,33 @@
 package core
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
+	"github.com/interlock-go/interlock/core/internal/holding"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Lock names a lock of a [Client]. It is a small immutable value without state of
-// its own: make it where it is needed, share it, drop it. Every acquisition has
-// its own [Hold]. It comes from a [Client] or from [Redlock]: the zero value cannot be used.
+// Lock names a lock of a [Client]. It is a small immutable value without a state: make it where it is needed,
+// share it, drop it. Every acquisition has its own [Hold]. A Lock comes from a [Client] or from [Redlock]: the
+// zero value cannot be used.
 type Lock struct {
 	client *Client
 	kind   *redisstore.Kind
 	name   string
-	names  []string // of a MultiLock, sorted; else nil
+	names  []string // of a MultiLock, sorted; otherwise nil
 	demand string   // of a semaphore: see [redisstore.Terms], or the operation that takes some
 
-	clients []*Client // of a Redlock; else nil
+	clients []*Client // of a Redlock; otherwise nil
 }
 
-// Lock names a reentrant lock: Redisson's RLock, with which it shares the layout
-// in Redis. Whether the name is usable is checked by Acquire.
-func (c *Client) Lock(name string) Lock {
-	return Lock{client: c, kind: c.kinds.Reentrant, name: name}
-}
-
-// FencedLock names a lock whose holds carry a fencing token: Redisson's RFencedLock, with
-// which it shares the layout in Redis and the counter of tokens. [Hold.Token] is a number
-// that is larger for every later holder, so that a store which remembers the largest one
-// that it has seen can refuse the late write of a holder that was paused beyond its lease.
-// A re-entry has the token of the hold that it re-enters. Else it is as [Client.Lock]; the
-// two must not share a name, which within one client is [ErrInvalid] while the name is in
-// use.
-//
-// The counter is a key of its own, "redisson_lock_token:{name}", without a TTL. A token is at
-// least the time of the server in microseconds, so that tokens go on to rise when the counter
-// was deleted or lost; Redisson's, which only count, go on from there.
-func (c *Client) FencedLock(name string) Lock {
-	return Lock{client: c, kind: c.kinds.Fenced, name: name}
-}
-
-// SpinLock names a lock without messages: Redisson's RedissonSpinLock, with which it shares
-// the layout in Redis. Who waits in another process attempts again after 1 ms, and then less
-// and less often, up to every 50 ms, jittered; the callers of one client queue and pass the
-// lock on as those of [Client.Lock]. It is for very many locks with little contention, where
-// subscriptions and messages would be a burden. It must not share a name with another kind,
-// whose waiters it would not wake.
-func (c *Client) SpinLock(name string) Lock {
-	return Lock{client: c, kind: c.kinds.Spin, name: name}
-}
-
-// MultiLock names several locks that are taken together or not at all. Names may
-// come in any order and repeat; at least one is needed. Several callers that name
-// the same locks in different orders do not deadlock. Where all names share a slot,
-// which is always so outside a Cluster, they are taken by one script. An endpoint in front of
-// several servers that refuses the script gets the keys one by one, as a Cluster does.
-//
-// Who waits for several locks holds none of them meanwhile, and stands in nobody's way
-// at those that are free. Among the callers of one client it keeps its place by its age,
-// but lets others pass at one lock while another one is taken. When others were first 16
-// times, or for a second, it takes the locks one after the other and holds what it has
-// while it waits for the next: for a quarter of the time that it has waited so far, 1 s
-// at most, and up to four times as long while the next one passes from holder to holder.
-// Then it gives all back and waits with empty hands again.
-//
-// A lease or a watchdog counts from the moment when the last lock is acquired. There is no
-// fencing token: [WithToken] is [ErrInvalid] for several names.
-func (c *Client) MultiLock(names ...string) Lock {
-	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
-	if len(sorted) == 1 {
-		return c.Lock(sorted[0])
-	}
-	return Lock{client: c, kind: c.kinds.Reentrant, names: sorted}
-}
-
-// keys are the Redis keys of the lock, checked.
+// keys returns the Redis keys of the lock, checked.
 func (l Lock) keys() ([]string, error) {
-	if l.clients != nil {
-		_, err := l.redlock(nil)
-		return nil, err
-	}
 	names := l.names
 	if names == nil {
 		names = []string{l.name}
@@ -104,21 +46,36 @@ func (l Lock) keys() ([]string, error) {
 	return l.client.cfg.inOrder(keys), nil
 }
 
+// members returns the Lock of each server of a Redlock.
+func (l Lock) members() ([]Lock, error) {
+	if len(l.clients) == 0 {
+		return nil, invalidf("Redlock without clients: want one for each server")
+	}
+	members := make([]Lock, len(l.clients))
+	for i, c := range l.clients {
+		if c == nil || slices.Contains(l.clients[:i], c) {
+			return nil, invalidf("Redlock: client %d is nil, or was given before: want one for each server", i+1)
+		}
+		members[i] = Lock{client: c, kind: c.kinds.Reentrant, name: l.name, clients: l.clients}
+	}
+	return members, nil
+}
+
 // Acquire takes the lock, waiting as [WaitTime] says, for as long as [LeaseTime]
-// says. The returned context carries the ownership: an Acquire of the same lock
+// says. The returned context carries the lock: an Acquire of the same lock
 // with it, through the same client, re-enters. It ends with the cause [ErrLost],
 // [ErrReleased] or [ErrClosed], or with ctx. After Release go on with ctx.
 //
 // On error it returns ctx as given and a nil *Hold. The error matches one of
 // [ErrNotAcquired] (and the context's error, if that is why), [ErrUnavailable],
-// [ErrTooManyWaiters], [ErrClosed] and [ErrInvalid]; when ctx carries the lock also
-// [ErrLost], if it was lost, or [ErrNotHeld], if it was released meanwhile. Redis that
-// does not answer is never taken for a lock that is taken: it is ErrUnavailable within
-// the backend timeout, or within the wait time if that is shorter. Redis that answers
-// that it cannot serve just now, such as LOADING, BUSY or NOREPLICAS, is waited for within
+// [ErrTooManyWaiters], [ErrClosed] and [ErrInvalid]. If ctx carries the lock, the error may also match
+// [ErrLost], if the lock was lost, or [ErrNotHeld], if it was released in between. A Redis that
+// does not answer is never reported as a lock that is taken: the error is ErrUnavailable within
+// the backend timeout, or within the wait time if that is shorter. While Redis answers
+// that it cannot serve just now, such as LOADING, BUSY or NOREPLICAS, Acquire waits within
 // the wait time.
 //
-// Uncontended it costs one round trip, and so does Release. Prefer [Lock.Do].
+// Without contention it costs one round trip, and so does Release. Prefer [Lock.Do].
 func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
 	hold, err := l.acquire(ctx, opts)
 	if err != nil {
@@ -128,10 +85,10 @@ func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Conte
 	return &hold.ctx, hold, nil
 }
 
-// Do takes the lock, runs fn with the context of the hold, and releases it, also
-// when fn panics or calls [runtime.Goexit]. It returns the error of Acquire; else
-// fn's error, joined with [ErrLost] if the lock was lost while fn ran; else the
-// error of the release. fn may release the hold early or hand it over; without one nothing
+// Do takes the lock, runs fn with the context of the hold, and releases the lock, also
+// when fn panics or calls [runtime.Goexit]. It returns the error of Acquire. If the lock was acquired, it returns
+// the error of fn, joined with [ErrLost] if the lock was lost while fn ran. If fn returns nil, Do returns the
+// error of the release. fn may release the hold early or hand it over. If fn is nil, nothing
 // is acquired, and the error is [ErrInvalid].
 func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) (err error) {
 	if fn == nil {
@@ -145,9 +102,19 @@ func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts .
 	return fn(&hold.ctx)
 }
 
-// nothingToDo is the error of a Do without a function; what is wrong with the name comes first.
+// nothingToDo returns the error of a Do without a function. An error in the name goes first.
 func (l Lock) nothingToDo() error {
-	if _, err := l.keys(); err != nil {
+	check := func(l Lock) error {
+		_, err := l.keys()
+		return err
+	}
+	if l.clients != nil {
+		check = func(l Lock) error {
+			_, err := l.redlock(nil)
+			return err
+		}
+	}
+	if err := check(l); err != nil {
 		return err
 	}
 	return invalidf("Do without a function: want one to run while the lock is held, or call Acquire")
@@ -170,7 +137,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	}
 }
 
-// acquire is Acquire without the guard against leaks.
+// acquire is Acquire without the guard against leaks. It returns no hold for a kind that is not held.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	if l.clients != nil {
 		return l.acquireOnMost(ctx, opts)
@@ -184,108 +151,170 @@ func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) 
 		return nil, err
 	}
 	defer c.callers.exit()
-	hold, err := a.run(ctx)
-	if err == nil && a.unshared() {
+	hold, err := a.observed(ctx, Kind(l.kind.Name), 1, &a.Wish, &a.Report, a.Acquire)
+	if err == nil && a.Reusable() {
 		c.spare.Put(a)
 	}
 	return hold, err
 }
 
-// newAcquisition gives an empty one.
+// acquireOnMost is acquire for a Redlock. It is a caller of every client.
+func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, error) {
+	members, err := l.redlock(opts)
+	if err != nil {
+		return nil, err
+	}
+	r := &acquire.Redlock{}
+	for _, m := range members {
+		if err := m.client.callers.enter(); err != nil {
+			return nil, err
+		}
+		defer m.client.callers.exit() //nolint:gocritic // at the end of all: there are few
+		r.Members = append(r.Members, &m.Acquisition)
+	}
+	leading := members[0]
+	return leading.observed(ctx, KindRedlock, acquire.Quorum(len(members)), &leading.Wish, &r.Report, r.Acquire)
+}
+
+// redlock prepares the acquisition of a Redlock on each of its servers.
+func (l Lock) redlock(opts []AcquireOption) ([]*acquisition, error) {
+	members, err := l.members()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*acquisition, len(members))
+	for i, m := range members {
+		list[i] = &acquisition{client: m.client}
+		list[i].Acquirer = m.client.acquirer
+		if err := list[i].read(m, opts); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// acquisition is one call of Acquire or Do. A client uses one again that no other goroutine can know.
+type acquisition struct {
+	acquire.Acquisition
+
+	client *Client
+	label  string
+	key    [1]string // room for the usual single key
+}
+
+// newAcquisition returns an empty acquisition.
 func (c *Client) newAcquisition() *acquisition {
 	a, ok := c.spare.Get().(*acquisition)
 	if !ok {
-		return &acquisition{client: c}
+		a = &acquisition{}
+	} else {
+		*a = acquisition{}
 	}
-	*a = acquisition{client: c}
+	a.client, a.Acquirer = c, c.acquirer
 	return a
 }
 
-// unshared reports whether nobody else can know the acquisition: it took one key
-// without waiting.
-func (a *acquisition) unshared() bool {
-	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.first.Reusable()
-}
-
-type acquisition struct {
-	client *Client
-	keys   []string
-	key    [1]string // room for the usual single key
-	req    request
-	report AcquireResult
-	first  attempt // room for the usual single attempt
-
-	redlock *redlock // that takes a Redlock; else nil
-	quorum  int      // of a Redlock; else 0: all are needed
-}
-
-// read checks what was asked for.
+// read checks and keeps what was asked for.
 func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
+	keys := a.key[:]
 	if l.names == nil {
-		a.keys = a.key[:]
-		a.key[0], err = l.client.key(l.kind, l.name)
+		keys[0], err = l.client.key(l.kind, l.name)
 	} else {
-		a.keys, err = l.keys()
+		keys, err = l.keys()
 	}
 	if err != nil {
 		return err
 	}
-	return l.readRequest(&a.req, opts)
+	if a.label, err = l.client.readOptions(&a.Wish, l.kind, opts); err != nil {
+		return err
+	}
+	a.Wish.Keys = keys
+	if a.Wish.Token {
+		if err := l.checkToken(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.kind.Holds == redisstore.Unheld:
+		a.Wish.Operation = l.demand
+	case l.demand != "":
+		a.Wish.Demand = l.demand
+		if _, err := strconv.ParseUint(l.demand, 10, 31); err != nil {
+			return invalidf("Semaphore(%.40q, %s): want 0 to %d permits", l.name, l.demand, math.MaxInt32)
+		}
+	}
+	return nil
 }
 
-// run is the acquisition, observed from start to end.
-func (a *acquisition) run(ctx context.Context) (*Hold, error) {
-	c := a.client
-	a.report.Acquisition = Acquisition{
-		Key: a.keys[0], Keys: len(a.keys), Kind: cmp.Or(a.report.Kind, Kind(a.req.kind.Name)), Label: a.req.label, Start: time.Now(),
-		ClientID: c.id,
+// checkToken refuses a fencing token of a lock that cannot have one: no single counter orders its holders.
+func (l Lock) checkToken() error {
+	switch {
+	case l.clients != nil:
+		return invalidf("WithToken for a Redlock: each of its servers counts for itself: want a FencedLock on one server with replicas")
+	case l.names != nil:
+		return invalidf("WithToken for a MultiLock: each of its locks counts for itself: want one name, or to acquire the one that the token is for by itself")
+	case l.kind.Shared() && l.kind.Holds == redisstore.Reentrant:
+		return invalidf("WithToken for a %s: several hold it at a time, and one token cannot order them: want a WriteLock, or to leave the option out", l.kind.Noun())
+	case l.kind.Shared():
+		return invalidf("WithToken for a %s: several hold it at a time, and one token cannot order them: want a FencedLock, or to leave the option out", l.kind.Noun())
 	}
-	if len(a.keys) > 1 {
-		keys := a.keys
-		a.report.all = &keys
+	return nil
+}
+
+// observed runs take, and reports its start and its end to the observers. It returns the hold of the result, which
+// needs as many of the holders as needs says, and all holders of a MultiLock.
+func (a *acquisition) observed(
+	ctx context.Context, kind Kind, needs int, w *acquire.Wish, r *acquire.Report, take func(context.Context) ([]*holding.Holder, error),
+) (*Hold, error) {
+	c, observers := a.client, &a.client.cfg.observers
+	r.Start = time.Now()
+	of := a.describe(kind, w.Keys, r.Start)
+	inside := observers.observeAcquireStart(ctx, of)
+	if observers.contention.Observed() {
+		w.Contended = func(blockedBy string, ttl time.Duration) {
+			observers.contention.Notify(inside, Contention{Acquisition: of, BlockedBy: blockedBy, TTL: ttl})
+		}
 	}
-	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)
-	owners, err := a.take(observed)
-	if err != nil {
-		c.report(observed, &a.report, err)
+	holders, err := take(inside)
+	err = public(err)
+	if observers.acquireEnd.Observed() {
+		observers.acquireEnd.Notify(inside, resultOf(inside, of, r, err))
+	}
+	if err != nil || len(holders) == 0 {
 		return nil, err
 	}
-	a.report.Field, a.report.Token = owners[0].lease.Field, owners[0].token
-	c.report(observed, &a.report, nil)
-	if a.req.kind.Holds == redisstore.Unheld {
-		return nil, nil //nolint:nilnil // there is nothing to hold
-	}
-	return newHold(ctx, owners, cmp.Or(a.quorum, len(owners)), &a.req, a.origin()), nil
+	return newHold(ctx, c, holders, max(needs, len(w.Keys)), holding.Info{
+		Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: of.all, Keys: int32(of.Keys),
+		Renewed: w.Renewed, Reentrant: r.Reentered, Redlock: kind == KindRedlock,
+	}), nil
 }
 
-// take is takeAll, and takes in what has become of it; a Redlock does so for each server.
-func (a *acquisition) take(ctx context.Context) ([]*ownership, error) {
-	if a.redlock != nil {
-		return a.redlock.take(ctx)
+// describe describes the acquisition to the observers.
+func (a *acquisition) describe(kind Kind, keys []string, start time.Time) Acquisition {
+	of := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
+	if len(keys) > 1 {
+		of.all = &keys
 	}
-	owners, err := a.takeAll(ctx)
-	if err != nil {
-		err = cmp.Or(a.client.lost(ctx, a.keys), err) // that is what has happened, whatever noticed it first
-	}
-	a.client.backend.note(ctx, a.keys[0], a.report.Start, err)
-	return owners, err
+	return of
 }
 
-// report notifies the observers how an acquisition ended.
-func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
-	if r.Outcome == "" {
-		r.Outcome = outcomeOf(ctx, err)
+// resultOf describes the end of an acquisition in ctx to the observers.
+func resultOf(ctx context.Context, of Acquisition, r *acquire.Report, err error) AcquireResult {
+	result := AcquireResult{
+		Acquisition: of, Outcome: outcomeOf(ctx, err), Err: err, Waited: time.Since(of.Start), Contended: r.Contended, Attempts: r.Attempts,
+		RoundTrip: r.RoundTrip, HandedOff: r.HandedOff, BlockedBy: r.BlockedBy,
 	}
-	if !c.cfg.observers.acquireEnd.Observed() {
-		return
+	if err == nil {
+		result.Field, result.Token = r.Field, r.Token
+		if r.Reentered {
+			result.Outcome = OutcomeReentered
+		}
 	}
-	r.Err = err
-	r.Waited = time.Since(r.Start)
-	c.cfg.observers.acquireEnd.Notify(ctx, *r)
+	return result
 }
 
-// outcomeOf returns the outcome of an acquisition in ctx. The cause of an outage may match the errors of a context
-// although ctx has not ended: the timeout of a dialer does.
+// outcomeOf maps the error of an acquisition in ctx to its outcome. The cause of an outage may match the errors of a
+// context although ctx has not ended: the timeout of a dialer does.
 func outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:
@@ -305,45 +334,4 @@ func outcomeOf(ctx context.Context, err error) Outcome {
 	default:
 		return OutcomeBusy
 	}
-}
-
-// takeAll gets an ownership for every key: those that ctx owns are entered again.
-func (a *acquisition) takeAll(ctx context.Context) ([]*ownership, error) {
-	c := a.client
-	if ctx.Err() != nil {
-		return nil, &NotAcquiredError{Key: a.keys[0], Cause: contextCause(ctx)}
-	}
-	now, err := a.reach(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(a.keys) > 1 {
-		return c.takeMany(ctx, a.keys, &a.req, &a.report)
-	}
-	o, under, err := c.ownedAs(ctx, a.keys[0], &a.req)
-	switch {
-	case err != nil:
-		return nil, err
-	case o != nil:
-		return a.enterAgain(ctx, o)
-	}
-	a.req.under = under
-	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, now)
-	if o, err = a.first.run(ctx); err != nil {
-		return nil, err
-	}
-	a.report.acquired = a.first.now
-	if a.req.kind.Holds != redisstore.Unheld {
-		o.watch(a.req.watchdog, a.first.now)
-	}
-	return o.self[:], nil
-}
-
-// enterAgain adds a hold to the ownership of its only key.
-func (a *acquisition) enterAgain(ctx context.Context, o *ownership) ([]*ownership, error) {
-	if err := a.client.reenter(ctx, o, &a.req, &a.report); err != nil {
-		return nil, err
-	}
-	a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
-	return o.self[:], nil
 }

@@ -57,8 +57,6 @@ type AcquireResult struct {
 	BlockedBy string        // field of the holder seen at the last refused attempt, or that the lock came from; equals Field if it was passed on
 	Field     string        // own holder field when acquired, see [Hold.Field]
 	Token     int64         // fencing token; 0 where the kind has none
-
-	acquired time.Time
 }
 
 // HoldInfo describes a hold to the observers.

@@ -1,9 +1,11 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/missingunit"
@@ -67,6 +69,9 @@ type config struct {
 	replication      wire.Replication
 	observers        observers
 }
+
+// renewTimeout is how long one renewal may take, so that several fit into a lease.
+func (c *config) renewTimeout() time.Duration { return c.watchdog / 6 }
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{
@@ -224,149 +229,172 @@ func atLeastOne(name string, n int) error {
 	return nil
 }
 
-// AcquireOption configures one acquisition. Build it with [WaitTime], [LeaseTime],
-// [Label], [MaxWaiters], [BeforeWait] or [WithToken]; the zero value changes nothing. It is a value
-// so that options cost no allocation.
-type AcquireOption struct {
-	field acquireField
-	d     time.Duration
-	n     int
-	s     string
-	f     func(ctx context.Context) error
+// WithNameMapper has mapper make the Redis key of every lock name, as Redisson's NameMapper
+// does: use the same mapping on both sides. What belongs to a lock in Redis, such as its
+// channel, is named after the key. A prefix, the usual mapping, is simpler with [WithPrefix];
+// to give both is an error, because Redisson knows one mapping and nobody would see which of
+// the two comes first: write the prefix into the mapper.
+//
+// The mapper must be pure: of one name it always makes the same key, without waiting and
+// without state, and any number of goroutines call it. Two names of one key are one lock. It
+// is called once for every Acquire of a name, and once for every other question by name
+// ([Held], [Lock.State]), before anything is sent: what it costs every
+// acquisition costs. One that puts text together costs the same as a prefix, an allocation.
+// It is never called with an empty name, and never with a key. An empty key, or one over
+// [WithMaxKeyLength], is [ErrInvalid]; so is, in a Redis Cluster, one whose braces put the
+// lock and its channel into different slots. Names of 64 bytes have to fit, which New finds
+// out by mapping one.
+func WithNameMapper(mapper func(name string) string) Option {
+	return func(c *config) error {
+		c.mapper = mapper
+		if mapper == nil {
+			return invalidf("WithNameMapper(nil): want a function, or leave the option out")
+		}
+		return nil
+	}
 }
 
-type acquireField uint8
+// mapped is what a name is called in Redis.
+func (c *config) mapped(name string) string {
+	switch {
+	case c.mapper == nil:
+		return c.prefix + name
+	case name == "":
+		return ""
+	default:
+		return c.mapper(name)
+	}
+}
 
+// inOrder sorts keys of sorted names, and leaves out repetitions. A prefix keeps the order; a
+// mapper need not, and everybody who takes several locks has to take them in the same one.
+func (c *config) inOrder(keys []string) []string {
+	if c.mapper == nil {
+		return keys
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func (c *Client) key(kind *redisstore.Kind, name string) (string, error) {
+	if name == "" {
+		return "", invalidf("empty lock name")
+	}
+	key := c.cfg.mapped(name)
+	switch {
+	case key == "":
+		return "", invalidf("the name mapper makes an empty key of lock %.40q (WithNameMapper)", name)
+	case len(key) > c.cfg.maxKeyLength:
+		return "", invalidf("the key of lock %.40q… has %d bytes, the limit is %d (WithMaxKeyLength)", name, len(key), c.cfg.maxKeyLength)
+	}
+	if err := c.store.CheckKey(kind, key); err != nil {
+		return "", invalidf("%v", err)
+	}
+	return key, nil
+}
+
+// fits reports whether a name of n bytes makes a key within the limit.
+func (c *config) fits(n int) bool { return len(c.mapped(strings.Repeat("x", n))) <= c.maxKeyLength }
+
+// longestName is the longest that fits.
+func (c *config) longestName() int {
+	if c.mapper == nil {
+		return c.maxKeyLength - len(c.prefix)
+	}
+	return sort.Search(c.maxKeyLength, func(n int) bool { return !c.fits(n + 1) })
+}
+
+// checkMapper refuses a mapper beside a prefix, and one that every acquisition would run into.
+func (c *config) checkMapper() error {
+	switch {
+	case c.mapper == nil:
+		return nil
+	case c.prefix != "":
+		return invalidf("WithPrefix(%.40q) and WithNameMapper: want one of them; write the prefix into the mapper", c.prefix)
+	case c.maxKeyLength >= minNameLength && !c.fits(minNameLength):
+		return invalidf("WithNameMapper: it makes a key of %d bytes of a name of %d, the limit is %d: write WithMaxKeyLength(%[1]d) or more, or shorter keys",
+			len(c.mapped(strings.Repeat("x", minNameLength))), minNameLength, c.maxKeyLength)
+	}
+	return nil
+}
+
+// Acks says how many replicas of the master that has a lock have to acknowledge it, for
+// [WithReplicaAcks]: Acks(n) is a number of them.
+type Acks int
+
+// The numbers that depend on how many replicas there are. The largest number that the client
+// has seen in its life counts.
 const (
-	fieldNone acquireField = iota
-	fieldWait
-	fieldLease
-	fieldLabel
-	fieldMaxWaiters
-	fieldBeforeWait
-	fieldToken
+	// AcksNone asks no replica. It is the default.
+	AcksNone Acks = Acks(wire.NoAcks)
+	// AcksMajority wants a majority of the servers that have the data, the master among them:
+	// of 1 replica 1, of 2 replicas 1, of 3 or 4 replicas 2.
+	AcksMajority Acks = Acks(wire.MajorityAcks)
+	// AcksAll wants all replicas. Where the master has none, that is nobody.
+	AcksAll Acks = Acks(wire.AllAcks)
 )
 
-// WaitTime is how long Acquire may take, network included; never longer than the
-// context's deadline. 0 is one attempt in one round trip; another one is made, for up to a
-// second, while nobody has the lock but an acquire of this client that got no answer, and
-// is being cleared up. Without this option it waits until the context ends. Between 0 and
-// 1 ms, negative, or over [MaxDuration]: [ErrInvalid].
-func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
+// maxAcks is more replicas than any master has.
+const maxAcks = 1000
 
-// LeaseTime gives the lock a fixed lease: it ends after d unless refreshed, and
-// the hold's context with it. Without this option the watchdog renews the lease
-// for as long as the process lives and the lock is held. In Redis it may last up to 100 ms
-// longer, so that callers of the client can pass the lock on; the hold ends in time. Under 1 ms or over
-// [MaxDuration]: [ErrInvalid].
-func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
-
-// Label gives observers a low-cardinality name for the acquisition, such as the
-// rule or the operation: "pay-order", never an id.
-func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, s: name} }
-
-// MaxWaiters refuses with [ErrTooManyWaiters] when n callers of this client already
-// wait for the key. 0 leaves the client's limit alone.
-func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
-
-// BeforeWait has prepare called when the acquisition has to wait: when its first attempt was
-// refused, or when callers of this client are before it. It is for what costs too much while the
-// lock may be free, such as reading a request. While prepare runs the caller is not in the queue,
-// so that it delays no other caller; then it takes the place that its age gives it, and attempts
-// again. ctx ends with the wait time, with the caller's context, and when the client is closed: let
-// prepare return then. An error of prepare ends the acquisition with that error. prepare is called
-// once at most, and not with [WaitTime] 0.
-func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
-	return AcquireOption{field: fieldBeforeWait, f: prepare}
-}
-
-// WithToken asks for a fencing token: see [Hold.Token]. Every lock of one name and one client
-// that one holder has at a time can carry one; [Client.FencedLock] always does. It costs no
-// round trip, but a second key in the script that takes the lock: the counter that FencedLock
-// has too; where somebody has set that to 2^53 or more, nothing is acquired, with
-// [ErrUnavailable]. No counter orders the holders of a [Client.MultiLock] of several names, of a
-// [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.Semaphore]):
-// there it is [ErrInvalid].
+// WithReplicaAcks has replicas acknowledge every acquisition, re-entry, refresh, renewal and
+// [Hold.Leave], and every operation that changes the count of a semaphore or a latch, each within
+// timeout, by WAIT. Default: [AcksNone].
 //
-// Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next one, by a
-// script.
+// Without it a lock that the master has given is forgotten when the master dies before a
+// replica has it, and somebody else can take it from the new master. With it, Acquire succeeds
+// only if so many replicas have the lock; else it gives the lock back and fails with a
+// [*ReplicationError], which matches [ErrUnavailable]. The deadline of a hold is raised only by
+// a renewal that so many replicas have acknowledged; one that fewer did counts as failed
+// (Err of [Renewal]) and is tried again, and the hold is lost at its deadline. A Refresh or
+// re-entry that too few acknowledge is a ReplicationError, too, and the hold goes on as it
+// was. An operation on a count that too few acknowledge is a ReplicationError, and goes on in the
+// background until they have it. Releases and forced releases wait for no replica: after a failover
+// such a lock may be there again, until its lease ends.
 //
-// A re-entry has the token of the hold that it enters again, asked for or not. Where that has
-// none, asking for one is [ErrInvalid], without a command: ask in the outer acquisition.
-func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
-
-// request is what one acquisition asks for.
-type request struct {
-	kind       *redisstore.Kind
-	wait       time.Duration
-	forever    bool // no wait time given
-	lease      time.Duration
-	watchdog   bool // no lease given
-	label      string
-	maxWaiters int
-	beforeWait func(ctx context.Context) error // nil: there is nothing to do, or it was done
-	token      bool                            // a fencing token is wanted
-	demand     string                          // for its terms
-	operation  string                          // what its fields are followed by where they are operations on a count
-	under      *ownership                      // of the caller, with which the lock can be shared; nil for none
-	member     bool                            // of a Redlock, which has servers beside this one, and notifies the observers
-	asksAgain  bool                            // of a member: the Redlock may wait, and asks again
-	admitted   bool                            // the limits of waiters have let it in before
-}
-
-// terms are those of its attempts.
-func (r *request) terms() redisstore.Terms {
-	t := redisstore.Terms{Lease: r.lease, Token: r.token, Demand: r.demand}
-	if r.under != nil {
-		t.Under = r.under.Field()
-	}
-	return t
-}
-
-func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOption) error {
-	*r = request{kind: kind, forever: true, watchdog: true, lease: c.cfg.watchdog}
-	if kind.Holds == redisstore.Unheld {
-		r.watchdog, r.lease = false, operationTime
-	}
-	for _, o := range opts {
-		switch o.field {
-		case fieldNone:
-		case fieldWait:
-			r.wait, r.forever = o.d, false
-			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
-				return invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, missingunit.Hint(o.d))
-			}
-		case fieldLease:
-			r.lease, r.watchdog = o.d.Truncate(time.Millisecond), false
-			if err := checkLeaseOf(kind, o.d); err != nil {
-				return err
-			}
-		case fieldLabel:
-			r.label = o.s
-		case fieldMaxWaiters:
-			r.maxWaiters = o.n
-			if o.n < 0 {
-				return invalidf("MaxWaiters(%d): want 0 or more", o.n)
-			}
-		case fieldBeforeWait:
-			r.beforeWait = o.f
-		case fieldToken:
-			r.token = true
+// What that guarantees: with [AcksAll] a hold survives the promotion of any replica that has
+// acknowledged it and has kept its data. With fewer it survives only if one of those that
+// acknowledged is promoted. Sentinel takes the replica that has received most, among those
+// that it reaches and that have the best replica-priority; so with AcksMajority keep the
+// priorities equal. WAIT narrows the window and does not close it: an acknowledgement is not
+// a vote, Redis promotes without asking, a replica that restarts without its data and is
+// promoted before it has synchronised anew knows nothing, and a master that is cut off and
+// not dead can go on giving locks (set min-replicas-to-write there). Where two holders must
+// not both write, use the token of a [Client.FencedLock].
+//
+// How many replicas there are the master says (INFO replication), once before the first
+// acquisition and then once a second at most, behind a command that is sent anyway. With
+// AcksAll and AcksMajority a replica that is disconnected still counts: otherwise the promise
+// would become weaker just when that matters. So after a failover from a master with two
+// replicas AcksAll fails until the old master is back as a replica; and when a replica is taken
+// away for good, restart the clients, or use Acks(n). In a Cluster the number is that of the
+// master of the slot, also over its failovers. A client that begins while a replica is missing
+// cannot know of it; Acks(n) does not depend on that. An n of more than there are fails every
+// acquisition, after timeout.
+//
+// What it costs: the same one round trip, and what the replicas need. A command has a connection, beside
+// the caller's pool, for itself until it is acknowledged. There are at most half as many as
+// redis.Options.PoolSize: set that for the acquisitions that are on their way at the same time. Within the client no lock is passed on, or handed off, to the next waiter: the lock is
+// freed, and the waiter acquires it by a command of its own. Redis has to
+// allow the user WAIT and INFO, in a Cluster also ASKING.
+//
+// timeout is 1 ms to a tenth of [WithWatchdog], so that several renewals fit into a lease. An
+// acquisition with a shorter wait time ends with that.
+func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
+	return func(c *config) error {
+		c.replication = wire.Replication{Acks: wire.Acks(acks), Timeout: timeout}
+		if acks < AcksAll || acks > maxAcks {
+			return invalidf("WithReplicaAcks(%d, …): want AcksAll, AcksMajority, AcksNone or Acks(n) with n up to %d", acks, maxAcks)
 		}
+		return nil
 	}
-	return nil
 }
 
-func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
-	if kind.Holds == redisstore.Unheld {
-		return invalidf("LeaseTime for a %s: nothing is held; want a Semaphore, whose permits have leases", kind.Noun())
+// checkReplication checks what depends on the order of options otherwise.
+func (c *config) checkReplication() error {
+	timeout, most := c.replication.Timeout, c.watchdog/10
+	if c.replication.Acks == wire.NoAcks || timeout >= time.Millisecond && timeout <= most {
+		return nil
 	}
-	return checkLease("LeaseTime", d)
-}
-
-func checkLease(what string, d time.Duration) error {
-	if d < time.Millisecond || d > MaxDuration {
-		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog%s", what, d, MaxDuration, missingunit.Hint(d))
-	}
-	return nil
+	return invalidf("WithReplicaAcks(…, %s): want a timeout of 1ms to %s, a tenth of WithWatchdog(%s)%s", timeout, most, c.watchdog, missingunit.Hint(timeout))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/identity"
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -28,7 +29,7 @@ func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy
 	asked := proxy.Watch(faultproxy.Command("evalsha", "eval"))
 	for range each {
 		for k := range keys {
-			c.abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, c.nextField(c.kinds.Reentrant), nil, time.Second)
+			c.reaper.Abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, c.id.NextField(c.kinds.Reentrant), nil, time.Second)
 		}
 	}
 	return c, rdb, asked
@@ -76,7 +77,7 @@ func TestReaper_FindsWhatLandsLate(t *testing.T) {
 		c, rdb, _ := orphaned(t, 3, 1000)
 		time.Sleep(5 * time.Second) // of the bubble
 		for i, key := range []string{"k0", "k1", "k2"} {
-			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.id, firstField+1+1497*i+i)
+			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.ID(), identity.FirstField+1+1497*i+i)
 			rdb.HSet(ctx, key, field, 1)
 			rdb.Expire(ctx, key, time.Hour)
 		}

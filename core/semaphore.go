@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // Semaphore is a semaphore whose permits have leases: as many as there are permits hold it
@@ -46,8 +48,8 @@ func (s Semaphore) Held(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	o := s.client.owned(ctx, key, s.kind)
-	return o != nil && o.lease.Kind == s.kind
+	o := s.client.carried(ctx, key, s.kind)
+	return o != nil && o.Kind() == s.kind
 }
 
 // TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether
@@ -60,7 +62,7 @@ func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error)
 	if err := s.byHand("TrySetPermits", permits); err != nil {
 		return false, err
 	}
-	return trySet(ctx, s.Lock, "set", "TrySetPermits", permits)
+	return counted{s.Lock}.trySet(ctx, "TrySetPermits", permits)
 }
 
 // byHand refuses to change a number that the next acquisition would change back.
@@ -117,9 +119,7 @@ func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	}
 	defer s.client.callers.exit()
 	released, err := counted{s.Lock}.execute(ctx, key, permit+":back", 1)
-	s.client.doubt(slices.DeleteFunc(s.client.queues.Holders(key), func(h queue.Holder) bool {
-		return ownerOf(h).Field() != permit
-	}))
+	s.client.holdings.Doubt(slices.DeleteFunc(s.client.queues.Holders(key), func(h queue.Holder) bool { return h.Field() != permit }))
 	if err == nil && !released {
 		return ErrNotHeld
 	}
@@ -192,7 +192,7 @@ func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 
 // TrySetPermits is [Semaphore.TrySetPermits].
 func (s PlainSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
-	return trySet(ctx, s.lock, "set", "TrySetPermits", permits)
+	return s.trySet(ctx, "TrySetPermits", permits)
 }
 
 // AddPermits changes the number of free permits by n, which may be negative, and is else as
@@ -227,9 +227,120 @@ func (s PlainSemaphore) Available(ctx context.Context) (int, error) {
 	return counts.Left, err
 }
 
-func trySet(ctx context.Context, l Lock, what, method string, n int) (bool, error) {
+// counted is the count of a semaphore or a latch.
+type counted struct{ lock Lock }
+
+// operate executes an operation once, however often it has to be sent, also when ctx has
+// ended. It reports whether that has changed the count. Without an answer the operation goes on in the
+// background, unless Redis has refused it for good; the error says which.
+func (c counted) operate(ctx context.Context, what string, n int) (changed bool, err error) {
+	key, err := c.lock.admit()
+	if err != nil {
+		return false, err
+	}
+	defer c.lock.client.callers.exit()
+	return c.execute(ctx, key, what, n)
+}
+
+// execute is operate for a caller that was admitted.
+func (c counted) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
+	if err := c.checkKind(key); err != nil {
+		return false, err
+	}
+	changed, err = c.lock.client.counter.Execute(ctx, c.lock.kind, key, what, n)
+	return changed, public(err)
+}
+
+func (c counted) change(ctx context.Context, what, method string, n int) error {
+	changed, err := c.operate(ctx, what, n)
+	if err == nil && !changed {
+		return invalidf("%s(%d): there would be more than %d permits, or less than %d, which Redisson cannot read; nothing was changed",
+			method, n, math.MaxInt32, math.MinInt32)
+	}
+	return err
+}
+
+func (c counted) trySet(ctx context.Context, method string, n int) (bool, error) {
 	if err := checkCount(method, n, 0); err != nil {
 		return false, err
 	}
-	return counted{l}.operate(ctx, what, n)
+	return c.operate(ctx, "set", n)
+}
+
+// checkKind refuses a name that this client has in use as another kind.
+func (c counted) checkKind(key string) error {
+	if err := c.lock.client.queues.Check(key, c.lock.kind.Family); err != nil {
+		return acquire.NotQueued(err, key, c.lock.kind)
+	}
+	return nil
+}
+
+func (c counted) counts(ctx context.Context) (redisstore.Counts, error) {
+	counts, _, err := ask(ctx, c.lock, "the count", (*redisstore.Store).Count)
+	return counts, err
+}
+
+// checkCount refuses a number that Redisson cannot have.
+func checkCount(what string, n, least int) error {
+	if n < least || n > math.MaxInt32 {
+		return invalidf("%s(%d): want %d to %d", what, n, least, math.MaxInt32)
+	}
+	return nil
+}
+
+// CountDownLatch is a count that opens for all who wait when it is down to zero. It comes from a
+// [Client]: the zero value cannot be used.
+type CountDownLatch struct{ counted }
+
+// CountDownLatch names a latch: Redisson's RCountDownLatch, with which it shares the layout in
+// Redis. It is open as long as it has no count. Operations are kept beside it as those of
+// [Client.PlainSemaphore]. In a Cluster a name with braces is [ErrInvalid]: Redisson's channel would be
+// in another slot.
+func (c *Client) CountDownLatch(name string) CountDownLatch {
+	return CountDownLatch{counted{Lock{client: c, kind: c.kinds.Latch, name: name}}}
+}
+
+// TrySetCount closes a latch that is open, and reports whether it did: n is how often it has to be
+// counted down. It is attempted as [Semaphore.TrySetPermits].
+func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
+	if err := checkCount("TrySetCount", n, 1); err != nil {
+		return false, err
+	}
+	return l.operate(ctx, "begin", n)
+}
+
+// CountDown counts one down. The last one opens the latch; of one that is open it changes nothing.
+// It is attempted even when ctx has ended, and goes on after [ErrUnavailable] as
+// [Semaphore.TrySetPermits] does: do not repeat it unless the error says that it was not executed.
+func (l CountDownLatch) CountDown(ctx context.Context) error {
+	_, err := l.operate(ctx, "down", 1)
+	return err
+}
+
+// Count is how often the latch has to be counted down until it opens. It asks the master.
+func (l CountDownLatch) Count(ctx context.Context) (int, error) {
+	counts, err := l.counts(ctx)
+	return counts.Left, err
+}
+
+// Await waits until the latch is open, as [WaitTime] says. All who wait go on together, each after
+// a look of its own. The errors are those of [Lock.Acquire]: a latch that stays closed is
+// [ErrNotAcquired].
+func (l CountDownLatch) Await(ctx context.Context, opts ...AcquireOption) error {
+	_, err := l.lock.acquire(ctx, opts)
+	return err
+}
+
+// Delete opens the latch, whatever its count, and reports whether it was closed. It deletes no lock, but
+// does not tell a count from another, such as the number of a semaphore that other clients have in use.
+func (l CountDownLatch) Delete(ctx context.Context) (bool, error) {
+	key, err := l.lock.client.key(l.lock.kind, l.lock.name)
+	if err != nil {
+		return false, err
+	}
+	if err := l.checkKind(key); err != nil {
+		return false, err
+	}
+	deleted, _, err := ask(ctx, l.lock, "Delete", (*redisstore.Store).Force)
+	return deleted, err
 }

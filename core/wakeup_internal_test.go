@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wakeup"
@@ -86,39 +84,6 @@ func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 		}
 		if now := c.listen(t, w); now == before || !before.Dead() || !now.Confirmed() || !c.queues.Listens("k") {
 			t.Error("the waiter does not listen elsewhere")
-		}
-	})
-}
-
-// PUBLISH counts the subscribers of its node, and this client is one of them. In a
-// Cluster with classic pub/sub others may listen on other nodes.
-func TestOthersNotified(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		listening, _, _ := listener(t)
-		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}) // nobody asks it
-		t.Cleanup(func() { _ = rdb.Close() })
-		cluster, err := New(rdb, WithPubSub(PubSubClassic))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cluster.Close(context.Background()) })
-		for _, tt := range []struct {
-			name     string
-			client   *Client
-			key      string
-			notified int
-			want     int
-		}{
-			{"nobody", listening, "other", 0, 0},
-			{"somebody", listening, "other", 1, 1},
-			{"only this client", listening, "k", 1, 0},
-			{"this client and another", listening, "k", 2, 1},
-			{"nobody on this node of a cluster", cluster, "k", 0, queue.Uncounted},
-		} {
-			if got := tt.client.othersNotified(tt.key, tt.notified); got != tt.want {
-				t.Errorf("%s: got %v", tt.name, got)
-			}
 		}
 	})
 }

@@ -70,7 +70,7 @@ func (c *Client) Wire(ctx context.Context) (Wire, error) {
 		return Wire{}, err
 	}
 	defer c.callers.exit()
-	if err := c.store.Detect(ctx, c.detectLimit(time.Now())); err != nil {
+	if err := c.store.Detect(ctx, c.sender.DetectLimit(time.Now())); err != nil {
 		return Wire{}, unavailable(err)
 	}
 	if err := c.Ready(ctx); err != nil {

@@ -1,0 +1,131 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/acquire"
+	"github.com/interlock-go/interlock/core/internal/counting"
+	"github.com/interlock-go/interlock/core/internal/missingunit"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// AcquireOption configures one acquisition. Build it with [WaitTime], [LeaseTime],
+// [Label], [MaxWaiters], [BeforeWait] or [WithToken]; the zero value changes nothing. It is a value
+// so that options cost no allocation.
+type AcquireOption struct {
+	field acquireField
+	d     time.Duration
+	n     int
+	s     string
+	f     func(ctx context.Context) error
+}
+
+type acquireField uint8
+
+const (
+	fieldNone acquireField = iota
+	fieldWait
+	fieldLease
+	fieldLabel
+	fieldMaxWaiters
+	fieldBeforeWait
+	fieldToken
+)
+
+// WaitTime is how long Acquire may take, network included; never longer than the
+// context's deadline. 0 is one attempt in one round trip; another one is made, for up to a
+// second, while nobody has the lock but an acquire of this client that got no answer, and
+// is being cleared up. Without this option it waits until the context ends. Between 0 and
+// 1 ms, negative, or over [MaxDuration]: [ErrInvalid].
+func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
+
+// LeaseTime gives the lock a fixed lease: it ends after d unless refreshed, and
+// the hold's context with it. Without this option the watchdog renews the lease
+// for as long as the process lives and the lock is held. In Redis it may last up to 100 ms
+// longer, so that callers of the client can pass the lock on; the hold ends in time. Under 1 ms or over
+// [MaxDuration]: [ErrInvalid].
+func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
+
+// Label gives observers a low-cardinality name for the acquisition, such as the
+// rule or the operation: "pay-order", never an id.
+func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, s: name} }
+
+// MaxWaiters refuses with [ErrTooManyWaiters] when n callers of this client already
+// wait for the key. 0 leaves the client's limit alone.
+func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
+
+// BeforeWait has prepare called when the acquisition has to wait: when its first attempt was
+// refused, or when callers of this client are before it. It is for what costs too much while the
+// lock may be free, such as reading a request. While prepare runs the caller is not in the queue,
+// so that it delays no other caller; then it takes the place that its age gives it, and attempts
+// again. ctx ends with the wait time, with the caller's context, and when the client is closed: let
+// prepare return then. An error of prepare ends the acquisition with that error. prepare is called
+// once at most, and not with [WaitTime] 0.
+func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
+	return AcquireOption{field: fieldBeforeWait, f: prepare}
+}
+
+// WithToken asks for a fencing token: see [Hold.Token]. Every lock of one name and one client
+// that one holder has at a time can carry one; [Client.FencedLock] always does. It costs no
+// round trip, but a second key in the script that takes the lock: the counter that FencedLock
+// has too; where somebody has set that to 2^53 or more, nothing is acquired, with
+// [ErrUnavailable]. No counter orders the holders of a [Client.MultiLock] of several names, of a
+// [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.Semaphore]):
+// there it is [ErrInvalid].
+//
+// Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next one, by a
+// script.
+//
+// A re-entry has the token of the hold that it enters again, asked for or not. Where that has
+// none, asking for one is [ErrInvalid], without a command: ask in the outer acquisition.
+func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
+
+// readOptions fills w with what is asked of a lock of a kind, and returns the label.
+func (c *Client) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []AcquireOption) (label string, err error) {
+	*w = acquire.Wish{Kind: kind, Forever: true, Renewed: true, Lease: c.cfg.watchdog}
+	if kind.Holds == redisstore.Unheld {
+		w.Renewed, w.Lease = false, counting.OperationTime
+	}
+	for _, o := range opts {
+		switch o.field {
+		case fieldNone:
+		case fieldWait:
+			w.Wait, w.Forever = o.d, false
+			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
+				return "", invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, missingunit.Hint(o.d))
+			}
+		case fieldLease:
+			w.Lease, w.Renewed = o.d.Truncate(time.Millisecond), false
+			if err := checkLeaseOf(kind, o.d); err != nil {
+				return "", err
+			}
+		case fieldLabel:
+			label = o.s
+		case fieldMaxWaiters:
+			w.MaxWaiters = o.n
+			if o.n < 0 {
+				return "", invalidf("MaxWaiters(%d): want 0 or more", o.n)
+			}
+		case fieldBeforeWait:
+			w.BeforeWait = o.f
+		case fieldToken:
+			w.Token = true
+		}
+	}
+	return label, nil
+}
+
+func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
+	if kind.Holds == redisstore.Unheld {
+		return invalidf("LeaseTime for a %s: nothing is held; want a Semaphore, whose permits have leases", kind.Noun())
+	}
+	return checkLease("LeaseTime", d)
+}
+
+func checkLease(what string, d time.Duration) error {
+	if d < time.Millisecond || d > MaxDuration {
+		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog%s", what, d, MaxDuration, missingunit.Hint(d))
+	}
+	return nil
+}

@@ -1,0 +1,610 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/holding"
+	"github.com/interlock-go/interlock/core/internal/identity"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
+)
+
+// pollInterval is how long a waiter sleeps at most. Messages are a hint, the poll is the guarantee.
+const pollInterval = time.Second
+
+// attempt takes one key, or several by one script. It has one goroutine. step goes from state to state:
+//
+//	alone ── granted ──▶ over                  a caller that does not wait, or has the lock already, sends
+//	  │  └── refused ──▶ busy                  without a place in the queue
+//	  └── refused, one of several permits ──▶ joining
+//
+//	joining ──▶ queued ── it is its turn ──▶ sending ── granted ──▶ over
+//	   ▲         ▲  │ │                         │
+//	   │         │  │ └── given the lock ──▶ over (too late: joining)
+//	   │         │  │                           │ refused
+//	   │         │  └── not its turn ──▶ blocked ◀┘
+//	   │         │                        │   │ │
+//	   │         │ a refusal: look again  │   │ └── BeforeWait is left ──▶ preparing ──┐
+//	   │         ├────────────────────────┘   ▼                                        │
+//	   │         └── signal or poll ────── resting ── its time is up ──▶ ending ──▶ over, or busy
+//	   └───────────────────────────────────────────────────────────────────────────────┘
+//
+// An error ends it in every state. An attempt that stands in the queue then leaves it, and passes on a grant that
+// has arrived.
+type attempt struct {
+	in      *Acquirer
+	wish    *Wish
+	report  *Report
+	how     *manner
+	key     string // of several keys the one that is taken, in whose queue it waits
+	several several
+
+	state state
+	got   *holding.Holder // when it is over
+	todo  queue.Step      // the last answer of the queue
+
+	now      time.Time // last look at the clock
+	start    time.Time // of the acquisition
+	until    time.Time // end of the wait time; zero: none
+	answers  time.Time // up to here an attempt that does not wait waits for answers; zero: it waits
+	refusal  refusal
+	patience patience
+
+	waiter    *queue.Waiter // in the queue; nil: it is in none
+	room      queue.Waiter  // for the usual single waiter
+	joined    bool          // room is used
+	timer     *time.Timer   // nil until it sleeps
+	spins     int           // how often it has slept without messages
+	heard     string        // the field whose messages it subscribes to; "": the messages of the lock
+	confirmed bool          // the messages of its place arrive, and it has planned one look since then
+	place     place
+
+	loop   resend.Loop
+	cut    bool      // the wait time ends before the time that a command has
+	ghosts []string  // fields whose commands got no answer
+	since  time.Time // when the last of them was sent
+	ghost  ghost
+}
+
+// state is a state of an attempt.
+type state uint8
+
+const (
+	alone state = iota
+	joining
+	queued
+	sending
+	blocked
+	resting
+	preparing
+	ending
+	over
+)
+
+// several is what an attempt needs beyond one key.
+type several struct {
+	keys       []string          // all, the key of the attempt first, a slice of the attempt; nil for one
+	beside     []*holding.Holder // what the script has granted beside the key of the attempt
+	passedOver func(passed int) bool
+}
+
+// refusal is the last answer that the lock is taken.
+type refusal struct {
+	*queue.Refusal // nil: none
+
+	at time.Time // when it came
+}
+
+// left returns what is left of the lease of the holder.
+func (r *refusal) left(now time.Time) time.Duration { return r.at.Add(r.TTL).Sub(now) }
+
+// patience is how long an attempt waits that holds other keys. The zero value has no end.
+type patience struct {
+	one  time.Duration // for one holder; begins again with another one
+	end  time.Time
+	last time.Time // it ends then, whoever holds the lock
+}
+
+func (p *patience) ended(now time.Time) bool { return !p.end.IsZero() && !now.Before(p.end) }
+
+func (p *patience) renew(now time.Time) {
+	if !p.end.IsZero() {
+		p.end = resend.Earliest(now.Add(p.one), p.last)
+	}
+}
+
+// ErrSilent is the cause of an attempt whose wait time ended before Redis had answered anything.
+const ErrSilent = failure.Text("no answer from redis within the wait time")
+
+const (
+	errGaveUp     = failure.Text("the patience is over")
+	errPassedOver = failure.Text("others were first too often")
+	errNoPermits  = failure.Text("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one")
+)
+
+// attempt returns an attempt at one key. now is the time: for a caller that has just come it is that of its report.
+func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) attempt {
+	a := attempt{in: in, key: key, wish: w, how: mannerOf(w.Kind), start: report.Start, now: now, report: report}
+	if !w.Forever {
+		a.until = report.Start.Add(w.Wait)
+	}
+	if !w.MayWait() {
+		a.answers = in.Sender.CallLimit(now)
+	}
+	if w.member {
+		a.several.passedOver = func(int) bool { return time.Since(now) >= memberInterval }
+	}
+	return a
+}
+
+// run takes the key, waiting for it if the wish says so.
+func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
+	defer a.leavePlace()
+	if err := a.in.FailFast(ctx, a.key); err != nil {
+		return nil, err
+	}
+	a.state = joining
+	if !a.wish.MayWait() || a.wish.under != nil || a.wish.Kind.Shares == redisstore.Limited && !a.in.Queues.Waited(a.key) {
+		a.state = alone
+	}
+	for a.state != over {
+		if err := a.step(ctx); err != nil {
+			a.leaveQueue()
+			a.stopTimer()
+			return nil, err
+		}
+	}
+	a.stopTimer()
+	return a.got, nil
+}
+
+// step goes from the present state to the next one.
+func (a *attempt) step(ctx context.Context) error {
+	switch a.state {
+	case alone:
+		return a.tryAlone(ctx)
+	case joining:
+		return a.join(ctx)
+	case queued:
+		return a.look(ctx)
+	case sending:
+		return a.tryInTurn(ctx)
+	case blocked:
+		return a.plan(ctx)
+	case resting:
+		return a.rest(ctx)
+	case preparing:
+		return a.prepareOutside(ctx)
+	case ending:
+		return a.lookAgain(ctx)
+	default:
+		return nil
+	}
+}
+
+// tryAlone sends once without a place in the queue.
+func (a *attempt) tryAlone(ctx context.Context) error {
+	if err := a.in.Queues.Check(a.key, a.wish.Kind.Family); err != nil {
+		return NotQueued(err, a.key, a.wish.Kind)
+	}
+	g, err := a.send(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !g.refused():
+		a.got, a.state = a.own(g), over
+		return nil
+	case a.wish.under != nil:
+		return a.notEntered(ctx, a.wish.under.Overtaken())
+	case !a.wish.MayWait(), a.timeOver():
+		return a.busy(nil)
+	default:
+		a.state = joining
+		return nil
+	}
+}
+
+// join takes a place in the queue of the key.
+func (a *attempt) join(ctx context.Context) error {
+	w := &a.room
+	if a.joined {
+		w = new(queue.Waiter) // a hand-off on its way may still know the last one
+	}
+	w.Wish = a.queueWish(ctx)
+	if err := a.in.Queues.Join(a.key, w, a.now); err != nil {
+		return NotQueued(err, a.key, a.wish.Kind)
+	}
+	a.waiter, a.joined, a.state = w, true, queued
+	a.wish.admitted = true
+	return nil
+}
+
+func (a *attempt) queueWish(ctx context.Context) queue.Wish {
+	until, kind := a.until, a.wish.Kind
+	if deadline, ok := ctx.Deadline(); ok {
+		until = resend.Earliest(until, deadline)
+	}
+	return queue.Wish{
+		Kind: kind.Family, Shared: kind.Shared(), Lane: a.how.lane(a),
+		Together: kind.Shares == redisstore.Unlimited, Many: kind.Shares == redisstore.Limited,
+		Announces: a.how.announces,
+		Since:     a.start, Until: until, Lease: a.wish.Lease, Renewed: a.wish.Renewed, Token: a.wish.Token,
+		MaxWaiters: a.wish.MaxWaiters, Several: a.several.keys != nil, Admitted: a.wish.admitted,
+	}
+}
+
+// look asks the queue what to do.
+func (a *attempt) look(ctx context.Context) error {
+	a.todo = a.in.Queues.Next(a.waiter, a.now)
+	switch {
+	case a.todo.Grant != nil && ctx.Err() != nil:
+		return a.busy(failure.Ended(ctx)) // leaving the queue passes the grant on
+	case a.todo.Grant != nil:
+		a.accept(a.todo.Grant, a.todo.Behind)
+	case a.todo.Err != nil:
+		return NotQueued(a.todo.Err, a.key, a.wish.Kind)
+	case a.todo.Attempt:
+		a.state = sending
+	default:
+		a.state = blocked
+	}
+	return nil
+}
+
+// tryInTurn sends, because it is the turn of this waiter.
+func (a *attempt) tryInTurn(ctx context.Context) error {
+	if err := a.in.FailFast(ctx, a.key); err != nil {
+		return err
+	}
+	g, err := a.send(ctx)
+	if err != nil {
+		return err
+	}
+	if !g.refused() {
+		a.take(a.own(g))
+		return nil
+	}
+	a.state = blocked
+	return a.stay(ctx)
+}
+
+// stay goes on waiting after a refusal, in the queue of the key that is taken.
+func (a *attempt) stay(ctx context.Context) error {
+	queues := a.in.Queues
+	if a.waiter.Key() != a.key {
+		if err := queues.Move(a.waiter, a.key, a.now); err != nil {
+			return NotQueued(err, a.key, a.wish.Kind)
+		}
+	}
+	passed := queues.Refused(a.waiter, *a.refusal.Refusal, identity.RivalOf(a.refusal.Holder), a.now)
+	if passedOver := a.several.passedOver; passedOver != nil && passedOver(passed) {
+		return errPassedOver
+	}
+	a.listen(ctx)
+	return nil
+}
+
+// plan decides what a waiter does that does not have the lock: it prepares its wait, looks again after a refusal,
+// or rests.
+func (a *attempt) plan(ctx context.Context) error {
+	if a.wish.BeforeWait != nil && a.patience.end.IsZero() { // with other keys in hand it waits for a moment only
+		a.queuedBehind(a.todo.Behind)
+		a.state = preparing
+		return nil
+	}
+	if a.todo.Deaf {
+		a.listen(ctx)
+	}
+	if a.state = resting; a.todo.Attempt {
+		a.state = queued // a grant may have come since the attempt
+	}
+	return nil
+}
+
+// listen subscribes to the messages of the lock, if it has some and no caller of this client listens yet.
+func (a *attempt) listen(ctx context.Context) {
+	if a.heard != a.place.taken {
+		a.heard = a.place.taken
+		a.in.Queues.Unsubscribe(a.waiter)
+	}
+	if a.how.listens && a.in.Queues.NeedsSubscription(a.waiter) {
+		topic := wakeup.Topic{Key: a.key, Lane: a.place.lane}
+		a.in.Queues.Subscribe(a.waiter, a.in.Wakeups.Subscribe(ctx, topic, a.wish.Kind.WaiterChannel(a.key, a.place.taken)))
+	}
+}
+
+// rest sleeps until the waiter is signalled, has to poll, or its time is up.
+func (a *attempt) rest(ctx context.Context) error {
+	if a.timer == nil {
+		a.queuedBehind(a.todo.Behind)
+		a.timer = time.NewTimer(a.sleepTime())
+	} else {
+		a.timer.Reset(a.sleepTime())
+	}
+	select {
+	case <-a.waiter.Signal():
+		a.now, a.state = time.Now(), queued
+	case <-a.timer.C:
+		if a.now = time.Now(); a.timeOver() || a.patience.ended(a.now) {
+			a.state = ending
+			return nil
+		}
+		a.in.Queues.Poll(a.waiter)
+		a.state = queued
+	case <-ctx.Done():
+		return a.busy(failure.Ended(ctx))
+	case <-a.in.Sender.Closing:
+		return failure.Closed
+	}
+	return nil
+}
+
+// sleepTime returns how long a waiter sleeps at most: as its manner says, but not beyond the lease of the holder,
+// if it is the head, nor beyond its own time.
+func (a *attempt) sleepTime() time.Duration {
+	d := a.how.sleep(a, a.todo)
+	if r := &a.refusal; a.todo.Head && r.Refusal != nil && r.TTL >= 0 {
+		d = min(d, max(r.left(a.now)+time.Millisecond, time.Millisecond))
+	}
+	if end := resend.Earliest(a.until, a.patience.end); !end.IsZero() {
+		d = min(d, end.Sub(a.now))
+	}
+	return d
+}
+
+func (a *attempt) stopTimer() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// prepareOutside leaves the queue, so that the preparation delays no other caller, and calls BeforeWait.
+func (a *attempt) prepareOutside(ctx context.Context) error {
+	a.leaveQueue()
+	a.wish.admitted, a.state = false, joining
+	return a.prepare(ctx)
+}
+
+// prepare calls BeforeWait, once.
+func (a *attempt) prepare(ctx context.Context) error {
+	prepare, until := a.wish.BeforeWait, a.until
+	if prepare == nil {
+		return nil
+	}
+	a.wish.BeforeWait = nil
+	if until.IsZero() {
+		until = a.now.Add(unending)
+	}
+	inTime, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	defer context.AfterFunc(a.in.Service, cancel)()
+	err := prepare(inTime)
+	switch a.now = time.Now(); {
+	case ctx.Err() != nil:
+		return a.busy(failure.Ended(ctx))
+	case err != nil:
+		return err
+	case a.in.Service.Err() != nil:
+		return failure.Closed
+	case a.timeOver():
+		return a.busy(nil)
+	default:
+		return nil
+	}
+}
+
+// lookAgain ends the wait, unless a grant came in the last instant.
+func (a *attempt) lookAgain(ctx context.Context) error {
+	if grant, from := a.in.Queues.Granted(a.waiter); grant != nil && ctx.Err() == nil {
+		a.accept(grant, from)
+		return nil
+	}
+	if !a.timeOver() {
+		return errGaveUp
+	}
+	if err := a.in.FailFast(ctx, a.key); err != nil {
+		return err // it is unknown whether the lock is taken
+	}
+	if !a.knownTaken() && a.in.Queues.Unanswered(a.waiter) {
+		return failure.BecauseOf(ErrSilent)
+	}
+	return a.busy(nil)
+}
+
+// accept takes the lock that a release of this client has given to the waiter.
+func (a *attempt) accept(grant queue.Holder, from string) {
+	a.in.Queues.Accept(a.waiter)
+	a.report.HandedOff, a.report.BlockedBy = true, from
+	a.take(holding.Of(grant))
+}
+
+// take ends the wait with a holder. If its lease has ended already, the lock is passed on and the wait begins again.
+func (a *attempt) take(o *holding.Holder) {
+	a.waiter = nil
+	if o.Alive(a.now) {
+		a.got, a.state = o, over
+		return
+	}
+	a.in.Holdings.PassOn(o)
+	a.state = joining
+}
+
+// leaveQueue leaves the queue and passes on a grant that has arrived.
+func (a *attempt) leaveQueue() {
+	if a.waiter == nil {
+		return
+	}
+	if grant := a.in.Queues.Leave(a.waiter, time.Now()); grant != nil {
+		a.in.Holdings.PassOn(holding.Of(grant))
+	}
+	a.waiter = nil
+}
+
+// own makes a holder of a grant, and registers it with the queue of the key.
+func (a *attempt) own(g grant) *holding.Holder {
+	in, kind := a.in, a.wish.Kind
+	o := in.Holdings.Open(a.claim(g.field), g.token, g.sent, a.wish.Lease)
+	if kind.Holds == redisstore.Unheld {
+		if strings.Contains(g.field, ":") { // an operation that has changed the count
+			in.Operations.Note(a.key, g.field)
+		}
+		if a.waiter != nil {
+			in.Queues.Served(a.waiter, a.now)
+		}
+		return o
+	}
+	in.Holdings.Register(o, a.wish.under, a.waiter, g.sent, a.now)
+	for i, key := range a.several.keys {
+		if i > 0 {
+			other := in.Holdings.Open(redisstore.Claim{Kind: kind, Key: key, Field: g.field}, 0, g.sent, a.wish.Lease)
+			in.Holdings.Register(other, nil, nil, g.sent, a.now)
+			a.several.beside = append(a.several.beside, other)
+		}
+	}
+	return o
+}
+
+func (a *attempt) claim(field string) redisstore.Claim {
+	return redisstore.Claim{Kind: a.wish.Kind, Key: a.key, Field: field}
+}
+
+// wanted returns all keys, in a slice that may be kept.
+func (a *attempt) wanted() []string {
+	if a.several.keys != nil {
+		return slices.Clone(a.several.keys)
+	}
+	return []string{a.key}
+}
+
+// timeOver reports whether the wait time has ended.
+func (a *attempt) timeOver() bool { return !a.until.IsZero() && !a.now.Before(a.until) }
+
+// cutShort reports whether the end of the wait time has cut the last command short.
+func (a *attempt) cutShort() bool { return a.cut && a.timeOver() }
+
+// knownTaken reports whether the lock is known to have been taken while this attempt, or another waiter of this
+// client beside it, waited.
+func (a *attempt) knownTaken() bool {
+	if a.refusal.Refusal != nil {
+		return true
+	}
+	w := a.waiter
+	if w == nil {
+		w = &a.room
+	}
+	r, at, taken := a.in.Queues.TakenSince(w)
+	if r != nil {
+		a.refusal = refusal{r, at}
+	}
+	return taken
+}
+
+// refused notes which holder has the lock.
+func (a *attempt) refused(r *queue.Refusal) {
+	if before := a.refusal.Refusal; before != nil && before.Holder != r.Holder {
+		a.patience.renew(a.now)
+	}
+	a.refusal = refusal{r, a.now}
+	if keys := a.several.keys; keys != nil {
+		a.waitFor(min(max(r.Index, 0), len(keys)-1))
+	}
+	a.report.BlockedBy = r.Holder
+	a.contended(r.TTL)
+}
+
+// waitFor makes one of several keys the one that the attempt waits for. The script looks at it first: while it is
+// taken, no other key is.
+func (a *attempt) waitFor(index int) {
+	keys := a.several.keys
+	keys[0], keys[index] = keys[index], keys[0]
+	a.key = keys[0]
+}
+
+// queuedBehind notes that a caller of this client has the lock, or waits before this one.
+func (a *attempt) queuedBehind(field string) {
+	if a.refusal.Refusal == nil {
+		a.report.BlockedBy = field
+	}
+	a.contended(0)
+}
+
+// contended notifies the caller, the first time.
+func (a *attempt) contended(ttl time.Duration) {
+	if a.report.Contended {
+		return
+	}
+	a.report.Contended = true
+	if a.wish.Contended != nil && !a.wish.member {
+		a.wish.Contended(a.report.BlockedBy, ttl)
+	}
+}
+
+// busy returns the error of an attempt that did not get the lock.
+func (a *attempt) busy(cause error) error {
+	e := &BusyError{Key: a.key, Waited: time.Since(a.start), Cause: failure.Mention(cause)}
+	if a.refusal.Refusal != nil {
+		e.BlockedBy = a.refusal.Holder
+		e.RetryAfter = max(a.refusal.left(time.Now()), 0)
+	}
+	e.noteOwnHold(a.in, a.key)
+	if a.withoutPermits() {
+		e.Cause = errNoPermits
+		if cause != nil {
+			e.Cause = fmt.Errorf("%w: %w", errNoPermits, failure.Mention(cause))
+		}
+	}
+	return e
+}
+
+// noteOwnHold notes that a hold of this client has the lock.
+func (e *BusyError) noteOwnHold(in *Acquirer, key string) {
+	if field, own := in.Holdings.Blocking(key, e.BlockedBy); own {
+		e.OwnHold, e.BlockedBy = true, field
+	}
+}
+
+// withoutPermits reports whether Redis has refused a permit although none is out.
+func (a *attempt) withoutPermits() bool {
+	return a.wish.Demand == "0" && a.refusal.Refusal != nil && a.refusal.Holder == ""
+}
+
+// stopped returns the error of an attempt that its caller or the closing client has ended.
+func (a *attempt) stopped(ctx context.Context, cause error) error {
+	if errors.Is(cause, failure.Closed) && ctx.Err() == nil {
+		return failure.Closed
+	}
+	return a.busy(cause)
+}
+
+// notEntered returns the error of a re-entry that failed. No other holder has the lock, so it is not busy: if the wait
+// time has cut the re-entry short, Redis was too slow.
+func (a *attempt) notEntered(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, failure.Lost):
+		return a.busy(err)
+	case ctx.Err() != nil:
+		return a.busy(failure.Ended(ctx))
+	default:
+		return failure.BecauseOf(err)
+	}
+}
+
+// span returns the time of an operation on a lock that is held already: the wait time.
+func (a *attempt) span() resend.Span {
+	switch {
+	case a.wish.Forever:
+		return resend.Span{}
+	case a.wish.Wait == 0:
+		return resend.Span{Passing: a.now, Answers: a.answers}
+	default:
+		return resend.Span{End: a.until, Passing: a.until}
+	}
+}

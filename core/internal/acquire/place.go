@@ -1,0 +1,118 @@
+package acquire
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// place is the place of an attempt in the queue that a fair lock has in Redis. Redis knows it by a field, which the
+// attempt keeps while it gets answers:
+//
+//	none ── sends ──▶ taken ─ has the lock ─▶ none
+//	                  │ ▲ └── leaves ───────▶ none: the reaper clears it up
+//	        no answer ▼ │ sends, with a new field
+//	                 ghost
+//
+// The next send names the ghosts, and Redis gives their places, also those that they get later, to its field. So
+// they go to the reaper only when the attempt is over.
+type place struct {
+	lane   string                               // of the waiter in this process; the first field
+	taken  string                               // the field that has a place, or may have one; "": none
+	ghosts []*redisstore.Call[redisstore.Grant] // of the fields without an answer, in the order of attempt.ghosts
+}
+
+const (
+	// placePoll is how long a waiter with a place sleeps. If the lock is free and a waiter has not looked for one
+	// and a half of that, others take it for dead: see fair_acquire.lua.
+	placePoll = 500 * time.Millisecond
+	// farPoll is how long a waiter sleeps that has manyOthers before it: there may be thousands of them.
+	farPoll    = 5 * placePoll / 2
+	manyOthers = 300
+	// sureAfter is how long a waiter sleeps when its messages have begun to arrive, if fewOthers are before it.
+	sureAfter = 100 * time.Millisecond
+	fewOthers = 8
+)
+
+// placeLane returns a lane for this waiter alone: no waiter of this process is before it.
+func (a *attempt) placeLane() string {
+	if a.place.lane == "" {
+		a.place.lane = newField(a)
+	}
+	return a.place.lane
+}
+
+// placeField returns the field that has the place, or a new one. An attempt that does not wait takes no place.
+func (a *attempt) placeField() string {
+	p := &a.place
+	switch {
+	case p.taken != "":
+	case p.lane != "" && a.report.Attempts == 0:
+		p.taken = p.lane
+	case a.wish.MayWait():
+		p.taken = newField(a)
+	default:
+		return newField(a)
+	}
+	return p.taken
+}
+
+// keepGhost keeps a field without an answer for the next send to name.
+func (a *attempt) keepGhost(_ string, call *redisstore.Call[redisstore.Grant]) {
+	call.Settle()
+	a.place.taken, a.place.ghosts = "", append(a.place.ghosts, call)
+}
+
+// leavePlace gives up the place, if there is one, and leaves the ghosts to the reaper.
+func (a *attempt) leavePlace() {
+	p, graves, kind := &a.place, a.in.Graves, a.wish.Kind
+	if p.taken != "" {
+		graves.Relinquish(kind, a.wanted(), p.taken, a.wish.Lease)
+	}
+	for i, call := range p.ghosts {
+		call.Settle()
+		graves.Abandon(kind, a.wanted(), a.ghosts[i], lateAnswer{call: call, leavesField: true}, a.wish.Lease)
+	}
+	*p = place{}
+}
+
+// sleepInPlace returns the sleep of a waiter with a place.
+func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
+	hears, before := !todo.Silent, a.before()
+	if before > 0 {
+		todo.Silent, todo.Sleep = false, 0 // there is no hurry
+	}
+	interval := placePoll
+	switch {
+	case todo.Silent:
+		interval = queue.SilentPoll
+	case before >= manyOthers:
+		interval = farPoll
+	}
+	return atMost(todo.Sleep, min(jitter.Of(interval), a.untilConfirmed(hears, before)))
+}
+
+// before returns how many are before the attempt in the queue in Redis, as far as it knows.
+func (a *attempt) before() int {
+	if a.refusal.Refusal == nil {
+		return 0
+	}
+	return a.refusal.Index
+}
+
+// untilConfirmed returns how long a waiter sleeps at most when its messages begin to arrive, because it may have missed
+// the message that it is its turn. Where many are before it, that message is mostly still to come.
+func (a *attempt) untilConfirmed(hears bool, before int) time.Duration {
+	first := hears && !a.confirmed
+	a.confirmed = hears
+	switch {
+	case !first:
+		return farPoll
+	case before < fewOthers:
+		return 0
+	default:
+		return sureAfter
+	}
+}

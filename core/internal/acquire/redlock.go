@@ -1,0 +1,248 @@
+package acquire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/holding"
+	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// Redlock takes one lock on a majority of several independent servers. It goes in rounds:
+//
+//	        ┌──────────────── refused: gives back what it has got ─────────────────┐
+//	        ▼                                                                      │
+//	waits at one that refused, if any ──granted, or refused again──▶ asks the others at once ──▶ acquired
+//	                                                                    │    ▲
+//	                                                                    └────┘ has that one: in a moment
+type Redlock struct {
+	Members []*Acquisition // one per server; their reports are not used
+	Report  Report
+
+	quorum   int
+	members  []*member // all, or those to enter again
+	reenters bool
+	at       *member // where it waits next; nil: nowhere
+	first    attempt // notes which holder has the lock; it is never sent
+}
+
+// member is one server, and the last acquisition there.
+type member struct {
+	*Acquisition
+
+	got *holding.Holder // the result of this round
+	err error           // why it has none: [failure.NotAcquired] if another holder has the lock
+}
+
+// The pauses of a Redlock that has got a part only: before the next round, random and up to so long; and while it has
+// the lock at the server where it has waited, before it asks the others again, which may be about to be released.
+const (
+	firstBackOff   = 50 * time.Millisecond
+	longestBackOff = 200 * time.Millisecond
+	longestInHand  = 8 * time.Millisecond
+)
+
+const errSlowServer = failure.Text("no answer within the time of one server")
+
+// Quorum returns how many of n servers are a majority.
+func Quorum(n int) int { return n/2 + 1 }
+
+// Acquire takes the lock on a majority of the servers, or on none. If ctx carries it on a majority, Acquire leaves the
+// others alone. It goes on until the wait time ends, or one of the clients begins to close.
+func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error) {
+	leading := r.Members[0]
+	wish := leading.Wish
+	r.quorum = Quorum(len(r.Members))
+	inTime, cancel := context.WithDeadlineCause(ctx, r.Report.Start.Add(cmp.Or(wish.Wait, unending)), errSlowServer)
+	defer cancel()
+	for _, m := range r.Members {
+		m.Wish.asksAgain, m.Wish.BeforeWait = wish.MayWait(), nil
+		m.Wish.member, m.Wish.Wait, m.Wish.Contended = true, 0, nil
+		r.members = append(r.members, &member{Acquisition: m})
+		defer context.AfterFunc(m.Acquirer.Service, cancel)() //nolint:gocritic // at the end of all: there are few
+	}
+	r.first = leading.Acquirer.attempt(wish.Keys[0], &wish, &r.Report, r.Report.Start)
+	r.begin(ctx)
+	again := true
+	if r.at != nil {
+		err = r.first.prepare(ctx)
+		again = err == nil
+	}
+	for inHand, backOff := time.Millisecond, firstBackOff; again; {
+		r.round(inTime)
+		if got, again, err = r.judge(); got != nil && ctx.Err() == nil {
+			r.sumUp(got)
+			return got, nil
+		}
+		again = again && wish.MayWait() && !r.reenters
+		if again && r.at != nil && r.at.got != nil && inHand <= longestInHand {
+			_ = jitter.Sleep(inTime, inHand) //nolint:errcheck // the next round asks no server then
+			inHand *= 2
+			continue
+		}
+		part := r.giveBack(inTime)
+		if inHand = time.Millisecond; again && (part || r.at == nil) {
+			_ = jitter.Sleep(inTime, rand.N(backOff)) //nolint:errcheck // the loop ends with it
+			backOff = min(2*backOff, longestBackOff)
+		}
+		if again = again && inTime.Err() == nil; again {
+			err = r.first.prepare(ctx)
+			again = err == nil
+		}
+	}
+	if ctx.Err() != nil || err == nil {
+		err = r.busy(failure.Ended(ctx))
+	}
+	return nil, cmp.Or(r.lost(ctx), err)
+}
+
+// busy returns the error of an acquisition that did not get the lock on a majority of the servers.
+func (r *Redlock) busy(cause error) error {
+	e := r.first.busy(cause).(*BusyError) //nolint:errcheck,errorlint,forcetypeassert // it makes one
+	for _, m := range r.members {
+		e.noteOwnHold(m.Acquirer, m.Wish.Keys[0])
+	}
+	return e
+}
+
+// begin finds out what ctx carries, or else where to wait at first: where callers of this process have the lock, or
+// want it.
+func (r *Redlock) begin(ctx context.Context) {
+	carried := slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool {
+		again, under, err := m.Acquirer.Carried(ctx, m.Wish.Keys[0], &m.Wish)
+		return again == nil && under == nil && err == nil
+	})
+	wanted := slices.IndexFunc(r.members, func(m *member) bool { return m.Acquirer.Queues.Wanted(m.Wish.Keys[0]) })
+	if r.reenters = len(carried) >= r.quorum; r.reenters {
+		r.members = carried
+	} else if wanted >= 0 && r.first.wish.MayWait() {
+		r.at = r.members[wanted]
+	}
+}
+
+// round waits at one server, and then asks those that have not granted the lock and may do so.
+func (r *Redlock) round(ctx context.Context) {
+	if r.at != nil && r.at.got == nil {
+		r.first.contended(0)
+		r.at.ask(ctx, true)
+	}
+	var all sync.WaitGroup
+	for _, m := range r.members {
+		if m.got == nil && ctx.Err() == nil && (m.err == nil || errors.Is(m.err, failure.NotAcquired)) {
+			all.Go(func() { m.ask(ctx, false) })
+		}
+	}
+	all.Wait()
+}
+
+// ask asks the server: once, or until it has refused again after a while. Each time it makes another acquisition,
+// because the queues may still know the last one.
+func (m *member) ask(ctx context.Context, wait bool) {
+	in, wish := m.Acquirer, m.Wish
+	limit := unending
+	if !wait {
+		limit = min(2*in.Sender.Timeout, wish.Lease/4)
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, errSlowServer)
+	defer cancel()
+	wish.Forever = wait
+	m.Acquisition = &Acquisition{Acquirer: in, Wish: wish, Report: Report{
+		Start:    time.Now(), // the lease of a grant counts from here
+		Attempts: m.Report.Attempts,
+	}}
+	holders, err := m.take(bounded)
+	switch {
+	case err == nil:
+		m.got = holders[0]
+	case errors.Is(err, errPassedOver):
+		err = nil // it is asked once more, with the others
+	case m.first.ghost.now: // it has answered
+	case !wait && errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(bounded), errSlowServer):
+		err = failure.BecauseOf(errSlowServer)
+	}
+	m.err = err
+	m.Wish.admitted = m.Wish.admitted || wait
+	in.Tried(ctx, wish.Keys[0], m.Report.Start, err)
+}
+
+// judge returns the result of the answers: a majority that lasts, why there can be none, or whether to ask again.
+func (r *Redlock) judge() (got []*holding.Holder, again bool, err error) {
+	var down, failed []error
+	hard, spare := 0, len(r.members)-r.quorum
+	for _, m := range r.members {
+		switch {
+		case m.got != nil:
+			got = append(got, m.got)
+		case m.Acquirer.Service.Err() != nil:
+			failed = append(failed, failure.Closed)
+		case errors.Is(m.err, failure.Unavailable):
+			if down = append(down, m.err); !wire.Passes(m.err) {
+				hard++
+			}
+		case m.err != nil && (r.reenters || !errors.Is(m.err, failure.NotAcquired)):
+			failed = append(failed, m.err)
+		}
+	}
+	switch {
+	case len(got) >= r.quorum && holding.Lasting(got, r.quorum, time.Now()):
+		return got, false, nil
+	case len(got) >= r.quorum:
+		return nil, false, failure.BecauseOf(errTooLate)
+	case len(failed) > 0:
+		return nil, false, failure.Join(append(failed, down...))
+	case len(down) > spare:
+		return nil, hard <= spare, failure.JoinBeyond(0, down)
+	default:
+		return nil, true, nil
+	}
+}
+
+// giveBack frees the grants of a round, and reports whether there were any. The next round waits at a server that has
+// refused.
+func (r *Redlock) giveBack(ctx context.Context) (part bool) {
+	var got []*holding.Holder
+	r.at = nil
+	for _, m := range r.members {
+		if m.got != nil && m.Report.Reentered {
+			m.got.Undo(m.Wish.Renewed)
+		} else if m.got != nil {
+			got = append(got, m.got)
+		}
+		if last := m.first.refusal; last.Refusal != nil && r.at == nil {
+			r.at, r.first.now = m, last.at
+			r.first.refused(last.Refusal)
+		}
+		m.got, m.err = nil, nil
+	}
+	holding.GiveBack(ctx, got, r.Members[0].Acquirer.Sender.Timeout, grace)
+	return len(got) > 0
+}
+
+// sumUp completes the report of a majority.
+func (r *Redlock) sumUp(got []*holding.Holder) {
+	sum := &r.Report
+	sum.Acquired, sum.Reentered = time.Now(), r.reenters
+	sum.Field, sum.Token = got[0].Field(), got[0].Token()
+	for _, m := range r.members {
+		sum.Attempts += m.Report.Attempts
+		if m.got != nil {
+			sum.RoundTrip, sum.HandedOff = max(sum.RoundTrip, m.Report.RoundTrip), sum.HandedOff || m.Report.HandedOff
+		}
+	}
+}
+
+// lost returns why too much of what ctx carries of the lock has ended; nil if it has not.
+func (r *Redlock) lost(ctx context.Context) error {
+	losses := make([]error, len(r.members))
+	for i, m := range r.members {
+		losses[i] = m.Acquirer.Lost(ctx, m.Wish.Keys)
+	}
+	return failure.JoinBeyond(len(r.members)-r.quorum, losses)
+}

@@ -1,0 +1,230 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// grant is what Redis has granted to a field.
+type grant struct {
+	field string    // empty: the lock is taken
+	token int64     // fencing token; 0 where the kind has none
+	sent  time.Time // when the command was sent
+}
+
+func (g grant) refused() bool { return g.field == "" }
+
+const (
+	errTooLate = failure.Text("the reply came after the end of the lease")
+	errGhost   = failure.Text("an attempt without an answer has the lock and is being cleared up")
+)
+
+// clearingUp is how many round trips it takes until an attempt without an answer is cleared up and another one has
+// the lock.
+const clearingUp = 3
+
+// unending stands for a wait without an end.
+const unending = 10 * 365 * 24 * time.Hour
+
+// send sends the command, and sends it again while that may help.
+func (a *attempt) send(ctx context.Context) (g grant, err error) {
+	a.loop = resend.Loop{Sender: a.in.Sender, Key: a.key, Span: a.span(), Pauser: a, Earlier: a.loop.Earlier}
+	err = a.loop.Run(ctx, func() (sent time.Time, again bool, err error) {
+		sent = a.now
+		g, again, err = a.sendOnce(ctx, a.limit())
+		return sent, again, err
+	})
+	return g, err
+}
+
+// Pause pauses before the next send. It ends when the client begins to close.
+func (a *attempt) Pause(ctx context.Context, pause time.Duration) error {
+	pause, began := a.ghost.shorten(pause, a.now), a.now
+	if err := jitter.SleepUnless(ctx, pause, a.in.Sender.Closing, failure.Closed); err != nil {
+		if ctx.Err() != nil {
+			err = failure.Ended(ctx)
+		}
+		return a.stopped(ctx, err)
+	}
+	a.now = time.Now()
+	if a.ghost.now && !a.answers.IsZero() {
+		a.answers = a.answers.Add(a.now.Sub(began)) // the pause was no wait for an answer
+	}
+	return nil
+}
+
+// sendOnce sends the command with the next field. again reports whether another send may help.
+func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
+	field := a.how.field(a)
+	call := a.command(field)
+	a.loop.AtLeast, a.ghost.now = time.Time{}, false
+	a.report.Attempts++
+	answer, fate, err := call.Wait(ctx, limit)
+	a.now = time.Now()
+	if err != nil {
+		if wire.Short(err) {
+			return grant{}, false, a.giveBackShort(ctx, field, err)
+		}
+		if fate == wire.Unknown {
+			late := call
+			a.ghosts, a.since = append(a.ghosts, field), a.now
+			a.how.unanswered(a, field, &late)
+		}
+		again, err = a.failed(ctx, err, limit)
+		return grant{}, again, err
+	}
+	switch r := answer.Refusal; {
+	case r == nil:
+		a.place.taken = ""
+		return a.granted(ctx, grant{field, answer.Token, call.Sent})
+	case slices.Contains(a.ghosts, r.Holder):
+		a.loop.AtLeast = a.since.Add(clearingUp * a.in.Sender.Timeout)
+		return grant{}, true, errGhost
+	case a.behindGhost(r.Holder):
+		return grant{}, true, resend.ErrRefused
+	default:
+		a.refused((*queue.Refusal)(r))
+		return grant{}, false, nil
+	}
+}
+
+// command returns the script that takes the wanted keys.
+func (a *attempt) command(field string) redisstore.Call[redisstore.Grant] {
+	if a.several.keys != nil {
+		return a.in.Redis.AcquireAll(a.now, a.wish.Kind, a.several.keys, field, a.wish.Lease)
+	}
+	return a.in.Redis.Acquire(a.now, a.claim(field), a.terms())
+}
+
+// terms returns the terms of the next command.
+func (a *attempt) terms() redisstore.Terms {
+	w := a.wish
+	t := redisstore.Terms{Lease: w.Lease, Token: w.Token, Demand: w.Demand, Ghosts: a.ghosts}
+	if w.under != nil {
+		t.Under = w.under.Field()
+	}
+	switch {
+	case w.Forever:
+		t.Wait = unending
+	case w.Wait > 0:
+		t.Wait = max(a.until.Sub(a.now), 0)
+	}
+	if w.Kind.Holds == redisstore.Unheld {
+		t.Forget = a.in.Operations.Take(a.key)
+	}
+	return t
+}
+
+// limit returns the time up to which one command may take, from a Redis that answers: longer than any command takes,
+// but not beyond the wait time.
+func (a *attempt) limit() time.Time {
+	limit := resend.Earliest(a.in.Sender.CallLimit(a.now), a.answers)
+	if a.cut = !a.until.IsZero() && a.wish.Wait > 0 && a.until.Before(limit); a.cut {
+		return a.until
+	}
+	return limit
+}
+
+// granted checks a grant, which may have come too late.
+func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
+	late := lease.Expired(g.sent, a.wish.Lease, a.now)
+	if late || ctx.Err() != nil {
+		a.in.Graves.Relinquish(a.wish.Kind, a.wanted(), g.field, a.wish.Lease)
+	}
+	switch {
+	case late:
+		return grant{}, true, errTooLate
+	case ctx.Err() != nil:
+		return grant{}, false, a.stopped(ctx, failure.Ended(ctx))
+	}
+	a.report.RoundTrip = a.now.Sub(g.sent)
+	return g, false, nil
+}
+
+// giveBackShort gives back a grant that too few replicas have acknowledged.
+func (a *attempt) giveBackShort(ctx context.Context, field string, err error) error {
+	if !a.in.undo(ctx, a.wish.Kind, a.wanted(), field) {
+		a.in.Graves.Relinquish(a.wish.Kind, a.wanted(), field, a.wish.Lease)
+	}
+	a.now = time.Now()
+	if ctx.Err() != nil {
+		return a.stopped(ctx, failure.Ended(ctx))
+	}
+	return failure.BecauseOf(err)
+}
+
+// grace is how long giving back may delay a caller beyond its wait time.
+const grace = 50 * time.Millisecond
+
+// undo frees keys that a field has got and no caller has seen. It reports whether that was done within grace.
+func (in *Acquirer) undo(ctx context.Context, kind *redisstore.Kind, keys []string, field string) bool {
+	now := time.Now()
+	for _, key := range keys {
+		call := in.Redis.Clear(now, []redisstore.Suspicion{{Kind: kind, Key: key, Fields: []string{field}}})
+		found, _, err := call.Wait(ctx, now.Add(grace))
+		if err != nil || found[0].Err != nil {
+			return false
+		}
+		in.Queues.Wake(key, "")
+	}
+	return true
+}
+
+// failed decides what a send without a grant or a refusal means. again reports whether another one may help.
+func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
+	switch {
+	case ctx.Err() != nil:
+		return false, a.stopped(ctx, failure.Ended(ctx))
+	case a.timeOver() && a.knownTaken():
+		return false, a.busy(nil) // Redis answered a moment ago
+	case a.cutShort() && !a.wish.Kind.Shared() && a.in.Queues.Held(a.key, a.now):
+		return false, a.busy(nil) // that is known without Redis
+	case !a.now.Before(limit), errors.Is(err, wire.ErrSilent):
+		return false, a.in.Sender.Concede(ctx, a.key, a.now, a.loop.Cause(err))
+	case wire.Transient(err):
+		return true, err
+	default:
+		return false, failure.BecauseOf(err)
+	}
+}
+
+// ghost is what an attempt that does not wait knows of the ghosts of other calls of its client: fields without an
+// answer, which the reaper clears up. While only a ghost has the lock, the attempt asks again.
+type ghost struct {
+	until time.Time // up to here it asks again; zero: no ghost had the lock
+	now   bool      // a ghost had the lock at the last refusal
+}
+
+// behindGhost reports whether an attempt that does not wait asks again, because only a ghost has the lock. The ghost
+// is gone in a moment, and the lock was free. After the time in which a waiter finds a free lock, the lock counts as
+// taken. A Redlock that may wait asks again by itself.
+func (a *attempt) behindGhost(holder string) bool {
+	g, graves := &a.ghost, a.in.Graves
+	if a.wish.MayWait() || a.wish.asksAgain || !graves.Orphaned(holder) && !graves.WasOrphaned(holder) {
+		return false
+	}
+	if g.until.IsZero() {
+		g.until = a.now.Add(pollInterval)
+	}
+	g.now = a.now.Add(resend.FirstPause).Before(g.until)
+	a.loop.AtLeast = g.until.Add(pollInterval) // g.until ends the loop before
+	return g.now
+}
+
+// shorten returns a pause that ends in time for the last try.
+func (g *ghost) shorten(pause time.Duration, now time.Time) time.Duration {
+	if g.now {
+		return min(pause, g.until.Sub(now))
+	}
+	return pause
+}

@@ -1,0 +1,163 @@
+// Package counting executes operations on counts: the permits of a semaphore without owners, and a latch. Each
+// operation is executed once, however often it has to be sent: it has a field of its own, by which Redis remembers it.
+//
+// This package knows the scripts of counts. It knows neither callers nor waits: taking permits and waiting for a latch
+// are acquisitions, of package acquire, which names the [Settled] operations in its commands. Package core calls it.
+package counting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/reaper"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// OperationTime is how long an operation is sent again in the background, without what the reaper adds for one that
+// is executed late. Redis remembers it for longer (lua/once.lua).
+const OperationTime = 10 * time.Minute
+
+// Config is what the operations of a client need. All of it is required.
+type Config struct {
+	Redis     Redis
+	Sender    *resend.Sender
+	Graves    Graves
+	NextField func(kind *redisstore.Kind) string // makes a field that was never used
+}
+
+// Redis has the script that executes operations.
+type Redis interface {
+	Settle(now time.Time, k *redisstore.Kind, key string, ops []string) redisstore.Call[[]redisstore.Finding]
+	Detect(ctx context.Context, limit time.Time) error
+}
+
+// Graves send operations without an answer again.
+type Graves interface {
+	Abandon(kind *redisstore.Kind, keys []string, field string, call reaper.LateAnswer, lease time.Duration)
+}
+
+// Counter executes the operations of a client. It is safe for concurrent use.
+type Counter struct {
+	Config
+	Settled
+}
+
+// New returns a Counter.
+func New(cfg Config) *Counter { return &Counter{Config: cfg} }
+
+// Execute executes an operation once, also when ctx has ended. It reports whether that has changed the count. Without
+// an answer the operation goes on in the background, unless Redis has refused it for good; the error says which.
+func (c *Counter) Execute(ctx context.Context, kind *redisstore.Kind, key, what string, n int) (changed bool, err error) {
+	op := c.NextField(kind) + ":" + what + ":" + strconv.Itoa(n)
+	found, fate, err := c.send(context.WithoutCancel(ctx), kind, key, op)
+	switch {
+	case err != nil && fate == wire.Unknown:
+		c.Graves.Abandon(kind, []string{key}, op, nil, OperationTime)
+		return false, &Error{failure.BecauseOf(err), errGoesOn}
+	case err != nil:
+		return false, &Error{failure.BecauseOf(err), errNotExecuted}
+	}
+	if fate == wire.Answered {
+		c.Note(key, op)
+	}
+	return !slices.ContainsFunc(found, func(settled string) bool {
+		done, nothing := strings.CutPrefix(settled, redisstore.Nothing)
+		return nothing && done == op
+	}), nil
+}
+
+// Error says why an operation has no answer, and what becomes of it.
+type Error struct {
+	Cause error
+	Fate  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%v: %v", e.Cause, e.Fate) }
+
+// Unwrap returns both.
+func (e *Error) Unwrap() []error { return []error{e.Cause, e.Fate} }
+
+const (
+	errGoesOn      = failure.Text("the operation goes on in the background: do not repeat it")
+	errNotExecuted = failure.Text("the operation was not executed")
+)
+
+var errNoCount = errors.New("the key is not a count")
+
+// send sends an operation until it is answered, or its time has ended. The fate is that of all sends together: Unknown
+// if Redis may still execute one of them, or has executed none and the operation may be sent again; Answered with an
+// error says that it will never be executed.
+func (c *Counter) send(ctx context.Context, kind *redisstore.Kind, key, op string) (found []string, fate wire.Fate, err error) {
+	ops := append(c.Take(key), op)
+	err = c.Redis.Detect(ctx, c.Sender.DetectLimit(time.Now()))
+	span := c.Sender.Operation(time.Now())
+	loop := resend.Loop{Sender: c.Sender, Key: key, Span: span, Pauser: resend.Sleeper{}}
+	send := func() (time.Time, bool, error) {
+		call := c.Redis.Settle(time.Now(), kind, key, ops)
+		answer, one, err := call.Wait(ctx, span.Limit(c.Sender, call.Sent))
+		fate = max(fate, one)
+		if err == nil {
+			found, err = answer[0].Fields, answer[0].Err
+		}
+		if err == nil && len(found) == 0 {
+			err = errNoCount
+		}
+		return call.Sent, err != nil && wire.Transient(err) && !errors.Is(err, errNoCount) && !errors.Is(err, wire.ErrSilent), err
+	}
+	if err == nil {
+		err = loop.Run(ctx, send)
+	}
+	if err != nil && !wire.Rejects(err) && !errors.Is(err, errNoCount) {
+		fate = wire.Unknown
+	}
+	return found, fate, err
+}
+
+// Settled are operations whose answers have come. The next command on the same key has Redis forget them. If there are
+// too many, later ones are not remembered, and Redis forgets them by their age. It is safe for concurrent use.
+type Settled struct {
+	mu   sync.Mutex
+	keys map[string][]string
+}
+
+const (
+	maxOfKey    = 256
+	maxKeys     = 1024
+	mostPerSend = 8 // by one command
+)
+
+// Note adds an operation.
+func (s *Settled) Note(key, op string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil {
+		s.keys = make(map[string][]string)
+	}
+	ops := s.keys[key]
+	if len(ops) < maxOfKey && (ops != nil || len(s.keys) < maxKeys) {
+		s.keys[key] = append(ops, "~"+op)
+	}
+}
+
+// Take returns some operations of a key, for the next command to name.
+func (s *Settled) Take(key string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ops := s.keys[key]
+	if len(ops) <= mostPerSend {
+		delete(s.keys, key)
+		return ops
+	}
+	rest := len(ops) - mostPerSend
+	s.keys[key] = ops[:rest]
+	return slices.Clone(ops[rest:])
+}

@@ -1,0 +1,253 @@
+package holding
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Holder is one field in Redis: one outermost acquisition of one key. It has a lease and its holds, which are the
+// acquisition and its re-entries. It is safe for concurrent use.
+type Holder struct {
+	in         *Holdings
+	lease      lease.Lease
+	token      int64      // fencing token; 0 where the lock has none
+	operations operations // give commands their turns
+
+	mu       sync.Mutex
+	holds    []*Hold // that have begun and not ended
+	entering int     // holds that have not begun yet
+	amending bool    // the count in Redis may be wrong, and is being corrected
+
+	// Room for the first hold. The usual acquisition has one allocation less by it.
+	first   Hold
+	self    [1]*Holder
+	oneHold [1]*Hold
+}
+
+// Open returns the holder of a lease that an acquire or a hand-off has brought. It is not under watch yet.
+func (hs *Holdings) Open(claim redisstore.Claim, token int64, sent time.Time, ttl time.Duration) *Holder {
+	o := &Holder{in: hs, token: token}
+	o.self[0] = o
+	o.holds = o.oneHold[:0]
+	hs.Watchdog.Open(&o.lease, claim, o, sent, ttl)
+	return o
+}
+
+// Alone returns the holder as the only one of a lock.
+func (o *Holder) Alone() []*Holder { return o.self[:] }
+
+// Lease returns the lease.
+func (o *Holder) Lease() *lease.Lease { return &o.lease }
+
+// Key returns the Redis key.
+func (o *Holder) Key() string { return o.lease.Key }
+
+// Kind returns the kind of the lock.
+func (o *Holder) Kind() *redisstore.Kind { return o.lease.Kind }
+
+// Field names the holder in Redis.
+func (o *Holder) Field() string { return o.lease.Field }
+
+// Token returns the fencing token; 0 where the lock has none.
+func (o *Holder) Token() int64 { return o.token }
+
+// Lasts reports whether the lease lasts by the clocks, also while it is being released.
+func (o *Holder) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
+
+// Alive reports whether the holder has the lock: the lease lasts, and no release has begun.
+func (o *Holder) Alive(now time.Time) bool { return o.lease.Alive(now) }
+
+// Remaining returns how long the lease can be relied upon; 0 after its end.
+func (o *Holder) Remaining(now time.Time) time.Duration { return o.lease.Remaining(now) }
+
+// Loss returns why the lock was lost; nil if it was not.
+func (o *Holder) Loss() error { return o.lease.Loss() }
+
+// Watch puts the lease under watch, renewed or not, from the time of the grant on. That may be long before a
+// MultiLock has its hold.
+func (o *Holder) Watch(renewed bool, at time.Time) {
+	if renewed {
+		o.lease.Renew(at)
+	} else {
+		o.lease.Watch(at)
+	}
+}
+
+// begin adds a hold.
+func (o *Holder) begin(h *Hold) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.holds = append(o.holds, h)
+	if o.entering > 0 {
+		o.entering--
+	}
+}
+
+// count returns how many holds there are, or are about to begin. The mutex is held.
+func (o *Holder) count() int { return len(o.holds) + o.entering }
+
+// counted is count for a caller that does not hold the mutex.
+func (o *Holder) counted() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.count()
+}
+
+// live returns the holds that have begun and not ended.
+func (o *Holder) live() []*Hold {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]*Hold(nil), o.holds...)
+}
+
+// since returns when the first of the holds was acquired; zero without one.
+func (o *Holder) since() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.holds) == 0 {
+		return time.Time{}
+	}
+	return o.holds[0].info.Acquired()
+}
+
+// remove ends a hold, and returns how many are left. It is called once per hold.
+func (o *Holder) remove(h *Hold) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop(h)
+	return o.count()
+}
+
+// removeUnlessLast ends a leaked hold if it is not the only one.
+func (o *Holder) removeUnlessLast(h *Hold) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count() > 1 {
+		o.drop(h)
+		h.cancel(failure.Leaked) // no caller listens, but an outer context still refers to it
+	}
+}
+
+// drop removes a hold from the list and leaves no reference to it there, because the context of an inner hold
+// keeps the outer one from the garbage collector. The mutex is held.
+func (o *Holder) drop(h *Hold) {
+	o.holds = slices.DeleteFunc(o.holds, func(other *Hold) bool { return other == h })
+}
+
+// replace puts one hold in the place of another.
+func (o *Holder) replace(from, to *Hold) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, h := range o.holds {
+		if h == from {
+			o.holds[i] = to
+		}
+	}
+}
+
+// checkClock loses the lease if its deadline has passed. When it returns, the contexts of the holds that need the
+// lease have ended, also if another goroutine is about to end them.
+func (o *Holder) checkClock(now time.Time) {
+	cause := o.lease.CheckClock(now)
+	if cause == nil {
+		return // it lasts, or was released
+	}
+	for _, h := range o.live() {
+		if h.Loss() != nil {
+			h.cancel(cause)
+		}
+	}
+}
+
+// Lost is called by the lease when it has ended under its holds. It ends the contexts of the holds that need it.
+// It frees nothing, unless a command without an answer may have raised the lease in Redis. The reaper frees the
+// lock then, because other callers would have to wait for the end of that lease.
+func (o *Holder) Lost(error) {
+	for _, h := range o.live() {
+		if cause := h.Loss(); cause != nil {
+			h.lose(cause) // the cause of a hold with several leases joins the causes of all of them
+		}
+	}
+	if o.lease.Outlasts(time.Now()) {
+		o.relinquish()
+	}
+	o.leaveQueue(queue.NoMessage)
+}
+
+// Renewed is called by the lease after every renewal.
+func (o *Holder) Renewed(err error, late time.Duration) {
+	for _, h := range o.live() {
+		h.collect()
+		h.home.Watcher.Renewed(h, err, late)
+	}
+}
+
+// Unanswered is called for a command of the holder that got no answer, and may still be executed.
+func (o *Holder) Unanswered() { o.lease.Unanswered() }
+
+// Answered is called when a command of the holder was answered in time.
+func (o *Holder) Answered() { o.operations.answered() }
+
+// relinquish has the reaper free the lock if Redis still has it.
+func (o *Holder) relinquish() {
+	o.in.Graves.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
+}
+
+// leaveQueue makes the queue of the key forget the holder. notified is how many other clients heard of its end, as
+// [queue.Queues.Ended] has it.
+func (o *Holder) leaveQueue(notified int) {
+	o.in.Queues.Ended(o.lease.Key, o, notified, time.Now())
+}
+
+// endCause returns the error of an operation on a lease that has ended.
+func (o *Holder) endCause() error {
+	if loss := o.lease.Loss(); loss != nil {
+		return loss
+	}
+	return failure.NotHeld
+}
+
+// confirm notes whether a script has found the field of the holder. If not, the lock is lost.
+func (o *Holder) confirm(mine bool) error {
+	if !mine {
+		o.lease.Lose(failure.NotMine)
+		return failure.NotMine
+	}
+	return nil
+}
+
+// Overtaken notes that Redis has refused the lock to a caller that has it by this holder, and returns how the
+// holder has ended: it was released in between, or is lost.
+func (o *Holder) Overtaken() error {
+	_ = o.confirm(false) //nolint:errcheck // the cause says more
+	return o.endCause()
+}
+
+// raised notes the end of a command, sent at sent, that gives the lock a lease of length ttl.
+func (o *Holder) raised(sent time.Time, ttl time.Duration, err error) {
+	if err == nil {
+		o.lease.Acknowledge(sent, ttl)
+	}
+	o.checkClock(time.Now())
+}
+
+// expectEcho prepares the queue for the message of a command that lowers the lease, of which left remains, to ttl.
+// It reports whether the lease becomes shorter, as far as this client knows.
+func (o *Holder) expectEcho(left, ttl time.Duration) (falls bool) {
+	if falls = left > ttl; falls {
+		o.in.Queues.ExpectEcho(o.lease.Key, time.Now())
+	}
+	return falls
+}
+
+// echoSent ends what expectEcho has begun. After a command without an answer the change is empty: the queue takes
+// a message that comes then for another client's.
+func (o *Holder) echoSent(change redisstore.Change) {
+	o.in.Queues.EchoSent(o.lease.Key, change.Fell, time.Now())
+}

@@ -1,0 +1,91 @@
+package holding
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// A holder that loses its last entry without a release is corrected from the same moment on. Otherwise a release could
+// pass it to a waiter in between, and it would then be freed under that waiter.
+func TestHolder_Undo(t *testing.T) {
+	t.Parallel()
+	passable := func(o *Holder) bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.count() == 0 && !o.amending
+	}
+	closed := &Holdings{Config{Spawn: func(func(context.Context)) {}}} // nothing runs in the background
+	for range 20_000 {
+		o := &Holder{in: closed, entering: 1}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			o.Undo(false)
+		}()
+		for open := true; open; {
+			if passable(o) {
+				t.Fatal("it has no holds, and nothing keeps it from being passed on")
+			}
+			select {
+			case <-done:
+				open = false
+			default:
+			}
+		}
+	}
+}
+
+// PUBLISH counts the subscribers of its node, and this client is one of them. In a Cluster with classic pub/sub
+// others may listen on other nodes.
+func TestHoldings_OthersNotified(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		oneNode  bool
+		key      string
+		notified int
+		want     int
+	}{
+		{"no subscriber", false, "other", 0, 0},
+		{"one subscriber", false, "other", 1, 1},
+		{"only this client", false, "k", 1, 0},
+		{"this client and another", false, "k", 2, 1},
+		{"no subscriber on this node of a cluster", true, "k", 0, queue.Uncounted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			queues := queue.New(queue.Config{PerKey: 10, InAll: 10})
+			w := &queue.Waiter{Wish: queue.Wish{Since: time.Now()}}
+			if err := queues.Join("k", w, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if !queues.NeedsSubscription(w) {
+				t.Fatal("no subscription is needed")
+			}
+			queues.Subscribe(w, listening{})
+			hs := &Holdings{Config{Queues: queues, Redis: nodes{one: tt.oneNode}}}
+			if got := hs.othersNotified(tt.key, tt.notified); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// listening is a subscription whose messages arrive.
+type listening struct{}
+
+func (listening) Confirmed() bool { return true }
+func (listening) Dead() bool      { return false }
+func (listening) Unsubscribe()    {}
+
+// nodes is a Redis of which only the way to count subscribers is asked.
+type nodes struct {
+	Redis
+
+	one bool
+}
+
+func (n nodes) CountsOneNode() bool { return n.one }

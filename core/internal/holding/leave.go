@@ -1,0 +1,126 @@
+package holding
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// Leave ends the hold without freeing the lock: a marker that no caller holds stays for d, in whole milliseconds. An
+// inner hold cannot leave.
+func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
+	now := time.Now()
+	h.CheckClock(now)
+	left := h.left(now) // before endAll ends the leases
+	if err := h.endAll(); err != nil {
+		return err
+	}
+	h.cancel(failure.Released)
+	h.unwatch()
+	h.stopRenewal()
+	ctx = context.WithoutCancel(ctx)
+	err := h.end(func(o *Holder) error { return o.leave(ctx, d, now) })
+	h.loseOnRelease(err)
+	h.finish(End{Left: true, Remaining: left, Err: err})
+	return err
+}
+
+// endAll takes the hold away from all its holders in one step: a re-entry comes before it, or is refused.
+func (h *Hold) endAll() error {
+	for _, o := range inOrder(h.holders) {
+		o.mu.Lock()
+	}
+	defer func() {
+		for _, o := range h.holders {
+			o.mu.Unlock()
+		}
+	}()
+	if h.ended.Load() {
+		return failure.NotHeld // the next caller may have the lock
+	}
+	for _, o := range h.holders {
+		if o.count() > 1 {
+			return failure.Invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.lease.Key)
+		}
+	}
+	if !h.ended.CompareAndSwap(false, true) {
+		return failure.NotHeld
+	}
+	for _, o := range h.holders {
+		o.drop(h)
+		_ = o.lease.BeginRelease() //nolint:errcheck // leave finds a loss
+	}
+	return nil
+}
+
+// inOrder returns holders in the order in which their mutexes are taken, so that two goroutines which take several
+// do not block each other.
+func inOrder(holders []*Holder) []*Holder {
+	return slices.SortedFunc(slices.Values(holders), func(a, b *Holder) int {
+		return cmp.Or(cmp.Compare(a.in.ClientID, b.in.ClientID), cmp.Compare(a.lease.Key, b.lease.Key))
+	})
+}
+
+// leave puts a marker in the place of the holder.
+func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) error {
+	if err := o.lease.Loss(); err != nil {
+		return err
+	}
+	defer o.lease.End()
+	defer o.leaveQueue(queue.NoMessage)
+	now, span, err := o.beginOperation(ctx, now)
+	if err != nil {
+		return err
+	}
+	defer o.operations.end()
+	o.expectEcho(o.lease.Left(now), d) // leaveQueue, which follows, ends this
+	left, err := o.mark(ctx, d, span)
+	switch now := time.Now(); {
+	case err != nil:
+		return err
+	case left.Answer.Mine:
+		return nil
+	case !left.Doubt || !lease.Expired(left.First, d, now):
+		return failure.NotMine // a marker would still be there
+	case o.lease.Expired(now):
+		return failure.BecauseOf(errUnconfirmed)
+	default:
+		return nil // the holder would still be there: it became a marker, which has expired
+	}
+}
+
+// errUnconfirmed says that the first answer came when neither the holder nor its marker could be there.
+const errUnconfirmed = failure.Text("the lease and the marker had expired before redis answered")
+
+// mark makes the holder a marker with another field, so that no command of the holder can prolong it. Where Redis
+// takes no new field, because it is out of memory for instance, the marker keeps the old field.
+func (o *Holder) mark(ctx context.Context, d time.Duration, s resend.Span) (resend.Result[redisstore.Change], error) {
+	marker := o.in.NextField(o.lease.Kind)
+	passed, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
+		Key: o.lease.Key, Span: s, Subject: o, Counts: foundLate,
+		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
+			return o.in.Redis.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
+		},
+	})
+	if !wire.Rejects(err) {
+		return passed, err
+	}
+	kept, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
+		Key: o.lease.Key, Span: s, Subject: o,
+		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
+			return o.in.Redis.Refresh(now, o.lease.Claim, d)
+		},
+	})
+	if passed.Doubt {
+		kept.Doubt, kept.First = true, passed.First
+	}
+	return kept, err
+}

@@ -1,0 +1,185 @@
+package holding
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/resend"
+)
+
+// operations gives the operations of one holder their turns to send commands: a re-entry and a release must not
+// overtake each other. Renewals need no turn.
+//
+//	free ── begin ──▶ taken ── end, others wait ──▶ taken by the first of them
+//	  ▲                 │
+//	  └───── end ───────┘
+//
+// Most holders have one operation at a time, so the state for several is made when two meet.
+type operations struct {
+	mu     sync.Mutex
+	taken  bool
+	others *others // nil: no two have met, and none yields
+}
+
+// others are the operations that wait while one has the turn.
+type others struct {
+	queue []waiting // in order
+	yield func()    // makes the operation that has the turn give it up; nil: it does not
+	heard time.Time // when an operation was last answered while others waited
+}
+
+type waiting = chan struct{}
+
+// beside returns the others. It makes them when they are first needed. The mutex is held.
+func (t *operations) beside() *others {
+	if t.others == nil {
+		t.others = &others{}
+	}
+	return t.others
+}
+
+// begin waits for the turn until ctx ends. Its error is the cause of ctx.
+func (t *operations) begin(ctx context.Context) error {
+	turn := t.line()
+	if turn == nil {
+		return nil
+	}
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		t.withdraw(turn)
+		return context.Cause(ctx)
+	}
+}
+
+// beginBy is begin with a time budget. It returns what remains of the budget, never more than the backend
+// timeout while an earlier command is unanswered. Its error is why ctx has ended, or errNoTurn.
+func (t *operations) beginBy(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
+	turn := t.line()
+	if turn == nil {
+		return s, nil
+	}
+	start := time.Now()
+	timer := time.NewTimer(time.Until(t.limit(start, s, timeout)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-turn:
+			return t.remaining(start, s, timeout)
+		case <-ctx.Done():
+			t.withdraw(turn)
+			return s, failure.Ended(ctx)
+		case <-timer.C:
+		}
+		left := time.Until(t.limit(start, s, timeout))
+		if left <= 0 {
+			t.withdraw(turn)
+			return s, errNoTurn
+		}
+		timer.Reset(left)
+	}
+}
+
+// remaining returns the budget of an operation that began to wait at start and has the turn.
+func (t *operations) remaining(start time.Time, s resend.Span, timeout time.Duration) (resend.Span, error) {
+	limit := t.limit(start, s, timeout)
+	if !time.Now().Before(limit) {
+		t.end()
+		return s, errNoTurn
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.beside().heard.Before(start) {
+		s.End = limit
+	}
+	return s, nil
+}
+
+// limit returns the time up to which an operation that began to wait at start waits for its turn. Each answer to
+// another operation postpones it.
+func (t *operations) limit(start time.Time, s resend.Span, timeout time.Duration) time.Time {
+	t.mu.Lock()
+	limit := resend.Latest(start, t.beside().heard).Add(timeout)
+	t.mu.Unlock()
+	return resend.Earliest(limit, s.End)
+}
+
+// errNoTurn says that an operation of a holder could not begin in time.
+const errNoTurn = failure.Text("an earlier command of this holder has no answer from redis yet")
+
+// line takes the turn if it is free, and returns nil. Otherwise it returns a channel that is closed when the turn
+// comes.
+func (t *operations) line() waiting {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.taken {
+		t.taken = true
+		return nil
+	}
+	others, turn := t.beside(), make(waiting)
+	if others.yield != nil {
+		others.yield()
+	}
+	others.queue = append(others.queue, turn)
+	return turn
+}
+
+// withdraw removes a waiting operation. If the turn has just come to it, withdraw passes the turn on.
+func (t *operations) withdraw(turn waiting) {
+	t.mu.Lock()
+	others := t.beside()
+	at := slices.Index(others.queue, turn)
+	if at >= 0 {
+		others.queue = slices.Delete(others.queue, at, at+1)
+	}
+	t.mu.Unlock()
+	if at < 0 {
+		t.end()
+	}
+}
+
+// end passes the turn on.
+func (t *operations) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.others == nil || !t.others.next() {
+		t.taken = false
+	}
+}
+
+// next gives the turn to the first operation that waits, and reports whether there was one.
+func (o *others) next() bool {
+	o.yield = nil
+	if len(o.queue) == 0 {
+		return false
+	}
+	close(o.queue[0])
+	o.queue = o.queue[1:]
+	return true
+}
+
+// answered notes for the waiting operations that the one that has the turn was answered.
+func (t *operations) answered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.others != nil && len(t.others.queue) > 0 {
+		t.others.heard = time.Now()
+	}
+}
+
+// yieldTo makes the operation that has the turn end by yield as soon as another one waits. It reports whether
+// none waits yet.
+func (t *operations) yieldTo(yield func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	others := t.beside()
+	if len(others.queue) > 0 {
+		return false
+	}
+	others.yield = yield
+	return true
+}

@@ -1,0 +1,111 @@
+package holding
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+)
+
+// Refresh gives the lock a new lease of whole milliseconds, counted from now. It becomes shorter only if no other hold
+// of the same holder needs more. A renewed hold gets a fixed lease.
+func (h *Hold) Refresh(ctx context.Context, ttl time.Duration) error {
+	if h.ended.Load() {
+		return failure.NotHeld
+	}
+	errs := each(h.holders, func(o *Holder) error { return o.refresh(ctx, h, ttl) })
+	if failure.JoinBeyond(len(errs)-h.needs, errs) == nil {
+		return nil
+	}
+	return failure.Join(errs)
+}
+
+func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error {
+	_, span, err := o.beginOperation(ctx, time.Now())
+	if err != nil {
+		h.stopRenewal()
+		return err
+	}
+	defer o.operations.end()
+	if h.ended.Load() {
+		return o.endCause() // released before this turn: the next caller may have the lock
+	}
+	h.stopRenewal()
+	if err := o.awaitRenewal(ctx, span.Passing); err != nil {
+		return failure.BecauseOf(err)
+	}
+	o.checkClock(time.Now())
+	left := o.lease.Left(time.Now())
+	lower, err := o.planRefresh(ttl)
+	if err != nil {
+		return err
+	}
+	if lower {
+		return o.setLease(ctx, left, ttl, span)
+	}
+	sent, err := o.writeCount(ctx, o.counted(), ttl, span)
+	o.raised(sent, ttl, err)
+	return err
+}
+
+// planRefresh reports whether the lease may become shorter: no other hold needs more, and no earlier command of this
+// holder can still be executed and raise it again. If so, the local deadline is lowered already. The caller has the
+// turn, so no hold is added.
+func (o *Holder) planRefresh(ttl time.Duration) (lower bool, err error) {
+	lower = o.counted() <= 1 && o.lease.Lower(time.Now(), ttl)
+	if !lower {
+		o.lease.Ask(ttl)
+	}
+	if !o.lease.Held() {
+		return false, o.endCause()
+	}
+	return lower, nil
+}
+
+// awaitRenewal waits until no renewal is on its way, up to limit.
+func (o *Holder) awaitRenewal(ctx context.Context, limit time.Time) error {
+	done := o.lease.Renewing()
+	if done == nil {
+		return nil
+	}
+	timeout := time.NewTimer(time.Until(limit))
+	defer timeout.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return failure.Ended(ctx)
+	case <-timeout.C:
+		return errRenewing
+	case <-o.in.Life.Done():
+		return failure.Closed
+	}
+}
+
+const errRenewing = failure.Text("a renewal is on its way and not answered")
+
+// setLease sets the lease, of which left remains, up or down. A send without an answer may be executed at any time,
+// and shorten a lease that was raised since. From then on no reply is believed to confirm more than this lease.
+func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend.Span) error {
+	falls := o.expectEcho(left, ttl)
+	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
+		Key: o.lease.Key, Span: s, Subject: o,
+		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
+			return o.in.Redis.Refresh(now, o.lease.Claim, ttl)
+		},
+	})
+	if got.Doubt {
+		o.lease.BelieveAtMost(ttl)
+	}
+	if falls {
+		o.echoSent(got.Answer)
+	}
+	if err == nil && !lease.Expired(got.Sent, ttl, time.Now()) { // otherwise it has had its effect
+		err = o.confirm(got.Answer.Mine)
+	}
+	o.raised(got.Sent, ttl, err)
+	return err
+}

@@ -1,0 +1,268 @@
+package holding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// Release ends the hold: first its context, then the hold in Redis. The last hold of a holder gives the lock to a
+// waiter of this client or frees it. The time limits are in the comment of [resend.Span].
+func (h *Hold) Release(ctx context.Context) error {
+	now := time.Now()
+	h.CheckClock(now)
+	h.cancel(failure.Released)
+	if !h.ended.CompareAndSwap(false, true) {
+		return failure.NotHeld
+	}
+	h.unwatch()
+	h.stopRenewal()
+	left := h.left(now)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	handed, err := h.release(ctx, now)
+	h.loseOnRelease(err)
+	h.finish(End{HandedOff: handed, Remaining: left, Err: err})
+	return err
+}
+
+// release takes the hold away from its holders.
+func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err error) {
+	if len(h.holders) == 1 { // the usual release does not pay for the rest
+		return h.holders[0].release(ctx, h, now)
+	}
+	var handovers atomic.Int32
+	err = h.end(func(o *Holder) error {
+		handed, err := o.release(ctx, h, now)
+		if handed {
+			handovers.Add(1)
+		}
+		return err
+	})
+	return handovers.Load() > 0, err
+}
+
+// end calls a function that ends the hold, for all its holders. The loss of leases that the hold does not need is
+// not an error, because nothing is left to end.
+func (h *Hold) end(do func(o *Holder) error) error {
+	errs := each(h.holders, do)
+	spare := len(errs) - h.needs
+	left := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, failure.Lost) })
+	if len(errs)-len(left) <= spare {
+		errs = left
+	}
+	return failure.Join(errs)
+}
+
+// each calls a function for all holders of a lock at once, so that together they take no longer than one.
+func each(holders []*Holder, do func(o *Holder) error) []error {
+	errs := make([]error, len(holders))
+	if len(holders) == 1 {
+		errs[0] = do(holders[0])
+		return errs
+	}
+	var all sync.WaitGroup
+	for i, o := range holders {
+		all.Go(func() { errs[i] = do(o) })
+	}
+	all.Wait()
+	return errs
+}
+
+// release takes one hold away from the holder.
+func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bool, err error) {
+	now, span, err := o.beginOperation(ctx, now)
+	if err != nil {
+		o.amendAfter(func() { o.drop(h) })
+		return false, err
+	}
+	defer o.operations.end()
+	o.checkClock(now)
+	if left := o.remove(h); left > 0 {
+		return false, o.releaseInner(ctx, left, span)
+	}
+	for {
+		next := o.chooseNext(now)
+		if next == nil || !o.passes(h, next, now) {
+			return o.releaseLast(ctx, next, now, span)
+		}
+		if o.in.Queues.Passed(next, o, now) {
+			return true, nil
+		}
+	}
+}
+
+// releaseInner writes in Redis that one hold fewer is left.
+func (o *Holder) releaseInner(ctx context.Context, left int, s resend.Span) error {
+	if err := o.lease.Loss(); err != nil {
+		return err
+	}
+	_, err := o.writeCount(ctx, left, 0, s)
+	if errors.Is(err, failure.Unavailable) {
+		o.amendAfter(func() {})
+	}
+	return err
+}
+
+// chooseNext takes the waiter that gets the lock out of the queue. It returns nil if the lock is to be freed.
+func (o *Holder) chooseNext(now time.Time) *queue.Waiter {
+	if o.in.Acks {
+		return nil // the next holder has the replicas acknowledge its own acquire
+	}
+	return o.in.Queues.Choose(o.lease.Key, o, now)
+}
+
+// passes reports whether the holder is passed on to the waiter in memory, after its last hold h. If so, the lease
+// belongs to the waiter when passes returns. If not, a script hands the lock off: see Runs in the comment of
+// package core.
+func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {
+	several := len(h.holders) > 1 // keys, or servers
+	if !o.lease.Kind.Passes() || several || o.token != 0 || w.Token {
+		return false
+	}
+	o.mu.Lock()
+	amending := o.amending
+	o.mu.Unlock()
+	return !amending && o.lease.Pass(now, w.Lease, w.Renewed)
+}
+
+// freeNow is releaseLast for a holder whose turn needs no wait.
+func (o *Holder) freeNow(ctx context.Context) error {
+	now := time.Now()
+	_, err := o.releaseLast(ctx, o.chooseNext(now), now, o.in.Sender.Operation(now))
+	return err
+}
+
+// releaseLast ends the holder after its last hold. The lock goes to the waiter, or is freed if w is nil.
+func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
+	if err := o.lease.BeginRelease(); err != nil {
+		if w != nil {
+			o.in.Queues.NotHanded(w, now)
+		}
+		return false, err
+	}
+	if w == nil {
+		err = o.free(ctx, s)
+	} else {
+		handed, err = o.handTo(ctx, w, now, s)
+	}
+	o.lease.End() // only now, so that closing the client waits for the release
+	return handed, err
+}
+
+// handTo hands the lock to a waiter by a script. If Redis refuses that, handTo frees the lock.
+func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
+	next, err := o.handOff(ctx, w, now, s)
+	if err != nil {
+		o.in.Queues.NotHanded(w, time.Now())
+		if errors.Is(err, errHandOffRefused) {
+			return false, o.free(ctx, s)
+		}
+		o.leaveQueue(queue.NoMessage)
+		if errors.Is(err, errNextExpired) {
+			return false, nil
+		}
+		return false, err
+	}
+	if o.in.Queues.Handed(w, o, next, time.Now()) {
+		return true, nil
+	}
+	// The waiter left while the lock was on its way to it. This call passes the lock on, but the result of that
+	// is not an error of the release that the caller asked for.
+	_ = next.freeNow(ctx) //nolint:errcheck // see above; the reaper gets what is not answered
+	return false, nil
+}
+
+// handOff moves the lock to a new field for the waiter. For a fixed lease it asks Redis for a reserve, so that the
+// next releases can pass the lock on.
+func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (*Holder, error) {
+	field, ttl := o.in.NextField(o.lease.Kind), w.Lease
+	if !w.Renewed && !w.Token && o.lease.Kind.Passes() {
+		ttl += lease.Reserve(ttl)
+	}
+	falls := o.expectEcho(o.lease.Left(now), ttl)
+	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
+		Key: o.lease.Key, Span: s, Subject: o, Counts: foundLate,
+		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
+			return o.in.Redis.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
+		},
+	})
+	switch {
+	case wire.Rejects(err) && !got.Doubt:
+		return nil, fmt.Errorf("%w: %w", errHandOffRefused, err)
+	case err != nil:
+		o.relinquish()
+		o.in.Graves.Abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, ttl)
+		return nil, err
+	}
+	if falls {
+		o.echoSent(got.Answer)
+	}
+	switch {
+	case !got.Answer.Mine && got.Doubt && !o.lease.Expired(time.Now()):
+		return nil, errNextExpired
+	case !got.Answer.Mine:
+		return nil, failure.NotMine
+	}
+	claim := redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}
+	next := o.in.Open(claim, got.Answer.Token, got.First, ttl)
+	next.lease.Pass(got.First, w.Lease, w.Renewed) // keeps the reserve back
+	return next, nil
+}
+
+// errNextExpired says that a hand-off was sent again and found neither holder within the lease of the old one: the
+// first send was executed, and the lease that it gave has expired.
+const errNextExpired = failure.Text("the lease of the next holder has expired")
+
+// errHandOffRefused says that Redis refused a hand-off with an error, such as OOM, and that no send of it is
+// without an answer. The holder still has the lock, and freeing it may work.
+const errHandOffRefused = failure.Text("hand-off refused")
+
+// free deletes the lock and publishes that.
+func (o *Holder) free(ctx context.Context, s resend.Span) error {
+	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Released]{
+		Key: o.lease.Key, Span: s, Subject: o, Counts: freedLate,
+		Prepare: func(now time.Time) redisstore.Call[redisstore.Released] {
+			return o.in.Redis.Release(now, o.lease.Claim)
+		},
+	})
+	if err != nil {
+		o.relinquish()
+		if got.Doubt {
+			o.leaveQueue(queue.Unanswered)
+		} else {
+			o.leaveQueue(queue.NoMessage)
+		}
+		return err
+	}
+	switch {
+	case got.Answer.Kept:
+		o.leaveQueue(queue.Unpublished)
+	case got.Doubt && !got.Answer.Mine:
+		o.leaveQueue(queue.Unanswered)
+	default:
+		o.leaveQueue(o.in.othersNotified(o.lease.Key, got.Answer.Notified))
+	}
+	// An earlier send may have freed the lock, unless it was sent after the end of the lease.
+	if got.Answer.Mine || got.Doubt && !o.lease.Expired(got.First) {
+		return nil
+	}
+	return failure.NotMine
+}
+
+// foundLate and freedLate accept a late answer only if the send has found the holder. Otherwise another send of
+// the same operation may have removed it.
+func foundLate(c redisstore.Change) bool   { return c.Mine }
+func freedLate(r redisstore.Released) bool { return r.Mine }

@@ -1,0 +1,110 @@
+package resend
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// Result is how an operation of a holder ended.
+type Result[T any] struct {
+	Answer T
+	Sent   time.Time // of the send that was answered, or else of the last one
+	Doubt  bool      // a send got no answer: Redis may have executed it, or may execute it later
+	First  time.Time // of the first send that Redis may have executed
+}
+
+// note adds a send, whose fate says whether it was answered.
+func (r *Result[T]) note(sent time.Time, fate wire.Fate, err error) {
+	r.Sent = sent
+	unknown := fate == wire.Unknown
+	if !r.Doubt && (unknown || err == nil) {
+		r.First = sent
+	}
+	r.Doubt = r.Doubt || unknown
+}
+
+// Operation is a harmless script of a holder: Redis may execute it more than once.
+type Operation[T any] struct {
+	Key     string
+	Span    Span
+	Prepare func(now time.Time) redisstore.Call[T] // makes the command of one send
+	Counts  func(T) bool                           // whether the late answer to an earlier send may be used; nil: always
+
+	Subject Subject
+}
+
+// Subject is the holder of an operation. It learns what becomes of the sends.
+type Subject interface {
+	Unanswered() // a send got no answer
+	Answered()   // a send was answered in time
+}
+
+// Insist sends an operation until Redis answers, ctx ends, or its time has ended.
+func Insist[T any](ctx context.Context, s *Sender, op Operation[T]) (Result[T], error) {
+	var got Result[T]
+	pending := unanswered[T]{counts: op.Counts}
+	loop := Loop{Sender: s, Key: op.Key, Span: op.Span, Pauser: holderSleeper{}}
+	err := loop.Run(ctx, func() (time.Time, bool, error) {
+		call := op.Prepare(time.Now())
+		answer, fate, err := call.Wait(ctx, op.Span.Limit(s, call.Sent))
+		got.Answer = answer
+		got.note(call.Sent, fate, err)
+		if fate == wire.Unknown {
+			op.Subject.Unanswered()
+			pending.calls = append(pending.calls, call)
+			err = pending.late(&got, err)
+		}
+		switch {
+		case err == nil:
+			op.Subject.Answered()
+			return got.Sent, false, nil
+		case ctx.Err() != nil:
+			return got.Sent, false, failure.BecauseOf(failure.Ended(ctx))
+		case !wire.Transient(err), errors.Is(err, wire.ErrSilent):
+			return got.Sent, false, failure.BecauseOf(loop.Cause(err))
+		default:
+			return got.Sent, true, err
+		}
+	})
+	err = pending.late(&got, err)
+	return got, err
+}
+
+// unanswered are the sends of an operation that got no answer in time, because their connections hang or are slow.
+type unanswered[T any] struct {
+	calls  []redisstore.Call[T]
+	counts func(T) bool
+}
+
+// late looks, after an error, whether one of the sends has been answered since. Where every answer takes long,
+// no other answer may ever come.
+func (u *unanswered[T]) late(got *Result[T], err error) error {
+	if err == nil {
+		return nil
+	}
+	for i := range u.calls {
+		if answer, _, late := u.calls[i].Late(); late == nil && (u.counts == nil || u.counts(answer)) {
+			got.Answer, got.Sent = answer, u.calls[i].Sent
+			return nil
+		}
+	}
+	return err
+}
+
+// WaitOut sends a command. While Redis refuses it for a reason that passes by itself, WaitOut sends it again, up to
+// the backend timeout.
+func WaitOut[T any](ctx context.Context, s *Sender, key string, prepare func(now time.Time) redisstore.Call[T]) (answer T, err error) {
+	span := s.Operation(time.Now())
+	loop := Loop{Sender: s, Key: key, Span: span, Pauser: Sleeper{}}
+	err = loop.Run(ctx, func() (_ time.Time, again bool, err error) {
+		call := prepare(time.Now())
+		answer, _, err = call.Wait(ctx, span.Limit(s, call.Sent))
+		return call.Sent, wire.Passes(err), err
+	})
+	return answer, failure.BecauseOf(err)
+}

@@ -1,0 +1,75 @@
+package resend
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// Span is the time that an operation has. Zero times set no limit, so the zero Span lasts as long as its context.
+//
+// An operation on a held lock, such as a release, has six time limits. The earliest one that applies wins:
+//
+//	limit                             what it bounds                                who sets it
+//	one call: 8 backend timeouts      a single send, from a Redis that answers      Sender.CallLimit
+//	Span.Answers: 8 backend timeouts  the answers to all sends together             Sender.Operation
+//	Span.End                          everything; a wait time, or what is left of   the caller's wait time, or
+//	                                  the backend timeout behind other operations   operations of the same holder
+//	Span.Passing: 1 backend timeout   errors that pass by themselves (LOADING, …)   Sender.Operation
+//	silence: 1 backend timeout        a Redis that has said nothing at all          Loop
+//	the context                       everything                                    the caller; a release has none
+type Span struct {
+	End     time.Time // of the operation
+	Passing time.Time // up to here an error that passes by itself is waited out; zero: up to the end
+	Answers time.Time // up to here answers are waited for, in all sends together
+}
+
+// callTimeouts is how many backend timeouts a command may take from a Redis that answers: it may need a
+// connection, with up to four round trips, and wait for a batch before it.
+const callTimeouts = 8
+
+// CallLimit returns the time up to which a command that is sent now may take, from a Redis that answers. A
+// Redis that does not answer is found out elsewhere, and ends the command earlier.
+func (s *Sender) CallLimit(now time.Time) time.Time { return now.Add(callTimeouts * s.Timeout) }
+
+// DetectLimit returns the time up to which reaching a Cluster for the first time may take: several connections
+// and commands, one after the other.
+func (s *Sender) DetectLimit(now time.Time) time.Time { return now.Add(4 * callTimeouts * s.Timeout) }
+
+// Operation returns the span of an operation without a wait time. It lasts as long as Redis answers, within the
+// limits for errors that pass and for slow answers.
+func (s *Sender) Operation(now time.Time) Span {
+	return Span{Passing: now.Add(s.Timeout), Answers: s.CallLimit(now)}
+}
+
+// Limit returns the time up to which a command that is sent now may take.
+func (p Span) Limit(s *Sender, now time.Time) time.Time {
+	return Earliest(s.CallLimit(now), p.End, p.Answers)
+}
+
+// last returns the time after which a command is not sent again after an error. silence is the end of the backend
+// timeout. ends reports whether there is such a time.
+func (p Span) last(err error, silence time.Time) (last time.Time, ends bool) {
+	if wire.Passes(err) {
+		return p.Passing, !p.Passing.IsZero()
+	}
+	return Earliest(silence, p.End), true
+}
+
+// Earliest returns the earliest of the times that are not zero.
+func Earliest(times ...time.Time) (earliest time.Time) {
+	for _, t := range times {
+		if earliest.IsZero() || !t.IsZero() && t.Before(earliest) {
+			earliest = t
+		}
+	}
+	return earliest
+}
+
+// Latest returns the latest of the times.
+func Latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
