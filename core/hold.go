@@ -37,7 +37,7 @@ func (h *Hold) bind(parent context.Context, c *Client) {
 // derive gives the hold its context without notifying the observers.
 func (h *Hold) derive(parent, observed context.Context) {
 	inner, cancel := context.WithCancelCause(parent)
-	h.handle.Hold.Bind(cancel, observed)
+	h.handle.Hold.Bind(observed, cancel)
 	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
 }
 

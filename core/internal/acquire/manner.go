@@ -18,7 +18,8 @@ type manner struct {
 	announces  bool                                                                    // its attempts keep out others that would share the lock
 }
 
-var manners = [...]manner{
+// manners has a row for each [redisstore.Waiting].
+var manners = [...]manner{ //nolint:gochecknoglobals // a table that is never changed
 	redisstore.InLine:    {lane: noLane, field: newField, unanswered: (*attempt).abandon, sleep: sleepFor(pollInterval), listens: true},
 	redisstore.Announced: {lane: noLane, field: newField, unanswered: (*attempt).abandon, sleep: sleepFor(announceInterval), listens: true, announces: true},
 	redisstore.Spinning:  {lane: noLane, field: newField, unanswered: (*attempt).abandon, sleep: (*attempt).spin},

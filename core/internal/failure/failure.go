@@ -44,7 +44,7 @@ func (l Loss) Error() string {
 }
 
 // Is reports whether target is what every loss matches.
-func (l Loss) Is(target error) bool { return target == Lost || target == NotHeld } //nolint:errorlint // it compares with two values
+func (l Loss) Is(target error) bool { return target == Lost || target == NotHeld }
 
 // The ways in which a lock is lost.
 const (

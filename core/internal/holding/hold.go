@@ -92,9 +92,9 @@ func (hs *Holdings) NewHold(holders []*Holder, needs int, info Info) *Hold {
 	return h
 }
 
-// Bind gives the hold its context: cancel ends it. observed is the context for the Watcher, or nil.
-func (h *Hold) Bind(cancel context.CancelCauseFunc, observed context.Context) {
-	h.cancel, h.observed = cancel, observed
+// Bind gives the hold the context for the Watcher, or nil, and the function that ends the context of the caller.
+func (h *Hold) Bind(observed context.Context, cancel context.CancelCauseFunc) {
+	h.observed, h.cancel = observed, cancel
 }
 
 // Begin registers the hold with its holders. If it was lost before, its context ends.

@@ -13,8 +13,9 @@ import (
 //	limit                             what it bounds                                who sets it
 //	one call: 8 backend timeouts      a single send, from a Redis that answers      Sender.CallLimit
 //	Span.Answers: 8 backend timeouts  the answers to all sends together             Sender.Operation
-//	Span.End                          everything; a wait time, or what is left of   the caller's wait time, or
-//	                                  the backend timeout behind other operations   operations of the same holder
+//	Span.End                          everything                                    the caller, by its wait time; or the
+//	                                                                                turns of a holder's operations, by
+//	                                                                                what is left of the backend timeout
 //	Span.Passing: 1 backend timeout   errors that pass by themselves (LOADING, …)   Sender.Operation
 //	silence: 1 backend timeout        a Redis that has said nothing at all          Loop
 //	the context                       everything                                    the caller; a release has none
