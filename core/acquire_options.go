@@ -82,8 +82,8 @@ func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
 
 // readOptions fills w with what is asked of a lock of a kind, and returns the label.
-func (c *Client) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []AcquireOption) (label string, err error) {
-	*w = acquire.Wish{Kind: kind, Forever: true, Renewed: true, Lease: c.cfg.watchdog}
+func (c *config) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []AcquireOption) (label string, err error) {
+	*w = acquire.Wish{Kind: kind, Forever: true, Renewed: true, Lease: c.watchdog}
 	if kind.Holds == redisstore.Unheld {
 		w.Renewed, w.Lease = false, counting.OperationTime
 	}

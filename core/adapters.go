@@ -2,10 +2,8 @@ package core
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -56,7 +54,7 @@ func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := a.client
 	var w acquire.Wish
-	if _, err := c.readOptions(&w, c.kinds.Reentrant, opts); err != nil {
+	if _, err := c.cfg.readOptions(&w, c.kinds.Reentrant, opts); err != nil {
 		return err
 	}
 	if c.isClosing() {
@@ -97,24 +95,4 @@ func (a forAdapters) FindThrough(key any) {
 			return
 		}
 	}
-}
-
-// carriers are the keys given to forAdapters.FindThrough.
-type carriers struct{ keys atomic.Pointer[[]any] }
-
-// requestOf is the context of the request to which ctx leads by a carrier, nil if there
-// is none, or if [Detach] has hidden it.
-func (c *carriers) requestOf(ctx context.Context) context.Context {
-	keys := c.keys.Load()
-	if keys == nil {
-		return nil
-	}
-	for _, key := range *keys {
-		request, ok := ctx.Value(key).(interface{ Context() context.Context })
-		if !ok || reflect.ValueOf(request).IsZero() || ctx.Value(detachedKey{}) != nil {
-			continue
-		}
-		return request.Context()
-	}
-	return nil
 }

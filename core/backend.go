@@ -26,8 +26,10 @@ const backendQuiet = 10 * time.Second
 // come when a short wait time ended: if none comes at all, the node is found silent after the
 // backend timeout, and that is what the next acquisitions fail with.
 type backend struct {
-	client *Client
-	down   atomic.Bool
+	observers *observers
+	clientID  string
+	timeout   time.Duration // the backend timeout
+	down      atomic.Bool
 
 	mu       sync.Mutex
 	reported bool // the outage that is going on was
@@ -55,7 +57,7 @@ func (b *backend) note(ctx context.Context, key string, start time.Time, err err
 
 // tooEarly reports whether an acquisition gave up before it could know that Redis is silent.
 func (b *backend) tooEarly(start time.Time, err error) bool {
-	return (wire.Unanswered(err) || errors.Is(err, acquire.ErrSilent)) && time.Since(start) < b.client.cfg.backendTimeout
+	return (wire.Unanswered(err) || errors.Is(err, acquire.ErrSilent)) && time.Since(start) < b.timeout
 }
 
 func (b *backend) failed(ctx context.Context, cause error) {
@@ -73,7 +75,7 @@ func (b *backend) failed(ctx context.Context, cause error) {
 	}
 	b.mu.Unlock()
 	if reported {
-		b.notify(ctx, BackendChange{ClientID: b.client.id.ID, Cause: public(cause)})
+		b.notify(ctx, BackendChange{ClientID: b.clientID, Cause: public(cause)})
 	}
 }
 
@@ -87,14 +89,14 @@ func (b *backend) returned(ctx context.Context) {
 	reported, lasted := b.reported, time.Since(b.since)
 	b.mu.Unlock()
 	if reported {
-		b.notify(ctx, BackendChange{ClientID: b.client.id.ID, Available: true, Lasted: lasted})
+		b.notify(ctx, BackendChange{ClientID: b.clientID, Available: true, Lasted: lasted})
 	}
 }
 
 // notify notifies the observers, or writes to the log if there is none: what package telemetry
 // would write, so that who looks for it finds it with both.
 func (b *backend) notify(ctx context.Context, change BackendChange) {
-	obs := &b.client.cfg.observers
+	obs := b.observers
 	switch {
 	case obs.backend.Observed():
 		obs.backend.Notify(ctx, change)
@@ -110,7 +112,7 @@ func (b *backend) notify(ctx context.Context, change BackendChange) {
 // noLock logs that a key holds no lock, once in a while, unless there is an observer of
 // acquisitions: that gets the same as the outcome of each one.
 func (b *backend) noLock(ctx context.Context, key string, cause error) {
-	if b.client.cfg.observers.acquireEnd.Observed() {
+	if b.observers.acquireEnd.Observed() {
 		return
 	}
 	now := time.Now()
@@ -124,5 +126,5 @@ func (b *backend) noLock(ctx context.Context, key string, cause error) {
 		return
 	}
 	slog.LogAttrs(ctx, slog.LevelError, "key holds something that is not a lock",
-		slog.String("client", b.client.id.ID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(public(cause))))
+		slog.String("client", b.clientID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(public(cause))))
 }

@@ -22,20 +22,25 @@ type Client struct {
 	lifetime
 	rooms
 
-	id identity.Identity
-
 	cfg      config
-	start    time.Time
-	kinds    redisstore.Kinds
+	id       identity.Identity
 	backend  backend
+	carriers carriers
+	spare    sync.Pool             // of *acquisition
 	ownRedis redis.UniversalClient // of Open; closed with this client
 	borrowed bool                  // the store is another client's, which closes it
 	closed   []func()              // of the observers
 
-	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
+	oneScript func(keys []string) bool // reports whether one script may use all keys: that of the store, except in tests
+}
 
-	carriers carriers
-	spare    sync.Pool // of *acquisition
+// newClient makes a client without a store.
+func newClient(cfg config) *Client {
+	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
+	c.lifetime.open()
+	c.rooms.open(&c.cfg, &c.lifetime)
+	c.backend = backend{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
+	return c
 }
 
 // New makes a client on rdb: a [*redis.Client] (single server, or by
@@ -69,7 +74,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := newClient(cfg)
-	store, err := redisstore.New(rdb, c.storeConfig())
+	store, err := redisstore.New(rdb, c.storeConfig(&c.cfg, c.id.ID))
 	if err != nil {
 		return nil, invalidf("New: %w", err)
 	}
@@ -180,15 +185,15 @@ func (c *Client) Close(ctx context.Context) error {
 
 // drainReaper gives abandoned fields the time of one question each. Redis that does not
 // answer is not waited for: what is left then ends with its lease.
-func (c *Client) drainReaper(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.backendTimeout)
+func (r *rooms) drainReaper(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.sender.Timeout)
 	defer cancel()
-	c.reaper.Drain(ctx)
+	r.reaper.Drain(ctx)
 }
 
 // leaveHolds ends the contexts of the holds that are left.
-func (c *Client) leaveHolds(ctx context.Context) error {
-	left := c.holdings.LeaveAll()
+func (r *rooms) leaveHolds(ctx context.Context) error {
+	left := r.holdings.LeaveAll()
 	if left == 0 {
 		return nil
 	}

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/acquire"
@@ -58,27 +60,33 @@ func innermost(ctx context.Context) *holdContext {
 	return h
 }
 
-// carried returns the holder of a key that ctx carries and that has the lock: the nearest one of a kind, or else the
+// carriers find the holds of a client that a context carries.
+type carriers struct {
+	holdings *holding.Holdings
+	keys     atomic.Pointer[[]any] // that were given to forAdapters.FindThrough
+}
+
+// find returns the holder of a key that ctx carries and that has the lock: the nearest one of a kind, or else the
 // nearest one of another kind. It looks in ctx, and then in the request of a framework to which ctx leads. That
 // request is followed once, because its context may lead back to ctx.
-func (c *Client) carried(ctx context.Context, key string, kind *redisstore.Kind) *holding.Holder {
-	o, outermost := c.carriedAlong(ctx, key, kind)
+func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) *holding.Holder {
+	o, outermost := c.along(ctx, key, kind)
 	if o != nil && o.Kind() == kind {
 		return o
 	}
-	if request := c.carriers.requestOf(outermost); request != nil {
-		if further, _ := c.carriedAlong(request, key, kind); further != nil && (o == nil || further.Kind() == kind) {
+	if request := c.requestOf(outermost); request != nil {
+		if further, _ := c.along(request, key, kind); further != nil && (o == nil || further.Kind() == kind) {
 			return further
 		}
 	}
 	return o
 }
 
-// carriedFor returns what ctx carries of a key for an acquisition: a holder to enter again, or one under which the
+// forWish returns what ctx carries of a key for an acquisition: a holder to enter again, or one under which the
 // lock can be acquired, which is a writer for a caller that wants to read. The error is [ErrInvalid] if ctx carries the
 // key as another kind, or without a token that is wanted.
-func (c *Client) carriedFor(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
-	kind, o := w.Kind, c.carried(ctx, key, w.Kind)
+func (c *carriers) forWish(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
+	kind, o := w.Kind, c.find(ctx, key, w.Kind)
 	switch {
 	case o == nil:
 		return nil, nil, nil
@@ -97,9 +105,9 @@ func (c *Client) carriedFor(ctx context.Context, key string, w *acquire.Wish) (a
 	}
 }
 
-// carriedAlong looks at the holds on the way up from ctx. outermost is the context at which the search ended, if none
+// along looks at the holds on the way up from ctx. outermost is the context at which the search ended, if none
 // is of the kind.
-func (c *Client) carriedAlong(ctx context.Context, key string, kind *redisstore.Kind) (nearest *holding.Holder, outermost context.Context) {
+func (c *carriers) along(ctx context.Context, key string, kind *redisstore.Kind) (nearest *holding.Holder, outermost context.Context) {
 	outermost = ctx
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		outermost = h.parent //nolint:fatcontext // it is found, not made
@@ -115,11 +123,28 @@ func (c *Client) carriedAlong(ctx context.Context, key string, kind *redisstore.
 }
 
 // lost returns why one of the keys that ctx carries was lost; nil if none was.
-func (c *Client) lost(ctx context.Context, keys []string) error {
+func (c *carriers) lost(ctx context.Context, keys []string) error {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if loss := h.hold.handle.Hold.LossOf(c.holdings, keys); loss != nil {
 			return loss
 		}
+	}
+	return nil
+}
+
+// requestOf is the context of the request to which ctx leads by a carrier, nil if there
+// is none, or if [Detach] has hidden it.
+func (c *carriers) requestOf(ctx context.Context) context.Context {
+	keys := c.keys.Load()
+	if keys == nil {
+		return nil
+	}
+	for _, key := range *keys {
+		request, ok := ctx.Value(key).(interface{ Context() context.Context })
+		if !ok || reflect.ValueOf(request).IsZero() || ctx.Value(detachedKey{}) != nil {
+			continue
+		}
+		return request.Context()
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func JumpWallClock(c *Client, d time.Duration) {
 // on a busy machine. It is called before the client is used.
 func LetRunsLast(c *Client) {
 	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters, Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
-	c.build()
+	c.connect()
 }
 
 // PutKeysApart makes every key of a MultiLock have a slot of its own. It is called

@@ -16,18 +16,18 @@ type Hold struct {
 	ctx    holdContext
 }
 
-// newHold makes the handle of an acquisition by c, which needs so many of its holders, and begins the hold.
-func newHold(ctx context.Context, c *Client, holders []*holding.Holder, needs int, info holding.Info) *Hold {
-	h := &Hold{handle: holding.Handle{Hold: c.holdings.NewHold(holders, needs, info)}}
-	h.bind(ctx, c)
+// newHold makes the handle of a hold and begins the hold.
+func newHold(ctx context.Context, of *holding.Hold) *Hold {
+	h := &Hold{handle: holding.Handle{Hold: of}}
+	h.bind(ctx)
 	h.handle.Hold.Begin()
 	return h
 }
 
 // bind gives the hold its context, and notifies the observers of its begin.
-func (h *Hold) bind(parent context.Context, c *Client) {
+func (h *Hold) bind(parent context.Context) {
 	var observed context.Context
-	if observers := &c.cfg.observers; len(observers.given) > 0 {
+	if observers := watcherOf(h.handle.Hold).observers; len(observers.given) > 0 {
 		parent = observers.observeHoldStart(parent, infoOf(h.handle.Hold))
 		observed = context.WithoutCancel(parent)
 	}
@@ -193,14 +193,11 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 		to.Cancel(failure.NotHeld)
 		return &next.ctx, next
 	}
-	next.bind(parent, clientOf(old))
+	next.bind(parent)
 	old.Moved(to)
 	next.watch()
 	return &next.ctx, next
 }
-
-// clientOf returns the client that has made a hold. Its observers are notified.
-func clientOf(h *holding.Hold) *Client { return h.Watcher().(watcher).client } //nolint:errcheck,forcetypeassert // no other type is given
 
 // infoOf describes a hold to the observers.
 func infoOf(h *holding.Hold) HoldInfo {
@@ -212,7 +209,7 @@ func infoOf(h *holding.Hold) HoldInfo {
 	return HoldInfo{
 		Acquisition: Acquisition{
 			Key: first.Key(), Keys: int(info.Keys), Kind: kind, Label: info.Label, Start: info.Start,
-			ClientID: clientOf(h).id.ID, all: info.AllKeys,
+			ClientID: watcherOf(h).clientID, all: info.AllKeys,
 		},
 		Field:     first.Field(),
 		Token:     first.Token(),
@@ -224,27 +221,33 @@ func infoOf(h *holding.Hold) HoldInfo {
 }
 
 // watcher reports what happens to the holds of a client to its observers.
-type watcher struct{ client *Client }
+type watcher struct {
+	observers *observers
+	clientID  string
+}
 
-func (w watcher) Renewed(h *holding.Hold, err error, late time.Duration) {
-	if event := &w.client.cfg.observers.renewal; h.Observed() != nil && event.Observed() {
+// watcherOf returns the watcher of a hold.
+func watcherOf(h *holding.Hold) *watcher { return h.Watcher().(*watcher) } //nolint:errcheck,forcetypeassert // no other type is given
+
+func (w *watcher) Renewed(h *holding.Hold, err error, late time.Duration) {
+	if event := &w.observers.renewal; h.Observed() != nil && event.Observed() {
 		event.Notify(h.Observed(), Renewal{HoldInfo: infoOf(h), Err: unavailable(err), Late: late})
 	}
 }
 
-func (w watcher) Lost(h *holding.Hold, cause error) {
+func (w *watcher) Lost(h *holding.Hold, cause error) {
 	if h.Observed() != nil {
-		w.client.cfg.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: public(cause)})
+		w.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: public(cause)})
 	}
 }
 
-func (w watcher) Leaked(h *holding.Hold) {
+func (w *watcher) Leaked(h *holding.Hold) {
 	if h.Observed() != nil {
-		w.client.cfg.observers.leak.Notify(h.Observed(), infoOf(h))
+		w.observers.leak.Notify(h.Observed(), infoOf(h))
 	}
 }
 
-func (w watcher) Ended(h *holding.Hold, how holding.End) {
+func (w *watcher) Ended(h *holding.Hold, how holding.End) {
 	if h.Observed() == nil {
 		return
 	}
@@ -253,5 +256,5 @@ func (w watcher) Ended(h *holding.Hold, how holding.End) {
 		HandedOff: how.HandedOff, Err: public(how.Err),
 	}
 	r.Held = time.Since(r.Acquired)
-	w.client.cfg.observers.holdEnd.Notify(h.Observed(), r)
+	w.observers.holdEnd.Notify(h.Observed(), r)
 }

@@ -76,7 +76,7 @@ func ask[T any](
 	case l.clients != nil:
 		return answer, "", invalidf("%s of a Redlock: ask each of its clients, by Lock", what)
 	}
-	if key, err = l.client.key(l.kind, l.name); err == nil {
+	if key, err = l.keyOf(l.name); err == nil {
 		err = l.client.enterAny(ctx)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func askWithin[T any](ctx context.Context, c *Client, key string, prepare func(n
 
 // admit admits a caller with an operation on a single lock until it exits, and returns the key.
 func (l Lock) admit() (key string, err error) {
-	if key, err = l.client.key(l.kind, l.name); err != nil {
+	if key, err = l.keyOf(l.name); err != nil {
 		return "", err
 	}
 	return key, l.client.callers.enter()

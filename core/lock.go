@@ -37,13 +37,32 @@ func (l Lock) keys() ([]string, error) {
 	}
 	keys := make([]string, len(names))
 	for i, name := range names {
-		key, err := l.client.key(l.kind, name)
+		key, err := l.keyOf(name)
 		if err != nil {
 			return nil, err
 		}
 		keys[i] = key
 	}
 	return l.client.cfg.inOrder(keys), nil
+}
+
+// keyOf returns the Redis key of one name, checked.
+func (l Lock) keyOf(name string) (string, error) {
+	if name == "" {
+		return "", invalidf("empty lock name")
+	}
+	cfg := &l.client.cfg
+	key := cfg.mapped(name)
+	switch {
+	case key == "":
+		return "", invalidf("the name mapper makes an empty key of lock %.40q (WithNameMapper)", name)
+	case len(key) > cfg.maxKeyLength:
+		return "", invalidf("the key of lock %.40q… has %d bytes, the limit is %d (WithMaxKeyLength)", name, len(key), cfg.maxKeyLength)
+	}
+	if err := l.client.store.CheckKey(l.kind, key); err != nil {
+		return "", invalidf("%v", err)
+	}
+	return key, nil
 }
 
 // members returns the Lock of each server of a Redlock.
@@ -218,14 +237,14 @@ func (c *Client) newAcquisition() *acquisition {
 func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	keys := a.key[:]
 	if l.names == nil {
-		keys[0], err = l.client.key(l.kind, l.name)
+		keys[0], err = l.keyOf(l.name)
 	} else {
 		keys, err = l.keys()
 	}
 	if err != nil {
 		return err
 	}
-	if a.label, err = l.client.readOptions(&a.Wish, l.kind, opts); err != nil {
+	if a.label, err = l.client.cfg.readOptions(&a.Wish, l.kind, opts); err != nil {
 		return err
 	}
 	a.Wish.Keys = keys
@@ -283,10 +302,10 @@ func (a *acquisition) observed(
 	if err != nil || len(holders) == 0 {
 		return nil, err
 	}
-	return newHold(ctx, c, holders, max(needs, len(w.Keys)), holding.Info{
+	return newHold(ctx, c.holdings.NewHold(holders, max(needs, len(w.Keys)), holding.Info{
 		Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: of.all, Keys: int32(of.Keys),
 		Renewed: w.Renewed, Reentrant: r.Reentered, Redlock: kind == KindRedlock,
-	}), nil
+	})), nil
 }
 
 // describe describes the acquisition to the observers.

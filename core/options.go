@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/missingunit"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
@@ -274,23 +273,6 @@ func (c *config) inOrder(keys []string) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-func (c *Client) key(kind *redisstore.Kind, name string) (string, error) {
-	if name == "" {
-		return "", invalidf("empty lock name")
-	}
-	key := c.cfg.mapped(name)
-	switch {
-	case key == "":
-		return "", invalidf("the name mapper makes an empty key of lock %.40q (WithNameMapper)", name)
-	case len(key) > c.cfg.maxKeyLength:
-		return "", invalidf("the key of lock %.40q… has %d bytes, the limit is %d (WithMaxKeyLength)", name, len(key), c.cfg.maxKeyLength)
-	}
-	if err := c.store.CheckKey(kind, key); err != nil {
-		return "", invalidf("%v", err)
-	}
-	return key, nil
 }
 
 // fits reports whether a name of n bytes makes a key within the limit.

@@ -117,7 +117,7 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	for i, name := range kinds {
 		at := slices.IndexFunc(c.kinds.All(), func(k *redisstore.Kind) bool { return k.Name == string(name) })
 		if at < 0 {
-			return PreflightReport{}, invalidf("Preflight: %q is not a kind of lock of one client: write one of %s", name, c.kindNames())
+			return PreflightReport{}, invalidf("Preflight: %q is not a kind of lock of one client: write one of %s", name, kindNames(c.kinds))
 		}
 		probed[i] = c.kinds.All()[at]
 	}
@@ -157,9 +157,9 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	return p.report, nil
 }
 
-func (c *Client) kindNames() string {
+func kindNames(kinds redisstore.Kinds) string {
 	var names []string
-	for _, k := range c.kinds.All() {
+	for _, k := range kinds.All() {
 		names = append(names, k.Name)
 	}
 	return strings.Join(names, ", ")
@@ -314,7 +314,7 @@ func (p *probe) run(ctx context.Context) {
 
 // forget deletes a probe. It returns the command that does so if the probe never expires.
 func (p *probe) forget(ctx context.Context, name string) (removal string, err error) {
-	key, err := p.of.key(p.Kind, name)
+	key, err := p.lock(name).keyOf(name)
 	if err != nil {
 		return "", err
 	}
@@ -325,6 +325,9 @@ func (p *probe) forget(ctx context.Context, name string) (removal string, err er
 	defer cancel()
 	return removal, p.of.store.Forget(ctx, p.Kind, key)
 }
+
+// lock names a lock of the kind, of the client that is asked.
+func (p *probe) lock(name string) Lock { return Lock{client: p.of, kind: p.Kind, name: name} }
 
 // apart makes a client with the configuration of the probed client, but without its observers: they
 // do not see probes.
@@ -485,7 +488,7 @@ func (p *probe) whileWaiting(wait, then func() error) error {
 
 // hear calls release, and waits for the message that the waiter of the other client gets.
 func (p *probe) hear(ctx context.Context, release func() error) error {
-	key, err := p.of.key(p.Kind, p.name)
+	key, err := p.lock(p.name).keyOf(p.name)
 	if err != nil || p.Channel(key) == "" {
 		return errors.Join(err, release())
 	}

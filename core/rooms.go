@@ -10,7 +10,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/counting"
 	"github.com/interlock-go/interlock/core/internal/failure"
 	"github.com/interlock-go/interlock/core/internal/holding"
-	"github.com/interlock-go/interlock/core/internal/identity"
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/reaper"
@@ -35,6 +34,7 @@ import (
 //	reaper           -> a lock was freed: the queue of the key wakes
 //	redisstore       -> a node falls silent, or answers: the circuit breaker
 type rooms struct {
+	kinds    redisstore.Kinds
 	store    *redisstore.Store
 	sender   *resend.Sender
 	queues   *queue.Queues
@@ -47,128 +47,126 @@ type rooms struct {
 	counter  *counting.Counter
 }
 
-// newClient makes a client without a store.
-func newClient(cfg config) *Client {
-	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}, start: time.Now()}
-	c.open()
-	c.backend.client = c
-	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
-	c.breaker = breaker.New(func(ctx context.Context, key string) string { return c.store.NodeName(ctx, key) })
-	c.reaper = reaper.New(reaper.Config{
-		Redis:   clearing{c},
-		Silent:  func(ctx context.Context, key string) bool { return c.breaker.Check(ctx, key) != nil },
-		Cleared: func(key string) { c.queues.Wake(key, "") },
-		Spawn:   c.spawn,
+// open makes the parts that do not need the store.
+func (r *rooms) open(cfg *config, life *lifetime) {
+	r.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
+	r.breaker = breaker.New(func(ctx context.Context, key string) string { return r.store.NodeName(ctx, key) })
+	r.reaper = reaper.New(reaper.Config{
+		Redis:   clearing{r},
+		Silent:  func(ctx context.Context, key string) bool { return r.breaker.Check(ctx, key) != nil },
+		Cleared: func(key string) { r.queues.Wake(key, "") },
+		Spawn:   life.spawn,
 	})
-	c.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{c}, Woken: c.woken, Spawn: c.spawn})
-	return c
+	r.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{r}, Woken: r.woken, Spawn: life.spawn})
 }
 
 // storeConfig returns the configuration of the store.
-func (c *Client) storeConfig() redisstore.Config {
-	cfg := redisstore.Config{
+func (r *rooms) storeConfig(cfg *config, id string) redisstore.Config {
+	store := redisstore.Config{
 		Config: wire.Config{
-			Timeout: c.cfg.backendTimeout, Replication: c.cfg.replication,
-			Reports: wire.Reports{Silent: c.breaker.Trip, Answers: func(node string) {
-				c.breaker.Reset(node)
-				c.reaper.Resume()
+			Timeout: cfg.backendTimeout, Replication: cfg.replication,
+			Reports: wire.Reports{Silent: r.breaker.Trip, Answers: func(node string) {
+				r.breaker.Reset(node)
+				r.reaper.Resume()
 			}},
 		},
-		RenewTimeout: c.cfg.renewTimeout(),
+		RenewTimeout: cfg.renewTimeout(),
 	}
-	if c.cfg.namesConnections {
-		cfg.Owner = c.id.ID
+	if cfg.namesConnections {
+		store.Owner = id
 	}
-	if c.cfg.pubSub != PubSubAuto {
-		cfg.Sharded = new(c.cfg.pubSub == PubSubSharded)
+	if cfg.pubSub != PubSubAuto {
+		store.Sharded = new(cfg.pubSub == PubSubSharded)
 	}
-	return cfg
+	return store
 }
 
-// start gives the client its store, and starts its background work.
+// startOn gives the client its store, and starts its background work.
 func (c *Client) startOn(store *redisstore.Store) {
 	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
 	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, GaveUp: store.GaveUp}
 	c.watchdog = lease.NewWatchdog(lease.Config{
-		Start: c.start, TTL: c.cfg.watchdog, Timeout: c.cfg.renewTimeout(), Landing: reaper.SettleTime,
+		Start: time.Now(), TTL: c.cfg.watchdog, Timeout: c.cfg.renewTimeout(), Landing: reaper.SettleTime,
 		Renewer: store, Spawn: c.spawn, Over: failure.LeaseExpired, Gone: failure.NotMine,
 	})
-	c.build()
+	c.connect()
 	c.spawn(c.watchdog.Run)
 }
 
-// build makes the parts that take, hold and count locks of the parts below them.
-func (c *Client) build() {
+// connect makes the parts that take, hold and count locks.
+func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
-		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Graves: c.reaper, Watchdog: c.watchdog, Watcher: watcher{c},
-		KeyOf: c.cfg.mapped, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
+		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Graves: c.reaper, Watchdog: c.watchdog,
+		Watcher: &watcher{&c.cfg.observers, c.id.ID},
+		KeyOf:   c.cfg.mapped, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
 		Acks: c.cfg.replication.Acks != wire.NoAcks,
 	})
+	c.carriers.holdings = c.holdings
 	c.counter = counting.New(counting.Config{Redis: c.store, Sender: c.sender, Graves: c.reaper, NextField: c.id.NextField})
 	c.acquirer = acquire.New(acquire.Config{
 		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
 		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
 		OneScript: func(keys []string) bool { return c.oneScript(keys) },
-		Carried:   c.carriedFor, Lost: c.lost, Tried: c.backend.note,
+		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.backend.note,
 	})
 }
 
 // failFast returns an error while the node of key is known to be silent.
-func (c *Client) failFast(ctx context.Context, key string) error {
-	if cause := c.breaker.Check(ctx, key); cause != nil {
+func (r *rooms) failFast(ctx context.Context, key string) error {
+	if cause := r.breaker.Check(ctx, key); cause != nil {
 		return fmt.Errorf("%w: failing fast until it answers again: %w", ErrUnavailable, cause)
 	}
 	return nil
 }
 
 // woken is called when something has happened to the subscription of a topic.
-func (c *Client) woken(about wakeup.Topic, why wakeup.Reason) {
+func (r *rooms) woken(about wakeup.Topic, why wakeup.Reason) {
 	key := about.Key
 	if about.Lane == "" {
-		c.queues.WakeLanes(key) // they have no separate messages
+		r.queues.WakeLanes(key) // they have no separate messages
 	}
 	switch {
 	case why == wakeup.Interrupted, why == wakeup.Confirmed && about.Lane != "":
-		c.queues.Look(key, about.Lane)
+		r.queues.Look(key, about.Lane)
 	case about.Lane != "":
-		c.queues.Wake(key, about.Lane)
+		r.queues.Wake(key, about.Lane)
 		if why == wakeup.Message {
-			c.holdings.Doubt(c.queues.Holders(key))
+			r.holdings.Doubt(r.queues.Holders(key))
 		}
 	case why == wakeup.Message:
-		c.holdings.Hint(c.queues.Message(key, time.Now()))
+		r.holdings.Hint(r.queues.Message(key, time.Now()))
 	case why == wakeup.Confirmed:
-		c.holdings.Hint(c.queues.Confirmed(key, time.Now()))
+		r.holdings.Hint(r.queues.Confirmed(key, time.Now()))
 	default:
-		c.queues.Wake(key, "")
+		r.queues.Wake(key, "")
 	}
 }
 
 // subscribing opens the connections of subscriptions.
-type subscribing struct{ client *Client }
+type subscribing struct{ *rooms }
 
 // NodeOf names the master of key, if channels belong to masters.
 func (w subscribing) NodeOf(ctx context.Context, key string) string {
-	if !w.client.store.Sharded() {
+	if !w.store.Sharded() {
 		return ""
 	}
-	return w.client.store.NodeName(ctx, key)
+	return w.store.NodeName(ctx, key)
 }
 
 // Connect opens a subscription connection.
 func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
-	return w.client.store.Subscriptions(ctx, key)
+	return w.store.Subscriptions(ctx, key)
 }
 
 // clearing sends the questions of the reaper.
-type clearing struct{ client *Client }
+type clearing struct{ *rooms }
 
 // Clears returns how many keys one question may be about.
-func (r clearing) Clears() int { return r.client.store.Clears() }
+func (r clearing) Clears() int { return r.store.Clears() }
 
 // Clear sends one question.
 func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error) {
-	now, store, sender := time.Now(), r.client.store, r.client.sender
+	now, store, sender := time.Now(), r.store, r.sender
 	if err := store.Detect(ctx, sender.DetectLimit(now)); err != nil {
 		return nil, wire.NotSent, err
 	}

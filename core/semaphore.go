@@ -44,11 +44,11 @@ func (c *Client) Semaphore(name string, permits int) Semaphore {
 // never come while the first one is out. Like [Held] it finds no permit that was released, lost or
 // handed over.
 func (s Semaphore) Held(ctx context.Context) bool {
-	key, err := s.client.key(s.kind, s.name)
+	key, err := s.keyOf(s.name)
 	if err != nil {
 		return false
 	}
-	o := s.client.carried(ctx, key, s.kind)
+	o := s.client.carriers.find(ctx, key, s.kind)
 	return o != nil && o.Kind() == s.kind
 }
 
@@ -334,7 +334,7 @@ func (l CountDownLatch) Await(ctx context.Context, opts ...AcquireOption) error 
 // Delete opens the latch, whatever its count, and reports whether it was closed. It deletes no lock, but
 // does not tell a count from another, such as the number of a semaphore that other clients have in use.
 func (l CountDownLatch) Delete(ctx context.Context) (bool, error) {
-	key, err := l.lock.client.key(l.lock.kind, l.lock.name)
+	key, err := l.lock.keyOf(l.lock.name)
 	if err != nil {
 		return false, err
 	}

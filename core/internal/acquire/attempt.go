@@ -597,6 +597,22 @@ func (a *attempt) notEntered(ctx context.Context, err error) error {
 	}
 }
 
+// reenter adds a hold that has not begun to a holder that ctx carries.
+func (in *Acquirer) reenter(ctx context.Context, o *holding.Holder, w *Wish, report *Report) error {
+	a := in.attempt(o.Key(), w, report, time.Now())
+	ended, err := o.Reenter(ctx, holding.Entry{
+		Span: a.span(), Lease: w.Lease, Renewed: w.Renewed,
+		Valid: func() bool {
+			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // then it carries another one
+			return again == o
+		},
+	})
+	if err == nil || ended {
+		return err
+	}
+	return a.notEntered(ctx, err)
+}
+
 // span returns the time of an operation on a lock that is held already: the wait time.
 func (a *attempt) span() resend.Span {
 	switch {

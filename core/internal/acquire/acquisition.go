@@ -1,0 +1,95 @@
+package acquire
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/holding"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+)
+
+// Acquisition takes the keys of one client. It has room for the usual single attempt, so that it can be used again.
+type Acquisition struct {
+	Acquirer *Acquirer
+	Wish     Wish
+	Report   Report
+
+	first attempt
+}
+
+// Reusable reports whether no other goroutine can know the acquisition: it took one key without waiting.
+func (a *Acquisition) Reusable() bool {
+	return len(a.Wish.Keys) == 1 && !a.Report.Contended && a.first.room.Reusable()
+}
+
+// Acquire takes all keys or none. For a kind that is not held, such as a latch, it returns no holders.
+func (a *Acquisition) Acquire(ctx context.Context) ([]*holding.Holder, error) {
+	holders, err := a.take(ctx)
+	if err != nil {
+		err = cmp.Or(a.Acquirer.Lost(ctx, a.Wish.Keys), err) // the loss has happened, whatever noticed it first
+	}
+	a.Acquirer.Tried(ctx, a.Wish.Keys[0], a.Report.Start, err)
+	return holders, err
+}
+
+func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
+	in, keys := a.Acquirer, a.Wish.Keys
+	if ctx.Err() != nil {
+		return nil, &BusyError{Key: keys[0], Cause: failure.Ended(ctx)}
+	}
+	now, err := a.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) > 1 {
+		return in.takeSeveral(ctx, &a.Wish, &a.Report)
+	}
+	again, under, err := in.Carried(ctx, keys[0], &a.Wish)
+	switch {
+	case err != nil:
+		return nil, err
+	case again != nil:
+		return a.reenter(ctx, again)
+	}
+	a.Wish.under = under
+	a.first = in.attempt(keys[0], &a.Wish, &a.Report, now)
+	got, err := a.first.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.Report.Acquired, a.Report.Field, a.Report.Token = a.first.now, got.Field(), got.Token()
+	if a.Wish.Kind.Holds == redisstore.Unheld {
+		return nil, nil
+	}
+	got.Watch(a.Wish.Renewed, a.first.now)
+	return got.Alone(), nil
+}
+
+// reenter adds a hold to the holder of the only key.
+func (a *Acquisition) reenter(ctx context.Context, o *holding.Holder) ([]*holding.Holder, error) {
+	if err := a.Acquirer.reenter(ctx, o, &a.Wish, &a.Report); err != nil {
+		return nil, err
+	}
+	a.Report.Reentered, a.Report.Acquired, a.Report.Field, a.Report.Token = true, time.Now(), o.Field(), o.Token()
+	return o.Alone(), nil
+}
+
+// reach makes a Cluster answer once, which may take a while, and returns the time after that.
+func (a *Acquisition) reach(ctx context.Context) (now time.Time, err error) {
+	in, start := a.Acquirer, a.Report.Start
+	if in.Redis.Reached() {
+		return start, nil
+	}
+	limit := in.Sender.DetectLimit(start)
+	if !a.Wish.Forever && a.Wish.Wait > 0 {
+		limit = resend.Earliest(limit, start.Add(a.Wish.Wait))
+	}
+	err = in.Redis.Detect(ctx, limit)
+	if err != nil && ctx.Err() != nil {
+		return start, &BusyError{Key: a.Wish.Keys[0], Waited: time.Since(start), Cause: failure.Ended(ctx)}
+	}
+	return time.Now(), failure.BecauseOf(err)
+}
