@@ -8,10 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/acquire"
+	"github.com/interlock-go/interlock/core/internal/counting"
 	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/holding"
 	"github.com/interlock-go/interlock/core/internal/identity"
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/notify"
+	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/resend"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -41,6 +48,36 @@ func newClient(cfg config) *Client {
 	c.rooms.open(&c.cfg, &c.lifetime)
 	c.backend = backend{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
 	return c
+}
+
+// startOn gives the client its store, and starts its background work.
+func (c *Client) startOn(store *redisstore.Store) {
+	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
+	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, GaveUp: store.GaveUp}
+	c.watchdog = lease.NewWatchdog(lease.Config{
+		Start: time.Now(), TTL: c.cfg.watchdog, Timeout: c.cfg.renewTimeout(), Landing: reaper.SettleTime,
+		Renewer: store, Spawn: c.spawn, Over: failure.LeaseExpired, Gone: failure.NotMine,
+	})
+	c.connect()
+	c.spawn(c.watchdog.Run)
+}
+
+// connect makes the parts that take, hold and count locks.
+func (c *Client) connect() {
+	c.holdings = holding.New(holding.Config{
+		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Graves: c.reaper, Watchdog: c.watchdog,
+		Watcher: &watcher{&c.cfg.observers, c.id.ID},
+		KeyOf:   c.cfg.mapped, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
+		Acks: c.cfg.replication.Acks != wire.NoAcks,
+	})
+	c.carriers.holdings = c.holdings
+	c.counter = counting.New(counting.Config{Redis: c.store, Sender: c.sender, Graves: c.reaper, NextField: c.id.NextField})
+	c.acquirer = acquire.New(acquire.Config{
+		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
+		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
+		OneScript: func(keys []string) bool { return c.oneScript(keys) },
+		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.backend.note,
+	})
 }
 
 // New makes a client on rdb: a [*redis.Client] (single server, or by

@@ -8,7 +8,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/breaker"
 	"github.com/interlock-go/interlock/core/internal/counting"
-	"github.com/interlock-go/interlock/core/internal/failure"
 	"github.com/interlock-go/interlock/core/internal/holding"
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -79,36 +78,6 @@ func (r *rooms) storeConfig(cfg *config, id string) redisstore.Config {
 		store.Sharded = new(cfg.pubSub == PubSubSharded)
 	}
 	return store
-}
-
-// startOn gives the client its store, and starts its background work.
-func (c *Client) startOn(store *redisstore.Store) {
-	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
-	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, GaveUp: store.GaveUp}
-	c.watchdog = lease.NewWatchdog(lease.Config{
-		Start: time.Now(), TTL: c.cfg.watchdog, Timeout: c.cfg.renewTimeout(), Landing: reaper.SettleTime,
-		Renewer: store, Spawn: c.spawn, Over: failure.LeaseExpired, Gone: failure.NotMine,
-	})
-	c.connect()
-	c.spawn(c.watchdog.Run)
-}
-
-// connect makes the parts that take, hold and count locks.
-func (c *Client) connect() {
-	c.holdings = holding.New(holding.Config{
-		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Graves: c.reaper, Watchdog: c.watchdog,
-		Watcher: &watcher{&c.cfg.observers, c.id.ID},
-		KeyOf:   c.cfg.mapped, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
-		Acks: c.cfg.replication.Acks != wire.NoAcks,
-	})
-	c.carriers.holdings = c.holdings
-	c.counter = counting.New(counting.Config{Redis: c.store, Sender: c.sender, Graves: c.reaper, NextField: c.id.NextField})
-	c.acquirer = acquire.New(acquire.Config{
-		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
-		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
-		OneScript: func(keys []string) bool { return c.oneScript(keys) },
-		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.backend.note,
-	})
 }
 
 // failFast returns an error while the node of key is known to be silent.

@@ -266,3 +266,54 @@ func (o *Holder) free(ctx context.Context, s resend.Span) error {
 // the same operation may have removed it.
 func foundLate(c redisstore.Change) bool   { return c.Mine }
 func freedLate(r redisstore.Released) bool { return r.Mine }
+
+// PassOn frees a holder whose waiter has left, in the background. The release begins at once, so that closing the
+// client waits for it and does not leave the lock to its lease.
+func (hs *Holdings) PassOn(o *Holder) {
+	_ = o.lease.BeginRelease() //nolint:errcheck // freeNow finds a loss
+	hs.Spawn(func(ctx context.Context) {
+		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // it has no caller; it leaves the rest to the reaper
+	})
+}
+
+// GiveBack frees holders that no caller has seen yet, all at once. It waits for that no longer than patience,
+// and no longer than least once ctx has ended; the rest goes on in the background.
+func GiveBack(ctx context.Context, got []*Holder, patience, least time.Duration) {
+	if len(got) == 0 {
+		return
+	}
+	ended := ctx.Done()
+	if ctx.Err() != nil {
+		patience, ended = 0, nil
+	}
+	limit := time.NewTimer(max(least, patience))
+	defer limit.Stop()
+	gone := make(chan struct{}, len(got))
+	for _, o := range got {
+		o.in.Spawn(func(life context.Context) {
+			_ = o.freeNow(context.WithoutCancel(life)) //nolint:errcheck // the reaper goes on
+			gone <- struct{}{}
+		})
+	}
+	for range got {
+		select {
+		case <-gone:
+		case <-limit.C:
+			return
+		case <-ended:
+			return
+		}
+	}
+}
+
+// othersNotified returns how many subscribers beside this client a message has reached. In a Cluster with classic
+// pub/sub the count is that of one node, and says nothing.
+func (hs *Holdings) othersNotified(key string, notified int) int {
+	if hs.Redis.CountsOneNode() {
+		return queue.Uncounted
+	}
+	if notified > 0 && hs.Queues.Listens(key) {
+		notified--
+	}
+	return max(notified, 0)
+}
