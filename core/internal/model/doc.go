@@ -43,21 +43,21 @@
 // examples; more of them stand beside each.
 //
 //	promised                                   | model                                 | rules                             | tests
-//	There is at most one holder                | Exclusion                             | TwoHolders, LostUpdate            | TestFailovers_NoTwoHolders
-//	readers only, of a semaphore               | left out: kinds                       | DirtyRead, TooManyHolders         | TestReadWriteContest_OnAServer
-//	A holder whose lease runs out knows        | AliveIsInRedis, LeaseIsKept           | Overrun, NotInRedis, EarlyLoss    | TestDeadline_CountsFromTheSending, TestExpired_ByEitherClock
-//	A lock that was deleted or forced away     | ForcedIsKnown                         | Forced                            | TestPitfalls_DeletedUnderItsHolder
-//	this holder never appears in Redis again   | ReleasedStaysAway                     | Leftover                          | TestPitfalls_OperationLandsLate
-//	A failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestAcquire_AbandonedIsClearedUpHoweverLateItLands, TestHold_RaisedWithoutAnAnswer
+//	A lock has one holder at most              | Exclusion                             | TwoHolders, LostUpdate            | TestFailovers_NoTwoHolders
+//	readers only, and a semaphore              | left out: kinds                       | DirtyRead, TooManyHolders         | TestReadWriteContest_OnAServer
+//	A holder learns of the end of its lease    | AliveIsInRedis, LeaseIsKept           | Overrun, NotInRedis, EarlyLoss    | TestDeadline_CountsFromTheSending, TestExpired_ByEitherClock
+//	If a lock is deleted or forced away        | ForcedIsKnown                         | Forced                            | TestPitfalls_DeletedUnderItsHolder
+//	the holder never appears in Redis again    | ReleasedStaysAway                     | Leftover                          | TestPitfalls_OperationLandsLate
+//	a failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestAcquire_AbandonedIsClearedUpHoweverLateItLands, TestHold_RaisedWithoutAnAnswer
 //	A waiter finds a free lock                 | EveryTurnComes                        | LostWakeup, SlowWait, BusyButFree | TestPitfalls_NoMessage
 //	Callers of one client get a lock in the    | left out: the queue                   | SlowWait                          | TestQueue_FirstComeFirstServed, TestHandOff_RunIsBoundedByCount
-//	Between processes it is the turn           | left out: the order of processes      | SlowWait                          | TestTurns_GoToWhoHasWaitedLongest
-//	Redisson's threads do not know that rule   | left out: Redisson                    | -                                 | TestTurns_RedissonHasItsShare
+//	Between processes the turn goes to         | left out: the order of processes      | SlowWait                          | TestTurns_GoToWhoHasWaitedLongest
+//	Redisson's threads do not know this rule   | left out: Redisson                    | -                                 | TestTurns_RedissonHasItsShare
 //	A waiter that gets no messages             | left out: messages                    | SlowWait                          | TestSilentWaiter_GetsItsTurnBesideBusyOnes
 //	The lock of a process that died            | LeaseInRedis, EveryTurnComes          | NoTTL, Leftover                   | TestFault_PausedProcess
-//	Nothing is ever freed for somebody else    | NothingOfOthers                       | EarlyLoss, ReleaseLost            | TestPitfalls_ReleaseTooMuch
-//	Redis that does not answer is              | left out: errors                      | NotReachable, SlowRelease         | TestSlow_NextCallerFailsAtOnce
-//	An outage leaves at most a few hundred     | left out: rates                       | -                                 | TestOutage_IsNotAmplified
+//	A client frees only locks that it holds    | NothingOfOthers                       | EarlyLoss, ReleaseLost            | TestPitfalls_ReleaseTooMuch
+//	If Redis does not answer, the error is     | left out: errors                      | NotReachable, SlowRelease         | TestSlow_NextCallerFailsAtOnce
+//	at most a few hundred commands a second    | left out: rates                       | -                                 | TestOutage_IsNotAmplified
 //	re-enters, in whatever                     | CountIsKnown                          | NotEntered                        | TestReenter_ConcurrentChildrenCountExactly
 //	a fencing token with each grant            | TokensRise                            | TokenOrder                        | TestFenced_TokensRise
 //
