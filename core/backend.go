@@ -12,19 +12,18 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// backendQuiet is for how long after an outage was reported the next one is not: a single
-// key that cannot be locked, beside others that can, is reported once in a while. So is one that
-// holds something else.
+// backendQuiet is how long after a report of an outage no other outage is reported, so that a single key which
+// cannot be locked, beside others that can, is reported once in a while. The same is true of a key that is not a
+// lock.
 const backendQuiet = 10 * time.Second
 
-// backend is whether locks can be acquired from Redis, as the acquisitions see it.
+// backend is whether locks can be acquired from Redis, as the acquisitions find it.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
-// Both changes are reported, unless the outage began too soon after the one before. A key that
-// holds no lock is no outage: what else Redis has is not looked at. Nor is an answer that had not
-// come when a short wait time ended: if none comes at all, the node is found silent after the
-// backend timeout, and that is what the next acquisitions fail with.
+// Both changes are reported, unless the outage began too soon after the last one. A key that is not a lock is
+// not an outage. A missing answer at the end of a short wait time is not one, either: if no answer comes at all,
+// the node is found silent after the backend timeout, and the next acquisitions fail with that.
 type backend struct {
 	observers *observers
 	clientID  string
@@ -32,14 +31,14 @@ type backend struct {
 	down      atomic.Bool
 
 	mu       sync.Mutex
-	reported bool // the outage that is going on was
+	reported bool // the present outage was reported
 	since    time.Time
-	quiet    time.Time // until then no outage is reported
-	keyQuiet time.Time // until then no key that holds no lock
+	quiet    time.Time // no outage is reported before
+	keyQuiet time.Time // no key that is not a lock is reported before
 }
 
-// note takes in how the acquisition of a key ended that began at start. One that works costs a look at
-// an atomic.
+// note records how the acquisition of a key that began at start has ended. If it has succeeded, note reads one
+// atomic.
 func (b *backend) note(ctx context.Context, key string, start time.Time, err error) {
 	switch {
 	case err == nil:
@@ -93,8 +92,8 @@ func (b *backend) returned(ctx context.Context) {
 	}
 }
 
-// notify notifies the observers, or writes to the log if there is none: what package telemetry
-// would write, so that who looks for it finds it with both.
+// notify notifies the observers. If there is no observer of the backend, it logs what package telemetry would
+// log, so that a search finds both.
 func (b *backend) notify(ctx context.Context, change BackendChange) {
 	obs := b.observers
 	switch {
@@ -109,8 +108,8 @@ func (b *backend) notify(ctx context.Context, change BackendChange) {
 	}
 }
 
-// noLock logs that a key holds no lock, once in a while, unless there is an observer of
-// acquisitions: that gets the same as the outcome of each one.
+// noLock logs once in a while that a key is not a lock, unless there is an observer of acquisitions, which gets
+// that as the outcome of each.
 func (b *backend) noLock(ctx context.Context, key string, cause error) {
 	if b.observers.acquireEnd.Observed() {
 		return

@@ -22,9 +22,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client takes locks on one Redis. It is safe for concurrent use. One per process
-// and Redis is enough, and best: callers of one client queue among themselves and
-// hand locks over without asking Redis who is next.
+// Client takes locks on one Redis. It is safe for concurrent use. Use one per process and Redis: callers of one
+// client wait in one queue and give locks to each other without asking Redis who is next.
 type Client struct {
 	lifetime
 	rooms
@@ -80,31 +79,34 @@ func (c *Client) connect() {
 	})
 }
 
-// New makes a client on rdb: a [*redis.Client] (single server, or by
-// redis.NewFailoverClient a Sentinel's master) or a [*redis.ClusterClient]. Others
-// are refused: a *redis.Ring moves a held key to another shard, and the client of
-// redis.NewFailoverClusterClient takes the servers of Sentinels for a Cluster. rdb stays the
-// caller's: close it after the Client. Nothing is sent yet: Redis may be down; see
-// [Client.Ready].
+// New returns a client on rdb: a [*redis.Client], for a single server or, made by redis.NewFailoverClient, for
+// the master of a Sentinel; or a [*redis.ClusterClient]. New refuses others: a *redis.Ring moves a held key to
+// another shard, and the client of redis.NewFailoverClusterClient takes the servers of Sentinels for a Cluster.
+// The caller closes rdb, after the Client. New sends nothing, so Redis may be down: see [Client.Ready].
 //
-// Hooks that rdb has by now (AddHook; of a ClusterClient its own and, by OnNewNode, those of
-// its nodes) see the commands of locks; those that are added later do not. Each command
-// runs through them by itself, also where several share a pipeline, in a context that has
-// the values of the caller's, such as its span, but does not end with it: a command that was
-// sent is not taken back. A hook sees the outcome that the caller has; when the caller leaves
-// before the answer, that is an error. One that fails makes [ErrUnavailable]; one that runs
-// the command again gets the first outcome, because go-redis never repeats lock commands. A
-// command is not sent, and the error matches [ErrUnavailable], if a hook replaces it or changes its
-// keys: set a prefix by [WithPrefix] or [WithNameMapper].
-// Commands name keys, as all commands that hooks see. A command that replicas have to
-// acknowledge is seen as a pipeline with its WAIT. Renewals are seen as pipelines, in the
-// context of no caller; so is, without its caller's context, a command that a Cluster has
-// redirected. Of subscriptions hooks see the dial only, and of questions whether Redis is
-// there nothing. A connection for lock commands is made with rdb's options (Dialer, TLSConfig, credentials,
-// DB, ClientName, OnConnect), beside its pool and its Limiter, and not through its dial hooks. It uses RESP2. When a
-// StreamingCredentialsProvider sends new credentials, connections are replaced before the old ones expire; with
-// a CredentialsProvider set ConnMaxLifetime below the life of its credentials. To a ClusterClient New adds a hook of its own, which lets
-// all else pass.
+// The client makes connections for lock commands with the options of rdb (Dialer, TLSConfig, credentials, DB,
+// ClientName, OnConnect), beside its pool and its Limiter, and not through its dial hooks. They use RESP2. When
+// a StreamingCredentialsProvider sends new credentials, the client replaces connections before the old
+// credentials expire. With a CredentialsProvider, set ConnMaxLifetime below the life of its credentials.
+//
+// Hooks that rdb has when New is called see the commands of locks: those of AddHook and, for a ClusterClient,
+// those that OnNewNode adds to its nodes. Hooks that are added later do not.
+//
+//   - Each command passes the hooks separately, also if several commands share a pipeline. The context has
+//     the values of the caller's context, such as its span, but does not end with it, because a command that
+//     was sent cannot be taken back.
+//   - A hook sees the outcome that the caller gets. If the caller leaves before the answer, that is an
+//     error.
+//   - If a hook fails, the error matches [ErrUnavailable]. If a hook runs the command again, it gets the
+//     first outcome, because lock commands are never repeated by go-redis.
+//   - If a hook replaces a command or changes its keys, the command is not sent, and the error matches
+//     [ErrUnavailable]. Set a prefix by [WithPrefix] or [WithNameMapper].
+//   - Commands contain the keys of locks. A command that replicas have to acknowledge appears as a pipeline
+//     with its WAIT. Renewals appear as pipelines in a context without values, and so does a command that a
+//     Cluster has redirected.
+//   - Of subscriptions, hooks see only the dial. They do not see the questions whether Redis answers.
+//
+// To a ClusterClient New adds a hook, which passes on every command of others.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -120,21 +122,21 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// ID is the client id: a UUID, the first half of the holder fields in Redis.
+// ID returns the client id: a UUID, the first half of the holder fields in Redis.
 func (c *Client) ID() string { return c.id.ID }
 
-// Address returns, for people, where the client's Redis is: the address and the database, or the
-// addresses that the client of a Cluster was given. It has neither a user name nor a password.
+// Address returns, for people, where the Redis of the client is: the address and the database, or the addresses
+// that the client of a Cluster was given. It contains neither a user name nor a password.
 func (c *Client) Address() string { return c.store.Address() }
 
-// Prefix is what [WithPrefix] said; empty with a [WithNameMapper].
+// Prefix returns the prefix of [WithPrefix]. It is empty with a [WithNameMapper].
 func (c *Client) Prefix() string { return c.cfg.prefix }
 
-// Ready asks Redis whether it answers, within the backend timeout. The error matches
-// [ErrUnavailable] or [ErrClosed]. It is for the readiness probe of a service that can do nothing
-// without Redis: all instances fail it at once when Redis is down. It is not for liveness
-// probes. Ready is cheap, and does not see missing rights, channels that others do not hear,
-// eviction, or an endpoint that cannot serve several slots: [Client.Preflight] does.
+// Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or
+// [ErrClosed]. Use it for the readiness probe of a service that can do nothing without Redis: when Redis is
+// down, all instances fail the probe at once. Do not use it for liveness probes. Ready is cheap. It does not
+// notice missing rights, channels that other clients do not hear, eviction, or an endpoint that cannot serve
+// several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err
@@ -162,16 +164,15 @@ func (c *Client) Holds() []HoldInfo {
 type Stats struct {
 	// Holds is how many locks are held.
 	Holds int
-	// Waiters is how many callers are in an Acquire that may wait, those included that
-	// get the lock at once.
+	// Waiters is how many callers are in an Acquire that may wait, including those that get the lock at once.
 	Waiters int
-	// OldestWait is how long the one who came first has been waiting.
+	// OldestWait is how long the oldest of these callers has waited.
 	OldestWait time.Duration
-	// OldestHold is how long the hold that has lasted longest has been held.
+	// OldestHold is the age of the oldest hold.
 	OldestHold time.Duration
 }
 
-// Stats reads the counters of the client. No request is made. It looks at every hold.
+// Stats reads the counters of the client. It makes no request. It looks at every hold.
 func (c *Client) Stats() Stats {
 	s := Stats{Holds: c.watchdog.Count(), Waiters: c.queues.Waiting()}
 	if oldest := c.queues.Oldest(); !oldest.IsZero() {
@@ -183,20 +184,17 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Close ends the client. New and waiting acquisitions get [ErrClosed] at once, one
-// whose command is at Redis when that is answered, within the backend timeout.
-// Holds are waited for until ctx ends; then their contexts are cancelled with the
-// cause ErrClosed, renewal stops, and their keys are left to expire: a lock is
-// never freed under a running handler. The Redis client given to [New] is not
-// closed.
+// Close ends the client. New and waiting acquisitions get [ErrClosed] at once. An acquisition whose command is
+// at Redis gets it when the command is answered, within the backend timeout. Close waits for the holds until ctx
+// ends. Then their contexts end with the cause ErrClosed, renewal stops, and their keys are left to expire,
+// because a lock is never freed under a running handler. Close does not close the Redis client given to [New].
 //
-// With a Redis that does not answer, Close takes a few backend timeouts, even if ctx
-// ends before: commands on their way are waited for.
+// If Redis does not answer, Close takes a few backend timeouts, even if ctx ends before, because it waits for
+// commands on their way.
 //
-// The order of a shutdown: the server, then this, then the Redis client. A Close beside the
-// Shutdown of the server ends calls that wait for a lock, for which Shutdown would wait. Close
-// returns ErrClosed joined with the cause of ctx if holds were left. A second call
-// returns ErrClosed alone.
+// Shut down in this order: the server, the Client, the Redis client. Call Close at the same time as the Shutdown
+// of the server if calls that wait for a lock should end, because Shutdown waits for them. Close returns
+// ErrClosed joined with the cause of ctx if holds were left. A second call returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {
 	if !c.beginClose() {
 		return ErrClosed
@@ -220,8 +218,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// drainReaper gives abandoned fields the time of one question each. Redis that does not
-// answer is not waited for: what is left then ends with its lease.
+// drainReaper lets the reaper ask once about each abandoned field, if Redis answers. The fields that are left
+// end with their leases.
 func (r *rooms) drainReaper(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.sender.Timeout)
 	defer cancel()
@@ -241,9 +239,9 @@ func (r *rooms) leaveHolds(ctx context.Context) error {
 	return fmt.Errorf("%w with %s: %w", ErrClosed, held, failure.Inside(context.Cause(ctx)))
 }
 
-// Open is [New] with a client of its own, made from a URL as redis.ParseURL
-// understands it: redis://user:password@host:6379/0 or rediss://… . Close closes
-// it. The error never shows the user or the password.
+// Open is [New] with a Redis client that it makes from a URL, as redis.ParseURL understands it:
+// redis://user:password@host:6379/0 or rediss://… . Close closes it. The error never contains the user or the
+// password.
 func Open(url string, opts ...Option) (*Client, error) {
 	parsed, err := redis.ParseURL(url)
 	if err != nil {
@@ -258,9 +256,9 @@ func Open(url string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// withoutCredentials says what is wrong with a URL. The parsers of net/url and
-// go-redis quote the part that they do not understand, which with a raw % or / in a
-// password is the password, so the URL is parsed again without it.
+// withoutCredentials returns the error in a URL. The parsers of net/url and go-redis quote the part that they do
+// not understand. If a password has a raw % or /, that part is the password, so withoutCredentials parses the
+// URL again without it.
 func withoutCredentials(url string, err error) error {
 	at := strings.LastIndex(url, "@")
 	if at < 0 {
@@ -277,6 +275,6 @@ func withoutCredentials(url string, err error) error {
 }
 
 var (
-	errNoScheme    = errors.New("no :// behind the scheme")
+	errNoScheme    = errors.New("no :// after the scheme")
 	errCredentials = errors.New("user or password has a character that must be percent-encoded, such as %25 for % and %2F for /")
 )

@@ -1,8 +1,6 @@
 package core
 
-import (
-	"slices"
-)
+import "slices"
 
 // Kind names a kind of lock, as it appears in rules, spans and metrics.
 type Kind string
@@ -22,53 +20,48 @@ const (
 	KindLatch          Kind = "latch"           // RCountDownLatch: [Client.CountDownLatch]
 )
 
-// Lock names a reentrant lock: Redisson's RLock, with which it shares the layout
-// in Redis. Whether the name is usable is checked by Acquire.
+// Lock names a reentrant lock. It is Redisson's RLock, with which it shares the layout in Redis. Acquire checks
+// the name.
 func (c *Client) Lock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Reentrant, name: name}
 }
 
-// FencedLock names a lock whose holds carry a fencing token: Redisson's RFencedLock, with
-// which it shares the layout in Redis and the counter of tokens. [Hold.Token] is a number
-// that is larger for every later holder, so that a store which remembers the largest one
-// that it has seen can refuse the late write of a holder that was paused beyond its lease.
-// A re-entry has the token of the hold that it re-enters. Else it is as [Client.Lock]; the
-// two must not share a name, which within one client is [ErrInvalid] while the name is in
-// use.
+// FencedLock names a lock whose holds have a fencing token. It is Redisson's RFencedLock, with which it shares
+// the layout in Redis and the counter of tokens. [Hold.Token] is larger for every later holder. A store that
+// remembers the largest token that it has seen can refuse the late write of a holder that was paused beyond its
+// lease. A re-entry has the token of the hold that it re-enters. In everything else it is like [Client.Lock].
+// The two must not share a name: within one client that is [ErrInvalid] while the name is in use.
 //
-// The counter is a key of its own, "redisson_lock_token:{name}", without a TTL. A token is at
-// least the time of the server in microseconds, so that tokens go on to rise when the counter
-// was deleted or lost; Redisson's, which only count, go on from there.
+// The counter is a separate key, "redisson_lock_token:{name}", without a TTL. A token is at least the time of
+// the server in microseconds, so tokens continue to rise after the counter was deleted or lost. Redisson only
+// counts, and continues from there.
 func (c *Client) FencedLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fenced, name: name}
 }
 
-// SpinLock names a lock without messages: Redisson's RedissonSpinLock, with which it shares
-// the layout in Redis. Who waits in another process attempts again after 1 ms, and then less
-// and less often, up to every 50 ms, jittered; the callers of one client queue and pass the
-// lock on as those of [Client.Lock]. It is for very many locks with little contention, where
-// subscriptions and messages would be a burden. It must not share a name with another kind,
-// whose waiters it would not wake.
+// SpinLock names a lock without messages. It is Redisson's RedissonSpinLock, with which it shares the layout in
+// Redis. A waiter of another process attempts again after 1 ms, and then less and less often, up to every 50 ms,
+// jittered. Callers of one client wait in a queue and pass the lock on like those of [Client.Lock]. Use it for
+// very many locks with little contention, where subscriptions and messages would be a burden. It must not share
+// a name with another kind, because it would not wake the waiters of that kind.
 func (c *Client) SpinLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Spin, name: name}
 }
 
-// MultiLock names several locks that are taken together or not at all. Names may
-// come in any order and repeat; at least one is needed. Several callers that name
-// the same locks in different orders do not deadlock. Where all names share a slot,
-// which is always so outside a Cluster, they are taken by one script. An endpoint in front of
-// several servers that refuses the script gets the keys one by one, as a Cluster does.
+// MultiLock names several locks that are taken together or not at all. Names may come in any order and repeat;
+// at least one is needed. Callers that name the same locks in different orders do not deadlock. If all names
+// share a slot, which is always so outside a Cluster, one script takes them. If an endpoint in front of several
+// servers refuses that script, the client takes the keys one by one, as it does in a Cluster.
 //
-// Who waits for several locks holds none of them meanwhile, and stands in nobody's way
-// at those that are free. Among the callers of one client it keeps its place by its age,
-// but lets others pass at one lock while another one is taken. When others were first 16
-// times, or for a second, it takes the locks one after the other and holds what it has
-// while it waits for the next: for a quarter of the time that it has waited so far, 1 s
-// at most, and up to four times as long while the next one passes from holder to holder.
-// Then it gives all back and waits with empty hands again.
+// While it waits, a MultiLock holds none of its keys and does not block callers of the free ones. Among the
+// callers of one client it keeps the place of its age, but lets others pass at one lock while another one is
+// taken. After others were first 16 times, or for a second, it takes the locks one after the other, and holds
+// those that it has while it waits for the next one: for a quarter of the time that it has waited so far, for 1
+// s at most, and for up to four times as long while the next one passes from holder to holder. Then it gives all
+// back and waits without holding a key again.
 //
-// A lease or a watchdog counts from the moment when the last lock is acquired. There is no
-// fencing token: [WithToken] is [ErrInvalid] for several names.
+// The lease starts when the last lock is acquired. There is no fencing token: with several names [WithToken] is
+// [ErrInvalid].
 func (c *Client) MultiLock(names ...string) Lock {
 	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
 	slices.Sort(sorted)
@@ -79,25 +72,24 @@ func (c *Client) MultiLock(names ...string) Lock {
 	return Lock{client: c, kind: c.kinds.Reentrant, names: sorted}
 }
 
-// ReadLock names the lock of the readers of name, which is shared with [Client.WriteLock]: any
-// number of readers hold it at a time, or one writer. It is Redisson's RReadWriteLock.readLock,
-// with which it shares the layout in Redis. Every reader has a lease of its own, with a key of
-// its own beside the lock; a reader that has died keeps nobody out when its lease is over,
-// whatever the others do. One of Redisson's without those keys may live, since some versions do not
-// renew them all: it keeps writers out as long as the lock lasts, up to half a minute after others.
+// ReadLock names the lock of the readers of name, which is shared with [Client.WriteLock]: any number of readers
+// hold it at a time, or one writer. It is Redisson's RReadWriteLock.readLock, with which it shares the layout in
+// Redis. Every reader has a separate lease, in a key beside the lock. A reader that has died keeps no other
+// holder out after its lease has expired. A Redisson reader may be alive although those keys are gone, because
+// some versions do not renew all of them: it keeps writers out until the lock expires, up to half a minute after
+// other readers have gone.
 //
-// Readers and writers of one client queue together, first come first served; readers that are
-// next to each other get in together. Writers do not starve, in whatever process: when one
-// waits for readers, no more of them are let in, also by a [WaitTime] of 0, until it has had its
-// turn, or 0.9 s after it gave up. After a writer the readers that wait have theirs. Redisson's
-// readers know nothing of that: they pass a writer that waits.
+// Readers and writers of one client wait in one queue, first come first served. Readers that are next to each
+// other get in together. Writers do not starve, in whatever process: while a writer waits for readers, no more
+// readers are let in, also with a [WaitTime] of 0, until the writer has had its turn, or 0.9 s after it gave up.
+// After a writer it is the turn of the readers that wait. Redisson's readers do not know this rule: they pass a
+// writer that waits.
 //
-// A reader cannot become a writer: who holds the lock as a reader, by its context, and wants
-// to write gets [ErrInvalid] at once, since another reader may want the same. A writer can read:
-// with the context of the write lock the read lock is acquired in one round trip, by whoever
-// waits. It is another hold, which goes on when the write lock is released, as a reader's. Its
-// context ends with the one that it was acquired with; so one that is to go on is moved by
-// [Hold.Handover]:
+// A reader cannot become a writer: if a context holds the lock as a reader, acquiring the write lock is
+// [ErrInvalid] at once, because another reader may want the same. A writer can read: with the context of the
+// write lock the read lock is acquired in one round trip, also if others wait. That is another hold. When the
+// write lock is released, it continues as the hold of a reader. Its context ends with the context that it was
+// acquired with, so move a hold that is to continue by [Hold.Handover]:
 //
 //	writing, w, err := locks.WriteLock("map").Acquire(ctx)
 //	…
@@ -106,84 +98,80 @@ func (c *Client) MultiLock(names ...string) Lock {
 //	reading, r := r.Handover()
 //	err = w.Release(ctx) // waiting readers get in, writers do not
 //
-// Each of the two has its own lease, and neither makes that of the other longer or shorter. When
-// the lease of the writer is over, or it has left ([Hold.Leave]), the reader inside goes on as one
-// whose writer was released. Nobody notifies others of that moment: waiting readers of this
-// library find out by themselves, those of Redisson when the reader ends. Who acquires the read
-// lock with the context of a writer that was taken away in Redis gets [ErrLost].
+// Each of the two has a separate lease, and neither changes the lease of the other. When the lease of the writer
+// has expired, or the writer has left ([Hold.Leave]), the reader continues as if the writer had released. No
+// client notifies others at that moment: waiting readers of this library find it out by themselves, Redisson's
+// readers when the reader ends. If a writer was taken away in Redis, acquiring the read lock with its context is
+// [ErrLost].
 //
-// A plain lock of the name is in the way of readers and writers. It is not in the way of
-// Redisson's, which does not see it: one name is for one kind of lock. [WithToken] is not for
-// readers. [Lock.State] tells the readers and the writer, whose field ends in ":write";
-// [Lock.ForceRelease] of the read lock frees it from readers only, and that of the write lock from
-// a writer, with the readers inside of it.
+// A plain lock of the same name blocks readers and writers. It does not block Redisson's, which do not see it:
+// use one name for one kind of lock. [WithToken] is not for readers. [Lock.State] shows the readers and the
+// writer, whose field ends in ":write". [Lock.ForceRelease] of the read lock takes it from the readers only. Of
+// the write lock it takes it from the writer and from the readers that acquired it with the writer's context.
 func (c *Client) ReadLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Read, name: name}
 }
 
 // WriteLock names the lock of the writers of name: see [Client.ReadLock]. It is Redisson's
-// RReadWriteLock.writeLock. A writer is alone. In a run the lock is handed off from writer
-// to writer of the client. An end of its lease that is put off, by whatever hold of it,
-// is never brought forward again by another.
+// RReadWriteLock.writeLock. It has one writer at a time. In a run the lock is handed off from writer to writer
+// of the client. Once a hold has extended the lease, no other hold of the same writer shortens it.
 func (c *Client) WriteLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Write, name: name}
 }
 
-// FairLock names a lock that goes to who has waited longest, in whatever process and language:
-// Redisson's RedissonFairLock, with which it shares the layout in Redis. Each waiter stands in a
-// queue in Redis and gets messages for it alone; so callers of one client do not pass the lock on,
-// and a lock that is wanted costs some round trips more than [Client.Lock]. One attempt
-// ([WaitTime] 0) takes no place in the queue, and fails while others are in it.
+// FairLock names a lock that goes to the waiter that has waited longest, in whatever process and language. It is
+// Redisson's RedissonFairLock, with which it shares the layout in Redis. Each waiter stands in a queue in Redis
+// and gets separate messages. So callers of one client do not pass the lock on, and under contention it costs
+// some round trips more than [Client.Lock]. A single attempt ([WaitTime] 0) takes no place in the queue, and
+// fails while others are in it.
 //
-// A waiter that goes away leaves the queue within milliseconds. One whose process has died is
-// passed over after 0.75 s of a free lock, one that hangs after 1.1 s: by who waits behind it, or
-// by callers with one attempt, the third of them at the latest, if they come within five minutes
-// of each other. One of Redisson's that still seems to listen is passed over after half a minute,
-// a minute where somebody looks after it less often than every 0.6 s. A waiter that was stopped
-// for so long has lost its place and goes to the end.
+// A waiter that goes away leaves the queue within milliseconds. If the process of the first waiter has died,
+// others pass it over after the lock was free for 0.75 s, and after 1.1 s if it hangs: the waiter behind it does
+// so, or a caller with a single attempt, the third one at the latest if they come within five minutes of each
+// other. A waiter of Redisson that still seems to listen is passed over after half a minute, or after a minute
+// if no client looks at the lock every 0.6 s. A waiter that was stopped for so long has lost its place and goes
+// to the end.
 //
-// To be known as alive, who waits looks every 0.5 s; one who has 300 others before it looks every
-// 1.25 s, and is passed over that much later if it has died. One whose ACL has none of the lock's
-// channels keeps its place and has its turn (if a round trip takes it less than 0.2 s), but finds
-// out late: the lock is free for up to 0.5 s first. So is one that is released by such a client.
+// A waiter looks every 0.5 s, to show that it is alive. A waiter behind 300 others looks every 1.25 s, and is
+// passed over later by the difference if it has died. A waiter whose ACL has none of the lock's channels keeps
+// its place and has its turn, if its round trip takes less than 0.2 s, but finds out late: the lock is free for
+// up to 0.5 s first. The same happens when such a client releases.
 //
-// The queue lists each waiter with an allowance of 300 s, as Redisson does: its fairLockWaitTimeout
-// must not be more. It must not share a name with another kind. Redis 6.0.6 is needed.
+// The queue lists each waiter with an allowance of 300 s, as Redisson does: Redisson's fairLockWaitTimeout must
+// not be more. The lock must not share a name with another kind. It needs Redis 6.0.6.
 func (c *Client) FairLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fair, name: name}
 }
 
-// Redlock names a lock on several independent Redis servers, each reached by a client of its
-// own: it is held while a majority of them has granted it, n/2+1 of n, and goes on when the
-// others fail. One client given twice, and none, are [ErrInvalid] in Acquire; two clients of
-// one Redis are not noticed, and refuse each other. On each server it is the lock that
-// [Client.Lock] names there; so a RedissonRedLock over the same servers, in whatever order,
-// excludes it, and is excluded.
+// Redlock names a lock on several independent Redis servers, with a client for each. It is held while a majority
+// of the servers (n/2+1 of n) has granted it, and continues when the others fail. Acquire returns [ErrInvalid]
+// if a client is given twice or there are none. Two clients of one Redis are not noticed: they exclude each
+// other. On each server it is the lock that [Client.Lock] names there. So it excludes a RedissonRedLock over the
+// same servers, in whatever order, and is excluded by it.
 //
-// All servers are asked at the same time, each for at most two of its backend timeouts and a
-// quarter of the lease; one that is known not to answer costs nothing. What a majority still
-// grants after that, less the margin for the drift of clocks (1 % of the lease and 2 ms), is
-// [Hold.Remaining]. An attempt that fails gives back what it has got, and leaves what was not
-// answered to be cleared up. A waiter then waits at one of the servers that refused, in the
-// queue of that client's callers and woken by messages, and asks the others when it has the
-// lock there, or every second; after an attempt that has got a part only, it pauses before
-// that, for a random time of up to 200 ms. Uncontended it costs one round trip to each server.
+// Acquire asks all servers at the same time, each for at most two of its backend timeouts and a quarter of the
+// lease. A server that is known not to answer costs no time. [Hold.Remaining] is the time for which a majority
+// still grants the lock after that, less the margin for the drift of clocks (1 % of the lease and 2 ms). An
+// attempt that fails gives back the grants that it has got; what was not answered is cleared up in the
+// background. A waiter then waits at one of the servers that refused, in the queue of that client, where
+// messages wake it. It asks the other servers when it has the lock there, or every second. If an attempt got a
+// part of the servers only, the waiter first pauses for a random time of up to 200 ms. Without contention,
+// Acquire costs one round trip to each server.
 //
-// Every client renews its own lease. The hold is lost when fewer than a majority last: a
-// server that loses the lock is not asked again. So a rolling restart of servers without
-// persistence ends every hold that was there before it. [Hold.Release] and [Hold.Leave] are nil when
-// nothing is left on any server that had granted it, as long as the hold lasted; one that
-// does not answer is [ErrUnavailable]. [Hold.Refresh] needs a majority. A re-entry needs one,
-// too: of the servers that the context holds it on. [ErrUnavailable] from Acquire says that
-// no majority of servers can answer, [ErrNotAcquired] that one can, but others have the lock.
-// When one of the clients is closed, Acquire is [ErrClosed], and a hold loses its part there.
-// Observers of the first client are notified; that a server is unavailable, those of its own.
+// Every client renews its lease. The hold is lost when fewer than a majority of the leases last: a server that
+// loses the lock is not asked again. So a rolling restart of servers without persistence ends every hold that
+// was there before it. [Hold.Release] and [Hold.Leave] return nil when nothing is left on any server that had
+// granted the lock, if the hold had lasted until then. If one of them does not answer, the error is
+// [ErrUnavailable]. [Hold.Refresh] needs a majority. A re-entry needs a majority of the servers on which the
+// context holds the lock. [ErrUnavailable] from Acquire says that no majority of servers can answer.
+// [ErrNotAcquired] says that a majority can, but others have the lock. When one of the clients is closed,
+// Acquire returns [ErrClosed], and a hold loses its part there. Acquire notifies the observers of the first
+// client. That a server is unavailable is reported to the observers of its client.
 //
-// It has no fencing token ([WithToken] is [ErrInvalid]), and is no safer than its clocks: as
-// Martin Kleppmann has shown, a holder that pauses, a clock that steps, or a server that
-// restarts without its data lets two hold it at once. Where that matters use a
-// [Client.FencedLock] on one server with replicas, which is simpler and faster, and a store
-// that refuses smaller tokens.
+// A Redlock has no fencing token: [WithToken] is [ErrInvalid]. It is no safer than its clocks. As Martin
+// Kleppmann has shown, two clients can hold it at once if a holder pauses, a clock steps, or a server restarts
+// without its data. Where that matters, use a [Client.FencedLock] on one server with replicas, which is simpler
+// and faster, and a store that refuses smaller tokens.
 func Redlock(name string, clients ...*Client) Lock {
 	return Lock{name: name, clients: append([]*Client{}, clients...)}
 }

@@ -7,24 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// lifetime is the life of a client, of those who are inside it and of what it does in the
-// background.
+// lifetime is the life of a client, of the callers inside it, and of its background work.
 //
 //	open ── beginClose ──▶ closing ── endWork ──▶ closed
 //
-// While it is open, callers enter and work is spawned. While it is closing, callers that wait
-// are sent away by the channel, others are refused, and work goes on: releases need it. When
-// it is closed there is none.
+// While it is open, callers enter, and work is spawned. While it is closing, waiting callers leave, because
+// closing is closed, and others are refused. Work goes on, because releases need it. A closed client has none.
 type lifetime struct {
 	callers callers
-	service context.Context //nolint:containedctx // of what ends when it is not open any more
-	closing <-chan struct{} // closed then
+	service context.Context //nolint:containedctx // ends when the client begins to close
+	closing <-chan struct{} // closed at the same time
 	shut    context.CancelFunc
-	life    context.Context //nolint:containedctx // of the work
+	life    context.Context //nolint:containedctx // ends with the work
 	end     context.CancelFunc
 
 	mu      sync.Mutex
-	begun   bool // closing has begun
+	begun   bool // it closes, or is closed
 	workers sync.WaitGroup
 }
 
@@ -35,7 +33,7 @@ func (l *lifetime) open() {
 	l.closing = l.service.Done()
 }
 
-// spawn runs work in a goroutine that endWork waits for. After that it does nothing.
+// spawn runs work in a goroutine that endWork waits for. After endWork it does nothing.
 func (l *lifetime) spawn(work func(ctx context.Context)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,8 +45,7 @@ func (l *lifetime) spawn(work func(ctx context.Context)) {
 // isClosing reports whether callers are refused.
 func (l *lifetime) isClosing() bool { return l.service.Err() != nil }
 
-// beginClose refuses callers and waits until the last one has left. It reports whether
-// nobody has begun before.
+// beginClose refuses callers and waits until the last one has left. It reports whether it is the first call.
 func (l *lifetime) beginClose() bool {
 	l.mu.Lock()
 	if l.begun {
@@ -70,8 +67,8 @@ func (l *lifetime) endWork() {
 	l.workers.Wait()
 }
 
-// callers counts who is inside the client, so that Close can wait for them. It is
-// one atomic counter because every acquisition passes through it.
+// callers counts the callers inside the client, so that Close can wait for them. It is one atomic counter,
+// because every acquisition passes through it.
 type callers struct {
 	n    atomic.Int64
 	once sync.Once
@@ -97,8 +94,8 @@ func (c *callers) exit() {
 	}
 }
 
-// refuse admits nobody any more, and gives a channel that is closed when the last
-// caller has left. It is called once.
+// refuse admits no more callers, and returns a channel that is closed when the last caller has left. It is
+// called once.
 func (c *callers) refuse() <-chan struct{} {
 	if c.n.Add(refused) == refused {
 		c.leaveLast()
@@ -106,7 +103,7 @@ func (c *callers) refuse() <-chan struct{} {
 	return c.gone
 }
 
-// leaveLast may be reached more than once: by callers who come too late.
+// leaveLast closes gone. Callers that come too late may call it again.
 func (c *callers) leaveLast() {
 	c.once.Do(func() { close(c.gone) })
 }
