@@ -10,9 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// AcquireOption configures one acquisition. Build it with [WaitTime], [LeaseTime],
-// [Label], [MaxWaiters], [BeforeWait] or [WithToken]; the zero value changes nothing. It is a value
-// so that options cost no allocation.
+// AcquireOption configures one acquisition. Make it with [WaitTime], [LeaseTime], [Label], [MaxWaiters],
+// [BeforeWait] or [WithToken]; the zero value changes nothing. It is a value, so options cost no allocation.
 type AcquireOption struct {
 	field acquireField
 	d     time.Duration
@@ -33,52 +32,49 @@ const (
 	fieldToken
 )
 
-// WaitTime is how long Acquire may take, network included; never longer than the
-// context's deadline. 0 is one attempt in one round trip; another one is made, for up to a
-// second, while nobody has the lock but an acquire of this client that got no answer, and
-// is being cleared up. Without this option it waits until the context ends. Between 0 and
-// 1 ms, negative, or over [MaxDuration]: [ErrInvalid].
+// WaitTime sets how long Acquire may take, network included; it never takes longer than until the context's
+// deadline. With 0, Acquire makes one attempt in one round trip. It attempts again, for up to a second, while
+// the lock is held only by an abandoned acquire of the same client (one that got no answer and is being cleared
+// up). Without this option Acquire waits until the context ends. A wait time between 0 and 1 ms, a negative one,
+// or one over [MaxDuration] is [ErrInvalid].
 func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
 
-// LeaseTime gives the lock a fixed lease: it ends after d unless refreshed, and
-// the hold's context with it. Without this option the watchdog renews the lease
-// for as long as the process lives and the lock is held. In Redis it may last up to 100 ms
-// longer, so that callers of the client can pass the lock on; the hold ends in time. Under 1 ms or over
-// [MaxDuration]: [ErrInvalid].
+// LeaseTime gives the lock a fixed lease: the lease ends after d unless it is refreshed, and with it the hold's
+// context. Without this option the watchdog renews the lease while the process lives and the lock is held. In
+// Redis the lease may last up to 100 ms longer, so that callers of the client can pass the lock on; the hold
+// ends in time. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
 func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
 
-// Label gives observers a low-cardinality name for the acquisition, such as the
-// rule or the operation: "pay-order", never an id.
+// Label gives observers a low-cardinality name for the acquisition, such as the rule or the operation:
+// "pay-order", never an id.
 func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, s: name} }
 
 // MaxWaiters refuses with [ErrTooManyWaiters] when n callers of this client already
 // wait for the key. 0 leaves the client's limit alone.
 func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
 
-// BeforeWait has prepare called when the acquisition has to wait: when its first attempt was
-// refused, or when callers of this client are before it. It is for what costs too much while the
-// lock may be free, such as reading a request. While prepare runs the caller is not in the queue,
-// so that it delays no other caller; then it takes the place that its age gives it, and attempts
-// again. ctx ends with the wait time, with the caller's context, and when the client is closed: let
-// prepare return then. An error of prepare ends the acquisition with that error. prepare is called
-// once at most, and not with [WaitTime] 0.
+// BeforeWait sets a function that Acquire calls before it waits: after its first attempt was refused, or if
+// callers of this client are before it. Use it for work that is too expensive while the lock may be free, such
+// as reading a request. While prepare runs, the caller is not in the queue and delays no other caller. After
+// that it takes the place of its age, and attempts again. The context of prepare ends with the wait time, with
+// the caller's context, and when the client is closed: prepare has to return then. An error of prepare ends the
+// acquisition with that error. prepare is called once at most, and never with [WaitTime] 0.
 func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 	return AcquireOption{field: fieldBeforeWait, f: prepare}
 }
 
-// WithToken asks for a fencing token: see [Hold.Token]. Every lock of one name and one client
-// that one holder has at a time can carry one; [Client.FencedLock] always does. It costs no
-// round trip, but a second key in the script that takes the lock: the counter that FencedLock
-// has too; where somebody has set that to 2^53 or more, nothing is acquired, with
-// [ErrUnavailable]. No counter orders the holders of a [Client.MultiLock] of several names, of a
-// [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.Semaphore]):
-// there it is [ErrInvalid].
+// WithToken asks for a fencing token: see [Hold.Token]. Every lock with one name, one client and one holder at a
+// time can have one; [Client.FencedLock] always does. It costs no round trip, but a second key in the script
+// that takes the lock: the counter that FencedLock also uses. If another program has set that counter to 2^53 or
+// more, nothing is acquired, and the error is [ErrUnavailable]. No counter orders the holders of a
+// [Client.MultiLock] with several names, of a [Redlock], or of a lock that several hold at a time
+// ([Client.ReadLock], [Client.Semaphore]): for these the option is [ErrInvalid].
 //
-// Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next one, by a
+// Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next token, by a
 // script.
 //
-// A re-entry has the token of the hold that it enters again, asked for or not. Where that has
-// none, asking for one is [ErrInvalid], without a command: ask in the outer acquisition.
+// A re-entry has the token of the hold that it re-enters, also without this option. If that hold has none, the
+// option is [ErrInvalid], without a command: ask for the token in the outer acquisition.
 func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
 
 // readOptions fills w with what is asked of a lock of a kind, and returns the label.

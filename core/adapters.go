@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// ForAdapters has what adapters, such as package ginlock, need beside the rest of this package. It is not stable.
-// Programs do not need it.
+// ForAdapters returns what adapters, such as package ginlock, need beside the rest of this package. It is not
+// stable. Programs do not need it.
 func (c *Client) ForAdapters() forAdapters { return forAdapters{c} } //nolint:revive // so that what is not stable is not listed among the rest
 
 // forAdapters is a client as adapters see it.
@@ -20,17 +20,16 @@ type forAdapters struct{ client *Client }
 // observe rules.
 func (a forAdapters) Observers() []*Observer { return slices.Clone(a.client.cfg.observers.given) }
 
-// MaxNameLength is the longest name of a lock in bytes: what the prefix leaves of
-// [WithMaxKeyLength]. With a [WithNameMapper] it is the longest name of which the mapper
-// makes a key within it, found by mapping some names that consist of the letter x: a start-up
-// cost. Acquire measures the key itself.
+// MaxNameLength returns the longest name of a lock in bytes: what the prefix leaves of [WithMaxKeyLength]. With
+// a [WithNameMapper] it maps some names that consist of the letter x, and returns the length of the longest one
+// whose key fits, which costs time at start-up. Acquire measures the key itself.
 func (a forAdapters) MaxNameLength() int { return a.client.cfg.longestName() }
 
-// MaxKeyLength is what [WithMaxKeyLength] said, or its default.
+// MaxKeyLength returns the limit of [WithMaxKeyLength].
 func (a forAdapters) MaxKeyLength() int { return a.client.cfg.maxKeyLength }
 
-// LockOf names a lock by the word of its kind, as rules have it; permits is for
-// [KindSemaphore]. It reports false for a kind without holders, such as a latch, and for an unknown one.
+// LockOf names a lock by the word of its kind, as rules have it. permits is for [KindSemaphore]. LockOf returns
+// false for a kind without holders, such as a latch, and for an unknown one.
 func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 	for _, k := range a.client.kinds.All() {
 		if k.Name != string(kind) || k.Holds == redisstore.Unheld {
@@ -45,12 +44,12 @@ func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 	return Lock{}, false
 }
 
-// Refusal reports why an acquisition of any single lock would fail at once, as far as that is known
-// without asking Redis: [ErrInvalid], [ErrClosed], [ErrUnavailable] while Redis is known to be down, or
-// [ErrTooManyWaiters] where the call may wait. Nil means that Acquire would get further. It is for
-// callers for which the name of the lock is costly to find out, such as from the body of a request.
-// Nothing is reserved: the answer may differ a moment later. A call under a lock of this or another
-// client, which it may enter again, is not refused for the number of waiters.
+// Refusal returns the error with which an acquisition of any single lock would fail at once, as far as that is
+// known without asking Redis: [ErrInvalid]; [ErrClosed]; [ErrUnavailable] while Redis is known to be down; or
+// [ErrTooManyWaiters] if the call may wait. It returns nil if Acquire would get further. It is for callers for
+// which the name of the lock is costly to find out, for instance from the body of a request. Nothing is
+// reserved: the answer may differ a moment later. A call that holds a lock of this or another client, which it
+// may enter again, is not refused because of the number of waiters.
 func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := a.client
 	var w acquire.Wish
@@ -71,15 +70,12 @@ func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	return nil
 }
 
-// FindThrough is for frameworks whose own context type is passed on as a
-// context.Context and does not lead to the context of its request. Under key it has to
-// answer with the request: a value with a method Context() context.Context, such as an
-// *http.Request. Where such a context carries no ownership itself, an Acquire with it
-// uses the ownership that the request carries at that time. A key that was given before
-// changes nothing.
+// FindThrough is for frameworks whose own context type is passed on as a context.Context and does not lead to
+// the context of its request. Under key, that context has to return the request: a value with a method Context()
+// context.Context, such as an *http.Request. If such a context carries no lock, an Acquire with it uses the
+// locks that the request carries at that time. A second call with the same key changes nothing.
 //
-// [Held] and [MustHold] know no client and do not
-// look there.
+// [Held] and [MustHold] do not know a client and do not look there.
 func (a forAdapters) FindThrough(key any) {
 	for {
 		known := a.client.carriers.keys.Load()

@@ -12,24 +12,21 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// ContextKey is the key under which the context of a hold answers with its
-// ownership. Only frameworks whose own context type is passed on as a
-// context.Context, and which look values up by string, need it: store
-// ctx.Value(ContextKey) there under this key, and an Acquire with that type finds
-// the ownership.
+// ContextKey is the key under which the context of a hold returns its hold. Only frameworks need it whose own
+// context type is passed on as a context.Context and looks values up by string: store ctx.Value(ContextKey)
+// there under this key, and an Acquire with that type finds the hold.
 const ContextKey = "github.com/interlock-go/interlock/core.hold"
 
-// holdContext is the context of one hold. It adds to an ordinary cancellable
-// context that Err looks at the clock by itself, and that Value leads to the hold.
+// holdContext is the context of one hold. It is a cancellable context whose Err compares the lease with the
+// clock, and whose Value leads to the hold.
 type holdContext struct {
 	context.Context //nolint:containedctx // this type is a context
 	hold            *Hold
-	parent          context.Context //nolint:containedctx // as above; where the search for outer holds goes on
+	parent          context.Context //nolint:containedctx // as above; the search for outer holds continues there
 }
 
-// Err is the error of the context. Unlike that of other contexts it compares the
-// deadline of the lock with the clock, so that a process that was stopped for
-// longer than the lease does not go on before a timer has fired.
+// Err returns the error of the context. Unlike other contexts it compares the deadline of the lock with the
+// clock, so a process that was stopped for longer than the lease does not continue before a timer has fired.
 func (c *holdContext) Err() error {
 	if err := c.Context.Err(); err != nil {
 		return err
@@ -51,7 +48,7 @@ func (c *holdContext) String() string {
 	return fmt.Sprintf("%v.WithLock(%s)", c.parent, c.hold.Key())
 }
 
-// innermost is the nearest hold on the way up from ctx.
+// innermost returns the nearest hold on the way up from ctx.
 func innermost(ctx context.Context) *holdContext {
 	h, ok := ctx.Value(ContextKey).(*holdContext)
 	if !ok {
@@ -132,8 +129,8 @@ func (c *carriers) lost(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// requestOf is the context of the request to which ctx leads by a carrier, nil if there
-// is none, or if [Detach] has hidden it.
+// requestOf returns the context of the request to which ctx leads under one of the keys. It is nil if there is
+// none, or if [Detach] has hidden it.
 func (c *carriers) requestOf(ctx context.Context) context.Context {
 	keys := c.keys.Load()
 	if keys == nil {
@@ -149,9 +146,9 @@ func (c *carriers) requestOf(ctx context.Context) context.Context {
 	return nil
 }
 
-// Held gives the hold on the lock name that ctx carries: the innermost one, of
-// whichever client. name is without the client's prefix, or as it is before the
-// client's [WithNameMapper]. A hold that was released, lost or handed over is not held.
+// Held returns the hold on the lock name that ctx carries: the innermost one, of whichever client. name is
+// without the client's prefix, or the name before the client's [WithNameMapper]. A hold that was released, lost
+// or handed over is not held.
 func Held(ctx context.Context, name string) (*Hold, bool) {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if h.hold.holds(name) {
@@ -161,10 +158,10 @@ func Held(ctx context.Context, name string) (*Hold, bool) {
 	return nil, false
 }
 
-// HoldsOf lists the holds that ctx carries, the innermost first, of whichever client: those
-// that last, and of a lock that was entered again every hold. It is for observers that want to
-// know what a caller holds while it waits. Like [Held] it does not follow
-// the context of a framework to its request. No request is made; without a hold nothing is allocated.
+// HoldsOf lists the holds that ctx carries and that last, of whichever client, the innermost first. If a lock
+// was entered again, the list has each hold of it. HoldsOf is for observers that want to know what a caller
+// holds while it waits. Like [Held] it does not follow the context of a framework to its request. It makes no
+// request. Without a hold it allocates nothing.
 func HoldsOf(ctx context.Context) []HoldInfo {
 	var list []HoldInfo
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
@@ -175,14 +172,13 @@ func HoldsOf(ctx context.Context) []HoldInfo {
 	return list
 }
 
-// holds reports whether the hold is one of the lock name, and lasts.
+// holds reports whether the hold has the lock name, and lasts.
 func (h *Hold) holds(name string) bool {
 	return h.Remaining() > 0 && h.handle.Hold.Covers(name)
 }
 
-// MustHold is [Held] for code that must not run without the lock, such as a
-// handler that must not be called around its middleware. It panics when ctx does
-// not carry the lock.
+// MustHold is [Held] for code that must not run without the lock, such as a handler that must not be called
+// without its middleware. It panics if ctx does not carry the lock.
 func MustHold(ctx context.Context, name string) *Hold {
 	hold, ok := Held(ctx, name)
 	if !ok {
@@ -191,9 +187,8 @@ func MustHold(ctx context.Context, name string) *Hold {
 	return hold
 }
 
-// Detach gives work that outlives its caller a context with the values of ctx, but
-// neither its cancellation nor its locks: an Acquire with it is a stranger's. Use
-// [Hold.Handover] to pass a lock on.
+// Detach returns a context for work that outlives its caller. It has the values of ctx, but neither its
+// cancellation nor its locks: an Acquire with it does not re-enter. Use [Hold.Handover] to pass a lock on.
 func Detach(ctx context.Context) context.Context {
 	return detached{context.WithoutCancel(ctx)}
 }
@@ -202,7 +197,7 @@ type detached struct {
 	context.Context //nolint:containedctx // this type is a context
 }
 
-// detachedKey is where a detached context says that it is one.
+// detachedKey is the key under which a detached context is recognized.
 type detachedKey struct{}
 
 // Value hides the holds.

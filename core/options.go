@@ -14,8 +14,8 @@ import (
 
 // Defaults of a [Client].
 const (
-	// DefaultWatchdog is the lease of a lock acquired without [LeaseTime]. It is
-	// renewed every third of it. The same as Redisson's lockWatchdogTimeout.
+	// DefaultWatchdog is the lease of a lock acquired without [LeaseTime]. The watchdog renews it
+	// every third of that time. It is the default of Redisson's lockWatchdogTimeout.
 	DefaultWatchdog = 30 * time.Second
 
 	// DefaultBackendTimeout is how long Redis may say nothing at all before operations
@@ -32,18 +32,17 @@ const (
 	DefaultMaxKeyLength = 1_024
 )
 
-// MaxDuration is the longest wait and lease accepted: longer ones are mistakes (a
-// unit confused, an overflow) and an error.
+// MaxDuration is the longest wait and the longest lease that are accepted. A longer one is an error, because it
+// is a mistake: a wrong unit or an overflow.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-// PubSub says how wake-up messages travel in a Redis Cluster. It must be the same
-// for everybody who shares the locks, Java included (Redisson's
-// shardedSubscriptionMode). It has no effect outside a Cluster.
+// PubSub is how wake-up messages travel in a Redis Cluster. It must be the same in all programs that share the
+// locks, Java included (Redisson's shardedSubscriptionMode). It has no effect outside a Cluster.
 type PubSub int
 
 // The modes of [WithPubSub].
 const (
-	// PubSubAuto is the default: sharded where the server has it (Redis 7), as
+	// PubSubAuto is the default: sharded if the server has it (Redis 7), like
 	// Redisson since 3.22.
 	PubSubAuto PubSub = iota
 	// PubSubSharded is SPUBLISH and SSUBSCRIBE always.
@@ -57,7 +56,7 @@ type Option func(*config) error
 
 type config struct {
 	prefix           string
-	mapper           func(name string) string // nil: the prefix goes in front
+	mapper           func(name string) string // nil: the key is prefix + name
 	watchdog         time.Duration
 	backendTimeout   time.Duration
 	maxWaitersPerKey int
@@ -92,8 +91,8 @@ func newConfig(opts []Option) (config, error) {
 	return cfg, errors.Join(errs...)
 }
 
-// minNameLength is the room that a prefix has to leave: names of a few words fit, and
-// those of rules, which end in a hash of 34 bytes where they are too long.
+// minNameLength is the room that a prefix has to leave. Names of a few words fit into it, and the names of
+// rules, which end in a hash of 34 bytes if they are too long.
 const minNameLength = 64
 
 func (c *config) checkPrefix() error {
@@ -109,15 +108,13 @@ func (c *config) checkPrefix() error {
 		c.prefix, length, minNameLength, limit, advice)
 }
 
-// WithPrefix puts prefix before every lock name as it is: the Redis key of Lock("order:42")
-// is then prefix + "order:42". No separator is added: end the prefix with one, "shop:" and not
-// "shop". It has to leave 64 bytes of [WithMaxKeyLength] for
-// names, and what rules need for theirs. Where Java's names differ by more than a prefix:
-// [WithNameMapper]. Default: none.
+// WithPrefix puts prefix before every lock name, unchanged: the Redis key of Lock("order:42") is prefix +
+// "order:42". No separator is added, so end the prefix with one: "shop:" and not "shop". The prefix has to leave
+// 64 bytes of [WithMaxKeyLength] for names, and what rules need for theirs. If Java's names differ by more than
+// a prefix, use [WithNameMapper]. Default: none.
 //
-// Clients that share a Redis and should not meet need prefixes of which none begins
-// with another: a client with the prefix "shop:" and the name "a:order:42" means the
-// lock of a client with "shop:a:" and "order:42".
+// Clients that share a Redis and must not meet need prefixes of which none begins with another. A client with
+// the prefix "shop:" and the name "a:order:42" takes the lock of a client with "shop:a:" and "order:42".
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		c.prefix = prefix
@@ -125,9 +122,9 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithWatchdog sets the lease of locks acquired without [LeaseTime]; it is renewed
-// every third of it. At least 100 ms. Use the same value as the Java fleet's
-// lockWatchdogTimeout. Default: [DefaultWatchdog].
+// WithWatchdog sets the lease of locks acquired without [LeaseTime]. The watchdog renews it every third of that
+// time. It is at least 100 ms. Use the value of the lockWatchdogTimeout of the Java programs. Default:
+// [DefaultWatchdog].
 func WithWatchdog(lease time.Duration) Option {
 	return func(c *config) error {
 		c.watchdog = lease
@@ -138,13 +135,13 @@ func WithWatchdog(lease time.Duration) Option {
 	}
 }
 
-// WithBackendTimeout sets how long Redis may say nothing at all before operations end
-// with [ErrUnavailable], whatever the wait time; others then fail at once, until it
-// answers again. Slow is not silent: while Redis answers anything, an operation that
-// needs several round trips, for a connection, say, may take longer than this: up to its
-// wait time, and eight times this where it has none. To tell the two apart, a client that
-// has had no answer for some milliseconds pings on a connection of its own. 10 ms to 1 minute, and
-// more than a round trip takes. Default: [DefaultBackendTimeout].
+// WithBackendTimeout sets how long Redis may say nothing at all before operations end with [ErrUnavailable],
+// whatever their wait time. Further operations then fail at once, until Redis answers again. While Redis answers
+// anything, it counts as slow, not as silent: an operation that needs several round trips, for a connection for
+// instance, may take longer than this, up to its wait time, and eight times this without a wait time. To tell a
+// slow Redis from a silent one, a client that has had no answer for some milliseconds pings on a separate
+// connection. The timeout is 10 ms to 1 minute, and has to be longer than a round trip. Default:
+// [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		c.backendTimeout = d
@@ -164,9 +161,8 @@ func WithMaxWaitersPerKey(n int) Option {
 	}
 }
 
-// WithMaxWaiters limits the callers of this client that wait for any key. Whoever may
-// wait counts until it has the lock, also when nobody is in its way. Default:
-// [DefaultMaxWaiters].
+// WithMaxWaiters limits the callers of this client that wait for any key. A caller that may wait counts until it
+// has the lock, also if the lock is free. Default: [DefaultMaxWaiters].
 func WithMaxWaiters(n int) Option {
 	return func(c *config) error {
 		c.maxWaiters = n
@@ -195,11 +191,11 @@ func WithPubSub(mode PubSub) Option {
 	}
 }
 
-// WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME: the name
-// is redis.Options.ClientName, or else "interlock", then a colon and the client's [Client.ID]. So the field of a
-// holder leads to the address of its process: the command interlock who shows it, and so does CLIENT LIST in
-// redis-cli. The user of Redis needs +client|setname. Where a server or a proxy refuses the name, the
-// connection works without it. Default: no connection is named.
+// WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME. The
+// name is redis.Options.ClientName, or else "interlock", then a colon and the client's [Client.ID]. So the field
+// of a holder leads to the address of its process: the command interlock who shows it, and so does CLIENT LIST
+// in redis-cli. The user of Redis needs +client|setname. If a server or a proxy refuses the name, the connection
+// works without it. Default: no connection is named.
 func WithNamedConnections() Option {
 	return func(c *config) error {
 		c.namesConnections = true
@@ -208,7 +204,7 @@ func WithNamedConnections() Option {
 }
 
 // WithObserver adds observers. The adapters over this client notify the observers of rules and reloads
-// ([Observer.Rules]). May be given several times; the order is kept.
+// ([Observer.Rules]). The option may be given several times; the order is kept.
 func WithObserver(list ...*Observer) Option {
 	return func(c *config) error {
 		for _, o := range list {
@@ -228,21 +224,18 @@ func atLeastOne(name string, n int) error {
 	return nil
 }
 
-// WithNameMapper has mapper make the Redis key of every lock name, as Redisson's NameMapper
-// does: use the same mapping on both sides. What belongs to a lock in Redis, such as its
-// channel, is named after the key. A prefix, the usual mapping, is simpler with [WithPrefix];
-// to give both is an error, because Redisson knows one mapping and nobody would see which of
-// the two comes first: write the prefix into the mapper.
+// WithNameMapper sets the function that makes the Redis key of every lock name, like Redisson's NameMapper: use
+// the same mapping on both sides. The other keys of a lock in Redis, and its channel, are named after the key.
+// For a prefix, the usual mapping, [WithPrefix] is simpler. To give both is an error, because Redisson knows one
+// mapping, and readers would not see which of the two comes first: write the prefix into the mapper.
 //
-// The mapper must be pure: of one name it always makes the same key, without waiting and
-// without state, and any number of goroutines call it. Two names of one key are one lock. It
-// is called once for every Acquire of a name, and once for every other question by name
-// ([Held], [Lock.State]), before anything is sent: what it costs every
-// acquisition costs. One that puts text together costs the same as a prefix, an allocation.
-// It is never called with an empty name, and never with a key. An empty key, or one over
-// [WithMaxKeyLength], is [ErrInvalid]; so is, in a Redis Cluster, one whose braces put the
-// lock and its channel into different slots. Names of 64 bytes have to fit, which New finds
-// out by mapping one.
+// The mapper must be pure: for one name it always returns the same key, without waiting and without a state, and
+// any number of goroutines call it. Two names with one key are one lock. It is called once for every Acquire of
+// a name and for every other question by name ([Held], [Lock.State]), before anything is sent, so every
+// acquisition pays for it. A mapper that joins texts costs as much as a prefix: one allocation. It is never
+// called with an empty name, and never with a key. If it returns an empty key, or one over [WithMaxKeyLength],
+// the error is [ErrInvalid]. So it is, in a Redis Cluster, for a key whose braces put the lock and its channel
+// into different slots. Names of 64 bytes have to fit: New maps one to find out.
 func WithNameMapper(mapper func(name string) string) Option {
 	return func(c *config) error {
 		c.mapper = mapper
@@ -253,7 +246,7 @@ func WithNameMapper(mapper func(name string) string) Option {
 	}
 }
 
-// mapped is what a name is called in Redis.
+// mapped returns the Redis key of a name.
 func (c *config) mapped(name string) string {
 	switch {
 	case c.mapper == nil:
@@ -265,8 +258,8 @@ func (c *config) mapped(name string) string {
 	}
 }
 
-// inOrder sorts keys of sorted names, and leaves out repetitions. A prefix keeps the order; a
-// mapper need not, and everybody who takes several locks has to take them in the same one.
+// inOrder sorts the keys of sorted names, and removes repetitions. A prefix keeps the order; a mapper need not,
+// and all clients that take several locks have to take them in the same order.
 func (c *config) inOrder(keys []string) []string {
 	if c.mapper == nil {
 		return keys
@@ -278,7 +271,7 @@ func (c *config) inOrder(keys []string) []string {
 // fits reports whether a name of n bytes makes a key within the limit.
 func (c *config) fits(n int) bool { return len(c.mapped(strings.Repeat("x", n))) <= c.maxKeyLength }
 
-// longestName is the longest that fits.
+// longestName returns the length of the longest name whose key is within the limit.
 func (c *config) longestName() int {
 	if c.mapper == nil {
 		return c.maxKeyLength - len(c.prefix)
@@ -286,7 +279,7 @@ func (c *config) longestName() int {
 	return sort.Search(c.maxKeyLength, func(n int) bool { return !c.fits(n + 1) })
 }
 
-// checkMapper refuses a mapper beside a prefix, and one that every acquisition would run into.
+// checkMapper refuses a mapper beside a prefix, and a mapper with which every acquisition would fail.
 func (c *config) checkMapper() error {
 	switch {
 	case c.mapper == nil:
@@ -300,68 +293,65 @@ func (c *config) checkMapper() error {
 	return nil
 }
 
-// Acks says how many replicas of the master that has a lock have to acknowledge it, for
-// [WithReplicaAcks]: Acks(n) is a number of them.
+// Acks is how many replicas of the master have to acknowledge a lock, for [WithReplicaAcks]. Acks(n) is a fixed
+// number.
 type Acks int
 
-// The numbers that depend on how many replicas there are. The largest number that the client
+// The numbers that depend on the number of replicas. The largest number that the client
 // has seen in its life counts.
 const (
 	// AcksNone asks no replica. It is the default.
 	AcksNone Acks = Acks(wire.NoAcks)
-	// AcksMajority wants a majority of the servers that have the data, the master among them:
-	// of 1 replica 1, of 2 replicas 1, of 3 or 4 replicas 2.
+	// AcksMajority wants a majority of the servers that have the data, the master included:
+	// with 1 or 2 replicas 1, with 3 or 4 replicas 2.
 	AcksMajority Acks = Acks(wire.MajorityAcks)
-	// AcksAll wants all replicas. Where the master has none, that is nobody.
+	// AcksAll wants all replicas. If the master has none, no acknowledgement is needed.
 	AcksAll Acks = Acks(wire.AllAcks)
 )
 
 // maxAcks is more replicas than any master has.
 const maxAcks = 1000
 
-// WithReplicaAcks has replicas acknowledge every acquisition, re-entry, refresh, renewal and
-// [Hold.Leave], and every operation that changes the count of a semaphore or a latch, each within
-// timeout, by WAIT. Default: [AcksNone].
+// WithReplicaAcks makes replicas acknowledge, by WAIT and within timeout, every acquisition, re-entry, refresh,
+// renewal and [Hold.Leave], and every operation that changes the count of a semaphore or a latch. Default:
+// [AcksNone].
 //
-// Without it a lock that the master has given is forgotten when the master dies before a
-// replica has it, and somebody else can take it from the new master. With it, Acquire succeeds
-// only if so many replicas have the lock; else it gives the lock back and fails with a
-// [*ReplicationError], which matches [ErrUnavailable]. The deadline of a hold is raised only by
-// a renewal that so many replicas have acknowledged; one that fewer did counts as failed
-// (Err of [Renewal]) and is tried again, and the hold is lost at its deadline. A Refresh or
-// re-entry that too few acknowledge is a ReplicationError, too, and the hold goes on as it
-// was. An operation on a count that too few acknowledge is a ReplicationError, and goes on in the
-// background until they have it. Releases and forced releases wait for no replica: after a failover
-// such a lock may be there again, until its lease ends.
+// Without it, a lock that the master has granted is forgotten when the master dies before a replica has it, and
+// another client can take it from the new master. With it, Acquire succeeds only if so many replicas have the
+// lock. Otherwise it gives the lock back and fails with a [*ReplicationError], which matches [ErrUnavailable].
+// Only a renewal that so many replicas have acknowledged extends the deadline of a hold. A renewal with fewer
+// acknowledgements counts as failed (Err of [Renewal]) and is tried again, and the hold is lost at its deadline.
+// A Refresh or a re-entry with fewer acknowledgements is a ReplicationError, too, and the hold continues
+// unchanged. An operation on a count with fewer is a ReplicationError, and continues in the background until so
+// many replicas have it. Releases and forced releases wait for no replica: after a failover such a lock may be
+// there again, until its lease ends.
 //
-// What that guarantees: with [AcksAll] a hold survives the promotion of any replica that has
-// acknowledged it and has kept its data. With fewer it survives only if one of those that
-// acknowledged is promoted. Sentinel takes the replica that has received most, among those
-// that it reaches and that have the best replica-priority; so with AcksMajority keep the
-// priorities equal. WAIT narrows the window and does not close it: an acknowledgement is not
-// a vote, Redis promotes without asking, a replica that restarts without its data and is
-// promoted before it has synchronised anew knows nothing, and a master that is cut off and
-// not dead can go on giving locks (set min-replicas-to-write there). Where two holders must
-// not both write, use the token of a [Client.FencedLock].
+// What it guarantees: with [AcksAll] a hold survives the promotion of any replica that has acknowledged it and
+// has kept its data. With fewer acknowledgements it survives only if one of the replicas that acknowledged is
+// promoted. Sentinel chooses the replica that has received most, among those that it reaches and that have the
+// best replica-priority, so keep the priorities equal with AcksMajority. WAIT makes the window smaller and does
+// not close it. An acknowledgement is not a vote: Redis promotes without asking. A replica that restarts without
+// its data, and is promoted before it has synchronized again, knows nothing. A master that is cut off and not
+// dead can go on granting locks (set min-replicas-to-write there). Where two holders must not both write, use
+// the token of a [Client.FencedLock].
 //
-// How many replicas there are the master says (INFO replication), once before the first
-// acquisition and then once a second at most, behind a command that is sent anyway. With
-// AcksAll and AcksMajority a replica that is disconnected still counts: otherwise the promise
-// would become weaker just when that matters. So after a failover from a master with two
-// replicas AcksAll fails until the old master is back as a replica; and when a replica is taken
-// away for good, restart the clients, or use Acks(n). In a Cluster the number is that of the
-// master of the slot, also over its failovers. A client that begins while a replica is missing
-// cannot know of it; Acks(n) does not depend on that. An n of more than there are fails every
-// acquisition, after timeout.
+// The master reports how many replicas it has (INFO replication). The client asks once before the first
+// acquisition, and then once a second at most, together with a command that it sends anyway. With AcksAll and
+// AcksMajority a disconnected replica still counts: otherwise the promise would become weaker just when it
+// matters. So after a failover from a master with two replicas, AcksAll fails until the old master is back as a
+// replica. When a replica is removed for good, restart the clients, or use Acks(n). In a Cluster the number is
+// that of the slot's master, also across its failovers. A client that starts while a replica is missing cannot
+// know about it; Acks(n) does not depend on that. If n is larger than the number of replicas, every acquisition
+// fails after timeout.
 //
-// What it costs: the same one round trip, and what the replicas need. A command has a connection, beside
-// the caller's pool, for itself until it is acknowledged. There are at most half as many as
-// redis.Options.PoolSize: set that for the acquisitions that are on their way at the same time. Within the client no lock is passed on, or handed off, to the next waiter: the lock is
-// freed, and the waiter acquires it by a command of its own. Redis has to
-// allow the user WAIT and INFO, in a Cluster also ASKING.
+// What it costs: the same single round trip, plus the time of the replicas. A command has a separate connection,
+// beside the caller's pool, until it is acknowledged. There are at most half as many as redis.Options.PoolSize,
+// so set PoolSize for the acquisitions that are on their way at the same time. Within the client a lock is
+// neither passed on nor handed off to the next waiter: it is freed, and the waiter acquires it by its own
+// command. Redis has to allow the user WAIT and INFO, in a Cluster also ASKING.
 //
-// timeout is 1 ms to a tenth of [WithWatchdog], so that several renewals fit into a lease. An
-// acquisition with a shorter wait time ends with that.
+// timeout is 1 ms to a tenth of [WithWatchdog], so that several renewals fit into a lease. An acquisition with a
+// shorter wait time ends with that.
 func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
 	return func(c *config) error {
 		c.replication = wire.Replication{Acks: wire.Acks(acks), Timeout: timeout}
