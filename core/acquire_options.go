@@ -34,7 +34,7 @@ const (
 
 // WaitTime sets how long Acquire may take, network included; it never takes longer than until the context's
 // deadline. With 0, Acquire makes one attempt in one round trip. It attempts again, for up to a second, while
-// the lock is held only by an abandoned acquire of the same client (one that got no answer and is being cleared
+// the lock is held only by an abandoned acquire of the same client (an acquire that got no answer and is being cleared
 // up). Without this option Acquire waits until the context ends. A wait time between 0 and 1 ms, a negative one,
 // or one over [MaxDuration] is [ErrInvalid].
 func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }

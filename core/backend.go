@@ -92,7 +92,7 @@ func (b *backend) returned(ctx context.Context) {
 	}
 }
 
-// notify notifies the observers. If there is no observer of the backend, it logs what package telemetry would
+// notify notifies the observers. Without an observer of the backend it logs what package telemetry would
 // log, so that a search finds both.
 func (b *backend) notify(ctx context.Context, change BackendChange) {
 	obs := b.observers

@@ -37,7 +37,7 @@ type Client struct {
 	borrowed bool                  // the store is another client's, which closes it
 	closed   []func()              // of the observers
 
-	oneScript func(keys []string) bool // reports whether one script may use all keys: that of the store, except in tests
+	oneScript func(keys []string) bool // reports whether one script may use all keys; tests replace it
 }
 
 // newClient makes a client without a store.
@@ -89,7 +89,7 @@ func (c *Client) connect() {
 // a StreamingCredentialsProvider sends new credentials, the client replaces connections before the old
 // credentials expire. With a CredentialsProvider, set ConnMaxLifetime below the life of its credentials.
 //
-// Hooks that rdb has when New is called see the commands of locks: those of AddHook and, for a ClusterClient,
+// Hooks that rdb has when New is called see the commands of locks: the hooks of AddHook and, for a ClusterClient,
 // those that OnNewNode adds to its nodes. Hooks that are added later do not.
 //
 //   - Each command passes the hooks separately, also if several commands share a pipeline. The context has

@@ -90,7 +90,7 @@ func (c *carriers) forWish(ctx context.Context, key string, w *acquire.Wish) (ag
 	case o.Kind() == kind && kind.Holds != redisstore.Reentrant:
 		return nil, nil, nil
 	case o.Kind() == kind && w.Token && o.Token() == 0:
-		return o, nil, invalidf("WithToken: the context holds %q without a token, and a re-entry has that of the hold that it enters again: ask for the token there", key)
+		return o, nil, invalidf("WithToken: the context holds %q without a token, and a re-entry has the token of the hold that it re-enters: ask for the token there", key)
 	case o.Kind() == kind:
 		return o, nil, nil
 	case o.Kind().Family != kind.Family:

@@ -16,31 +16,29 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// The sentinels of this package. Every error it returns matches one of them with
-// [errors.Is], which says what has happened (of ErrLost also ErrNotHeld), and wraps
-// its cause: a network error, a Redis reply,
-// [context.DeadlineExceeded] or [context.Canceled]. The exceptions are the errors of
-// closing connections in [Client.Close] and of the function given to [Lock.Do], and
-// that [Open] keeps what the URL's parser says of a password to itself.
+// The sentinels of this package. Every error that it returns matches one of them with
+// [errors.Is] (an ErrLost matches ErrNotHeld, too), and wraps its cause: a network error, a Redis reply,
+// [context.DeadlineExceeded] or [context.Canceled]. There are three exceptions: the errors of
+// closing connections in [Client.Close], the errors of the function given to [Lock.Do], and
+// the errors of the URL's parser in [Open] that would show a password.
 var (
-	// ErrNotAcquired says that the lock was not acquired: another holder kept it for the
-	// whole wait time, or the caller's context ended first. It is always inside a
-	// [*NotAcquiredError].
+	// ErrNotAcquired says that the lock was not acquired: another holder had it for the whole wait time, or the
+	// caller's context ended first. It is always inside a [*NotAcquiredError].
 	ErrNotAcquired error = failure.NotAcquired
 
-	// ErrUnavailable says that Redis did not answer, or answered with an error that
-	// says nothing about the lock. The lock is then neither held nor known to be
-	// taken. A refusal that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS,
-	// CLUSTERDOWN and the like) is waited out for the wait time, or for the backend timeout
-	// where there is none; the error of every other refusal says that it does not pass.
+	// ErrUnavailable says that Redis did not answer, or answered with an error that says nothing about the lock.
+	// The lock is then neither held nor known to be taken. If Redis refuses a command for a reason that passes
+	// by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), the operation waits
+	// within its wait time, or within the backend timeout if it has none. The error of any other refusal says
+	// that the reason does not pass.
 	ErrUnavailable error = failure.Unavailable
 
-	// ErrNotHeld says that the hold is not held any more, or never was: released
-	// twice, or refreshed after its end. So is a permit that is not out.
+	// ErrNotHeld says that the hold is not held any more, or never was: for instance, it was released twice, or
+	// refreshed after its end. It is also the error for a permit that is not out.
 	ErrNotHeld error = failure.NotHeld
 
-	// ErrLost says that the lock ended under its holder: the lease ran out, or the
-	// key was deleted or forced away. It matches [ErrNotHeld] too.
+	// ErrLost says that the lock ended under its holder: the lease expired, or the key was deleted or forced
+	// away. It matches [ErrNotHeld] too.
 	ErrLost error = failure.Lost
 
 	// ErrReleased is the cause with which the context of a hold ends when the hold
@@ -54,42 +52,38 @@ var (
 	// ErrClosed says that the client was closed.
 	ErrClosed error = failure.Closed
 
-	// ErrInvalid says that an argument or an option is not usable. Nothing was sent
-	// to Redis, or nothing was changed there: a count would have come to a number that
-	// Redisson cannot read.
+	// ErrInvalid says that an argument or an option cannot be used. Nothing was sent to Redis, or nothing was
+	// changed there, because a count would have become a number that Redisson cannot read.
 	ErrInvalid error = failure.Invalid
 )
 
-// NotAcquiredError says why and after how long a lock was not acquired.
+// NotAcquiredError says why a lock was not acquired, and how long the acquisition took.
 //
-// It is meant for the server's own logs and decisions. Do not send its text to a
-// client: it contains the key. [ErrorText] does not.
+// It is for the logs and the decisions of the server. Do not send its text to a client, because it contains the
+// key. The text of [ErrorText] does not.
 type NotAcquiredError struct {
-	// Key is the Redis key of the lock, prefix included. Of a [Client.MultiLock]
-	// it is the key that was taken.
+	// Key is the Redis key of the lock, prefix included. Of a [Client.MultiLock] it is the key that was taken.
 	Key string
 
 	// Waited is the time spent in Acquire.
 	Waited time.Duration
 
-	// RetryAfter is the time until the lease ends that the last refused attempt
-	// saw, 0 when unknown. Renewed leases are prolonged, so this is an upper bound
-	// for a fixed lease and says little for a watchdog.
+	// RetryAfter is the time until the end of the lease that the last refused attempt saw, 0 if unknown. A
+	// renewed lease is extended, so this is an upper bound for a fixed lease, and says little for a watchdog.
 	RetryAfter time.Duration
 
 	// BlockedBy is the holder field ("<client id>:<n>", see [Hold.Field]) that had the lock at the last
 	// refused attempt, empty when unknown.
 	BlockedBy string
 
-	// OwnHold reports that another hold of this client had the lock, or a share of it. If that
-	// hold is one of the same call, the inner acquisition waited for its own caller: it needs
-	// the context that the outer Acquire returned, and got another one, such as
-	// context.Background().
+	// OwnHold reports that another hold of this client had the lock, or a share of it. If that hold belongs to
+	// the same call, the inner acquisition waited for its own caller: it needs the context that the outer
+	// Acquire returned, and got another one, such as context.Background().
 	OwnHold bool
 
-	// Cause is the reason beyond "taken": the error and the cause of a context, and that a
-	// semaphore has no permits at all; nil when the wait time was simply over. It matches none of the other sentinels but
-	// ErrReleased: what became of another lock is only mentioned.
+	// Cause is a reason beyond "taken": the error and the cause of a context, or that a semaphore has no permits
+	// at all. It is nil if the wait time ended. It matches none of the other sentinels but ErrReleased: the
+	// outcome of another lock appears only in its text.
 	Cause error
 }
 
@@ -102,7 +96,7 @@ func (e *NotAcquiredError) Error() string {
 	return text
 }
 
-// Unwrap gives [ErrNotAcquired] and the cause.
+// Unwrap returns [ErrNotAcquired] and the cause.
 func (e *NotAcquiredError) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{ErrNotAcquired}
@@ -110,21 +104,20 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return []error{ErrNotAcquired, e.Cause}
 }
 
-// ReplicationError says that Redis has given or prolonged a lock, or changed a count, and that fewer
-// replicas than [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. What an
-// acquisition has got is given back; a hold that could not be prolonged is as it was; a change of a count
-// stays.
+// ReplicationError says that Redis has granted or extended a lock, or changed a count, and that fewer replicas
+// than [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. The grant of an
+// acquisition is given back. A hold that could not be extended is unchanged. The change of a count stays.
 type ReplicationError struct {
 	// Wanted is how many replicas had to acknowledge.
 	Wanted int
 
-	// Acknowledged is how many did, 0 if nobody knows; then Cause says why.
+	// Acknowledged is how many did; 0 if that is unknown, and then Cause says why.
 	Acknowledged int
 
-	// Replicas is how many the master had when it was last asked; -1 if it never was.
+	// Replicas is how many replicas the master had when it was last asked; -1 if it was never asked.
 	Replicas int
 
-	// Cause is why WAIT had no answer, or was refused; nil if it had one.
+	// Cause is why WAIT had no answer, or was refused; nil if it had an answer.
 	Cause error
 }
 
@@ -145,7 +138,7 @@ func (e *ReplicationError) text() string {
 	return text
 }
 
-// Unwrap gives [ErrUnavailable] and the cause.
+// Unwrap returns [ErrUnavailable] and the cause.
 func (e *ReplicationError) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{ErrUnavailable}
@@ -183,14 +176,12 @@ func public(err error) error {
 	return err
 }
 
-// ErrorText is what logs and traces may say of an error of this package: it names no
-// key, but its [KeyHash]. It is made of texts that are known to name none: those of
-// this package, what the network and TLS said, and of an error of Redis the code and
-// what is known of the rest, because Redis quotes arguments in some. Of others it
-// gives the type.
+// ErrorText returns the text of an error of this package for logs and traces. It contains no key, only its
+// [KeyHash]. It consists of texts that are known to contain none: texts of this package, of the network and of
+// TLS. Of an error of Redis it has the code and the known part of the rest, because Redis quotes arguments in
+// some errors. Of any other error it has the type.
 //
-// The text of the error itself has everything, and is for nobody but the server's
-// operators.
+// The text of the error itself has everything, and is for the operators of the server only.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""
@@ -236,7 +227,7 @@ func collectText(err error, parts *[]string) {
 	}
 }
 
-// addText leaves out what was said already, and whose error it is.
+// addText adds a text that is not there yet, without the prefix of this package if another text has it.
 func addText(parts *[]string, text string) {
 	if len(*parts) > 0 && failure.HasPrefix((*parts)[0]) {
 		text = failure.TrimPrefix(text)
@@ -246,7 +237,7 @@ func addText(parts *[]string, text string) {
 	}
 }
 
-// knownText is the text of err itself if it names no key.
+// knownText returns the text of err itself if it contains no key.
 func knownText(err error) (string, bool) {
 	switch err.(type) { //nolint:errorlint // only err itself
 	case failure.Text, failure.Loss:
@@ -255,27 +246,27 @@ func knownText(err error) (string, bool) {
 	return redisstore.KnownText(err)
 }
 
-// text describes the failure without its cause, with a name of the key.
+// text describes the failure without its cause, with a name for the key.
 func (e *NotAcquiredError) text(key string) string {
 	text := fmt.Sprintf("core: lock %q not acquired after %s", key, e.Waited.Round(time.Microsecond))
 	switch {
 	case e.OwnHold:
-		text += fmt.Sprintf(" (held by another hold of this client, %s: if this call is inside it, use the context that Acquire or Do gave)", e.BlockedBy)
+		text += fmt.Sprintf(" (held by another hold of this client, %s: if this call is inside it, use the context that Acquire or Do returned)", e.BlockedBy)
 	case e.BlockedBy == redisstore.ModeField:
-		text += " (its key is that of a read/write lock)"
+		text += " (the key belongs to a read/write lock)"
 	case e.BlockedBy != "":
 		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
 	}
 	return text
 }
 
-// KeyHash is how traces and logs name a key: the first 16 hexadecimal digits of its
-// SHA-256. The key is the Redis key, prefix included. A shell gets it with
+// KeyHash returns the name of a key in traces and logs: the first 16 hexadecimal digits of its SHA-256. The key
+// is the Redis key, prefix included. A shell computes it with
 //
 //	printf %s 'shop:order:42' | sha256sum | cut -c1-16
 //
-// It hides keys from who reads traces, not from who guesses: the hash of a short
-// number is found by trying all of them.
+// It hides keys from readers of traces, but not from people who guess: the hash of a short number is found by
+// trying all of them.
 func KeyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:8])

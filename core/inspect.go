@@ -14,20 +14,19 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// State is a lock as Redis has it at one instant, asked of the master.
+// State is a lock as the master has it at one instant.
 type State struct {
 	// Key is the Redis key.
 	Key string
-	// Holders maps the holder fields ("<client id>:<n>", see [Hold.Field]) to their hold counts.
-	// Empty when the lock is free.
+	// Holders maps the holder fields ("<client id>:<n>", see [Hold.Field]) to their hold counts. It is empty if
+	// the lock is free.
 	Holders map[string]int
-	// TTL is what is left of the lease: 0 when the lock is free, negative when the
-	// key has no TTL.
+	// TTL is what is left of the lease: 0 if the lock is free, negative if the key has no TTL.
 	TTL time.Duration
 }
 
-// State reads who holds the lock. A key that is not a lock of this kind is [ErrUnavailable]. Of a MultiLock or
-// a Redlock it is [ErrInvalid].
+// State reads who holds the lock. If the key is not a lock of this kind, the error is [ErrUnavailable]. For a
+// MultiLock or a Redlock it is [ErrInvalid].
 func (l Lock) State(ctx context.Context) (State, error) {
 	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
 	if err != nil {
@@ -48,15 +47,15 @@ func (l Lock) State(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// ForceRelease frees the lock from every holder that it has at that moment, as
-// RLock.forceUnlock, and says whether it was held. To take it only from the holders that an
-// operator has seen, use [Client.Evict]. A holder finds out as described there. For operators:
-// the work that the lock guarded may still go on. Of a MultiLock or a Redlock it is [ErrInvalid].
+// ForceRelease takes the lock from every holder that it has at that moment, like RLock.forceUnlock, and reports
+// whether it was held. To take it only from the holders that an operator has seen, use [Client.Evict], whose
+// comment says how a holder finds out. It is for operators: the work that the lock guarded may still go on. For
+// a MultiLock or a Redlock it is [ErrInvalid].
 //
-// Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
-// and is [ErrUnavailable]: a holder is "<UUID>:<number>", anything else is not a lock. That includes Redisson's read-write lock, semaphores and
-// latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
-// only waiters of the kind of this Lock are notified.
+// Only a lock is freed. If the key has another type, or is a hash that is not a plain lock's, it stays, and the
+// error is [ErrUnavailable]. A holder is "<UUID>:<number>"; anything else is not a lock. That includes
+// Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks have the hash of a
+// plain lock and are freed, but only waiters of the kind of this Lock are notified.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {
@@ -103,68 +102,68 @@ func (l Lock) admit() (key string, err error) {
 	return key, l.client.callers.enter()
 }
 
-// maxListed is how many holders, and how many waiters, a [LockEntry] names at most.
+// maxListed is how many holders, and how many waiters, a [LockEntry] has at most.
 const maxListed = redisstore.MostFound
 
-// LockEntry is what a Redis key is as a lock, whoever has made it: this client, another one or
-// Redisson. It is read from the master in one instant.
+// LockEntry is a Redis key read as a lock, whichever client has made it: this one, another one or Redisson. It
+// is read from the master in one instant.
 type LockEntry struct {
 	// Key is the Redis key.
 	Key string
 
-	// Exists says that there is such a key. A lock that nobody holds has none; its queue, if it is fair, has
-	// another one.
+	// Exists reports whether there is such a key. A lock without a holder has none; if it is fair, its queue is
+	// another key.
 	Exists bool
 
-	// Kind is the kind of lock, as far as the layout tells; empty: the key is no lock, or is not there.
+	// Kind is the kind of lock, as far as the layout shows it. It is empty if the key is not a lock, or does not
+	// exist.
 	//
-	// [KindReentrant] stands for the spin lock too, for a fair lock for which nobody waits, and for what one
-	// server has of a Redlock. [KindFenced] is one beside which there is a counter of fencing tokens.
-	// [KindRead] and [KindWrite] say who has the read/write lock. [KindSemaphore] is one of which permits
-	// are out. [KindPlainSemaphore] stands for every other number: a semaphore, whose permits nobody owns or
-	// are all there, a latch, or something that is no lock at all.
+	// [KindReentrant] also stands for the spin lock, for a fair lock without waiters, and for the part of a
+	// Redlock on one server. [KindFenced] is a lock beside which there is a counter of fencing tokens.
+	// [KindRead] and [KindWrite] show which side of the read/write lock holds it. [KindSemaphore] is a semaphore
+	// of which permits are out. [KindPlainSemaphore] stands for every other number: a semaphore without holders,
+	// one whose permits are all free, a latch, or something that is not a lock at all.
 	Kind Kind
 
-	// Holders are those who have it, 50 at most; empty when it is free. HolderCount is how many
-	// there are. Of a read/write lock with very many readers, dead ones are among them.
+	// Holders are the holders, 50 at most; empty if the lock is free. HolderCount is how many there are. Of a
+	// read/write lock with very many readers, dead ones are among them.
 	Holders     []Holder
 	HolderCount int
 
-	// TTL is what is left of the lease, of a semaphore of the one that ends first: 0 when it is free,
-	// negative when there is no end.
+	// TTL is what is left of the lease; of a semaphore, of the lease that ends first. It is 0 if the lock is
+	// free, negative if the lease has no end.
 	TTL time.Duration
 
-	// Waiters are the fields of those in the queue of a fair lock, the next one first, 50 at most.
-	// Some may have died. WaiterCount is how many there are. Who waits for a lock of another kind is not
-	// in Redis.
+	// Waiters are the fields in the queue of a fair lock, the next one first, 50 at most. Some of the waiters
+	// may have died. WaiterCount is how many there are. Waiters for a lock of another kind are not in Redis.
 	Waiters     []string
 	WaiterCount int
 
-	// Token is the fencing token that was drawn last, 0 if none ever was, or if the user has no right to
-	// its counter.
+	// Token is the fencing token that was drawn last; 0 if none ever was, or if the user has no right to its
+	// counter.
 	Token int64
 
 	// Available is how many permits are left, or what a latch counts.
 	Available int64
 }
 
-// Holder is one who has a lock.
+// Holder is a holder of a lock, as Redis has it.
 type Holder struct {
-	// Field is what names the holder in Redis: "<client id>:<n>", of a writer with ":write" behind it, of
-	// a semaphore the permit id. Callers of one client that pass the lock on in memory are one holder here,
-	// with one field: see [Hold.Field].
+	// Field names the holder in Redis: "<client id>:<n>", for a writer followed by ":write", for a semaphore the
+	// permit id. Callers of one client that pass the lock on in memory are one holder here, with one field: see
+	// [Hold.Field].
 	Field string
 
 	// Count is how often the holder has it.
 	Count int64
 
-	// TTL is what is left of the lease of this holder; negative when it has no end. Where a kind has one
-	// lease for all, it is that.
+	// TTL is what is left of the lease of this holder; negative if it has no end. If a kind has one lease for
+	// all holders, it is that lease.
 	TTL time.Duration
 }
 
-// ClientID is the id of the client that has the lock, see [Client.ID]; empty where the field does not tell,
-// as that of a semaphore.
+// ClientID returns the id of the client that has the lock, see [Client.ID]. It is empty if the field does not
+// show it, as in a semaphore.
 func (h Holder) ClientID() string {
 	field := strings.TrimSuffix(h.Field, ":write")
 	if i := strings.LastIndexByte(field, ':'); i > 0 {
@@ -173,12 +172,13 @@ func (h Holder) ClientID() string {
 	return ""
 }
 
-// Inspect tells what a Redis key is as a lock, of whatever kind: the key as it is in Redis, not the name of
-// a lock of this client. A key that is no lock, or is not there, has no kind, and is no error. It costs one
-// round trip, and Redis about ten microseconds; some tenths of a millisecond where thousands have the lock.
+// Inspect reads a Redis key as a lock, of whatever kind. key is the key in Redis, not the name of a lock of this
+// client. If the key is not a lock, or does not exist, the entry has no kind, and the error is nil. Inspect
+// costs one round trip, and Redis about ten microseconds, or some tenths of a millisecond if thousands hold the
+// lock.
 //
-// The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a key that is empty, or that no lock
-// of a Cluster can have.
+// The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a key that is empty, or that no lock of a
+// Cluster can have.
 func (c *Client) Inspect(ctx context.Context, key string) (LockEntry, error) {
 	if err := c.enterKey(ctx, key); err != nil {
 		return LockEntry{}, err
@@ -202,7 +202,7 @@ func (c *Client) enterKey(ctx context.Context, key string) error {
 	return c.enterAny(ctx)
 }
 
-// enterAny admits a caller with a question about no lock of its own, until it exits.
+// enterAny admits a caller with a question about any locks, until it exits.
 func (c *Client) enterAny(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err
@@ -218,10 +218,10 @@ func (c *Client) inspect(ctx context.Context, key string) (redisstore.Found, err
 	return askWithin(ctx, c, key, func(now time.Time) redisstore.Call[redisstore.Found] { return c.store.Inspect(now, key) })
 }
 
-// absentTTL is that of a key that is not there.
+// absentTTL is the TTL that Redis returns for a key that does not exist.
 const absentTTL = -2 * time.Millisecond
 
-// entryOf is what was found, for callers.
+// entryOf returns the entry of a key for callers.
 func entryOf(f *redisstore.Found) LockEntry {
 	e := LockEntry{
 		Key: f.Key, Exists: f.TTL != absentTTL, Kind: Kind(f.What), HolderCount: f.Held, Waiters: f.Waiters, WaiterCount: f.Waiting,
@@ -236,58 +236,58 @@ func entryOf(f *redisstore.Found) LockEntry {
 	return e
 }
 
-// LockQuery says which locks [Client.Locks] lists.
+// LockQuery selects the locks that [Client.Locks] lists.
 type LockQuery struct {
-	// Prefix is what the Redis keys begin with; nothing is put in front of it. Empty: the prefix of the
-	// client, which may be empty, too: then all keys of the database are looked at.
+	// Prefix is the begin of the Redis keys; the prefix of the client is not added. If it is empty, it is the
+	// prefix of the client. If that is empty, too, Locks looks at all keys of the database.
 	Prefix string
 
-	// Cursor is that of the page before; empty: the list begins.
+	// Cursor is the cursor of the page before; empty for the first page.
 	Cursor string
 
-	// Limit is how many keys are looked at for one page, whether they are locks or not. 0: 1000.
+	// Limit is how many keys Locks looks at for one page, whether they are locks or not. 0 means 1000.
 	Limit int
 
-	// Counts lists keys of [KindPlainSemaphore], too. By its layout any number is one.
+	// Counts also lists keys of [KindPlainSemaphore]. By its layout any number is one.
 	Counts bool
 }
 
 // LockPage is a part of a list of locks.
 type LockPage struct {
-	// Locks are those that were found, in no order. A page may have none, and not be the last one.
+	// Locks are the locks that were found, in no order. A page that is not the last one may have none.
 	Locks []LockEntry
 
-	// Cursor is for the next page; empty: this is the last one.
+	// Cursor is for the next page; empty if this is the last one.
 	Cursor string
 
-	// Looked is about how many keys were looked at for this page, and Keys how many there are in all masters,
-	// locks or not. When all pages are there, the former add up to the latter.
+	// Looked is about how many keys were looked at for this page. Keys is how many there are in all masters,
+	// locks or not. Over all pages, Looked adds up to about Keys.
 	Looked, Keys int64
 }
 
-// defaultLimit is the Limit of a [LockQuery] that has none.
+// defaultLimit is the Limit of a [LockQuery] with 0.
 const defaultLimit = 1000
 
-// Locks lists the locks in Redis whose keys begin with a prefix, page by page, whoever holds them: keys
-// of whatever kind that have a holder, and fair locks that are free and have waiters. What is no lock by its
-// layout is left out, and so are the keys that belong to a lock, such as queues and counters of tokens,
-// whose contents are in the entry of the lock.
+// Locks lists the locks in Redis whose keys begin with a prefix, page by page, whichever client holds them: keys
+// of every kind that have a holder, and fair locks that are free and have waiters. It leaves out keys that are
+// not a lock by their layout, and keys that belong to a lock, such as queues and counters of tokens, whose
+// contents are in the entry of the lock.
 //
-// A lock that is there from the first page to the last is listed at least once; one that comes, goes or
-// changes its holder meanwhile may be listed or not. No key is twice in one page, but one may be in two. In a
-// Cluster, masters are looked at one after the other. One that takes over for another, or was started anew,
-// is looked at from its beginning (if the user of Redis may use INFO; else only where its address is another
-// one, so that behind a Sentinel or after a restart locks may be missed). A lock whose slot moves to another
-// node meanwhile may be missed.
+// A lock that exists from the first page to the last is listed at least once. A lock that appears, ends or
+// changes its holder in between may be missing. A page has no key twice, but two pages may have the same key. In
+// a Cluster, Locks looks at one master after the other. If a master takes over for another, or restarts, Locks
+// looks at it from the beginning. It notices that by INFO; if the user of Redis may not use INFO, it notices
+// only a new address, so behind a Sentinel or after a restart locks may be missing. A lock whose slot moves to
+// another node in between may be missing.
 //
-// Nothing is held up: SCAN looks at 100 keys at a time, and one pipeline asks for all of them that match.
-// A command costs Redis about a tenth of a millisecond; see [Client.Inspect] for locks that very many have.
-// They go through the pool of the Redis client, without its Limiter and not on the connections for locks,
-// and no hook sees them. In memory there is never more than a page.
+// Locks does not block Redis: SCAN looks at 100 keys at a time, and one pipeline asks for all keys that match. A
+// command costs Redis about a tenth of a millisecond; see [Client.Inspect] for locks with very many holders. The
+// commands go through the pool of the Redis client, without its Limiter and not on the connections for locks,
+// and hooks do not see them. Never more than one page is in memory.
 //
-// The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a limit below 0 or a cursor that
-// is not one. One master of a Cluster that does not answer is ErrUnavailable for all. After that the same page
-// can be asked for again.
+// The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a limit below 0 or a wrong cursor. If one
+// master of a Cluster does not answer, the page is ErrUnavailable. After that, the same page can be asked for
+// again.
 func (c *Client) Locks(ctx context.Context, q LockQuery) (LockPage, error) {
 	if q.Limit < 0 {
 		return LockPage{}, invalidf("LockQuery.Limit %d: want 1 or more, or 0 for %d", q.Limit, defaultLimit)
@@ -300,7 +300,7 @@ func (c *Client) Locks(ctx context.Context, q LockQuery) (LockPage, error) {
 		Prefix: cmp.Or(q.Prefix, c.cfg.prefix), Cursor: q.Cursor, Limit: cmp.Or(q.Limit, defaultLimit), Counts: q.Counts,
 	})
 	if errors.Is(err, redisstore.ErrCursor) {
-		return LockPage{}, invalidf("LockQuery.Cursor %.40q: want that of the page before, or an empty one", q.Cursor)
+		return LockPage{}, invalidf("LockQuery.Cursor %.40q: want the cursor of the page before, or an empty one", q.Cursor)
 	}
 	if err != nil {
 		return LockPage{}, unavailable(err)
@@ -312,30 +312,31 @@ func (c *Client) Locks(ctx context.Context, q LockQuery) (LockPage, error) {
 	return list, nil
 }
 
-// evictAttempts is how often Evict looks again at a lock that has become one of another kind.
+// evictAttempts is how often Evict looks again at a lock that has become a lock of another kind.
 const evictAttempts = 3
 
-// Evict takes a lock, of whatever kind and by its Redis key, from the holders with these fields: those that
-// an operator has seen, by [Client.Inspect] for instance. A holder that is not among them keeps it, such as a
-// reader that came later. When the last holder has lost the lock it is free, and Evict notifies the waiters.
+// Evict takes a lock, of whatever kind and by its Redis key, from the holders with these fields: for instance
+// those that an operator has seen by [Client.Inspect]. Other holders keep it, such as a reader that came later.
+// When the last holder has lost the lock, the lock is free, and Evict notifies the waiters.
 //
-// The Holders of the entry are those that have lost it. HolderCount is how many held it in the instant before,
-// so that the difference still holds it. Of a holder that is not among the first 50 only the field is
-// known. If none of the fields holds the lock, nothing is done: the error is [ErrNotHeld], and the entry is
-// what is there.
+// The Holders of the entry are those that have lost the lock. HolderCount is how many held it in the instant
+// before, so the difference still holds it. Of a holder that is not among the first 50, only the field is known.
+// If none of the fields holds the lock, Evict does nothing: the error is [ErrNotHeld], and the entry shows the
+// lock as it is.
 //
 // A field may stand for several holders, one after the other: callers of one client that pass the lock on in
-// memory ([Hold.Field]). The holder that has the lock when the command is executed loses it, even if the operator
-// has seen an earlier holder. Earlier holders have released, and hear nothing.
+// memory ([Hold.Field]). The holder that has the lock when the command is executed loses it, even if the
+// operator has seen an earlier one. Earlier holders have released, and are not notified.
 //
 // A holder of this client finds out at once. Another one finds out at its next renewal or, if its lease is
-// fixed, when it releases, re-enters or refreshes. For operators: the work that the lock guarded may still go on.
+// fixed, when it releases, re-enters or refreshes. Evict is for operators: the work that the lock guarded may
+// still go on.
 //
-// The error matches [ErrUnavailable], also when the key changes its kind again and again, or [ErrClosed]. It
+// The error matches [ErrUnavailable], also if the key changes its kind again and again, or [ErrClosed]. It
 // matches [ErrInvalid] if the lock is held and no field is given, if a field cannot belong to a holder, or if
-// the key is not a lock or is a number: a plain semaphore and a latch have no holders, and their own methods
-// give permits back or open it. Then nothing is done, and the entry is what is there. After ErrUnavailable the
-// lock may be taken, or not.
+// the key is not a lock or is a number: a plain semaphore and a latch have no holders; their methods give
+// permits back or open the latch. In these cases nothing is done, and the entry shows the lock as it is. After
+// ErrUnavailable the lock may or may not have been taken away.
 func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockEntry, error) {
 	if err := checkHolders(fields); err != nil {
 		return LockEntry{}, err
@@ -377,7 +378,7 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 	return entryOf(&found), unavailable(fmt.Errorf("key %q has become a lock of another kind, several times", key))
 }
 
-// checkHolders refuses what cannot be the fields of holders.
+// checkHolders refuses texts that cannot be the fields of holders.
 func checkHolders(fields []string) error {
 	for _, field := range fields {
 		if !redisstore.IsHolder(field) {
@@ -406,7 +407,7 @@ func (c *Client) evicted(key string) {
 
 var errNotTheirs = fmt.Errorf("%w by one of the given fields", ErrNotHeld)
 
-// notEvicted says why what was found has no holder that could lose it.
+// notEvicted returns why a key has no holder that could lose it.
 func notEvicted(f *redisstore.Found) error {
 	switch {
 	case f.Absent:

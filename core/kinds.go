@@ -29,7 +29,7 @@ func (c *Client) Lock(name string) Lock {
 // FencedLock names a lock whose holds have a fencing token. It is Redisson's RFencedLock, with which it shares
 // the layout in Redis and the counter of tokens. [Hold.Token] is larger for every later holder. A store that
 // remembers the largest token that it has seen can refuse the late write of a holder that was paused beyond its
-// lease. A re-entry has the token of the hold that it re-enters. In everything else it is like [Client.Lock].
+// lease. A re-entry has the token of the hold that it re-enters. Otherwise it is like [Client.Lock].
 // The two must not share a name: within one client that is [ErrInvalid] while the name is in use.
 //
 // The counter is a separate key, "redisson_lock_token:{name}", without a TTL. A token is at least the time of
@@ -41,7 +41,7 @@ func (c *Client) FencedLock(name string) Lock {
 
 // SpinLock names a lock without messages. It is Redisson's RedissonSpinLock, with which it shares the layout in
 // Redis. A waiter of another process attempts again after 1 ms, and then less and less often, up to every 50 ms,
-// jittered. Callers of one client wait in a queue and pass the lock on like those of [Client.Lock]. Use it for
+// jittered. Callers of one client wait in a queue and pass the lock on like callers of a [Client.Lock]. Use it for
 // very many locks with little contention, where subscriptions and messages would be a burden. It must not share
 // a name with another kind, because it would not wake the waiters of that kind.
 func (c *Client) SpinLock(name string) Lock {
@@ -60,7 +60,7 @@ func (c *Client) SpinLock(name string) Lock {
 // s at most, and for up to four times as long while the next one passes from holder to holder. Then it gives all
 // back and waits without holding a key again.
 //
-// The lease starts when the last lock is acquired. There is no fencing token: with several names [WithToken] is
+// The lease starts when the last lock is acquired. It has no fencing token: with several names [WithToken] is
 // [ErrInvalid].
 func (c *Client) MultiLock(names ...string) Lock {
 	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
@@ -168,7 +168,7 @@ func (c *Client) FairLock(name string) Lock {
 // Acquire returns [ErrClosed], and a hold loses its part there. Acquire notifies the observers of the first
 // client. That a server is unavailable is reported to the observers of its client.
 //
-// A Redlock has no fencing token: [WithToken] is [ErrInvalid]. It is no safer than its clocks. As Martin
+// A Redlock has no fencing token: [WithToken] is [ErrInvalid]. It is only as safe as its clocks. As Martin
 // Kleppmann has shown, two clients can hold it at once if a holder pauses, a clock steps, or a server restarts
 // without its data. Where that matters, use a [Client.FencedLock] on one server with replicas, which is simpler
 // and faster, and a store that refuses smaller tokens.

@@ -271,7 +271,7 @@ func (l Lock) checkToken() error {
 	case l.clients != nil:
 		return invalidf("WithToken for a Redlock: each of its servers counts for itself: want a FencedLock on one server with replicas")
 	case l.names != nil:
-		return invalidf("WithToken for a MultiLock: each of its locks counts for itself: want one name, or to acquire the one that the token is for by itself")
+		return invalidf("WithToken for a MultiLock: each of its locks counts for itself: want one name, or to acquire the lock that the token is for separately")
 	case l.kind.Shared() && l.kind.Holds == redisstore.Reentrant:
 		return invalidf("WithToken for a %s: several hold it at a time, and one token cannot order them: want a WriteLock, or to leave the option out", l.kind.Noun())
 	case l.kind.Shared():

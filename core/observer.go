@@ -15,15 +15,15 @@ type Outcome string
 const (
 	OutcomeAcquired  Outcome = "acquired"  // the lock was taken
 	OutcomeReentered Outcome = "reentered" // the context already held it
-	OutcomeBusy      Outcome = "busy"      // the wait time was over
+	OutcomeBusy      Outcome = "busy"      // the wait time ended
 	OutcomeOverload  Outcome = "overload"  // too many waiters
 	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
-	OutcomeKey       Outcome = "key"       // [ErrInvalid]: the key is not one for this lock, such as that of another kind of lock
+	OutcomeKey       Outcome = "key"       // [ErrInvalid]: the key cannot be used for this lock, for instance because another kind of lock uses it
 	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, the lock it carried was lost, or the client was closed
 )
 
-// Acquisition describes one call of Acquire or Do to the observers. It is given
-// by value; observers may keep it.
+// Acquisition describes one call of Acquire or Do to the observers. It is passed by value; observers may keep
+// it.
 type Acquisition struct {
 	Key   string // Redis key, prefix included; of a MultiLock the first one
 	Keys  int    // how many keys, 1 except for a MultiLock
@@ -36,7 +36,7 @@ type Acquisition struct {
 	all *[]string // the keys of a MultiLock; a pointer keeps the struct comparable
 }
 
-// AllKeys returns every key, in the order in which a MultiLock has them.
+// AllKeys returns every key, in the order that a MultiLock uses.
 func (a *Acquisition) AllKeys() []string {
 	if a.all == nil {
 		return []string{a.Key}
@@ -53,8 +53,8 @@ type AcquireResult struct {
 	Contended bool          // the first attempt was refused, or others were queued before it
 	Attempts  int           // acquire scripts sent by this call
 	RoundTrip time.Duration // time of the attempt that succeeded; 0 if none did
-	HandedOff bool          // received from a releasing hold of this client: handed off by a script, or passed on in memory
-	BlockedBy string        // field of the holder seen at the last refused attempt, or that the lock came from; equals Field if it was passed on
+	HandedOff bool          // a releasing hold of this client gave the lock: handed off by a script, or passed on in memory
+	BlockedBy string        // field of the holder at the last refusal, or of the holder that gave the lock; equals Field if the lock was passed on
 	Field     string        // own holder field when acquired, see [Hold.Field]
 	Token     int64         // fencing token; 0 where the kind has none
 }
@@ -86,7 +86,7 @@ type HoldResult struct {
 type Contention struct {
 	Acquisition
 	BlockedBy string        // holder field, empty when the acquisition queued behind local waiters only
-	TTL       time.Duration // what was left of the lease in the way
+	TTL       time.Duration // what was left of the lease of the holder
 }
 
 // Renewal describes one renewal of one hold's lease.
@@ -96,8 +96,8 @@ type Renewal struct {
 	Late time.Duration // how much later than planned; 0 when in time
 }
 
-// Loss describes a hold that ended under its holder. The cause says whether the lock is lost:
-// after [ErrClosed] nobody renews it any more, but it stays until its lease is over.
+// Loss describes a hold that ended under its holder. The cause says whether the lock is lost: after [ErrClosed]
+// no client renews the lock, but it stays until its lease has expired.
 type Loss struct {
 	HoldInfo
 	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed under the hold
@@ -108,59 +108,55 @@ type BackendChange struct {
 	ClientID  string // see [Client.ID]
 	Available bool
 	Cause     error         // matches [ErrUnavailable]; nil when available. [ErrorText] is for logs
-	Lasted    time.Duration // of the outage that is over; 0 when one begins
+	Lasted    time.Duration // how long the outage lasted; 0 when one begins
 }
 
-// Observer has functions that [WithObserver] makes a client call. A client does not call those that are nil.
-// It calls the others synchronously and from many goroutines at once, several observers in the order in which they
-// were given. They must not block. A panic in one is contained: the others still
-// run, and [slog.Default] has one record of each function that has panicked.
+// Observer has functions that a client calls, given by [WithObserver]. A client does not call functions that are
+// nil. It calls the others synchronously and from many goroutines at once, functions of several observers in the
+// order in which they were given. They must not block. A panic in one is contained: the others still run, and
+// [slog.Default] gets one record of each function that has panicked.
 type Observer struct {
-	// Client is notified of a client that [New] has made. [Client.Close] calls closed when the client
-	// has ended, unless closed is nil.
+	// Client is called with a client that [New] has made. [Client.Close] calls closed when the client has ended,
+	// unless closed is nil.
 	Client func(c *Client) (closed func())
 
-	// AcquireStart is notified before an acquisition starts. The context that
-	// it returns is the one the acquisition goes on with, so that spans nest.
+	// AcquireStart is called before an acquisition starts. The acquisition continues with the context that it
+	// returns, so that spans nest.
 	AcquireStart func(ctx context.Context, a Acquisition) context.Context
 
-	// Contention is notified at most once per acquisition, when it has to wait
-	// or is refused.
+	// Contention is called at most once per acquisition, when it has to wait or is refused.
 	Contention func(ctx context.Context, c Contention)
 
-	// AcquireEnd is notified when an acquisition ended, with the context that
-	// AcquireStart returned.
+	// AcquireEnd is called when an acquisition has ended, with the context that AcquireStart returned.
 	AcquireEnd func(ctx context.Context, r AcquireResult)
 
-	// HoldStart is notified when a hold begins. ctx is the caller's context
-	// given to Acquire, not that of the acquisition. The context that it returns
-	// becomes the parent of the hold's context.
+	// HoldStart is called when a hold begins. ctx is the caller's context given to Acquire, not the context of
+	// the acquisition. The context that it returns becomes the parent of the hold's context.
 	HoldStart func(ctx context.Context, h HoldInfo) context.Context
 
-	// HoldEnd is notified when a hold ended: released, left, or moved by
-	// [Hold.Handover], at once, to another hold of the same lock, whose start and end
-	// are reported, too. To count locks, leave moved ones out. A lost hold ends when it is
-	// released. Leak reports a hold that never is.
+	// HoldEnd is called when a hold has ended: released, left, or moved by [Hold.Handover]. A moved hold
+	// continues as another hold of the same lock, whose start and end are reported, too. To count locks, leave
+	// moved holds out. A lost hold ends when it is released. Leak reports a hold that never is.
 	HoldEnd func(ctx context.Context, r HoldResult)
 
-	// Renewal is notified of every renewal of a watchdog lease.
+	// Renewal is called for every renewal of a watchdog lease.
 	Renewal func(ctx context.Context, r Renewal)
 
-	// Loss is notified when a hold was lost, or left to its lease by [Client.Close],
-	// once per hold. The hold's context has ended before, so a handler that reacts to it may already release
-	// the hold: HoldEnd can come first, or at the same time.
+	// Loss is called once per hold that was lost, or left to its lease by [Client.Close]. The hold's context has
+	// ended before, so a handler that reacts to that may already release the hold: HoldEnd can come first, or at
+	// the same time.
 	Loss func(ctx context.Context, l Loss)
 
-	// Leak is notified when a hold was garbage-collected without a Release, also if the hold was
-	// lost before. A hold with a fixed lease is not checked until the lease has expired.
+	// Leak is called when a hold was garbage-collected without a Release, also if the hold was lost before. A
+	// hold with a fixed lease is not checked until the lease has expired.
 	Leak func(ctx context.Context, h HoldInfo)
 
-	// Backend is notified when an acquisition finds Redis unavailable that was not
-	// before, and of the first one that succeeds afterwards. A key that holds something other than
-	// a lock is no outage, nor is an answer that has not come when a wait time ends that is shorter
-	// than the backend timeout; each such acquisition ends with [OutcomeBackend]. Outages that begin within
-	// 10 s after another began are not notified. Without a function of this kind both are
-	// written to [slog.Default]. ctx is that of the acquisition.
+	// Backend is called when an acquisition finds Redis unavailable that was available before, and when the
+	// first one succeeds after that. A key that is not a lock does not count as an outage. Neither does a
+	// missing answer at the end of a wait time that is shorter than the backend timeout. Each such acquisition
+	// ends with [OutcomeBackend]. An outage that begins within 10 s after another one began is not reported.
+	// Without a function of this kind both changes are written to [slog.Default]. ctx is the context of the
+	// acquisition.
 	Backend func(ctx context.Context, b BackendChange)
 
 	// Rules observes the rules of the adapters over the client and the reloads of their rule files. It is a
@@ -168,7 +164,8 @@ type Observer struct {
 	Rules interface{ ObservesRules() }
 }
 
-// observers are the functions of the observers given to WithObserver, by kind. An empty list costs one length check.
+// observers are the functions of the observers given to WithObserver, by kind. An empty list costs one length
+// check.
 type observers struct {
 	given        []*Observer // in order
 	panics       *notify.Panics
@@ -202,7 +199,7 @@ func (o *observers) add(v *Observer) {
 	o.backend.Add(o.panics, v.Backend)
 }
 
-// observeClient notifies of a client that begins, and returns the functions to call when it has ended.
+// observeClient reports a client that begins, and returns the functions to call when it has ended.
 func (o *observers) observeClient(c *Client) (closed []func()) {
 	notify.Each(o.panics, o.client, func(observe func(*Client) func()) {
 		if end := observe(c); end != nil {

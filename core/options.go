@@ -326,7 +326,7 @@ const maxAcks = 1000
 // many replicas have it. Releases and forced releases wait for no replica: after a failover such a lock may be
 // there again, until its lease ends.
 //
-// What it guarantees: with [AcksAll] a hold survives the promotion of any replica that has acknowledged it and
+// The guarantee: with [AcksAll] a hold survives the promotion of any replica that has acknowledged it and
 // has kept its data. With fewer acknowledgements it survives only if one of the replicas that acknowledged is
 // promoted. Sentinel chooses the replica that has received most, among those that it reaches and that have the
 // best replica-priority, so keep the priorities equal with AcksMajority. WAIT makes the window smaller and does
@@ -340,11 +340,11 @@ const maxAcks = 1000
 // AcksMajority a disconnected replica still counts: otherwise the promise would become weaker just when it
 // matters. So after a failover from a master with two replicas, AcksAll fails until the old master is back as a
 // replica. When a replica is removed for good, restart the clients, or use Acks(n). In a Cluster the number is
-// that of the slot's master, also across its failovers. A client that starts while a replica is missing cannot
+// the number of the slot's master, also across its failovers. A client that starts while a replica is missing cannot
 // know about it; Acks(n) does not depend on that. If n is larger than the number of replicas, every acquisition
 // fails after timeout.
 //
-// What it costs: the same single round trip, plus the time of the replicas. A command has a separate connection,
+// The cost: the same single round trip, plus the time of the replicas. A command has a separate connection,
 // beside the caller's pool, until it is acknowledged. There are at most half as many as redis.Options.PoolSize,
 // so set PoolSize for the acquisitions that are on their way at the same time. Within the client a lock is
 // neither passed on nor handed off to the next waiter: it is freed, and the waiter acquires it by its own

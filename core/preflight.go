@@ -38,13 +38,13 @@ type PreflightCheck struct {
 	// Kind is the kind of lock that takes this step; empty: every kind needs it.
 	Kind Kind
 
-	// Name says what was tried, such as "acquire" or "notify".
+	// Name is what was tried, such as "acquire" or "notify".
 	Name string
 
 	// Err is why it does not work; nil if it works.
 	Err error
 
-	// Unseen says that it could not be tried, for the reason in Err.
+	// Unseen reports that it could not be tried, for the reason in Err.
 	Unseen bool
 
 	// Advice is what to change, such as a line of ACL or of redis.conf, also where a check that works
@@ -265,11 +265,11 @@ const preflightLease = 6 * time.Second
 const preflightKeys = 16
 
 var (
-	errUnsaid     = errors.New("INFO does not say it")
+	errUnsaid     = errors.New("INFO does not show it")
 	errNotHeard   = errors.New("no message of the release has arrived, so that waiters poll")
 	errNotOut     = errors.New("another client got the lock while it was held")
 	errNoToken    = errors.New("the lock came without a fencing token")
-	errElsewhere  = errors.New("the server of this key does not know of the lock: the endpoint sends a script to the server of its first key")
+	errElsewhere  = errors.New("the server of this key does not know the lock: the endpoint sends a script to the server of its first key")
 	errNotRenewed = errors.New("the lease was not renewed in time")
 )
 

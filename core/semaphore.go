@@ -14,35 +14,32 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Semaphore is a semaphore whose permits have leases: as many as there are permits hold it
-// at a time. It is a [Lock]: each acquisition takes one permit, and has a [Hold] of its own that is
-// renewed, lost and released as that of any lock. Nobody re-enters: who acquires twice has two.
-// It comes from a [Client]: the zero value cannot be used.
+// Semaphore is a semaphore whose permits have leases: it has at most as many holders as permits. It is a [Lock]:
+// each acquisition takes one permit, and has a separate [Hold], which is renewed, lost and released like the
+// hold of any lock. A semaphore has no re-entry: a caller that acquires twice has two permits. A Semaphore comes from a
+// [Client]: the zero value cannot be used.
 type Semaphore struct{ Lock }
 
-// Semaphore names a semaphore whose permits have leases: Redisson's
-// RPermitExpirableSemaphore, with which it shares the layout in Redis. The permit of a process
-// that has died comes back when its lease ends.
+// Semaphore names a semaphore whose permits have leases. It is Redisson's RPermitExpirableSemaphore, with which
+// it shares the layout in Redis. The permit of a process that has died comes back when its lease ends.
 //
-// permits is how many there are in all. An acquisition that finds another number sets it: where
-// processes are configured differently, as while a change is rolled out, the last one that
-// acquires has its way. More may be out than there are by then; they come back one by one. With 0
-// the number is as others have set it, by [Semaphore.TrySetPermits] or from Java, and nobody
-// acquires before that: the [*NotAcquiredError] says so.
+// permits is the number of permits in all. An acquisition that finds another number sets it. If processes are
+// configured differently, for instance during a rollout, the number of the last acquisition counts. Then more
+// permits than that may be out; they come back one by one. With 0 the number stays as others have set it, by
+// [Semaphore.TrySetPermits] or from Java. Before that no acquisition succeeds; the [*NotAcquiredError] says why.
 //
-// Callers of one client get permits in the order in which they came, except that up to eight ask
-// at the same time as long as there are permits: one that is refused may be overtaken by some of
-// those behind it until it is the first. The field of a hold is its permit id: 32 hex digits, as
-// Redisson shows them. Leases end by the clock of the server. [Lock.State] tells of the lease that
-// ends first. [Lock.ForceRelease] gives all permits back; their number stays.
+// Callers of one client get permits in the order in which they came. While there are permits, up to eight of
+// them ask at the same time, so a caller that is refused may be overtaken by some of those behind it until it is
+// the first. The field of a hold is its permit id: 32 hex digits, as Redisson shows them. Leases end by the
+// clock of the server. [Lock.State] shows the lease that ends first. [Lock.ForceRelease] gives all permits back;
+// their number stays.
 func (c *Client) Semaphore(name string, permits int) Semaphore {
 	return Semaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
 }
 
-// Held reports whether ctx carries a permit that was acquired through the same client. A caller
-// that needs one permit for all of its work asks before it acquires, because a second permit may
-// never come while the first one is out. Like [Held] it finds no permit that was released, lost or
-// handed over.
+// Held reports whether ctx carries a permit that was acquired through the same client. A caller that needs one
+// permit for all of its work asks before it acquires, because a second permit may never come while the first one
+// is out. Like [Held] it finds no permit that was released, lost or handed over.
 func (s Semaphore) Held(ctx context.Context) bool {
 	key, err := s.keyOf(s.name)
 	if err != nil {
@@ -52,12 +49,13 @@ func (s Semaphore) Held(ctx context.Context) bool {
 	return o != nil && o.Kind() == s.kind
 }
 
-// TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether
-// it did. It is for a semaphore that was made with 0: one with a number of its own is [ErrInvalid].
-// As all that changes a number it is attempted even when ctx has ended, and executed once
-// however often it has to be sent. On [ErrUnavailable] that goes on in the background, for ten
-// minutes at most and until the client is closed, unless Redis refuses it for a reason that does not
-// pass by itself; the error says whether it goes on or was not executed.
+// TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether it did. It is
+// for a semaphore that was made with 0; for one with a fixed number it is [ErrInvalid].
+//
+// Like every operation that changes a number, it goes on when ctx has ended, and is executed once, however often
+// it has to be sent. After [ErrUnavailable] it goes on in the background, for ten minutes at most and until the
+// client is closed, unless Redis refuses it for a reason that does not pass by itself. The error says whether it
+// goes on or was not executed.
 func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	if err := s.byHand("TrySetPermits", permits); err != nil {
 		return false, err
@@ -74,8 +72,8 @@ func (s Semaphore) byHand(method string, n int) error {
 		method, n, s.name, s.demand, s.demand, s.name)
 }
 
-// SetPermits sets how many permits there are in all, those included that are out. It is for a
-// semaphore that was made with 0: one with a number of its own is [ErrInvalid].
+// SetPermits sets the number of permits in all, including those that are out. It is for a semaphore that was
+// made with 0; for one with a fixed number it is [ErrInvalid].
 func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 	if err := s.byHand("SetPermits", permits); err != nil {
 		return err
@@ -87,9 +85,9 @@ func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 	return err
 }
 
-// AddPermits changes the number of permits by n, which may be negative: then less may be available
-// than none, until some come back. [ErrInvalid] says that there would be more in all than Redisson can
-// read, which is 2147483647, or that the semaphore was not made with 0, and that nothing was changed.
+// AddPermits changes the number of permits by n, which may be negative. Then fewer than none may be available
+// until some come back. [ErrInvalid] says that there would be more permits than Redisson can read, which is
+// 2147483647, or that the semaphore was not made with 0; nothing was changed.
 func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 	if err := s.byHand("AddPermits", n); err != nil {
 		return err
@@ -100,14 +98,14 @@ func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 	return counted{s.Lock}.change(ctx, "add", "AddPermits", n)
 }
 
-// ReleasePermit gives a permit back by its id, whoever holds it: Redisson's release(permitId). It is
-// for permits that come from elsewhere, such as from a Java service, and for operators. Who has a
-// [Hold] releases that. A holder in Go finds out at its next renewal, or if its lease is fixed, when
-// it releases or refreshes; one in Java when it releases.
+// ReleasePermit gives a permit back by its id, whichever client holds it. It is Redisson's release(permitId). It
+// is for permits that come from elsewhere, such as a Java service, and for operators. A caller that has a [Hold]
+// releases the hold instead. A holder in Go finds out at its next renewal or, if its lease is fixed, when it
+// releases or refreshes; a holder in Java when it releases.
 //
-// [ErrNotHeld] says that no such permit is out, or that its lease was over; then it was given back
-// if nobody had done that yet. [ErrInvalid] says that id is not 32 hex digits. It is attempted as
-// [Semaphore.TrySetPermits], and executed once, and costs a round trip.
+// [ErrNotHeld] says that no such permit is out, or that its lease had expired; in that case it was given back if
+// it had not been before. [ErrInvalid] says that id is not 32 hex digits. The operation goes on like
+// [Semaphore.TrySetPermits], is executed once, and costs a round trip.
 func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	permit, err := permitID(id)
 	if err != nil {
@@ -126,7 +124,7 @@ func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	return err
 }
 
-// permitID is an id as the fields of holds have it.
+// permitID returns an id as the fields of holds have it.
 func permitID(id string) (string, error) {
 	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 {
 		return "", invalidf("ReleasePermit(%.40q): want a permit id, 32 hex digits", id)
@@ -134,36 +132,36 @@ func permitID(id string) (string, error) {
 	return strings.ToLower(id), nil
 }
 
-// Available is how many permits are free. It asks the master.
+// Available returns how many permits are free. It asks the master.
 func (s Semaphore) Available(ctx context.Context) (int, error) {
 	counts, err := counted{s.Lock}.counts(ctx)
 	return counts.Left, err
 }
 
-// Acquired is how many permits are out. It asks the master.
+// Acquired returns how many permits are out. It asks the master.
 func (s Semaphore) Acquired(ctx context.Context) (int, error) {
 	counts, err := counted{s.Lock}.counts(ctx)
 	return counts.Acquired, err
 }
 
-// PlainSemaphore is a number of permits that nobody owns: who takes some gives them back, or somebody
-// else does, or nobody. It comes from a [Client]: the zero value cannot be used.
+// PlainSemaphore is a number of permits without holders: any caller may give permits back, whether it took some
+// or not. It comes from a [Client]: the zero value cannot be used.
 type PlainSemaphore struct{ counted }
 
-// PlainSemaphore names a semaphore without owners and leases: Redisson's RSemaphore, with which it
-// shares the layout in Redis. The permits of a process that has died do not come back: prefer
-// [Client.Semaphore]. It has none before [PlainSemaphore.TrySetPermits].
+// PlainSemaphore names a semaphore without holders and leases. It is Redisson's RSemaphore, with which it shares
+// the layout in Redis. The permits of a process that has died do not come back: prefer [Client.Semaphore]. It
+// has no permits before [PlainSemaphore.TrySetPermits].
 //
-// What changes the number is executed once, however often it has to be sent. To that end the last
-// operations of each client are kept for 15 minutes in a key beside it, "{name}:interlock_ops".
+// Each operation that changes the number is executed once, however often it has to be sent. For that, the last
+// operations of each client are kept for 15 minutes in a key beside the number, "{name}:interlock_ops".
 func (c *Client) PlainSemaphore(name string) PlainSemaphore {
 	return PlainSemaphore{counted{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
 }
 
-// Acquire takes n permits at once, waiting as [WaitTime] says. Callers of one client get theirs in
-// the order in which they came, as those of [Client.Semaphore], also who wants many: nobody
-// behind asks any more once the first one is refused. The errors are those of [Lock.Acquire];
-// on each of them nothing is taken, or it is given back as soon as Redis answers.
+// Acquire takes n permits at once, waiting as [WaitTime] says. Callers of one client get permits in the order in
+// which they came, like callers of a [Client.Semaphore], also a caller that wants many: once the first caller is
+// refused, no caller behind it asks. It has the errors of [Lock.Acquire]. After an error nothing is taken, or
+// it is given back as soon as Redis answers.
 func (s PlainSemaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
 	if err := checkCount("Acquire", n, 1); err != nil {
 		return err
@@ -178,11 +176,9 @@ func (s PlainSemaphore) take(ctx context.Context, what string, n int, opts ...Ac
 	return err
 }
 
-// Release gives n permits back. It is attempted even when ctx has ended, and goes on after
-// [ErrUnavailable] as [Semaphore.TrySetPermits] does: do not repeat it unless the error says that
-// it was not executed.
-// [ErrInvalid] says that there would be more than Redisson can read, which is 2147483647, and that
-// nothing was changed.
+// Release gives n permits back. It goes on when ctx has ended and after [ErrUnavailable], like
+// [Semaphore.TrySetPermits]: do not repeat it unless the error says that it was not executed. [ErrInvalid] says
+// that there would be more permits than Redisson can read, which is 2147483647; nothing was changed.
 func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 	if err := checkCount("Release", n, 1); err != nil {
 		return err
@@ -190,12 +186,12 @@ func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 	return s.change(ctx, "give", "Release", n)
 }
 
-// TrySetPermits is [Semaphore.TrySetPermits].
+// TrySetPermits is like [Semaphore.TrySetPermits].
 func (s PlainSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	return s.trySet(ctx, "TrySetPermits", permits)
 }
 
-// AddPermits changes the number of free permits by n, which may be negative, and is else as
+// AddPermits changes the number of free permits by n, which may be negative. Otherwise it is like
 // [PlainSemaphore.Release].
 func (s PlainSemaphore) AddPermits(ctx context.Context, n int) error {
 	if err := checkCount("AddPermits", n, -math.MaxInt32); err != nil {
@@ -204,8 +200,8 @@ func (s PlainSemaphore) AddPermits(ctx context.Context, n int) error {
 	return s.change(ctx, "give", "AddPermits", n)
 }
 
-// Drain takes all permits that are free, and says how many. It takes a round trip more for each
-// time that others change their number meanwhile.
+// Drain takes all free permits, and returns how many. Each time that others change the number in between, it
+// takes another round trip.
 func (s PlainSemaphore) Drain(ctx context.Context) (int, error) {
 	for {
 		n, err := s.Available(ctx)
@@ -221,7 +217,7 @@ func (s PlainSemaphore) Drain(ctx context.Context) (int, error) {
 	}
 }
 
-// Available is how many permits are free. It asks the master.
+// Available returns how many permits are free. It asks the master.
 func (s PlainSemaphore) Available(ctx context.Context) (int, error) {
 	counts, err := s.counts(ctx)
 	return counts.Left, err
@@ -288,20 +284,19 @@ func checkCount(what string, n, least int) error {
 	return nil
 }
 
-// CountDownLatch is a count that opens for all who wait when it is down to zero. It comes from a
-// [Client]: the zero value cannot be used.
+// CountDownLatch is a count that opens for all waiters when it is down to zero. It comes from a [Client]: the
+// zero value cannot be used.
 type CountDownLatch struct{ counted }
 
-// CountDownLatch names a latch: Redisson's RCountDownLatch, with which it shares the layout in
-// Redis. It is open as long as it has no count. Operations are kept beside it as those of
-// [Client.PlainSemaphore]. In a Cluster a name with braces is [ErrInvalid]: Redisson's channel would be
-// in another slot.
+// CountDownLatch names a latch. It is Redisson's RCountDownLatch, with which it shares the layout in Redis. It
+// is open while it has no count. Operations are kept beside it, as for a [Client.PlainSemaphore]. In a
+// Cluster a name with braces is [ErrInvalid], because Redisson's channel would be in another slot.
 func (c *Client) CountDownLatch(name string) CountDownLatch {
 	return CountDownLatch{counted{Lock{client: c, kind: c.kinds.Latch, name: name}}}
 }
 
-// TrySetCount closes a latch that is open, and reports whether it did: n is how often it has to be
-// counted down. It is attempted as [Semaphore.TrySetPermits].
+// TrySetCount closes a latch that is open, and reports whether it did. n is how often it has to be counted down.
+// The operation goes on like [Semaphore.TrySetPermits].
 func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	if err := checkCount("TrySetCount", n, 1); err != nil {
 		return false, err
@@ -309,30 +304,29 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	return l.operate(ctx, "begin", n)
 }
 
-// CountDown counts one down. The last one opens the latch; of one that is open it changes nothing.
-// It is attempted even when ctx has ended, and goes on after [ErrUnavailable] as
-// [Semaphore.TrySetPermits] does: do not repeat it unless the error says that it was not executed.
+// CountDown counts one down. The last one opens the latch. If the latch is open, CountDown changes nothing. It
+// goes on when ctx has ended and after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
+// the error says that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)
 	return err
 }
 
-// Count is how often the latch has to be counted down until it opens. It asks the master.
+// Count returns how often the latch has to be counted down until it opens. It asks the master.
 func (l CountDownLatch) Count(ctx context.Context) (int, error) {
 	counts, err := l.counts(ctx)
 	return counts.Left, err
 }
 
-// Await waits until the latch is open, as [WaitTime] says. All who wait go on together, each after
-// a look of its own. The errors are those of [Lock.Acquire]: a latch that stays closed is
-// [ErrNotAcquired].
+// Await waits until the latch is open, as [WaitTime] says. All waiters continue together, after each has asked
+// Redis. It has the errors of [Lock.Acquire]: a latch that stays closed is [ErrNotAcquired].
 func (l CountDownLatch) Await(ctx context.Context, opts ...AcquireOption) error {
 	_, err := l.lock.acquire(ctx, opts)
 	return err
 }
 
-// Delete opens the latch, whatever its count, and reports whether it was closed. It deletes no lock, but
-// does not tell a count from another, such as the number of a semaphore that other clients have in use.
+// Delete opens the latch, whatever its count, and reports whether it was closed. It deletes no lock, but it
+// cannot distinguish a count from another number, such as the number of a semaphore that other clients use.
 func (l CountDownLatch) Delete(ctx context.Context) (bool, error) {
 	key, err := l.lock.keyOf(l.lock.name)
 	if err != nil {

@@ -8,63 +8,61 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// How the servers of a Redis stand together.
+// The topologies of a Redis.
 const (
 	topologyServer   = "single server"
 	topologySentinel = "Sentinel"
 	topologyCluster  = "Cluster"
 )
 
-// How wake-up messages travel. A client that listens in one way does not hear what is sent
+// The ways of wake-up messages. A client that listens in one way does not hear messages that are sent
 // in the other.
 const (
 	channelsClassic = "classic" // PUBLISH and SUBSCRIBE
 	channelsSharded = "sharded" // SPUBLISH and SSUBSCRIBE
 )
 
-// Wire is how a client meets others at the locks of a Redis, as [Client.Wire] finds it.
-// String says what has to be set on the side of Redisson; Warnings say what was seen that
-// does not fit.
+// Wire is how a client meets others at the locks of a Redis: see [Client.Wire]. String says how Redisson has to
+// be configured. Warnings say what was found that does not fit.
 type Wire struct {
-	// Topology is that of the client, "single server", "Sentinel" or "Cluster": a client for
-	// a single server is not of a Cluster, even if the server is.
+	// Topology is the topology of the client: "single server", "Sentinel" or "Cluster". A client for a single
+	// server is not a Cluster's, even if the server is.
 	Topology string
 
 	// Database is its number; 0 in a Cluster.
 	Database int
 
-	// Channels is how this client sends and listens, "classic" (PUBLISH and SUBSCRIBE) or
-	// "sharded" (SPUBLISH and SSUBSCRIBE): in a Cluster what [WithPubSub] says or the servers
-	// have, else always classic.
+	// Channels is how this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or "sharded" (SPUBLISH
+	// and SSUBSCRIBE). In a Cluster it is the mode of [WithPubSub], or what the servers support; elsewhere it is
+	// always classic.
 	Channels string
 
-	// ServerSharded says that the servers of the Cluster have sharded pub/sub, which
-	// Redisson uses by itself since 3.22.
+	// ServerSharded reports that the servers of the Cluster have sharded pub/sub, which Redisson uses by itself
+	// since 3.22.
 	ServerSharded bool
 
-	// Prefix is that of the keys. Mapped says that [WithNameMapper] makes them instead.
+	// Prefix is the prefix of the keys. Mapped reports that [WithNameMapper] makes them instead.
 	Prefix string
 	Mapped bool
 
-	// Warnings are signs that somebody is set up differently, in words, with what to do.
-	// They name channels, and so keys, and servers: they are for the log of the program.
+	// Warnings are signs that another program is set up differently, in words, with what to do. They contain
+	// channels, and so keys, and servers: they are for the log of the program.
 	Warnings []string
 }
 
-// Wire finds out how this client meets others at its locks, and asks the servers whether
-// somebody listens for the wake-ups of its keys in the other mode (PUBSUB CHANNELS, or
-// SHARDCHANNELS, on every node). Java services and others whose mode differs still exclude
-// each other, but sleep until the end of a lease that was released long before.
+// Wire finds out how this client meets others at its locks, and asks the servers whether another program listens
+// for the wake-ups of its keys in the other mode (PUBSUB CHANNELS, or SHARDCHANNELS, on every node). Java
+// services and others whose mode differs still exclude each other, but they sleep until the end of a lease that
+// was released long before.
 //
-// Call it once when a program starts, or in a command or a test of the deployment, and log
-// the result; it costs a few round trips and, in a Cluster, connections to all nodes, so it is
-// nothing for a readiness probe, which is [Client.Ready]. Channels are subscribed only while
-// somebody waits: warnings prove that there is a fleet in the wrong mode, none do not prove
-// that there is not, and after the start of everybody else it sees more. Which database and
-// which names the others use Redis does not know.
+// Call it once when a program starts, or in a command or a test of the deployment, and log the result. It costs
+// a few round trips and, in a Cluster, connections to all nodes, so for a readiness probe use [Client.Ready].
+// Programs subscribe to channels only while they wait: warnings prove that programs use the wrong mode, but no
+// warnings do not prove that none does, and Wire sees more after all programs have started. Redis does not know
+// which database and which names the others use.
 //
-// The error matches [ErrUnavailable] or [ErrClosed]. A server that does not tell, because it is
-// silent for four backend timeouts, or because the user may not ask, is a warning.
+// The error matches [ErrUnavailable] or [ErrClosed]. A server that does not answer the question, because it is
+// silent for four backend timeouts or because the user may not ask, is a warning.
 func (c *Client) Wire(ctx context.Context) (Wire, error) {
 	if err := c.callers.enter(); err != nil {
 		return Wire{}, err
@@ -97,7 +95,7 @@ func (c *Client) Wire(ctx context.Context) (Wire, error) {
 	return w, nil
 }
 
-// warnings are what of the findings does not fit.
+// warnings returns the findings that do not fit.
 func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 	if found.Stray {
 		list = append(list, "the server belongs to a Cluster, and this client is for a single one: use redis.NewClusterClient, "+
@@ -110,7 +108,7 @@ func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 		list = append(list, w.elsewhere(n, found.Elsewhere[0]))
 	}
 	if found.Unasked != nil {
-		list = append(list, fmt.Sprintf("it is not known who else listens: %v", found.Unasked))
+		list = append(list, fmt.Sprintf("it is not known which other programs listen: %v", found.Unasked))
 	}
 	return list
 }
@@ -125,12 +123,11 @@ func (w *Wire) elsewhere(n int, example string) string {
 	case w.Topology != topologyCluster:
 		change = "the topology of this client, or this client theirs"
 	}
-	return fmt.Sprintf("somebody waits for locks by %s, on channels such as %q (%d in all), and this client sends by %s, which is not heard there: "+
+	return fmt.Sprintf("another program waits for locks by %s, on channels such as %q (%d in all), and this client sends by %s, which is not heard there: "+
 		"give them %s", theirs, example, n, ours, change)
 }
 
-// String says in two sentences what this client uses, and how Redisson has to be configured
-// to share its locks.
+// String says in two sentences what this client uses, and how Redisson has to be configured to share its locks.
 func (w Wire) String() string {
 	place, theirs := fmt.Sprintf("database %d of a %s", w.Database, w.Topology), fmt.Sprintf("database %d", w.Database)
 	if w.Topology == topologyCluster {
@@ -146,7 +143,7 @@ func (w Wire) String() string {
 	return fmt.Sprintf("This client uses %s, %s channels and %s. Redisson needs %s, %s and %s.", place, w.Channels, keys, theirs, w.mode(), mapper)
 }
 
-// mode says which versions and modes of Redisson send and listen like this client.
+// mode returns the versions and modes of Redisson that send and listen like this client.
 func (w *Wire) mode() string {
 	switch {
 	case w.Topology != topologyCluster:
