@@ -44,11 +44,11 @@ type attempt struct {
 	wish    *Wish
 	report  *Report
 	how     *manner
-	key     string // of several keys the one that is taken, in whose queue it waits
+	key     string // of several keys the taken one, in whose queue it waits
 	several several
 
 	state state
-	got   *holding.Holder // when it is over
+	got   *holding.Holder // set in state over
 	todo  queue.Step      // the last answer of the queue
 
 	now      time.Time // last look at the clock
@@ -125,12 +125,12 @@ func (p *patience) renew(now time.Time) {
 const ErrSilent = failure.Text("no answer from redis within the wait time")
 
 const (
-	errGaveUp     = failure.Text("the patience is over")
+	errGaveUp     = failure.Text("the patience has ended")
 	errPassedOver = failure.Text("others were first too often")
 	errNoPermits  = failure.Text("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one")
 )
 
-// attempt returns an attempt at one key. now is the time: for a caller that has just come it is that of its report.
+// attempt returns an attempt at one key. now is the time; a caller that has just come passes the start of its report.
 func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) attempt {
 	a := attempt{in: in, key: key, wish: w, how: mannerOf(w.Kind), start: report.Start, now: now, report: report}
 	if !w.Forever {
@@ -521,7 +521,7 @@ func (a *attempt) refused(r *queue.Refusal) {
 }
 
 // waitFor makes one of several keys the one that the attempt waits for. The script looks at it first: while it is
-// taken, no other key is.
+// taken, the script takes no other key.
 func (a *attempt) waitFor(index int) {
 	keys := a.several.keys
 	keys[0], keys[index] = keys[index], keys[0]

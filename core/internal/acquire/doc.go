@@ -9,5 +9,5 @@
 // waits is a row of the table in manner.go.
 //
 // This package knows neither contexts that carry locks ([Config.Carried] looks for them) nor observers nor the
-// errors of package core: its errors are those of package failure and [BusyError]. Package core calls it.
+// errors of package core: it returns errors of package failure and [BusyError]. Package core calls it.
 package acquire

@@ -53,7 +53,7 @@ func (a *attempt) abandon(field string, call *redisstore.Call[redisstore.Grant])
 	a.in.Graves.Abandon(a.wish.Kind, a.wanted(), field, lateAnswer{call: call}, a.wish.Lease)
 }
 
-// sleepFor returns a sleep with an interval, or that of a poll while no messages arrive.
+// sleepFor returns a sleep with an interval, or with the interval of a poll while no messages arrive.
 func sleepFor(interval time.Duration) func(*attempt, queue.Step) time.Duration {
 	return func(_ *attempt, todo queue.Step) time.Duration {
 		if todo.Silent {
@@ -72,7 +72,7 @@ func (a *attempt) spin(todo queue.Step) time.Duration {
 	return atMost(todo.Sleep, jitter.Of(min(spinPause<<min(a.spins-1, 10), queue.SilentPoll)))
 }
 
-// atMost returns d, or a limit that is shorter; 0 is no limit.
+// atMost returns d, or a limit that is shorter; 0 means without a limit.
 func atMost(limit, d time.Duration) time.Duration {
 	if limit > 0 {
 		return min(d, limit)

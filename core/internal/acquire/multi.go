@@ -57,15 +57,15 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 // taken then, it moves to the queue of that one, to the place that its age gives it.
 //
 // While every key is in use, all of them are rarely free at the same moment. So a multi that was passed over too often
-// takes the keys one after the other, and begins with the one that was taken most often. It holds what it has while it
+// takes the keys one after the other, and begins with the key that was taken most often. It holds what it has while it
 // waits for the next one, but only for its patience. Then it gives all back, and waits without holding a key for at
-// least three times as long, so that it holds keys in vain for a quarter of the time at most:
+// least three times as long, so that it holds keys without use for a quarter of the time at most:
 //
 //	empty-handed ──passed over──▶ holding ──all──▶ acquired
 //	    ▲                            │
 //	    └──────patience ended────────┘
 //
-// No multi waits for ever while it holds a key, so there is no deadlock, in whatever order others take the keys. The
+// No multi waits for ever while it holds a key, so they do not deadlock, in whatever order others take the keys. The
 // patience is random, so that two of them do not block each other again and again.
 type multi struct {
 	in     *Acquirer
@@ -75,7 +75,7 @@ type multi struct {
 	got    []*holding.Holder // by key, nil for a key that is not held
 
 	first  int       // the key that is taken
-	taken  []int     // how often each key was, with an extra weight for one that was missed while holding
+	taken  []int     // how often each key was taken; a key that was missed while holding others counts more
 	began  time.Time // of the present wait without a key
 	passed int       // how often others were first since then, across slots
 	pause  time.Time // until when no key is held
@@ -199,7 +199,7 @@ func (m *multi) passedOver(passed int, now time.Time) bool {
 	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
 }
 
-// patience returns how long keys are held for one that stays with its holder, and how long in all. A fixed lease lasts
+// patience returns how long keys are held for a key that stays with its holder, and how long in all. A fixed lease lasts
 // longer than that.
 func (m *multi) patience(now time.Time) (one, most time.Duration) {
 	one = min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
@@ -252,7 +252,7 @@ func (m *multi) attempt(index int) *attempt {
 	return &a
 }
 
-// run is one attempt. What it gets is under watch from then on.
+// run is one attempt. The keys that it gets are under watch from then on.
 func (m *multi) run(ctx context.Context, a *attempt) error {
 	if m.last != nil && m.wish.Wait > 0 && a.timeOver() {
 		return m.last.busy(nil)

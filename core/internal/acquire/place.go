@@ -17,7 +17,7 @@ import (
 //	                 ghost
 //
 // The next send names the ghosts, and Redis gives their places, also those that they get later, to its field. So
-// they go to the reaper only when the attempt is over.
+// they go to the reaper only when the attempt ends.
 type place struct {
 	lane   string                               // of the waiter in this process; the first field
 	taken  string                               // the field that has a place, or may have one; "": none
@@ -82,7 +82,7 @@ func (a *attempt) leavePlace() {
 func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
 	hears, before := !todo.Silent, a.before()
 	if before > 0 {
-		todo.Silent, todo.Sleep = false, 0 // there is no hurry
+		todo.Silent, todo.Sleep = false, 0 // it can wait
 	}
 	interval := placePoll
 	switch {

@@ -19,7 +19,7 @@ import (
 //
 //	        ┌──────────────── refused: gives back what it has got ─────────────────┐
 //	        ▼                                                                      │
-//	waits at one that refused, if any ──granted, or refused again──▶ asks the others at once ──▶ acquired
+//	waits at a server that refused, if any ──granted, or refused again──▶ asks the others at once ──▶ acquired
 //	                                                                    │    ▲
 //	                                                                    └────┘ has that one: in a moment
 type Redlock struct {

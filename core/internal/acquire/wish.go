@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Redis has the scripts that grant locks, and the one that takes a grant back.
+// Redis has the scripts that grant locks, and the script that takes a grant back.
 type Redis interface {
 	Acquire(now time.Time, c redisstore.Claim, t redisstore.Terms) redisstore.Call[redisstore.Grant]
 	AcquireAll(now time.Time, k *redisstore.Kind, keys []string, field string, lease time.Duration) redisstore.Call[redisstore.Grant]

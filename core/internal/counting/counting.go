@@ -1,5 +1,5 @@
 // Package counting executes operations on counts: the permits of a semaphore without owners, and a latch. Each
-// operation is executed once, however often it has to be sent: it has a field of its own, by which Redis remembers it.
+// operation is executed once, however often it has to be sent: it has a separate field, by which Redis remembers it.
 //
 // This package knows the scripts of counts. It knows neither callers nor waits: taking permits and waiting for a latch
 // are acquisitions, of package acquire, which names the [Settled] operations in its commands. Package core calls it.
@@ -22,8 +22,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// OperationTime is how long an operation is sent again in the background, without what the reaper adds for one that
-// is executed late. Redis remembers it for longer (lua/once.lua).
+// OperationTime is how long an operation is sent again in the background, without the time that the reaper adds for an
+// operation that is executed late. Redis remembers it for longer (lua/once.lua).
 const OperationTime = 10 * time.Minute
 
 // Config is what the operations of a client need. All of it is required.
@@ -93,7 +93,7 @@ const (
 
 var errNoCount = errors.New("the key is not a count")
 
-// send sends an operation until it is answered, or its time has ended. The fate is that of all sends together: Unknown
+// send sends an operation until it is answered, or its time has ended. The fate covers all sends together: Unknown
 // if Redis may still execute one of them, or has executed none and the operation may be sent again; Answered with an
 // error says that it will never be executed.
 func (c *Counter) send(ctx context.Context, kind *redisstore.Kind, key, op string) (found []string, fate wire.Fate, err error) {

@@ -108,7 +108,7 @@ func (e inside) Unwrap() error { return e.of }
 // TrimPrefix returns the text of an outcome for the text of another one.
 func TrimPrefix(text string) string { return strings.TrimPrefix(text, prefix) }
 
-// HasPrefix reports whether a text is that of an outcome.
+// HasPrefix reports whether a text begins like an outcome.
 func HasPrefix(text string) bool { return strings.HasPrefix(text, prefix) }
 
 // Ended returns why ctx has ended. The error matches both the error and the cause of ctx. The loss of a hold as

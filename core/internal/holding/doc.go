@@ -15,6 +15,6 @@
 // contexts and observers of callers: package core makes the former and is the [Watcher] of the latter. Package
 // acquire makes Holders, and re-enters; package core begins and ends Holds.
 //
-// Mutexes are taken from outer to inner: those of Holders (of several in the order of inOrder), the watchdog's, a
-// lease's. The mutex of operations stands alone. No room is called under one of them.
+// Mutexes are taken from outer to inner: of Holders (of several in the order of inOrder), of the watchdog, of a
+// lease. The mutex of operations stands alone. No room is called under one of them.
 package holding

@@ -98,7 +98,7 @@ func (o *Holder) amend(ctx context.Context) {
 }
 
 // tryAmend tries once, and reports whether nothing is left to do. Other operations go first: while one waits for
-// the turn, tryAmend writes nothing, and one that comes later ends the wait for the answer.
+// the turn, tryAmend writes nothing, and an operation that comes later ends the wait for the answer.
 func (o *Holder) tryAmend(ctx context.Context) bool {
 	if o.operations.begin(ctx) != nil {
 		return true // the client was closed

@@ -186,7 +186,7 @@ func remaining(holders []*Holder, needs int, now time.Time) time.Duration {
 	return left[len(left)-needs]
 }
 
-// Holder returns the holder of a key of a client, if the hold has one that has the lock.
+// Holder returns the holder of a key of a client, if the hold has such a holder and the holder has the lock.
 func (h *Hold) Holder(hs *Holdings, key string) *Holder {
 	if h.ended.Load() {
 		return nil

@@ -162,7 +162,7 @@ func (o *others) next() bool {
 	return true
 }
 
-// answered notes for the waiting operations that the one that has the turn was answered.
+// answered notes for the waiting operations that the operation that has the turn was answered.
 func (t *operations) answered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

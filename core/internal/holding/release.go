@@ -307,7 +307,7 @@ func GiveBack(ctx context.Context, got []*Holder, patience, least time.Duration)
 }
 
 // othersNotified returns how many subscribers beside this client a message has reached. In a Cluster with classic
-// pub/sub the count is that of one node, and says nothing.
+// pub/sub the count covers one node only, and says nothing.
 func (hs *Holdings) othersNotified(key string, notified int) int {
 	if hs.Redis.CountsOneNode() {
 		return queue.Uncounted

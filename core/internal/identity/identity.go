@@ -1,4 +1,4 @@
-// Package identity makes the id of a client and the fields of its holders in Redis, and reads those of others. It
+// Package identity makes the id of a client and the fields of its holders in Redis, and reads the fields of others. It
 // knows kinds of locks, and nothing that is done with a field. Packages core and acquire use it.
 package identity
 
@@ -22,7 +22,7 @@ type Identity struct {
 }
 
 // FirstField is the number before the first field of a client. The threads of Java have smaller numbers, so the
-// fields of this library differ from those of Redisson.
+// fields of this library differ from Redisson's fields.
 const FirstField = 1 << 40
 
 // RivalOf returns what kind of client has made a field.

@@ -2,17 +2,16 @@ package lease
 
 import "time"
 
-// This file is for tests only: it does to the clocks what a machine does that is suspended,
-// or a process that is stopped. Nobody is notified. The tests of core need it, too, and so it
-// is no test file of this package.
+// This file is for tests only. It moves the clocks as a suspended machine or a stopped process does, and notifies no
+// holder. It is not a test file, because the tests of core need it, too.
 
-// AdvanceClocks brings one lease nearer to its deadline on either clock.
+// AdvanceClocks brings one lease nearer to its deadline on both clocks.
 func (l *Lease) AdvanceClocks(mono, wall time.Duration) {
 	l.deadline.mono.Add(-int64(mono))
 	l.deadline.wall.Add(-int64(wall))
 }
 
-// AdvanceWallClock does so to the wall clock of everything under watch.
+// AdvanceWallClock advances the wall clock of all leases under watch.
 func (w *Watchdog) AdvanceWallClock(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

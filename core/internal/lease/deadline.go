@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// deadline is the moment from which a holder must not believe in its lease any more. It is
-// kept on two clocks, and the earlier one counts: the monotonic clock does not step, but
-// stands still while a virtual machine is suspended; the wall clock goes on.
+// deadline is the time at which a holder stops relying on its lease. It is kept on two clocks, and the earlier
+// one counts. The monotonic clock does not step, but stands still while a virtual machine is suspended. The wall
+// clock continues.
 type deadline struct {
 	mono atomic.Int64 // nanoseconds since the client's start
 	wall atomic.Int64 // Unix nanoseconds
 }
 
-// margin is what a holder keeps between its own deadline and the one in Redis: the drift of
-// two clocks over the lease, and the granularity of both. Never more than half the lease,
-// so that leases of a few milliseconds are usable.
+// margin returns the time between the deadline of the holder and the end in Redis. It covers the drift of two
+// clocks over the lease, and the granularity of both. It is never more than half the lease, so that leases of a
+// few milliseconds can be used.
 func margin(ttl time.Duration) time.Duration {
 	return min(ttl/100+granularity, ttl/2)
 }
 
-// granularity is how far two looks at clocks may be apart.
+// granularity is how far two readings of clocks may be apart.
 const granularity = 2 * time.Millisecond
 
-// DeadlineAfter is the deadline that a lease of length ttl gives which was sent at sent.
+// DeadlineAfter returns the deadline of a lease of length ttl whose command was sent at sent.
 func DeadlineAfter(sent time.Time, ttl time.Duration) time.Time {
 	return sent.Add(ttl - margin(ttl))
 }
 
-// Expired reports whether, by either clock, a lease of length ttl that was sent at sent
-// must not be believed in any more.
+// Expired reports whether, by either clock, a lease of length ttl whose command was sent at sent has passed its
+// deadline.
 func Expired(sent time.Time, ttl time.Duration, now time.Time) bool {
 	end := DeadlineAfter(sent, ttl)
 	return !now.Before(end) || now.UnixNano() >= end.UnixNano()
@@ -41,7 +41,7 @@ func (d *deadline) set(start, t time.Time) {
 	d.wall.Store(t.UnixNano())
 }
 
-// raise moves the deadline to t if that is later, and gives by how much.
+// raise moves the deadline to t if that is later, and returns by how much.
 func (d *deadline) raise(start, t time.Time) time.Duration {
 	by := t.Sub(start) - time.Duration(d.mono.Load())
 	if by > 0 {
@@ -50,7 +50,7 @@ func (d *deadline) raise(start, t time.Time) time.Duration {
 	return max(by, 0)
 }
 
-// left is the time left on the clock that has less.
+// left returns the time that is left on the clock that has less.
 func (d *deadline) left(start, now time.Time) time.Duration {
 	mono := d.mono.Load() - int64(now.Sub(start))
 	wall := d.wall.Load() - now.UnixNano()

@@ -1,9 +1,9 @@
-// Package lease keeps what a client holds in Redis: for each claim a [Lease] with its
-// deadline, its phase and the schedule of its renewals, and for all of them one scheduler,
-// the [Watchdog]. It knows nothing of holds, re-entries or waiters.
+// Package lease keeps the leases that a client has in Redis. Each claim has a [Lease] with its deadline, its
+// phase and the schedule of its renewals. One scheduler, the [Watchdog], looks after all of them. The package
+// knows nothing of holds, re-entries or waiters. Package holding makes the leases.
 //
-// Redis is reached by a [Renewer] only. Two calls run upward, by [Holder]: Lost, which has
-// consequences, and Renewed, a report that changes nothing. Neither runs under a mutex.
+// It reaches Redis only by a [Renewer]. It calls upward by [Holder]: Lost, which has consequences, and Renewed,
+// a report that changes nothing. Neither is called under a mutex.
 //
 // Mutexes, from outer to inner: Watchdog, Lease.
 package lease

@@ -9,22 +9,22 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// inquiry is whether Redis is being asked for a lease that is in doubt. One question is on
-// its way at a time, after a pause since the one before. What raises doubts meanwhile leads
-// to one more after it; so does a question without an answer, or that was refused.
+// inquiry asks Redis about a lease that is in doubt. One question is on its way at a time, after a pause since
+// the last one. A doubt that is raised while a question is on its way leads to one more question after it. So
+// does a question without an answer, or one that was refused.
 //
-//	quiet ── Doubt ──▶ waiting ── pause over ──▶ asking ── Doubt ──▶ askAgain
+//	quiet ── Doubt ──▶ waiting ── pause ends ──▶ asking ── Doubt ──▶ askAgain
 //	  ▲                  ▲  ▲                    │    │                 │
 //	  │                  │  └────── failed ──────┘    │                 │
 //	  └──────────────────│────── answered ────────────┘                 │
 //	                     └────── answered, or failed ───────────────────┘
 //
-// Nothing is asked of a lease that is not held any more. Times are since the client's start.
+// Redis is not asked about a lease that is not held any more. Times are since the client's start.
 type inquiry struct {
 	state inquiryState
 	pause time.Duration // after the last question; it grows while questions fail
-	from  time.Duration // when the next question may travel with those of other leases
-	at    time.Duration // when it is sent, be it alone
+	from  time.Duration // when the next question may travel with questions about other leases
+	at    time.Duration // when it is sent, also alone
 }
 
 type inquiryState uint8
@@ -36,16 +36,15 @@ const (
 	askAgain
 )
 
-// The pause between two questions about one lease. It doubles with every one that fails, so
-// that an outage is not amplified.
+// The pause between two questions about one lease. It doubles with every question that fails, so
+// that an outage does not cause a flood of questions.
 const (
 	questionPause    = 20 * time.Millisecond
 	maxQuestionPause = 5 * time.Second
 )
 
-// Doubt has Redis asked, in the background, whether the claim still holds, until there is an
-// answer. If it does not hold, the lease is lost. Of a lease that is not under watch yet,
-// Redis is asked when it is.
+// Doubt asks Redis, in the background, whether the claim still holds, until there is an answer. If it does not
+// hold, the lease is lost. If the lease is not under watch yet, Redis is asked when it is.
 func (l *Lease) Doubt() { l.dog.doubt(l) }
 
 func (w *Watchdog) doubt(l *Lease) {
@@ -63,7 +62,7 @@ func (w *Watchdog) doubts(l *Lease) bool {
 	return l.schedule.inquiry.state != quiet
 }
 
-// doubted notes a doubt, and reports whether a question is to be planned for it.
+// doubted notes a doubt, and reports whether a question has to be planned for it.
 func (i *inquiry) doubted() (plan bool) {
 	switch i.state {
 	case quiet:
@@ -75,7 +74,7 @@ func (i *inquiry) doubted() (plan bool) {
 	return false
 }
 
-// due reports whether the next question is to be sent now, which others do or do not.
+// due reports whether the next question is sent now. others reports whether questions about other leases are.
 func (i *inquiry) due(now time.Duration, others bool) bool {
 	return i.state == waiting && (i.at <= now || others && i.from <= now)
 }
@@ -94,8 +93,8 @@ func (i *inquiry) asked(now time.Duration, failed bool) {
 	}
 }
 
-// askBatch asks about leases that one script can ask about. What Redis said is taken in for
-// all of them before any holder is notified.
+// askBatch asks about leases that one script can ask about. It applies the verdicts to all of them before it
+// notifies any holder.
 func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 	leases, claims := stillHeld(batch)
 	if len(leases) == 0 {
@@ -105,7 +104,7 @@ func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 	defer cancel()
 	verdicts := w.cfg.Renewer.Renew(ctx, claims, 0)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return // the client has ended: what was cut short is no answer
+		return // the client has ended: a question that was cut short has no answer
 	}
 	var over []*Lease
 	for i, l := range leases {
@@ -120,7 +119,7 @@ func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 	}
 }
 
-// stillHeld leaves out those of which nothing needs to be known any more.
+// stillHeld returns the leases that are still held, and their claims.
 func stillHeld(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	for _, l := range batch {
 		if l.Held() {
@@ -130,7 +129,7 @@ func stillHeld(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	return leases, claims
 }
 
-// asked ends a question about l, and plans the next one if there is to be one.
+// asked ends a question about l, and plans the next one if there has to be one.
 func (w *Watchdog) asked(l *Lease, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

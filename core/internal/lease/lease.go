@@ -14,21 +14,20 @@ import (
 //	  ├── End ──────────────────────────────────────┘
 //	  └── Lose, the deadline, Redis ──▶ lost
 //
-// A lease that is held or releasing stays under watch, once it is, so that who waits for the
-// last one waits for its release, too; ended and lost are forgotten.
+// A lease that is held or releasing stays under watch, once it is, so that a caller that waits until no lease is
+// left waits for releases, too. A lease that is ended or lost is forgotten.
 type phase uint8
 
 const (
 	held      phase = iota
-	releasing       // the last release has begun: renewals and losses count no more
-	ended           // released, left to its time, or passed on
-	lost            // over under its holder
+	releasing       // the last release has begun: renewals and losses do not count any more
+	ended           // released, left to expire, or passed on
+	lost            // ended under its holder
 )
 
-// Lease is what is held: a claim that was never used before and never will be again, and
-// for how long it can be relied upon. It is made by [Watchdog.Open] in memory of its
-// holder's. All methods are safe for concurrent use, and none but Lose, CheckClock and
-// those that say so calls the holder.
+// Lease is a claim in Redis, and how long the client can rely on it. A claim was never used before and is never
+// used again. [Watchdog.Open] makes a Lease in memory of its holder. All methods are safe for concurrent use.
+// Only Lose, CheckClock and methods that say so call the holder.
 type Lease struct {
 	redisstore.Claim
 
@@ -39,43 +38,42 @@ type Lease struct {
 
 	mu      sync.Mutex
 	phase   phase
-	asked   bool  // no reply has confirmed a TTL since one was asked for
-	wishes  int32 // to renew it
+	asked   bool  // a TTL was asked for, and no reply has confirmed one since
+	wishes  int32 // how many want it renewed
 	cause   error // of the loss
 	granted granted
 	trust   trust
-	reserve time.Duration // Redis has confirmed the lease for so much longer than the deadline: see Pass
+	reserve time.Duration // how much longer than the deadline Redis has confirmed the lease: see Pass
 }
 
-// trust is what may be believed of Redis after commands without an answer.
+// trust limits what the lease believes of Redis after commands without an answer.
 type trust struct {
-	landing time.Duration // such a command may land until then, since the client's start; 0: there is none
+	landing time.Duration // until when such a command may be executed, since the client's start; 0: there is none
 	most    time.Duration // longest TTL that a reply confirms; 0: any
 }
 
-// Holder is who has a lease.
+// Holder has a lease.
 type Holder interface {
-	// Lost is called once when the lease is over under its holder, in the goroutine that
-	// found out.
+	// Lost is called once when the lease has ended under its holder, in the goroutine that found out.
 	Lost(cause error)
 
-	// Renewed reports that Redis was asked to renew the lease; err is why it has not. late is
-	// by how much the request missed its time.
+	// Renewed reports that Redis was asked to renew the lease. err is why it has not. late is how much later
+	// than planned the request was sent.
 	Renewed(err error, late time.Duration)
 }
 
-// Open makes l the lease of a claim that Redis has given for ttl to a command sent at sent.
-// Nobody watches it yet.
+// Open makes l the lease of a claim that Redis has granted for ttl to a command sent at sent. The lease is not
+// under watch yet.
 func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
 	l.Claim, l.dog, l.holder, l.granted.longest = claim, w, holder, ttl
 	l.schedule.lease = l
 	l.deadline.set(w.cfg.Start, DeadlineAfter(sent, ttl))
 }
 
-// Holder is who has the lease.
+// Holder returns the holder.
 func (l *Lease) Holder() Holder { return l.holder }
 
-// become goes to the next phase if there is a way, and reports whether. The mutex is held.
+// become goes to the next phase if the phase can follow, and reports whether it did. The mutex is held.
 func (l *Lease) become(next phase) bool {
 	if next <= l.phase || next == lost && l.phase != held {
 		return false
@@ -84,8 +82,8 @@ func (l *Lease) become(next phase) bool {
 	return true
 }
 
-// BeginRelease makes replies to renewals void and a loss impossible. It fails with the
-// cause of the loss when there was one before.
+// BeginRelease makes replies to renewals void and a loss impossible. If the lease was lost before, it returns
+// the cause.
 func (l *Lease) BeginRelease() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +91,7 @@ func (l *Lease) BeginRelease() error {
 	return l.cause
 }
 
-// End ends the lease, if it was not lost, and the watch over it.
+// End ends the lease, unless it was lost, and ends the watch over it.
 func (l *Lease) End() {
 	l.mu.Lock()
 	l.become(ended)
@@ -101,15 +99,15 @@ func (l *Lease) End() {
 	l.dog.forget(l)
 }
 
-// Lose ends the lease because it is not there any more, and notifies the holder. It does
-// nothing once a release has begun.
+// Lose ends the lease because Redis does not have it any more, and notifies the holder. It does nothing once a
+// release has begun.
 func (l *Lease) Lose(cause error) {
 	if l.lose(cause) {
 		l.announce()
 	}
 }
 
-// lose is Lose without a word to the holder. It reports whether there is one to be said.
+// lose is Lose without notifying the holder. It reports whether the holder has to be notified.
 func (l *Lease) lose(cause error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +123,8 @@ func (l *Lease) announce() {
 	l.holder.Lost(l.Loss())
 }
 
-// CheckClock loses the lease when its deadline has passed, and gives the cause of the loss
-// then, whoever found it: the call of Lost by another goroutine may be under way.
+// CheckClock loses the lease if its deadline has passed. Then it returns the cause of the loss, also if another
+// goroutine found it and has not finished calling Lost.
 func (l *Lease) CheckClock(now time.Time) error {
 	if !l.Expired(now) {
 		return nil
@@ -135,25 +133,24 @@ func (l *Lease) CheckClock(now time.Time) error {
 	return l.Loss()
 }
 
-// Loss is why the lease was lost, nil if it was not.
+// Loss returns why the lease was lost, nil if it was not.
 func (l *Lease) Loss() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause
 }
 
-// Held reports whether the lease is neither lost nor being released, by what is known.
+// Held reports whether the lease is neither lost nor being released, as far as the client knows.
 func (l *Lease) Held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.phase == held
 }
 
-// Alive reports whether the lease can be built upon: it is held, and its deadline has not
-// passed.
+// Alive reports whether the client can rely on the lease: it is held, and its deadline has not passed.
 func (l *Lease) Alive(now time.Time) bool { return l.Remaining(now) > 0 }
 
-// Remaining is how long the lease can be relied upon, 0 after its end.
+// Remaining returns how long the client can rely on the lease; 0 after its end.
 func (l *Lease) Remaining(now time.Time) time.Duration {
 	if !l.Held() {
 		return 0
@@ -161,7 +158,7 @@ func (l *Lease) Remaining(now time.Time) time.Duration {
 	return max(l.Left(now), 0)
 }
 
-// Left is how long the lease lasts by the clocks, whatever the phase; negative after that.
+// Left returns how long the lease lasts by the clocks, in any phase; negative after its end.
 func (l *Lease) Left(now time.Time) time.Duration {
 	return l.deadline.left(l.dog.cfg.Start, now)
 }

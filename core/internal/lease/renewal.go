@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Renewer is the way to Redis.
+// Renewer sends renewals to Redis.
 type Renewer interface {
 	// NodeName names the node that has a key.
 	NodeName(ctx context.Context, key string) string
@@ -19,8 +19,7 @@ type Renewer interface {
 	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
 }
 
-// inBatches does something for leases, one batch per node and kind, none of which waits for
-// another.
+// inBatches calls do for leases, in one batch per node and kind. No batch waits for another.
 func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx context.Context, batch []*Lease)) {
 	type path struct {
 		node string
@@ -36,8 +35,8 @@ func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx c
 	}
 }
 
-// renewBatch renews leases that one script can renew. What Redis said is taken in for all of them, before
-// any holder is notified, who may take its time: losses first.
+// renewBatch renews leases that one script can renew. It applies the verdicts to all of them before it notifies
+// any holder, because a holder may take its time. It reports losses first.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	leases, claims := w.stillWanted(batch)
 	if len(leases) == 0 {
@@ -58,7 +57,7 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return // the client has ended: what was cut short is no failure
+		return // the client has ended: a renewal that was cut short has not failed
 	}
 	for i, l := range leases {
 		if v := verdicts[i]; v.Held || v.Err != nil {
@@ -67,7 +66,7 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	}
 }
 
-// stillWanted leaves out those that need no renewal any more.
+// stillWanted returns the leases that still need a renewal, and their claims.
 func (w *Watchdog) stillWanted(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	for _, l := range batch {
 		if l.beginRenewal() {
@@ -79,7 +78,7 @@ func (w *Watchdog) stillWanted(batch []*Lease) (leases []*Lease, claims []rediss
 	return leases, claims
 }
 
-// beginRenewal asks for the watchdog's TTL if a renewal still makes sense, and reports whether.
+// beginRenewal prepares a renewal with the watchdog's TTL, and reports whether the lease still needs one.
 func (l *Lease) beginRenewal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,14 +90,14 @@ func (l *Lease) beginRenewal() bool {
 	return wanted
 }
 
-// judged takes in what Redis said, and reports whether the lease is lost by that. A release
-// that has begun makes it void.
+// judged applies a verdict, and reports whether the lease is lost by it. If a release has begun, the verdict has
+// no effect.
 func (l *Lease) judged(v redisstore.Verdict, sent time.Time) (over bool) {
 	if v.MayLand() {
 		l.Unanswered()
 	}
 	switch {
-	case v.Err != nil: // it prolongs nothing
+	case v.Err != nil: // it extends nothing
 	case v.Held:
 		l.renewedAt(sent)
 	default:
@@ -113,8 +112,8 @@ func (l *Lease) renewedAt(sent time.Time) {
 	l.confirm(sent, l.dog.cfg.TTL)
 }
 
-// renewed ends a renewal that was sent at sent, and plans the next one: a failed one is
-// tried again soon, until the deadline. It gives by how much this one was late.
+// renewed ends a renewal that was sent at sent, and plans the next one. A failed one is tried again soon, until
+// the deadline. It returns how late this one was.
 func (w *Watchdog) renewed(l *Lease, sent time.Time, failed bool) (late time.Duration) {
 	wait := w.period()
 	if failed {

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// A step of the wall clock that is followed, which is within the margin, and how often it
-// is looked for while there are leases.
+// The scheduler looks for a step of the wall clock every clockCheck while there are leases. It follows a step that
+// is larger than clockJump, which is within the margin.
 const (
 	clockJump  = granularity
 	clockCheck = time.Second
 )
 
-// coalesce is the part of the TTL by which renewals are brought forward to travel with
-// others.
+// coalesce is the part of the TTL by which a renewal is sent earlier to travel with others.
 const coalesce = 30
 
-// Run is the scheduler, until ctx ends.
+// Run runs the scheduler until ctx ends.
 func (w *Watchdog) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -32,7 +31,7 @@ func (w *Watchdog) Run(ctx context.Context) {
 	}
 }
 
-// look handles what is due, and says when the next look is.
+// look handles what is due, and returns when the next look is.
 func (w *Watchdog) look() time.Duration {
 	now := time.Now()
 	found := w.collect(now)
@@ -46,8 +45,8 @@ func (w *Watchdog) look() time.Duration {
 	return found.next
 }
 
-// end loses leases whose deadline has passed. Those that were renewed in this instant, or are
-// being released, stay under watch.
+// end loses leases whose deadline has passed. Leases that were renewed in this instant, or are being released,
+// stay under watch.
 func (w *Watchdog) end(over []*Lease, now time.Time) {
 	for _, l := range over {
 		if l.CheckClock(now) == nil {
@@ -64,8 +63,8 @@ type findings struct {
 	next      time.Duration
 }
 
-// collect finds what is due. What is over leaves the heap only when it is lost or ended, so
-// that nobody who waits for the last lease misses it meanwhile; until then it is at the end.
+// collect finds what is due. A lease that has expired leaves the heap only when it is lost or ended, so that a
+// caller that waits until no lease is left does not miss it; until then it is at the end of the heap.
 func (w *Watchdog) collect(now time.Time) (f findings) {
 	at := now.Sub(w.cfg.Start)
 	soon := at + w.cfg.TTL/coalesce
@@ -101,8 +100,8 @@ func (w *Watchdog) collect(now time.Time) (f findings) {
 	return f
 }
 
-// followWallClock plans anew what was planned before the wall clock was moved on, because
-// the machine was suspended, or set back. The mutex is held.
+// followWallClock plans again if the wall clock was moved, because the machine was suspended or the clock was
+// set. The mutex is held.
 func (w *Watchdog) followWallClock(now time.Time) {
 	ahead := time.Duration(now.UnixNano()-w.cfg.Start.UnixNano()) - now.Sub(w.cfg.Start)
 	if (ahead - w.ahead).Abs() <= clockJump {

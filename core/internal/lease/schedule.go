@@ -13,10 +13,10 @@ import (
 //	   ▲                                            │
 //	   └───────────── no wish is left ──────────────┘
 //
-// The deadline is looked at in all of them, and so is whether a question is due, as long as
-// the lease is held. A lease is in the heap, where [Watchdog.Drained] sees it, from Watch until
-// it is lost or ended: also while it is being released, however long ago its deadline was, when
-// there is nothing more to look at.
+// In each state the watchdog also looks at the deadline, and at questions that are due, while the lease is held.
+// A lease is in the heap, where [Watchdog.Drained] sees it, from Watch until it is lost or ended. It stays there
+// while it is being released, however long ago its deadline was, although the watchdog has nothing to look at
+// then.
 type schedule struct {
 	dueheap.Slot
 
@@ -24,17 +24,17 @@ type schedule struct {
 	next     time.Duration // the next look
 	renewAt  time.Duration // 0: no renewal is planned
 	renewing bool
-	answered chan struct{} // closed when that renewal was; nil if nobody waits for it
+	answered chan struct{} // closed when that renewal was answered, or not; nil if no caller waits for it
 	inquiry  inquiry
 }
 
-// never is when the watchdog looks at a lease that is not held any more, but not ended.
+// never is when the watchdog looks at a lease that is not held any more but has not ended.
 const never time.Duration = math.MaxInt64
 
-// DueBefore is for the heap.
+// DueBefore orders the heap.
 func (s *schedule) DueBefore(other *schedule) bool { return s.next < other.next }
 
-// plan sets the next look, as the clocks are now.
+// plan sets the next look by the clocks as they are now.
 func (s *schedule) plan(now time.Time) {
 	if !s.lease.Held() {
 		s.next = never
@@ -58,17 +58,17 @@ func (s *schedule) done(renewAt time.Duration) {
 	}
 }
 
-// Watch has the deadline looked at from now on.
+// Watch puts the lease under watch: from now on the watchdog looks at its deadline.
 func (l *Lease) Watch(now time.Time) { l.dog.watch(l, now) }
 
-// Renew watches the lease, too, and renews it every third of the watchdog's TTL, until as
-// many calls of StopRenewal have followed.
+// Renew puts the lease under watch and renews it every third of the watchdog's TTL, until StopRenewal was called
+// as often as Renew.
 func (l *Lease) Renew(now time.Time) {
 	l.wish(1)
 	l.dog.watch(l, now)
 }
 
-// StopRenewal takes one call of Renew back. A renewal on the wire goes on.
+// StopRenewal takes one call of Renew back. A renewal on its way is not stopped.
 func (l *Lease) StopRenewal() { l.wish(-1) }
 
 func (l *Lease) wish(n int32) {
@@ -77,15 +77,15 @@ func (l *Lease) wish(n int32) {
 	l.wishes += n
 }
 
-// wanted reports whether a renewal makes sense.
+// wanted reports whether the lease needs renewals.
 func (l *Lease) wanted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.phase == held && l.wishes > 0
 }
 
-// Renewing is closed when the renewal that is on the wire was answered, or not; nil if none
-// is.
+// Renewing returns a channel that is closed when the renewal on its way was answered, or not. It is nil if there
+// is none.
 func (l *Lease) Renewing() <-chan struct{} {
 	l.dog.mu.Lock()
 	defer l.dog.mu.Unlock()

@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// Acknowledge raises the deadline after a reply to a command that was sent at sent and set
-// a TTL. It does nothing once a release has begun, or the deadline has passed: a reply that
-// comes then is no success. The command is the one that was prepared last, by Lower or Ask.
+// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. It does
+// nothing once a release has begun or the deadline has passed, because a reply that comes then does not count.
+// The command is the one that Lower or Ask has prepared last.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
 	l.dog.update(l)
@@ -31,9 +31,8 @@ func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	return true
 }
 
-// Ask notes that a TTL is asked for, which Redis may grant, whatever it answers. It comes
-// before the command, and before every command that may raise the TTL; renewals do so
-// themselves.
+// Ask notes that a TTL is asked for, which Redis may grant whatever it answers. Call it before every command
+// that may raise the TTL. Renewals call it themselves.
 func (l *Lease) Ask(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,7 +40,7 @@ func (l *Lease) Ask(ttl time.Duration) {
 	l.asked = true
 }
 
-// Longest is the longest TTL that Redis may still have been given.
+// Longest returns the longest TTL that Redis may still have.
 func (l *Lease) Longest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,33 +55,31 @@ func (l *Lease) Outlasts(now time.Time) bool {
 	return l.asked || now.Sub(l.dog.cfg.Start) < l.trust.landing
 }
 
-// granted is what TTL Redis may have given. What commands ask for raises it, before they are
-// sent; it falls only when Redis has confirmed a TTL that was lowered, and nothing was asked
-// for in between.
+// granted is the TTL that Redis may have granted. A command that asks for more raises it, before it is sent. It
+// falls only when Redis has confirmed a lower TTL, and nothing was asked for in between.
 type granted struct {
 	longest time.Duration
-	lowerTo time.Duration // what the TTL was prepared to be lowered to; 0: it was not, or another command came since
+	lowerTo time.Duration // the lower TTL that was prepared; 0: none was, or another command came since
 }
 
 func (g *granted) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
 
-// lower notes a TTL that is to be set whatever there is.
+// lower notes a TTL that is set whatever the present one is.
 func (g *granted) lower(ttl time.Duration) {
 	g.ask(ttl)
 	g.lowerTo = ttl
 }
 
-// lowered takes in that Redis has done so, if that was prepared.
+// lowered notes that Redis has confirmed the lower TTL, if one was prepared.
 func (g *granted) lowered() {
 	if g.lowerTo > 0 {
 		g.longest, g.lowerTo = g.lowerTo, 0
 	}
 }
 
-// Lower prepares to lower the TTL in Redis, and reports whether that may be: not while a
-// command without an answer may land and raise it again. The local deadline comes first,
-// now, because a reply may never come; that Redis has a shorter TTL is known by the reply only,
-// with Acknowledge.
+// Lower prepares to lower the TTL in Redis, and reports whether that is possible: not while a command without an
+// answer may still be executed and raise it again. It lowers the local deadline at once, because a reply may
+// never come. Only the reply, with Acknowledge, shows that Redis has the shorter TTL.
 func (l *Lease) Lower(now time.Time, ttl time.Duration) bool {
 	if !l.lowered(now, ttl) {
 		return false
@@ -108,19 +105,20 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 // longestReserve bounds [Reserve].
 const longestReserve = 100 * time.Millisecond
 
-// Reserve returns for how much longer than a fixed lease Redis is asked when the lock is handed off. So
-// much later the lease can still be passed on to a holder that wants the same.
+// Reserve returns how much longer than a fixed lease a hand-off asks Redis for. For that time the lease can be
+// passed on to a holder that wants the same lease.
 func Reserve(ttl time.Duration) time.Duration {
 	return min(ttl, longestReserve).Truncate(time.Millisecond)
 }
 
-// Pass gives the lease to the next holder, which wants it for ttl, renewed or fixed, from now on. It sends
-// nothing, and reports whether it has done so. The next holder gets the whole length of a fixed lease, and
-// at least half of a renewed one. What Redis has confirmed beyond a fixed lease becomes the reserve.
+// Pass gives the lease to the next holder, which wants it for ttl from now on, renewed or fixed. It sends
+// nothing, and reports whether the next holder has the lease. The next holder gets the whole length of a fixed
+// lease, and at least half of a renewed one. The rest that Redis has confirmed beyond a fixed lease becomes the
+// reserve.
 //
 // Pass refuses if Redis was asked for a longer lease than the next holder wants, because that lease would
-// outlive its process. It also refuses while a command without an answer may land, and while there are
-// doubts whether Redis still has the lease.
+// outlive the process of the next holder. It also refuses while a command without an answer may be executed, and
+// while it is in doubt whether Redis still has the lease.
 //
 // The watchdog looks at the new deadline when the next holder calls Watch or Renew.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
@@ -146,15 +144,15 @@ func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	return true
 }
 
-// Unanswered notes that a command of this holder has no answer and may still land.
+// Unanswered notes that a command of this holder has no answer and may still be executed.
 func (l *Lease) Unanswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trust.landing = time.Since(l.dog.cfg.Start) + l.dog.cfg.Landing
 }
 
-// BelieveAtMost caps the TTLs that replies are taken to confirm, from now on: a command
-// that lowers the TTL may land at any time.
+// BelieveAtMost caps the TTLs that later replies confirm, because a command that lowers the TTL may be executed
+// at any time.
 func (l *Lease) BelieveAtMost(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

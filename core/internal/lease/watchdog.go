@@ -9,12 +9,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/dueheap"
 )
 
-// Config is what a [Watchdog] works with. All of it is needed.
+// Config is what a [Watchdog] needs. All of it is required.
 type Config struct {
-	Start   time.Time     // of the client; all times are counted from it
-	TTL     time.Duration // what a renewal sets
+	Start   time.Time     // of the client; all times count from it
+	TTL     time.Duration // that a renewal sets
 	Timeout time.Duration // of one renewal and one question; several fit into TTL
-	Landing time.Duration // a command without an answer may land for so long
+	Landing time.Duration // how long a command without an answer may still be executed
 
 	Renewer Renewer
 	Spawn   func(work func(ctx context.Context)) // runs background work; after the end of the client it need not
@@ -23,8 +23,8 @@ type Config struct {
 	Gone error // cause of a loss: Redis says that there is another holder, or none
 }
 
-// Watchdog is the one scheduler of a client: it renews leases in time, and loses those
-// whose deadline has passed. Renewals of one moment travel together.
+// Watchdog is the scheduler of a client: it renews leases in time, and loses leases whose deadline has passed.
+// Renewals that are due at the same time travel together.
 type Watchdog struct {
 	cfg  Config
 	wake chan struct{} // the first look has changed; capacity 1
@@ -33,15 +33,15 @@ type Watchdog struct {
 	heap  dueheap.Heap[*schedule]
 	ahead time.Duration // how far the wall clock was from the monotonic one when the heap was ordered
 	alarm time.Duration // when the scheduler looks next, since the client's start
-	idle  chan struct{} // closed when the last lease has gone; nil if nobody waits for that
+	idle  chan struct{} // closed when the last lease has gone; nil if no caller waits for that
 }
 
-// NewWatchdog makes the watchdog of a client. It does nothing before Run.
+// NewWatchdog returns the watchdog of a client. It does nothing before Run.
 func NewWatchdog(cfg Config) *Watchdog {
 	return &Watchdog{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
-// watch puts a lease under watch, or looks again at one that is.
+// watch puts a lease under watch, or looks again at a lease that is under watch.
 func (w *Watchdog) watch(l *Lease, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,8 +66,8 @@ func (w *Watchdog) update(l *Lease) {
 	w.replan(&l.schedule, now)
 }
 
-// replan puts a lease where it belongs, and wakes the scheduler if it would look too late.
-// The mutex is held.
+// replan moves a lease to its place in the heap, and wakes the scheduler if it would look too late. The mutex is
+// held.
 func (w *Watchdog) replan(s *schedule, now time.Time) {
 	if !s.Queued() {
 		return
@@ -84,8 +84,8 @@ func (w *Watchdog) replan(s *schedule, now time.Time) {
 	}
 }
 
-// period is a third of the TTL, less some jitter so that a fleet that was started together
-// does not renew together.
+// period returns a third of the TTL, less some jitter, so that processes that were started together do not renew
+// together.
 func (w *Watchdog) period() time.Duration {
 	third := w.cfg.TTL / 3
 	return third - rand.N(third/10+1)
@@ -97,7 +97,7 @@ func (w *Watchdog) forget(l *Lease) {
 	w.drop(&l.schedule)
 }
 
-// drop takes a lease out of the heap. The mutex is held.
+// drop removes a lease from the heap. The mutex is held.
 func (w *Watchdog) drop(s *schedule) {
 	w.heap.Remove(s)
 	if w.heap.Len() == 0 && w.idle != nil {
@@ -106,14 +106,14 @@ func (w *Watchdog) drop(s *schedule) {
 	}
 }
 
-// Count is how many leases are under watch.
+// Count returns how many leases are under watch.
 func (w *Watchdog) Count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.heap.Len()
 }
 
-// Leases are those under watch.
+// Leases returns the leases under watch.
 func (w *Watchdog) Leases() []*Lease {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *Watchdog) Leases() []*Lease {
 	return leases
 }
 
-// Drained is closed when nothing is under watch: everything that was is lost, or ended.
+// Drained returns a channel that is closed when no lease is under watch, because all are lost or ended.
 func (w *Watchdog) Drained() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

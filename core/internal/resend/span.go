@@ -8,7 +8,7 @@ import (
 
 // Span is the time that an operation has. Zero times set no limit, so the zero Span lasts as long as its context.
 //
-// An operation on a held lock, such as a release, has six time limits. The earliest one that applies wins:
+// An operation on a held lock, such as a release, has six time limits. The earliest limit that applies wins:
 //
 //	limit                             what it bounds                                who sets it
 //	one call: 8 backend timeouts      a single send, from a Redis that answers      Sender.CallLimit
