@@ -122,7 +122,7 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 		},
 		{
 			&core.NotAcquiredError{Key: "order:42", Waited: time.Second, BlockedBy: "mode"},
-			"core: lock \"" + core.KeyHash("order:42") + "\" not acquired after 1s (its key is that of a read/write lock)",
+			"core: lock \"" + core.KeyHash("order:42") + "\" not acquired after 1s (the key belongs to a read/write lock)",
 		},
 		{
 			fmt.Errorf("%w: %w", core.ErrUnavailable, foreign),

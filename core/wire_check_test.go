@@ -169,7 +169,7 @@ func (c *clusterBed) wireNoRightToAsk(t *testing.T) {
 	}
 	rdb := c.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "blind", "secret" })
 	w := wireOf(t, locksOn(t, rdb, core.WithPubSub(core.PubSubSharded)))
-	wantWire(t, w, shardedWire, "it is not known who else listens: ")
+	wantWire(t, w, shardedWire, "it is not known which other programs listen: ")
 	if text := w.Warnings[0]; strings.Count(text, "NOPERM") != len(c.Masters) {
 		t.Errorf("got %q, want the reason of each node", text)
 	}
@@ -187,7 +187,7 @@ func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
 	wantWire(t, wireOf(t, locks), want, "{silent}") // the slots are known
 	silent.Stop()
 	defer silent.Continue()
-	wantWire(t, wireOf(t, locks), want, "{silent}", "it is not known who else listens: "+silent.Addr())
+	wantWire(t, wireOf(t, locks), want, "{silent}", "it is not known which other programs listen: "+silent.Addr())
 }
 
 // A client of one node sends classic messages, and Redisson listens for sharded ones.

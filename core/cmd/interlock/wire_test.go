@@ -50,7 +50,7 @@ func TestWire_Cluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := interlock(t, "", "wire", "--redis", url, "--cluster")
-	if got.code != exitProblems || !strings.Contains(got.stdout, "\nwarning: somebody waits for locks by SUBSCRIBE") || got.stderr != "" {
+	if got.code != exitProblems || !strings.Contains(got.stdout, "\nwarning: another program waits for locks by SUBSCRIBE") || got.stderr != "" {
 		t.Errorf("got %s", got)
 	}
 	if err := sub.Close(); err != nil {

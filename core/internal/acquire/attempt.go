@@ -520,7 +520,7 @@ func (a *attempt) refused(r *queue.Refusal) {
 	a.contended(r.TTL)
 }
 
-// waitFor makes one of several keys the one that the attempt waits for. The script looks at it first: while it is
+// waitFor chooses the key, of several, that the attempt waits for. The script looks at it first: while it is
 // taken, the script takes no other key.
 func (a *attempt) waitFor(index int) {
 	keys := a.several.keys

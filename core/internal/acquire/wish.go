@@ -119,7 +119,7 @@ type BusyError struct {
 	RetryAfter time.Duration // until the lease ends that the last refusal showed; 0: unknown
 	BlockedBy  string        // field of the holder at the last refusal; empty: unknown
 	OwnHold    bool          // another hold of this client has the lock
-	Cause      error         // why the wait ended; nil: the wait time was over
+	Cause      error         // why the wait ended; nil: the wait time has passed
 }
 
 func (e *BusyError) Error() string {

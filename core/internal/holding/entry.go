@@ -136,7 +136,7 @@ func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 	return done
 }
 
-// writeCount writes the count, and sends it again while there is no answer. It never creates the lock. If the lock
+// writeCount writes the count, and sends it again until Redis answers. It never creates the lock. If the lock
 // does not exist any more, it is lost.
 func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s resend.Span) (sent time.Time, err error) {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[bool]{

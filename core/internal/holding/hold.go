@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/failure"
 )
 
-// Hold is what one caller has, without the handle that the caller refers to, so that a handle which is no longer
-// referred to can be noticed. It is safe for concurrent use.
+// Hold is what one caller has, without the handle that the caller refers to, so that the client notices when no
+// caller refers to the handle any more. It is safe for concurrent use.
 //
 //	New ── Begin ──▶ held ──┬── Release, Leave, Move ──▶ ended
 //	                        └── lost, or left by a closed client ── Release ──▶ ended

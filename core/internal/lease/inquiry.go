@@ -11,7 +11,7 @@ import (
 
 // inquiry asks Redis about a lease that is in doubt. One question is on its way at a time, after a pause since
 // the last one. A doubt that is raised while a question is on its way leads to one more question after it. So
-// does a question without an answer, or one that was refused.
+// does a question that was refused or has no answer.
 //
 //	quiet ── Doubt ──▶ waiting ── pause ends ──▶ asking ── Doubt ──▶ askAgain
 //	  ▲                  ▲  ▲                    │    │                 │

@@ -31,14 +31,14 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 			} else {
 				wantHeld(t, h)
 			}
-			if h.Left(b.start) != before || len(h.told()) > 0 {
-				t.Error("a question is no renewal")
+			if h.Left(b.start) != before || len(h.renewals()) > 0 {
+				t.Error("a question renews the lease")
 			}
 		})
 	}
 }
 
-// A question that Redis has not answered, or has refused, is no answer: it is asked until
+// A question that Redis has not answered, or has refused, is repeated: it is asked until
 // there is one.
 func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 	})
 }
 
-// The question about a lease that nobody watches yet is asked when somebody does.
+// The question about a lease that is not under watch yet is asked when it is.
 func TestLease_DoubtBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -214,7 +214,7 @@ func TestLease_DoubtGivesUp(t *testing.T) {
 	})
 }
 
-// Nothing is asked about what is over.
+// Redis is not asked about a lease that has ended.
 func TestLease_DoubtAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *holding){
@@ -252,7 +252,7 @@ func TestLease_DoubtAtTheEndOfTheClient(t *testing.T) {
 			t.Errorf("held %v, loss %v", h.Held(), err)
 		}
 		if errors.Is(h.Loss(), errGone) {
-			t.Error("what was cut short is no answer")
+			t.Error("a question that was cut short counts as answered")
 		}
 	})
 }

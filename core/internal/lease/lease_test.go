@@ -17,7 +17,7 @@ func TestLease_EndsAtItsDeadline(t *testing.T) {
 		pass(2 * time.Millisecond)
 		wantLost(t, h, errOver)
 		if late := h.lost()[0].at.Sub(end); late < 0 || late > time.Millisecond {
-			t.Errorf("told %s after the deadline", late)
+			t.Errorf("reported %s after the deadline", late)
 		}
 		if h.Remaining(time.Now()) != 0 || h.Alive(time.Now()) || b.Count() != 0 {
 			t.Errorf("%s remain, alive %v, %d under watch", h.Remaining(time.Now()), h.Alive(time.Now()), b.Count())
@@ -25,7 +25,7 @@ func TestLease_EndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-// Who looks at the clock finds the loss before the scheduler does.
+// A caller that looks at the clock finds the loss before the scheduler does.
 func TestLease_CheckClock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -117,7 +117,7 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 				}
 				find(b, h)
 				if h.Held() || h.Loss() != nil || len(h.lost()) > 0 {
-					t.Errorf("held %v, loss %v, told of %v", h.Held(), h.Loss(), h.lost())
+					t.Errorf("held %v, loss %v, lost for %v", h.Held(), h.Loss(), h.lost())
 				}
 				if h.Left(b.start) != before {
 					t.Error("the deadline has moved")
@@ -154,7 +154,7 @@ func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 	})
 }
 
-// So it is when its lease ends meanwhile, whatever the scheduler is occupied with beside it.
+// The same is true when its lease ends in between, whatever else the scheduler does.
 func TestLease_IsUnderWatchUntilItsEnd_AfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(b *bed, h *holding){

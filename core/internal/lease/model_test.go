@@ -214,10 +214,10 @@ func (d *duel) compare() {
 		}
 		differs("landing", until, p.landing)
 		differs("on the wire", p.Renewing() != nil, p.wire)
-		differs("reports", len(p.told()), len(p.reported))
+		differs("reports", len(p.renewals()), len(p.reported))
 		differs("losses", len(p.lost()), len(p.announced))
-		if told := p.lost(); len(told) == 1 && len(p.announced) == 1 {
-			differs("told cause", told[0].cause, p.announced[0])
+		if reports := p.lost(); len(reports) == 1 && len(p.announced) == 1 {
+			differs("reported cause", reports[0].cause, p.announced[0])
 		}
 		differs("watched", slices.Contains(watched, &p.Lease), p.phase == "held" || p.phase == "releasing")
 		if silent := d.now() - p.quietFrom; p.phase == "held" && p.wishes > 0 && !p.wire && silent > third+time.Millisecond {
@@ -239,7 +239,7 @@ func (d *duel) isIdle() bool {
 	}
 }
 
-// replace begins a new life in the place of one that has ended.
+// replace begins a new life in the place of an ended one.
 func (d *duel) replace() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // witness is a holder and a Redis that look whether they are called under a mutex. While
-// they look, nobody else in the bubble runs.
+// they look, no other goroutine of the bubble runs.
 type witness struct {
 	lease Lease
 	dog   *Watchdog

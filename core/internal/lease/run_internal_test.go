@@ -9,9 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// A reply that is taken in between two steps of the scheduler, the one that finds the
-// deadline passed and the one that would lose the lease, keeps the lease under watch all the
-// time: who waits for the last one does not take it for gone.
+// The scheduler finds that the deadline has passed, and then loses the lease. A reply between these two steps keeps the
+// lease under watch without a gap: a caller that waits until no lease is left does not take it for gone.
 func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -23,7 +22,7 @@ func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 		now := time.Now().Add(time.Second)
 		found := dog.collect(now)
 		if len(found.over) != 1 {
-			t.Fatalf("%d are over", len(found.over))
+			t.Fatalf("%d have ended", len(found.over))
 		}
 		l.Acknowledge(time.Now(), time.Minute) // this goroutine looked at the clock before
 		select {

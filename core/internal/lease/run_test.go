@@ -24,7 +24,7 @@ func TestWatchdog_WallClockJumps(t *testing.T) {
 	})
 }
 
-// One that was suspended for a part of a lease has that much less of it, and its holder is
+// A machine that was suspended for a part of a lease has that much less of it, and the holder is
 // notified in time.
 func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ type bed struct {
 	mu     sync.Mutex
 }
 
-// inBubble runs a test with a watchdog of its own, which has ended when the test has.
+// inBubble runs a test with a watchdog, which ends with the test.
 func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
 	inBubbleThen(t, test, func(*testing.T) {})
@@ -171,7 +171,7 @@ func (h *holding) lost() []loss {
 	return append([]loss(nil), h.losses...)
 }
 
-func (h *holding) told() []report {
+func (h *holding) renewals() []report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]report(nil), h.reports...)
@@ -286,7 +286,7 @@ func after(d time.Duration) time.Time { return time.Now().Add(d) }
 func wantHeld(t *testing.T, h *holding) {
 	t.Helper()
 	if err := h.Loss(); !h.Held() || err != nil || len(h.lost()) > 0 {
-		t.Errorf("%s: held %v, loss %v, told of %v", h.Key, h.Held(), err, h.lost())
+		t.Errorf("%s: held %v, loss %v, lost for %v", h.Key, h.Held(), err, h.lost())
 	}
 }
 
@@ -296,8 +296,8 @@ func wantLost(t *testing.T, h *holding, cause error) {
 	if h.Held() || !errors.Is(h.Loss(), cause) {
 		t.Errorf("%s: held %v, loss %v, want %v", h.Key, h.Held(), h.Loss(), cause)
 	}
-	if told := h.lost(); len(told) != 1 || !errors.Is(told[0].cause, cause) {
-		t.Errorf("%s: told of %v, want %v once", h.Key, told, cause)
+	if reports := h.lost(); len(reports) != 1 || !errors.Is(reports[0].cause, cause) {
+		t.Errorf("%s: lost for %v, want %v once", h.Key, reports, cause)
 	}
 }
 

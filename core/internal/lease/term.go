@@ -4,7 +4,7 @@ import "time"
 
 // Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. It does
 // nothing once a release has begun or the deadline has passed, because a reply that comes then does not count.
-// The command is the one that Lower or Ask has prepared last.
+// The command is the last one prepared by Lower or Ask.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
 	l.dog.update(l)

@@ -23,11 +23,11 @@ func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
 	})
 }
 
-// A reply that comes after the deadline is no success, even before anybody has noticed.
+// A reply that comes after the deadline does not count, even before the loss was noticed.
 func TestLease_AcknowledgeAfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		h := b.opened("k", time.Second) // nobody watches it
+		h := b.opened("k", time.Second) // it is not under watch
 		pass(time.Second)
 		h.Acknowledge(time.Now(), time.Hour)
 		if !h.Expired(time.Now()) {
@@ -111,7 +111,7 @@ func TestLease_LongestTTLAskedFor(t *testing.T) {
 	})
 }
 
-// What was prepared to be lowered is lower when Redis has said so. Until then, and if the
+// A lease that was prepared to be lowered is lower when Redis has confirmed that. Until then, and if the
 // lease was raised by another command since, Redis may have what it had.
 func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
 	t.Parallel()

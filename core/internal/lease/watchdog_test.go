@@ -38,8 +38,8 @@ func TestWatchdog_RenewsEveryThird(t *testing.T) {
 		}
 		wantHeld(t, h)
 		wantSame(t, "left after the last renewal", h.Left(last), ttl-margin(ttl))
-		if told := h.told(); len(told) != len(calls) || told[0].err != nil || told[0].late != 0 {
-			t.Errorf("%d reports, the first %v", len(told), told[0])
+		if reports := h.renewals(); len(reports) != len(calls) || reports[0].err != nil || reports[0].late != 0 {
+			t.Errorf("%d reports, the first %v", len(reports), reports[0])
 		}
 	})
 }
@@ -62,7 +62,7 @@ func TestWatchdog_Jitters(t *testing.T) {
 	})
 }
 
-// Who is due soon travels with who is due now.
+// A lease that is due soon travels with leases that are due now.
 func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -84,7 +84,7 @@ func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 	})
 }
 
-// Each kind has a script of its own, so it has a call of its own.
+// Each kind has its script, and so its call.
 func TestWatchdog_RenewsKindsApart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -107,7 +107,7 @@ func TestWatchdog_RenewsKindsApart(t *testing.T) {
 	})
 }
 
-// Leases that nobody wants renewed are not, and end.
+// Leases whose renewal no holder wants are not renewed, and end.
 func TestWatchdog_RenewsOnlyWhatIsWished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -171,14 +171,14 @@ func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
 			if n := len(calls); n < 15 || n > 40 {
 				t.Errorf("%d tries", n)
 			}
-			if told := h.told(); len(told) != len(calls) || !errors.Is(told[0].err, failure.says) {
-				t.Errorf("%d reports of %d tries, the first %v", len(told), len(calls), told[0].err)
+			if reports := h.renewals(); len(reports) != len(calls) || !errors.Is(reports[0].err, failure.says) {
+				t.Errorf("%d reports of %d tries, the first %v", len(reports), len(calls), reports[0].err)
 			}
 		})
 	}
 }
 
-// One that works again is all that is needed.
+// One renewal that works again is enough.
 func TestWatchdog_SurvivesFailures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -202,7 +202,7 @@ func TestWatchdog_RedisSaysGone(t *testing.T) {
 		pass(third + time.Millisecond)
 		wantLost(t, first, errGone)
 		wantHeld(t, other)
-		if len(first.told()) > 0 {
+		if len(first.renewals()) > 0 {
 			t.Error("the loss was reported as a renewal")
 		}
 		b.redis.calls()
@@ -236,7 +236,7 @@ func TestWatchdog_SlowNodeDelaysNoOther(t *testing.T) {
 		}
 		for _, h := range well {
 			wantHeld(t, h)
-			for _, r := range h.told() {
+			for _, r := range h.renewals() {
 				if r.late > 0 || r.err != nil {
 					t.Errorf("%s: %v, late by %s", h.Key, r.err, r.late)
 				}
@@ -351,9 +351,9 @@ func TestWatchdog_ReportsLateRenewals(t *testing.T) {
 		h := b.renewed("k")
 		b.redis.nameIn(3 * time.Second)
 		pass(third + 4*time.Second)
-		told := h.told()
-		if len(told) != 1 || told[0].late != 3*time.Second-retry {
-			t.Errorf("reported %v, want 2s late", told)
+		reports := h.renewals()
+		if len(reports) != 1 || reports[0].late != 3*time.Second-retry {
+			t.Errorf("reported %v, want 2s late", reports)
 		}
 	})
 }

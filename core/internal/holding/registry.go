@@ -1,0 +1,98 @@
+package holding
+
+import (
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/failure"
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// of returns the Holder that this package gave to a queue or to a lease.
+func of(h any) *Holder {
+	return h.(*Holder) //nolint:errcheck,forcetypeassert // no other type is given
+}
+
+// Of returns the Holder that a queue has granted.
+func Of(h queue.Holder) *Holder { return of(h) }
+
+// Register tells the queue of the key that the attempt of w has brought the lock. w is nil for a caller that does
+// not wait. under is the holder that the caller has already, with which it shares the lock, or nil. Another holder
+// of this client that had the lock is lost, or asks Redis.
+func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.Time) {
+	granted := queue.Grant{Holder: o, Kind: o.lease.Kind.Family, Shared: o.lease.Kind.Shared(), Sent: sent}
+	if under != nil {
+		granted.Under = under
+	}
+	for _, before := range hs.Queues.Acquired(o.lease.Key, w, granted, now) {
+		if replaced := of(before.Holder); before.Gone {
+			replaced.lease.Lose(failure.NotMine)
+		} else {
+			replaced.lease.Doubt()
+		}
+	}
+}
+
+// Doubt asks Redis, in the background, whether holders of this client still have their lock.
+func (hs *Holdings) Doubt(holders []queue.Holder) {
+	for _, h := range holders {
+		of(h).lease.Doubt()
+	}
+}
+
+// Hint is Doubt after a message on the channel of a lock. A message of a semaphore says only that one more permit
+// is free, so Hint does nothing then.
+func (hs *Holdings) Hint(holders []queue.Holder) {
+	if len(holders) > 0 && of(holders[0]).lease.Kind.Shares != redisstore.Limited {
+		hs.Doubt(holders)
+	}
+}
+
+// Blocking returns the field of the hold of this client that has the lock, or a share of it. blockedBy is the field
+// that Redis has named, or empty. A field of this client alone does not show such a hold, because Leave and
+// abandoned acquisitions leave fields of this client, too.
+func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
+	known := blockedBy == "" || strings.HasPrefix(blockedBy, hs.ClientID+":")
+	for _, h := range hs.Queues.Holders(key) {
+		if o := of(h); o.Lasts(time.Now()) && (known || o.lease.Kind.Shared()) {
+			return o.Field(), true
+		}
+	}
+	return "", false
+}
+
+// List returns the holds that have not ended, each once.
+func (hs *Holdings) List() (list []*Hold) {
+	seen := make(map[*Hold]bool)
+	for _, l := range hs.Watchdog.Leases() {
+		for _, h := range of(l.Holder()).live() {
+			if !seen[h] {
+				seen[h] = true
+				list = append(list, h)
+			}
+		}
+	}
+	return list
+}
+
+// Oldest returns when the hold that has lasted longest was acquired. It is zero without a hold.
+func (hs *Holdings) Oldest() (oldest time.Time) {
+	for _, l := range hs.Watchdog.Leases() {
+		at := of(l.Holder()).since()
+		if oldest.IsZero() || !at.IsZero() && at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
+// LeaveAll ends every hold with the cause that the client is closed, and returns how many keys are left to their
+// leases.
+func (hs *Holdings) LeaveAll() int {
+	left := hs.Watchdog.Leases()
+	for _, l := range left {
+		l.Lose(failure.Closed)
+	}
+	return len(left)
+}
