@@ -312,7 +312,8 @@ func (a *acquisition) observed(
 func (a *acquisition) describe(kind Kind, keys []string, start time.Time) Acquisition {
 	of := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
 	if len(keys) > 1 {
-		of.all = &keys
+		all := keys // not the parameter, which would be allocated each time
+		of.all = &all
 	}
 	return of
 }

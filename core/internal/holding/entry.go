@@ -141,7 +141,8 @@ func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s resend.Span) (sent time.Time, err error) {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[bool]{
 		Key: o.lease.Key, Span: s, Subject: o,
-		Prepare: func(now time.Time) redisstore.Call[bool] { return o.in.Redis.Hold(now, o.lease.Claim, count, ttl) },
+	}, func(now time.Time) redisstore.Call[bool] {
+		return o.in.Redis.Hold(now, o.lease.Claim, count, ttl)
 	})
 	if err != nil {
 		return got.Sent, err

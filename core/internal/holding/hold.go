@@ -83,9 +83,11 @@ type End struct {
 // NewHold returns a hold that has not begun. It needs as many of its holders as needs says. The events of the
 // hold are reported to the Watcher of hs.
 func (hs *Holdings) NewHold(holders []*Holder, needs int, info Info) *Hold {
-	h := &Hold{}
+	var h *Hold
 	if len(holders) == 1 && !info.Reentrant && holders[0].first.holders == nil {
 		h = &holders[0].first
+	} else {
+		h = &Hold{}
 	}
 	h.home, h.info, h.holders, h.needs = hs, info, holders, needs
 	h.renewed.Store(info.Renewed)

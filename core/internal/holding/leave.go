@@ -106,18 +106,16 @@ func (o *Holder) mark(ctx context.Context, d time.Duration, s resend.Span) (rese
 	marker := o.in.NextField(o.lease.Kind)
 	passed, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
 		Key: o.lease.Key, Span: s, Subject: o, Counts: foundLate,
-		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
-			return o.in.Redis.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
-		},
+	}, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return o.in.Redis.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
 	})
 	if !wire.Rejects(err) {
 		return passed, err
 	}
 	kept, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
 		Key: o.lease.Key, Span: s, Subject: o,
-		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
-			return o.in.Redis.Refresh(now, o.lease.Claim, d)
-		},
+	}, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return o.in.Redis.Refresh(now, o.lease.Claim, d)
 	})
 	if passed.Doubt {
 		kept.Doubt, kept.First = true, passed.First

@@ -93,9 +93,8 @@ func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend
 	falls := o.expectEcho(left, ttl)
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
 		Key: o.lease.Key, Span: s, Subject: o,
-		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
-			return o.in.Redis.Refresh(now, o.lease.Claim, ttl)
-		},
+	}, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return o.in.Redis.Refresh(now, o.lease.Claim, ttl)
 	})
 	if got.Doubt {
 		o.lease.BelieveAtMost(ttl)

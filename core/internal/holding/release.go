@@ -195,9 +195,8 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	falls := o.expectEcho(o.lease.Left(now), ttl)
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
 		Key: o.lease.Key, Span: s, Subject: o, Counts: foundLate,
-		Prepare: func(now time.Time) redisstore.Call[redisstore.Change] {
-			return o.in.Redis.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
-		},
+	}, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return o.in.Redis.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
 	})
 	switch {
 	case wire.Rejects(err) && !got.Doubt:
@@ -234,9 +233,8 @@ const errHandOffRefused = failure.Text("hand-off refused")
 func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Released]{
 		Key: o.lease.Key, Span: s, Subject: o, Counts: freedLate,
-		Prepare: func(now time.Time) redisstore.Call[redisstore.Released] {
-			return o.in.Redis.Release(now, o.lease.Claim)
-		},
+	}, func(now time.Time) redisstore.Call[redisstore.Released] {
+		return o.in.Redis.Release(now, o.lease.Claim)
 	})
 	if err != nil {
 		o.relinquish()

@@ -32,9 +32,7 @@ func (r *Result[T]) note(sent time.Time, fate wire.Fate, err error) {
 type Operation[T any] struct {
 	Key     string
 	Span    Span
-	Prepare func(now time.Time) redisstore.Call[T] // makes the command of one send
-	Counts  func(T) bool                           // whether the late answer to an earlier send may be used; nil: always
-
+	Counts  func(T) bool // whether the late answer to an earlier send may be used; nil: always
 	Subject Subject
 }
 
@@ -44,13 +42,14 @@ type Subject interface {
 	Answered()   // a send was answered in time
 }
 
-// Insist sends an operation until Redis answers, ctx ends, or its time has ended.
-func Insist[T any](ctx context.Context, s *Sender, op Operation[T]) (Result[T], error) {
+// Insist sends an operation until Redis answers, ctx ends, or its time has ended. prepare makes the command of one
+// send. It is a separate parameter, because as a field it would be allocated.
+func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func(now time.Time) redisstore.Call[T]) (Result[T], error) {
 	var got Result[T]
 	pending := unanswered[T]{counts: op.Counts}
 	loop := Loop{Sender: s, Key: op.Key, Span: op.Span, Pauser: holderSleeper{}}
 	err := loop.Run(ctx, func() (time.Time, bool, error) {
-		call := op.Prepare(time.Now())
+		call := prepare(time.Now())
 		answer, fate, err := call.Wait(ctx, op.Span.Limit(s, call.Sent))
 		got.Answer = answer
 		got.note(call.Sent, fate, err)
