@@ -1,16 +1,24 @@
-// Package queue keeps the waiters of this process: one queue for each key that is held
-// or wanted. It knows who is first, who holds the lock for this process, to whom it can
-// be handed over, and when the head leaves it to other processes. It is memory only: the
-// caller talks to Redis, and tells the queue what came of it. What it has seen of others it
-// remembers for a while when the queue of a key has ended.
+// Package queue keeps the waiters and the holders of this process, one queue for each key.
 //
-// Only the head of a queue attempts, and a few behind it where several may have what they wait
-// for. A waiter asks [Queues.Next] what to do, does it, and
-// sleeps until its signal, or until a time that its caller chooses; after that
-// [Queues.Poll] makes the next step an attempt.
+// It knows which waiter is first, which holds of this process have the lock, to which waiter a
+// release hands the lock over, and when the first waiter leaves the lock to other processes. It
+// does not know Redis: package core sends the commands and reports their outcome here. The package
+// is memory only, and no method blocks.
 //
-// Every method is safe for concurrent use; those that take a [Waiter] are for the one
-// goroutine that waits, except [Queues.Handed], [Queues.Passed] and [Queues.NotHanded]. The state of a key
-// is under the mutex of its shard, under which nothing is called but what reads a
-// subscription: [Subscription.Confirmed] and [Subscription.Dead] take no mutex.
+// A waiter asks [Queues.Next] what to do, does it, and sleeps until its signal or until a time that
+// its caller chooses. After that [Queues.Poll] makes the next step an attempt. Only the head of a
+// queue attempts. Where several waiters may get in, a few behind the head attempt, too.
+//
+// The files build on each other, from the bottom to the top:
+//
+//	turns, giveway, message, evidence, holders    values without locks: what was seen of others, and when it is whose turn
+//	past                                          the part of them that outlives a queue
+//	queue                                         one key: its waiters in order, its holders
+//	queues                                        all keys, in shards; limits and inspection
+//	waiting, holding, notify                      the way of a waiter; the way of a hold; messages
+//
+// Every method of [Queues] is safe for concurrent use. The methods that take a [Waiter] belong to
+// the goroutine that waits, except [Queues.Handed], [Queues.Passed] and [Queues.NotHanded]. A mutex
+// of its shard guards the state of a key. Under it only [Subscription.Confirmed] and
+// [Subscription.Dead] are called, which take no mutex.
 package queue

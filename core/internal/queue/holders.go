@@ -5,35 +5,44 @@ import (
 	"time"
 )
 
-// Holder is one that holds a lock for this process. It is comparable: the same value
-// stands for the same holder.
+// Holder holds a lock for this process. It is comparable: equal values are the same holder.
 type Holder interface {
-	Field() string            // names it in Redis; never changes
-	Lasts(now time.Time) bool // its lease does by the clocks, also while it is being released
+	Field() string            // its name in Redis; never changes
+	Lasts(now time.Time) bool // its lease has not ended by the clocks, also while it is being released
 }
 
-// Replaced is a holder of this process whose lock another one has taken.
+// Replaced is a holder of this process whose lock another holder has taken.
 type Replaced struct {
 	Holder Holder
-	Gone   bool // its key was not there any more; else the two have overtaken each other, and Redis knows
+	Gone   bool // its key was gone; if false, the two have overtaken each other, and only Redis knows which one is left
 }
 
+// Grant is the lock that an attempt has brought.
+type Grant struct {
+	Holder Holder
+	Kind   string
+	Shared bool
+	Under  Holder    // holder of this process beside which the new one has the lock; nil for none
+	Sent   time.Time // when the attempt was sent
+}
+
+// tenure is the time of one holder.
 type tenure struct {
 	holder Holder
 	field  string
 	shared bool
-	known  time.Time // since when this process has known it, or one from whom it was passed on
+	known  time.Time // since when this process has known the holder, or the one that passed the lock on to it
 }
 
-// holders are those of one key: at most one, or several that share it.
+// holders are the holders of one key: at most one, or several that share it.
 type holders struct {
 	list []tenure
-	room [1]tenure // for the usual single one
+	room [1]tenure // for the usual single holder
 }
 
 func (h *holders) any() bool { return len(h.list) > 0 }
 
-// admits reports whether one more could have the lock beside those that are there.
+// admits reports whether another holder could have the lock beside those in the list.
 func (h *holders) admits(shared bool) bool {
 	return !h.any() || shared && h.shared()
 }
@@ -44,7 +53,7 @@ func (h *holders) shared() bool { return h.any() && h.list[0].shared }
 // alone reports whether there is one holder, which does not share the lock.
 func (h *holders) alone() bool { return len(h.list) == 1 && !h.list[0].shared }
 
-// field is that of the holder that came first, "" if there is none.
+// field returns the field of the holder that came first, "" if there is none.
 func (h *holders) field() string {
 	if !h.any() {
 		return ""
@@ -56,7 +65,7 @@ func (h *holders) index(holder Holder) int {
 	return slices.IndexFunc(h.list, func(t tenure) bool { return t.holder == holder })
 }
 
-// all are the holders, in a slice of their own; nil if there is none.
+// all returns the holders in a new slice; nil if there is none.
 func (h *holders) all() []Holder {
 	if !h.any() {
 		return nil
@@ -68,33 +77,38 @@ func (h *holders) all() []Holder {
 	return all
 }
 
-// add adds a holder whose command was sent at sent. Those with which it does not share the
-// lock do not have it any more: one that was known before the command was sent is gone.
+// add adds a holder whose command was sent at sent, and removes the holders with which it does not
+// share the lock. A holder that was known before the command was sent is gone.
 func (h *holders) add(t tenure, sent time.Time) (replaced []Replaced) {
 	if !h.admits(t.shared) {
 		h.list = slices.DeleteFunc(h.list, func(before tenure) bool {
 			if t.shared && before.shared {
-				return false // it was one of the holder that is replaced
+				return false // it held the lock under the holder that is replaced
 			}
 			replaced = append(replaced, Replaced{before.holder, before.known.Before(sent)})
 			return true
 		})
 	}
+	h.join(t)
+	return replaced
+}
+
+// join adds a holder beside the others.
+func (h *holders) join(t tenure) {
 	if h.list == nil {
 		h.list = h.room[:0]
 	}
 	h.list = append(h.list, t)
-	return replaced
 }
 
-// follow puts the holder to whom from has handed the lock in its place, unless others have
-// taken it meanwhile. It reports whether that holder has the lock.
+// follow puts the holder to which from has handed the lock in its place, unless others have taken the
+// lock since. It reports whether the new holder has the lock.
 func (h *holders) follow(from Holder, to tenure) bool {
 	switch i := h.index(from); {
 	case i >= 0:
 		h.list[i] = to
 	case !h.any():
-		h.add(to, to.known)
+		h.join(to)
 	default:
 		return false
 	}

@@ -2,188 +2,104 @@ package queue
 
 import "time"
 
-// Subscription is one to the messages of a key.
+// Subscription receives the messages of a key.
 type Subscription interface {
 	Confirmed() bool // messages arrive; takes no mutex
-	Dead() bool      // none will arrive any more: another one is needed; takes no mutex
-	Unsubscribe()    // gives it back
+	Dead() bool      // no message will arrive any more, so that another subscription is needed; takes no mutex
+	Unsubscribe()    // gives the subscription back
 }
 
-// release gives a subscription back. No mutex is held.
+// release gives a subscription back. The caller holds no mutex.
 func release(s Subscription) {
 	if s != nil {
 		s.Unsubscribe()
 	}
 }
 
-// NeedsSubscription reports whether a waiter that was refused has to make one for its queue,
-// and to give it to [Queues.Subscribe].
-func (q *Queues) NeedsSubscription(w *Waiter) bool {
-	s := q.lock(w.queue.key)
-	in := w.queue
-	var old Subscription
-	if in.subscription != nil && in.subscription.Dead() {
-		old = in.dropSubscription()
-	}
-	needs := in.subscription == nil
-	s.mu.Unlock()
-	release(old)
-	return needs
+const (
+	// echoWindow is how long after the answer to a command its message may still arrive.
+	echoWindow = 50 * time.Millisecond
+
+	// echoWait is how long after a command was sent its message is expected.
+	echoWait = time.Second
+)
+
+// echo recognizes the message of a command of this process, which comes back on its own subscription
+// and carries no news. If it never comes, another message that is taken for it costs the head one
+// poll.
+//
+//	none ── expect ──▶ expected ── sent ──▶ expected, for echoWindow
+//	  ▲                   │
+//	  └── match, or none ─┘
+type echo struct {
+	until time.Time // the next message up to then is the echo; zero: none is expected
 }
 
-// Subscribe gives the queue of w a subscription, which is released when it is not needed
-// any more.
-func (q *Queues) Subscribe(w *Waiter, t Subscription) {
-	s := q.lock(w.queue.key)
-	if w.queue.subscription == nil && w.inQueue() {
-		w.queue.subscription, w.queue.past().heard, t = t, t, nil
-	}
-	s.mu.Unlock()
-	release(t)
-}
+// expect notes that a command with a message is about to be sent.
+func (e *echo) expect(now time.Time) { e.until = now.Add(echoWait) }
 
-// Unsubscribe has the queue of w give its subscription back: another one is needed, if any.
-func (q *Queues) Unsubscribe(w *Waiter) {
-	s := q.lock(w.queue.key)
-	t := w.queue.dropSubscription()
-	s.mu.Unlock()
-	release(t)
-}
-
-// Listens reports whether this process gets the messages of key, which may be so after the
-// subscription was given back.
-func (q *Queues) Listens(key string) bool {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		return in.lasting.listens()
-	}
-	return s.recent.keys[key].listens()
-}
-
-// silent reports whether the subscription of the queue gets nothing, while no holder is
-// of this process.
-func (in *queue) silent() bool {
-	return !in.holders.any() && in.subscription != nil && !in.subscription.Confirmed()
-}
-
-// unneeded gives the subscription to let go when nobody waits.
-func (in *queue) unneeded() Subscription {
-	if in.order.first != nil {
-		return nil
-	}
-	return in.dropSubscription()
-}
-
-func (in *queue) dropSubscription() Subscription {
-	t := in.subscription
-	in.subscription = nil
-	return t
-}
-
-// Message is one from Redis about key: somebody has released the lock, or has let its lease
-// end earlier. Both look the same, as Redisson's wire has it, and both count as a release. It
-// gives the holders of this process, which it puts in doubt; none if it was the echo of a
-// command of ours.
-func (q *Queues) Message(key string, now time.Time) []Holder {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	if l := s.lasting(key); l == nil || !l.message(now) {
-		return nil
-	}
-	return s.doubt(key, now)
-}
-
-// Confirmed says that from now on the messages of key arrive: one may have been missed. It
-// gives the holders of this process, which that puts in doubt.
-func (q *Queues) Confirmed(key string, now time.Time) []Holder {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	return s.doubt(key, now)
-}
-
-// lasting is what is known of key beside its queue, nil if nothing. The shard is locked.
-func (s *shard) lasting(key string) *lasting {
-	if in := s.queues[key]; in != nil {
-		return in.past()
-	}
-	return s.recent.keys[key]
-}
-
-// doubt has the head of the queue of key attempt, unless that happens too often, and gives
-// the holders. The shard is locked.
-func (s *shard) doubt(key string, now time.Time) []Holder {
-	in := s.queues[key]
-	if in == nil {
-		return nil
-	}
-	in.past().possession.contested()
-	if in.paced(now) {
-		in.wakeHead()
-	}
-	return in.holders.all()
-}
-
-// paced reports whether the head should be notified of a message. One that has been, and has
-// not attempted since, is to attempt once, and is not put off again.
-func (in *queue) paced(now time.Time) bool {
-	if in.pace.left(now) > 0 {
-		return false
-	}
-	if head := in.order.first; head == nil || head.state != due {
-		if in.pace == nil {
-			in.pace = &pace{}
-		}
-		in.pace.next(now)
-	}
-	return true
-}
-
-// Wake has the head of the queue of key attempt, or the waiter of one of its lanes, if there is
-// one.
-func (q *Queues) Wake(key, lane string) {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	if in := s.find(key, lane); in != nil {
-		in.wakeHead()
+// sent notes that the command was answered, if one is expected.
+func (e *echo) sent(now time.Time) {
+	if !e.until.IsZero() {
+		e.until = now.Add(echoWindow)
 	}
 }
 
-// Look has the head of the queue of key see whether it still gets messages, or the waiter of one
-// of its lanes.
-func (q *Queues) Look(key, lane string) {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	if in := s.find(key, lane); in != nil && in.order.first != nil {
-		in.order.first.wake()
+// ended notes the answer to a release, which may have sent no message.
+func (e *echo) ended(notified int, now time.Time) {
+	if notified == Unpublished {
+		e.none()
+		return
+	}
+	e.sent(now)
+}
+
+// none notes that there was no message.
+func (e *echo) none() { e.until = time.Time{} }
+
+// match reports whether a message that arrives now is the echo. It ends the wait for it.
+func (e *echo) match(now time.Time) bool {
+	until := e.until
+	e.none()
+	return now.Before(until)
+}
+
+// The number of attempts that messages on one channel may cause: paceBurst at once, and then one in
+// each paceInterval. It bounds a publisher that does not stop. Released locks send fewer messages, or
+// an attempt succeeds, which ends the count.
+const (
+	paceInterval = 5 * time.Millisecond
+	paceBurst    = 50
+)
+
+// pace spreads the attempts that messages cause. A nil pace has seen no message.
+type pace struct {
+	spent time.Time // up to where the intervals are used up
+	until time.Time // the head waits until then because of it; zero: it need not
+}
+
+// next counts a message. After the burst the head waits for the next interval.
+func (p *pace) next(now time.Time) {
+	if saved := now.Add(-paceBurst * paceInterval); p.spent.Before(saved) {
+		p.spent = saved
+	}
+	p.spent, p.until = p.spent.Add(paceInterval), time.Time{}
+	if p.spent.After(now) {
+		p.until = p.spent
 	}
 }
 
-// ExpectEcho prepares for the message of a command that is about to be sent. The waiters
-// of this process wait for the holder, and need not be notified.
-func (q *Queues) ExpectEcho(key string, now time.Time) {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		in.expectEcho(now)
+// left returns how long the head waits, 0 if it need not.
+func (p *pace) left(now time.Time) time.Duration {
+	if p == nil {
+		return 0
 	}
+	return max(p.until.Sub(now), 0)
 }
 
-func (in *queue) expectEcho(now time.Time) {
-	if in.lasting.listens() {
-		in.lasting.echo.expect(now)
-	}
-}
-
-// EchoSent ends what ExpectEcho has begun: sent says whether there is a message.
-func (q *Queues) EchoSent(key string, sent bool, now time.Time) {
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	switch in := s.queues[key]; {
-	case in == nil || in.lasting == nil: // no echo is expected
-	case sent:
-		in.lasting.echo.sent(now)
-	default:
-		in.lasting.echo.none()
+// drop ends the wait, and keeps the count.
+func (p *pace) drop() {
+	if p != nil {
+		p.until = time.Time{}
 	}
 }

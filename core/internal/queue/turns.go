@@ -5,207 +5,236 @@ import (
 	"time"
 )
 
-// A run is the turns that this process has from one acquire to the release. In between the lock is passed
-// on in memory, or handed off by a script. The run ends with a message, so that other processes get their
-// turns. The way of the lock to another process takes two round trips, half of one for each of the release,
-// the message, the attempt and its answer. No client has the lock in this time.
+// RunLimits are the limits of a run, the time in which the lock goes from caller to caller within
+// this process.
+type RunLimits struct {
+	Alone  time.Duration // where no other process is known to want the lock; longer where Redis is far away
+	Shared time.Duration // where others want it; up to twice as long while some callers have not had their turn, and longer where Redis is far away
+}
+
+// The length of a run. A run lasts from an acquire of this process to the release at its end. In
+// between the lock is passed on in memory, or handed off by a script. The release sends a message,
+// so that other processes get their turn. The lock then travels for two round trips: half of one
+// each for the release, the message, the attempt and its answer. No client holds it in this time,
+// which is called a way here.
 //
-// Beside others a run ends after 16 changes of the holder, or after 5 ms. If the others know ranks, two things
-// make it longer. It lasts for at least three ways, so that the lock is idle for a quarter of the time at most.
-// And it lasts up to 10 ms if callers that waited when it began have not had their turn: a shorter run would
-// have them wait for the next one. Redisson's threads know no ranks, and get the lock after a short run.
+// Beside other processes a run ends after runLength changes of the holder, or after sharedRunTime.
+// If all others are fellows, two rules make it longer. It lasts for at least sharedRunWays ways, so
+// that the lock is idle for a quarter of the time at most. And it lasts for up to twice
+// sharedRunTime while callers that waited at its beginning have not had their turn, because those
+// would have to wait for the next run. Strangers know no ranks, and get the lock after a short run.
 //
-// A process finds out that there are others by how many of them hear its message. Others that have just come
-// do not listen yet. So a run ends, too, if the last release has reached no other: after 10 ms or six ways, and
-// after twice as long for each further such release, up to 50 ms or ten ways.
+// The reply to a release says how many other processes listen. A process that has just come does
+// not listen yet. So a run also ends if the last release has reached no other process: after twice
+// the shared limits, and after twice as long for each further such release, up to runTime or
+// runWays ways.
 //
-// A release does not grant the lock to a waiter of another process, which would halve the way. Redis would
-// have to keep a field for each waiter, and a lease until that waiter answers. Redisson knows neither.
+// A release does not grant the lock to a waiter of another process, although that would halve the
+// way: Redis would have to keep a field for each waiter, and a lease until that waiter answers.
+// Redisson knows neither.
 const (
 	runLength     = 16
 	sharedRunTime = 5 * time.Millisecond
 	sharedRunWays = 3
-	runTime       = 50 * time.Millisecond
+	runTime       = 10 * sharedRunTime
 	runWays       = 10
-	surelyAlone   = 4 // releases that reached no other, after which a run lasts longest
 
-	// leastSharedRun is for processes beside Redis, whose ways differ by how busy their machines are.
+	// surelyAlone is after how many releases without a listener a run lasts longest: the number of
+	// doublings that lead from sharedRunTime past runTime.
+	surelyAlone = 4
+
+	// leastSharedRun counts for processes next to Redis. Their ways differ by the load of their
+	// machines, and say little.
 	leastSharedRun = time.Millisecond
 
-	// longestWay is the longest way that counts: a Redis that stands still is not far away.
+	// longestWay is the longest way that counts. A slower answer comes from a Redis that stood
+	// still, not from one that is far away.
 	longestWay = 50 * time.Millisecond
 )
 
 const (
-	// rankStep is how much later a process attempts for each other one that has waited
-	// longer. It is to be more than their ways to Redis differ by; how long these are
-	// does not matter, for a message has the same way as the attempt that it causes.
+	// rankStep is how much later a process attempts for each other process that has waited longer.
+	// It exceeds the differences between the ways of processes to Redis. The ways themselves do not
+	// matter: a message takes the same way as the attempt that it causes.
 	rankStep = 700 * time.Microsecond
 
-	// maxTrust is how much later those behind the first one attempt at most, when it has
-	// always been there: as long as a run of others, so that its end mostly comes first.
+	// maxTrust is the most that a process adds to its rank while the processes before it keep
+	// coming. It is the longest run of fellows, so that the end of their run mostly comes first.
 	maxTrust = 2 * sharedRunTime
 
-	// A free lock is left for so long to those who know no ranks, such as Redisson's
-	// threads: twice what they need to wake up and take it. It is longer by far enough
-	// if the message of their release is to be expected in just that instant.
+	// minPatience is how long a free lock is left to strangers: twice what a Redisson thread needs
+	// to wake up and take it.
 	minPatience = 3 * time.Millisecond
-	maxPatience = 6 * time.Millisecond
-	farEnough   = time.Millisecond
 
-	// memory is how long it counts who was seen.
+	// maxPatience bounds the patience that grows with the hold time of strangers.
+	maxPatience = 2 * minPatience
+
+	// farEnough is added to the time after which the next message of strangers is expected, so that
+	// the patience does not end at just that moment.
+	farEnough = time.Millisecond
+
+	// memory is for how long a process that was seen counts as present.
 	memory = 5 * time.Second
 
-	// outOfStep says after how many runs strangers are left one turn more.
+	// debtLasts is for how long turns are owed to strangers after a stand-back that they did not use.
+	debtLasts = time.Second
+
+	// outOfStep is after how many runs strangers are left one more turn; see account.add.
 	outOfStep = 4
 
-	// maxOwed bounds what is owed to others, and what they owe.
+	// maxOwed bounds the turns that this process and strangers owe each other: two runs.
 	maxOwed = 2 * runLength
 
-	// After so many stand-backs in vain there are none for a while, which doubles.
-	vainBefore         = 3
-	minQuiet, maxQuiet = 10 * time.Millisecond, 100 * time.Millisecond
+	// unusedBefore is after how many stand-backs that no process used there are none for a while.
+	// The while begins with minQuiet, and doubles up to maxQuiet.
+	unusedBefore = 3
+	minQuiet     = 10 * time.Millisecond
+	maxQuiet     = 10 * minQuiet
 )
 
-// Uncounted is how many others a release has notified where PUBLISH does not count them: in
-// a Cluster with classic pub/sub it knows those of one node.
-const Uncounted = -1
+// The values that stand for the number of other listeners of a release where it is not known.
+const (
+	Uncounted   = -1 // PUBLISH does not count them: in a Cluster with classic pub/sub it knows the listeners of one node
+	NoMessage   = -2 // the end sent no message, as far as is known
+	Unpublished = -3 // the end certainly sent no message, because other holders remain
+	Unanswered  = -4 // the reply of the release was lost; others may listen
+)
 
-// Unanswered stands for the number of others that a release has notified if its reply was lost. Others may
-// listen.
-const Unanswered = -4
-
-// Rival is somebody of another process who has the lock, as a refusal names him.
+// Rival says what kind of client of another process holds the lock, as a refusal shows it.
 type Rival uint8
 
-// Who a rival is. A fellow is a client of this library: it knows ranks. A stranger is
-// anybody else.
+// A fellow is a client of this library, which knows ranks. A stranger is any other client.
 const (
 	Unseen Rival = iota
 	Fellow
 	Stranger
 )
 
-// turns says when this process may take a lock that others want too, by what it sees of
-// them: messages, refusals, and how many listen. Whose turn it is follows who has waited
-// longest.
+// turns decides when this process may take a lock that other processes want, too. It knows them
+// only by their messages, their refusals, and the number that listens.
 //
-//	ranked ── begin ──▶ running ── release, nobody listens ──▶ free (no delay)
-//	  ▲                    └────── release, others listen ────▶ stands back
-//	  └───────── message, or the stand-back is over ──────────────┘
+// # Fellows: the process that has waited longest goes first
 //
-// "Ranked" and "stands back" differ in what the delay of the next attempt follows from: a
-// release of others, or our own.
+// Each process counts the releases of others since its last turn (missed). With n rivals, the
+// process that has missed n is first and attempts at once. Every other process attempts one
+// rankStep later for each process before it, and finds the lock taken. If the first process does
+// not come, the next one takes its place. Each time it does come, the processes behind it trust it:
+// they wait longer the next time, until the message of its release comes before their attempt. A
+// process that gets the lock out of turn trusts the others no more.
 //
-// Each process counts the releases that it has missed since its last turn. With n rivals
-// the one that has missed n is first, and attempts at once; the others do so later by a
-// step for each that is before them, and find the lock taken. So nobody needs to know
-// anybody else, and when the first one is gone the next one takes its place. Each time the
-// first one turns out to have been there, who is behind it trusts it for longer the next
-// time, up to the length of a run; once it is gone it is not trusted any more.
+// Three processes A, B and C take turns for 4 ms each. Each has missed two releases before each of
+// its turns, so each counts two rivals. Trust has grown to 5.6 ms (0.7, 1.4, 2.8, 5.6). Of each
+// process the table shows the missed releases and the time of its next attempt:
 //
-// Strangers know nothing of that, and need longer to take what is free. To them every turn
-// of a run is owed: while it is, the process leaves them the lock after every message, for
-// as long as they need to take it, and each message is a turn of theirs. What they take
-// beyond it is owed to us: then we do not stand back.
+//	  ms   event                           A          B          C
+//	 0.0   A releases, two others listen   0,  7.0    2,  0.0    1,  6.3
+//	 0.0   B takes the lock                0,  7.0    runs       1,  6.3
+//	 4.0   B releases, two others listen   1, 10.3    0, 11.0    2,  4.0
+//	 4.0   C takes the lock                1, 10.3    0, 11.0    runs
+//	 8.0   C releases, two others listen   2,  8.0    1, 14.3    0, 15.0
+//	 8.0   A has no caller any more
+//	14.3   B takes the lock out of turn    2,  now    runs       0, 15.0
 //
-// Each message wakes one thread of theirs. The one that it wakes when it is our turn finds
-// the lock taken, and goes to the end of their queue. If they and we had one turn each, that
-// would be the same threads again and again: half of them would never have the lock, where
-// their number is even. So a single turn is owed twice, and now and then they are left one
-// turn more, lest some other number is in step.
+// At 6.3 and 7.0 ms no process attempts, because the messages of 4.0 ms have set new times. At
+// 14.3 ms B stops trusting: after its next turn it waits two rankSteps and nothing more.
 //
-// A stand-back may be in vain: who listens need not wait. After a few of them there is
-// none for a while, up to a first sign of others.
+// # Strangers: they get as many turns as this process has had
 //
-// It is a value without clock, locks and I/O; it is guarded by whoever has it.
+// Strangers know no ranks, and need longer to take a free lock. This process owes them one turn for
+// each turn of its run. While it owes any, it leaves them the lock after every message, for as long
+// as they need to take it. Each message is one of their turns. If they take more than that, they owe
+// turns to this process, which then does not stand back.
+//
+// # Stand-backs that no process uses
+//
+// A process that listens does not have to wait. After unusedBefore stand-backs without a taker there
+// are none for a while, or until another process shows up.
+//
+// # States
+//
+//	ranked ── begin ──▶ running ── release, no listener ──▶ free (no delay)
+//	  ▲                    └────── release, listeners ────▶ stands back
+//	  └────────── message, or the end of the stand-back ────────┘
+//
+// In "ranked" the delay of the next attempt follows from a release of others, in "stands back" from
+// a release of this process.
+//
+// It is a value without clock, locks and I/O. Its owner guards it.
 type turns struct {
-	run    int              // turns of the run under way
-	trips  [4]time.Duration // round trips of the last attempts that brought the lock; 0: unknown
-	due    int              // how many wanted one when it began
-	since  time.Time        // when it began
-	missed int              // releases of others since
-	rounds [4]int           // what was missed before each of the last runs
+	run     int              // turns of the run under way
+	trips   [4]time.Duration // round trips of the last attempts that brought the lock; 0: unknown
+	callers int              // how many wanted a turn when the run began
+	since   time.Time        // when the run began
+	missed  int              // releases of others since then
+	rounds  [4]int           // missed before each of the last runs
 
-	others    int  // who listened to our last release, Uncounted in some Clusters
-	alone     int  // so many last releases were heard by no other, as far as is known; 0 when others are seen
-	contested bool // others were seen since nobody did
+	others    int  // listeners of the last release of this process; Uncounted in some Clusters
+	alone     int  // how many last releases reached no other process, as far as is known; 0 once others are seen
+	contested bool // others were seen since the last release without a listener
 
 	backTo time.Time     // the lock is left to others until then
-	behind bool          // because others are before it
+	behind bool          // because other processes are before this one
 	trust  time.Duration // how much later it attempts then
 	stands standing
-	quiet  lull
+	quiet  quiet
 
-	debt debt
+	account account
 }
 
-// standing is how a stand-back after our own release goes.
+// standing is the state of the stand-back after a release of this process.
 type standing int
 
 const (
-	notBack   standing = iota // there is none, or somebody has released the lock since
-	backAgain                 // nobody has come to wait for its end
-	waitedOut                 // somebody has
+	notBack   standing = iota // there is none, or another process has released the lock since
+	backAgain                 // no caller of this process has waited for its end yet
+	waitedOut                 // a caller has waited for its end
 )
 
-// debt is what is owed to strangers.
-type debt struct {
-	turns     int           // negative: others owe them
-	runs      int           // of ours beside strangers
-	gift      bool          // the lock is left free for a while: who takes it owes nothing for it
-	last      Rival         // had the lock since the last message
-	fellows   time.Time     // when one was seen
-	strangers time.Time     // when one was seen
-	freed     time.Time     // the last release
-	takes     time.Duration // from one release to the next of others, the last time
+// quiet is a time without stand-backs.
+type quiet struct {
+	unused int // stand-backs without a taker, in a row
+	long   time.Duration
+	to     time.Time
 }
 
-// lull is a time without stand-backs.
-type lull struct {
-	vain int // stand-backs in vain, one after the other
-	long time.Duration
-	to   time.Time
-}
-
-// begin notes that the lock was taken from Redis. hears says that messages would have
-// arrived before.
+// begin notes that the lock was taken from Redis. hears says that messages would have arrived
+// before.
 func (t *turns) begin(now time.Time, hears bool) {
 	if t.stands == waitedOut && hears && !now.Before(t.backTo) {
-		t.inVain(now)
+		t.countUnused(now)
 	}
 	if t.behind {
-		t.trust = 0 // whoever was before it has not come
+		t.trust = 0 // the processes before this one have not come
 	}
-	if !t.backTo.IsZero() && now.Sub(t.backTo) > time.Second {
-		t.debt.turns = 0 // nobody has kept them from taking it
+	if !t.backTo.IsZero() && now.Sub(t.backTo) > debtLasts {
+		t.account.owed = 0 // this process has not kept them from taking it
 	}
 	copy(t.rounds[1:], t.rounds[:])
 	t.rounds[0], t.missed = t.missed, 0
 	t.run, t.since = 1, now
 	t.backTo, t.behind, t.stands = time.Time{}, false, notBack
-	t.debt.last, t.debt.gift = Unseen, false
+	t.account.last, t.account.gift = Unseen, false
 }
 
-// inVain notes that nobody has taken what was left to others.
-func (t *turns) inVain(now time.Time) {
+// countUnused notes that no process has taken the lock that was left to others.
+func (t *turns) countUnused(now time.Time) {
 	q := &t.quiet
-	if q.vain++; q.vain < vainBefore {
+	if q.unused++; q.unused < unusedBefore {
 		return
 	}
 	q.long = min(max(2*q.long, minQuiet), maxQuiet)
 	q.to = now.Add(q.long)
-	t.debt.turns = min(t.debt.turns, 0)
+	t.account.owed = min(t.account.owed, 0)
 	if t.others == Uncounted {
 		t.contested = false
 	}
 }
 
-// serves notes how many callers of this process want a turn of the run that has begun.
-func (t *turns) serves(callers int) { t.due = callers }
+// serve notes how many callers of this process want a turn of the run that has begun.
+func (t *turns) serve(callers int) { t.callers = callers }
 
-// handed notes a pass or a hand-off.
-func (t *turns) handed() { t.run++ }
+// handOn notes a pass or a hand-off.
+func (t *turns) handOn() { t.run++ }
 
 // measure notes the round trip of an attempt that has brought the lock.
 func (t *turns) measure(trip time.Duration) {
@@ -213,49 +242,50 @@ func (t *turns) measure(trip time.Duration) {
 	t.trips[0] = trip
 }
 
-// way returns for how long the lock is on its way to another process: two round trips, as fast as the
-// fastest of the last ones, because a slower one waited for something else than the distance.
+// way returns for how long the lock travels to another process: two round trips. The fastest of the
+// last ones counts, because a slower one waited for something else than the distance.
 func (t *turns) way() time.Duration { return min(2*slices.Min(t.trips[:]), longestWay) }
 
-// mayHandOff reports whether the run may go on, by a pass or a hand-off.
+// mayHandOff reports whether the run may go on with a pass or a hand-off.
 func (t *turns) mayHandOff(now time.Time, limits RunLimits) bool {
 	lasts, worthwhile := now.Sub(t.since), sharedRunWays*t.way()
 	if t.alone > 0 {
 		return lasts < min(max(limits.Shared, worthwhile)<<t.alone, max(limits.Alone, runWays*t.way()))
 	}
 	longest := limits.Shared
-	if !t.debt.besideStrangers(now) {
+	if !t.account.besideStrangers(now) {
 		if lasts < max(worthwhile, leastSharedRun) {
 			return true
 		}
-		if t.run < t.due {
+		if t.run < t.callers {
 			longest *= 2
 		}
 	}
 	return t.run <= runLength && lasts < longest
 }
 
-// heard reports whether others have heard our last release, as far as is known.
-func (t *turns) heard() bool { return t.others > 0 || t.others == Uncounted && t.contested }
+// othersListen reports whether others have heard the last release of this process, as far as is
+// known.
+func (t *turns) othersListen() bool { return t.others > 0 || t.others == Uncounted && t.contested }
 
-// release notes that the lock was freed, and how many others were notified.
+// release notes that this process has freed the lock, and how many others were notified.
 func (t *turns) release(now time.Time, others int) {
-	turns, before := min(t.run, runLength), t.others // strangers have not waited for all turns of a longer run
-	if others == Unanswered {                        // as many as before, and one at least
+	run, before := min(t.run, runLength), t.others // strangers have not waited for all turns of a longer run
+	if others == Unanswered {                      // as many as before, and one at least
 		t.contested = true
 		if others = before; others == 0 {
 			others = 1
 		}
 	}
-	t.run, t.missed, t.others, t.debt.freed = 0, 0, others, now
+	t.run, t.missed, t.others, t.account.freed = 0, 0, others, now
 	if others == 0 || others == Uncounted && !t.contested {
-		t.debt.turns, t.contested, t.alone, t.quiet = 0, false, min(t.alone+1, surelyAlone), lull{}
+		t.account.owed, t.contested, t.alone, t.quiet = 0, false, min(t.alone+1, surelyAlone), quiet{}
 		return
 	}
 	t.alone = 0
-	t.debt.took(turns, now)
+	t.account.add(run, now)
 	if others > before {
-		t.joined(others)
+		t.expect(others)
 	}
 	if !now.Before(t.quiet.to) {
 		t.stands = backAgain
@@ -263,37 +293,31 @@ func (t *turns) release(now time.Time, others int) {
 	}
 }
 
-// joined expects that whoever listens waits, until that turns out to be wrong.
-func (t *turns) joined(others int) {
+// expect assumes that every new listener waits, until that proves wrong.
+func (t *turns) expect(others int) {
 	for i, missed := range t.rounds {
 		t.rounds[i] = max(missed, others)
 	}
-	t.quiet = lull{}
+	t.quiet = quiet{}
 }
 
-// refuse notes who has the lock.
+// refuse notes which kind of rival holds the lock.
 func (t *turns) refuse(now time.Time, by Rival) {
-	switch by {
-	case Fellow:
-		t.debt.fellows = now
-	case Stranger:
-		t.debt.strangers = now
-	case Unseen:
-	}
+	t.account.see(now, by)
 	if t.behind && by == Fellow && !now.Before(t.backTo) {
 		t.trust = min(max(2*t.trust, rankStep), maxTrust)
 	}
-	t.debt.last, t.contested, t.alone, t.behind, t.quiet = by, true, 0, false, lull{}
+	t.contested, t.alone, t.behind, t.quiet = true, 0, false, quiet{}
 }
 
-// gives notes that the lock is left free for whoever wants it, up to our next turn.
-func (t *turns) gives() { t.debt.gift = true }
+// giveAway notes that the lock is left free for every client, up to the next turn of this process.
+func (t *turns) giveAway() { t.account.gift = true }
 
-// message notes that somebody else has freed the lock.
+// message notes that another process has freed the lock.
 func (t *turns) message(now time.Time) {
-	t.debt.released(now)
+	t.account.released(now)
 	t.missed++
-	t.contested, t.alone, t.quiet, t.stands = true, 0, lull{}, notBack
+	t.contested, t.alone, t.quiet, t.stands = true, 0, quiet{}, notBack
 	t.standBack(now)
 }
 
@@ -304,73 +328,37 @@ func (t *turns) standBack(now time.Time) {
 	t.backTo = now.Add(t.delay(before, now))
 }
 
-// took notes a run of ours. Strangers that are known to be there are owed two turns at least,
-// and now and then one more.
-func (d *debt) took(turns int, now time.Time) {
-	if now.Sub(d.strangers) < memory {
-		turns = max(turns, 2)
-		if d.runs++; d.runs%outOfStep == 0 {
-			turns++
-		}
-	}
-	d.turns = min(d.turns+turns, maxOwed)
-}
-
-// besideStrangers reports whether there are, or may be, others who know no ranks.
-func (d *debt) besideStrangers(now time.Time) bool {
-	return now.Sub(d.strangers) < memory || now.Sub(d.fellows) >= memory
-}
-
-// released notes a release of somebody else. It is that of a stranger, if there are any
-// and a fellow was not seen since the one before.
-func (d *debt) released(now time.Time) {
-	if d.last != Fellow && d.besideStrangers(now) {
-		least := -maxOwed
-		if d.gift {
-			least = min(d.turns, 0)
-		}
-		d.turns = max(d.turns-1, least)
-	}
-	d.takes = now.Sub(d.freed)
-	d.freed, d.last = now, Unseen
-}
-
-// patience is for how long strangers are left a free lock.
-func (d *debt) patience() time.Duration {
-	return min(max(d.takes+farEnough, minPatience), maxPatience)
-}
-
-// delay is for how long a lock that is free now is left to others, of whom so many are
-// before this process.
+// delay returns for how long a lock that is free now is left to others, of which so many are before
+// this process.
 func (t *turns) delay(before int, now time.Time) time.Duration {
 	ranked := time.Duration(before) * rankStep
 	switch {
-	case !t.debt.besideStrangers(now):
+	case !t.account.besideStrangers(now):
 		if before > 0 {
 			ranked += t.trust
 		}
 		return ranked
-	case t.debt.turns == 0:
+	case t.account.owed == 0:
 		return ranked
-	case t.debt.turns < 0:
+	case t.account.owed < 0:
 		return 0
 	default:
-		return max(ranked, t.debt.patience())
+		return max(ranked, t.account.patience())
 	}
 }
 
-// rivals is how many others take turns: as many as had one between two of ours, of late,
-// but not more than listen.
+// rivals returns how many others take turns: the most that had one between two of the last turns of
+// this process, but not more than listen.
 func (t *turns) rivals() int {
-	most := max(t.rounds[0], t.rounds[1], t.rounds[2], t.rounds[3], 1)
+	most := max(slices.Max(t.rounds[:]), 1)
 	if t.others == Uncounted {
 		return most
 	}
 	return min(most, max(t.others, 1))
 }
 
-// waits is for how long the next attempt has to wait, 0 if it does not.
-func (t *turns) waits(now time.Time) time.Duration {
+// wait returns for how long the next attempt has to wait, 0 if it need not.
+func (t *turns) wait(now time.Time) time.Duration {
 	left := t.backTo.Sub(now)
 	if left <= 0 {
 		return 0
@@ -379,4 +367,69 @@ func (t *turns) waits(now time.Time) time.Duration {
 		t.stands = waitedOut
 	}
 	return left
+}
+
+// account counts the turns that this process and strangers owe each other.
+type account struct {
+	owed      int           // turns owed to strangers; negative: strangers owe them
+	runs      int           // runs of this process beside strangers
+	gift      bool          // the lock is left free for a while: a stranger that takes it owes nothing for it
+	last      Rival         // held the lock since the last message
+	fellows   time.Time     // when a fellow was seen
+	strangers time.Time     // when a stranger was seen
+	freed     time.Time     // the last release
+	takes     time.Duration // from one release to the next release of others, the last time
+}
+
+// see notes which kind of rival holds the lock.
+func (a *account) see(now time.Time, by Rival) {
+	switch by {
+	case Fellow:
+		a.fellows = now
+	case Stranger:
+		a.strangers = now
+	case Unseen:
+	}
+	a.last = by
+}
+
+// add notes a run of this process. Known strangers are owed at least two turns for it.
+//
+// Each message wakes one thread of theirs. The thread that it wakes when it is the turn of this
+// process finds the lock taken, and goes to the end of their queue. If both sides had one turn each,
+// these would be the same threads again and again: with an even number of threads, half of them
+// would never get the lock. So a single turn is owed twice. After every outOfStep runs they get one
+// more, in case another number of threads is in step with that.
+func (a *account) add(turns int, now time.Time) {
+	if now.Sub(a.strangers) < memory {
+		turns = max(turns, 2)
+		if a.runs++; a.runs%outOfStep == 0 {
+			turns++
+		}
+	}
+	a.owed = min(a.owed+turns, maxOwed)
+}
+
+// besideStrangers reports whether there are, or may be, others that know no ranks.
+func (a *account) besideStrangers(now time.Time) bool {
+	return now.Sub(a.strangers) < memory || now.Sub(a.fellows) >= memory
+}
+
+// released notes a release of another process. It counts as a stranger's if there may be any, and
+// no fellow was seen since the release before.
+func (a *account) released(now time.Time) {
+	if a.last != Fellow && a.besideStrangers(now) {
+		least := -maxOwed
+		if a.gift {
+			least = min(a.owed, 0)
+		}
+		a.owed = max(a.owed-1, least)
+	}
+	a.takes = now.Sub(a.freed)
+	a.freed, a.last = now, Unseen
+}
+
+// patience returns for how long a free lock is left to strangers.
+func (a *account) patience() time.Duration {
+	return min(max(a.takes+farEnough, minPatience), maxPatience)
 }

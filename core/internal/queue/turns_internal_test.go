@@ -28,14 +28,14 @@ func newGame(n int) *game {
 func (g *game) turn(r *rand.Rand, lasts time.Duration) {
 	first, at := -1, time.Time{}
 	for i, t := range g.all {
-		t := g.now.Add(t.waits(g.now) + time.Duration(r.Int64N(int64(rankStep/2))))
+		t := g.now.Add(t.wait(g.now) + time.Duration(r.Int64N(int64(rankStep/2))))
 		if first < 0 || t.Before(at) {
 			first, at = i, t
 		}
 	}
 	g.all[first].begin(at, true)
 	for i, t := range g.all {
-		if i != first && t.waits(at) == 0 {
+		if i != first && t.wait(at) == 0 {
 			t.refuse(at, Fellow)
 		}
 	}
@@ -76,7 +76,7 @@ func TestTurns_StandsBack(t *testing.T) {
 	ran := func(t *turns, hands int) {
 		t.begin(start, true)
 		for range hands {
-			t.handed()
+			t.handOn()
 		}
 	}
 	for _, tt := range []struct {
@@ -154,10 +154,10 @@ func TestTurns_StandsBack(t *testing.T) {
 			t.Parallel()
 			var q turns
 			tt.play(&q)
-			if got := q.waits(start); got != tt.want {
+			if got := q.wait(start); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			if tt.want > 0 && q.waits(at(tt.want)) != 0 {
+			if tt.want > 0 && q.wait(at(tt.want)) != 0 {
 				t.Error("does not end")
 			}
 		})
@@ -173,7 +173,7 @@ func TestTurns_Trust(t *testing.T) {
 	behind := func() time.Duration {
 		q.begin(now, true)
 		q.release(now, 1)
-		left := q.waits(now)
+		left := q.wait(now)
 		now = now.Add(left)
 		return left
 	}
@@ -208,13 +208,13 @@ func TestTurns_WhatIsGivenIsNotOwed(t *testing.T) {
 		}
 		play()
 		if given {
-			q.gives()
+			q.giveAway()
 		}
 		for range 6 {
 			q.message(now)
 		}
 		play()
-		if got, want := q.waits(now) > rankStep, given; got != want {
+		if got, want := q.wait(now) > rankStep, given; got != want {
 			t.Errorf("given %v: it stands back %v", given, got)
 		}
 	}
@@ -232,7 +232,7 @@ func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 			q.refuse(now, Stranger)
 			q.begin(now, true)
 			q.release(now, 1)
-			for q.waits(now) > rankStep { // they take it
+			for q.wait(now) > rankStep { // they take it
 				now = now.Add(time.Millisecond)
 				since[next], turn = turn, turn+1
 				message()
@@ -259,7 +259,7 @@ func TestTurns_InVain(t *testing.T) {
 		q.begin(now, true)
 		now = now.Add(time.Millisecond)
 		q.release(now, 1)
-		if left := q.waits(now); left > 0 {
+		if left := q.wait(now); left > 0 {
 			stood, now = stood+1, now.Add(left)
 		}
 	}
@@ -318,10 +318,10 @@ func TestTurns_Runs(t *testing.T) {
 			q.refuse(now, tt.by)
 		}
 		q.begin(now, true)
-		q.serves(tt.due)
+		q.serve(tt.due)
 		at, turns := now.Add(tt.hold), 1
 		for q.mayHandOff(at, limits) {
-			q.handed()
+			q.handOn()
 			at, turns = at.Add(tt.hold), turns+1
 		}
 		if turns != tt.want {
@@ -373,7 +373,7 @@ func TestTurns_Model(t *testing.T) {
 				q.begin(now, false)
 				m.missed, m.run, m.last = 0, 1, Unseen
 			case 1:
-				q.handed()
+				q.handOn()
 				m.run++
 			case 2:
 				others := 1 + r.IntN(4)
@@ -385,8 +385,8 @@ func TestTurns_Model(t *testing.T) {
 					m.owed = max(m.owed-1, -maxOwed)
 				}
 				m.missed, m.last = m.missed+1, Unseen
-				if m.missed >= 4 && m.owed <= 0 && q.waits(now) > 0 {
-					t.Fatalf("seed %d, step %d: who is first waits %s", seed, step, q.waits(now))
+				if m.missed >= 4 && m.owed <= 0 && q.wait(now) > 0 {
+					t.Fatalf("seed %d, step %d: who is first waits %s", seed, step, q.wait(now))
 				}
 			default:
 				by := Fellow
@@ -399,11 +399,11 @@ func TestTurns_Model(t *testing.T) {
 				q.refuse(now, by)
 				m.last = by
 			}
-			if q.missed != m.missed || q.run != m.run || q.debt.turns != m.owed {
-				t.Fatalf("seed %d, step %d: missed %d, run %d, owed %d, want %+v", seed, step, q.missed, q.run, q.debt.turns, m)
+			if q.missed != m.missed || q.run != m.run || q.account.owed != m.owed {
+				t.Fatalf("seed %d, step %d: missed %d, run %d, owed %d, want %+v", seed, step, q.missed, q.run, q.account.owed, m)
 			}
-			if most := max(maxPatience, time.Duration(m.others)*rankStep+maxTrust); q.waits(now) > most {
-				t.Fatalf("seed %d, step %d: waits %s", seed, step, q.waits(now))
+			if most := max(maxPatience, time.Duration(m.others)*rankStep+maxTrust); q.wait(now) > most {
+				t.Fatalf("seed %d, step %d: waits %s", seed, step, q.wait(now))
 			}
 		}
 	}
