@@ -48,6 +48,7 @@ var written = []string{
 	"core/internal/identity",
 	"core/internal/lease",
 	"core/internal/resend",
+	"core/internal/queue",
 }
 
 // TestEnglish_SentencesReadAtOnce reports each sentence in comments, string literals and documents that

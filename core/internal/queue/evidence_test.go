@@ -6,9 +6,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// Whether the lock was taken while a waiter waited is known from any waiter of its queue,
-// and from the holders of this process.
-func TestTakenSince(t *testing.T) {
+// A refusal of any waiter of the queue, or a holder of this process, shows that the lock was taken
+// while a waiter waited.
+func TestQueues_TakenSince(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -48,67 +48,32 @@ func TestTakenSince(t *testing.T) {
 	}
 }
 
-// Holders with whom a waiter would share the lock do not say that it is taken; nor does their end.
-func TestTakenSince_Shared(t *testing.T) {
+// Holders with which a waiter would share the lock do not show that it is taken. Neither does their
+// end.
+func TestQueues_TakenSince_Shared(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h, _ := b.takes(nil, sharing)
 	sharer, other := b.joined(shared), b.joined()
 	_, _, taken := b.TakenSince(sharer)
 	if _, _, known := b.TakenSince(other); taken || !known {
-		t.Errorf("taken for one who shares it: %v, for another: %v", taken, known)
+		t.Errorf("taken for a sharer: %v, for another: %v", taken, known)
 	}
 	b.Ended("k", h, queue.NoMessage, b.now)
 	if _, _, taken := b.TakenSince(sharer); taken {
 		t.Error("taken since a holder has ended that shared it")
 	}
 	if b.Unanswered(sharer) {
-		t.Error("unanswered, although nobody has asked")
+		t.Error("unanswered, although no waiter has asked")
 	}
 	b.Leave(sharer, b.now)
 	b.Leave(other, b.now)
 	b.wantEmpty()
 }
 
-// What nobody holds passes from waiter to waiter, and nothing is left of them. Who waits in lanes
-// does not wait for another one.
-func TestPassed(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	first, second, third := b.joined(shared), b.joined(shared), b.joined(shared)
-	b.refused(first)
-	b.rests(second)
-	b.Wake("k", "")
-	for _, w := range []*queue.Waiter{first, second, third} {
-		b.attempts(w)
-		if !b.Waited("k") {
-			t.Error("nobody waits")
-		}
-		b.Served(w, b.now)
-	}
-	b.wantEmpty()
-	var lanes []*queue.Waiter
-	for _, name := range []string{"a", "b"} {
-		w := b.joined(shared, func(w *queue.Wish) { w.Lane = name })
-		b.refused(w)
-		lanes = append(lanes, w)
-	}
-	b.WakeLanes("k")
-	for _, w := range lanes {
-		b.attempts(w)
-	}
-	for _, w := range lanes {
-		b.Served(w, b.now)
-	}
-	b.wantEmpty()
-	if b.Waited("k") {
-		t.Error("somebody waits")
-	}
-}
-
 func nothing(*bench) {}
 
-// refusesFirst has the head refused, which joins if nobody is there.
+// refusesFirst makes Redis refuse the head. A waiter joins first if there is none.
 func refusesFirst(b *bench) {
 	if len(b.Order("k")) == 0 {
 		b.joined()
@@ -116,8 +81,8 @@ func refusesFirst(b *bench) {
 	b.refused(b.Order("k")[0])
 }
 
-// A waiter behind a head without an answer knows nothing about the lock.
-func TestUnanswered(t *testing.T) {
+// A waiter behind a head without an answer does not know whether the lock is taken.
+func TestQueues_Unanswered(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	head := b.joined()
@@ -136,9 +101,9 @@ func TestUnanswered(t *testing.T) {
 	b.attempts(head)
 	want("nor a second time", true)
 	h := b.holds()
-	want("somebody here has it", false)
+	want("a holder of this process has it", false)
 	b.Ended("k", h, queue.NoMessage, b.now)
-	want("somebody here has had it", false)
+	want("a holder of this process has had it", false)
 	b.attempts(head)
 	if b.Unanswered(second) {
 		t.Error("the attempt was sent after it came")
@@ -147,8 +112,8 @@ func TestUnanswered(t *testing.T) {
 	want("the head was refused", false)
 }
 
-// One that moves away has had an answer.
-func TestUnanswered_AfterAMove(t *testing.T) {
+// A waiter that moves to another key has had an answer.
+func TestQueues_Unanswered_AfterAMove(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	head := b.joined(several)
@@ -165,8 +130,8 @@ func TestUnanswered_AfterAMove(t *testing.T) {
 	}
 }
 
-// An attempt that its caller gave up says nothing about a lock that the next waiter leaves to others.
-func TestUnanswered_WhileTheHeadStandsBack(t *testing.T) {
+// An attempt that its caller gave up does not count while the next waiter leaves the lock to others.
+func TestQueues_Unanswered_HeadStandsBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -179,36 +144,10 @@ func TestUnanswered_WhileTheHeadStandsBack(t *testing.T) {
 	third := b.joined()
 	b.Leave(hasty, b.now)
 	if !b.Unanswered(third) {
-		t.Error("nothing is tested: the attempt has an answer")
+		t.Error("the test is void: the attempt has an answer")
 	}
 	b.rests(second)
 	if b.Unanswered(third) {
 		t.Error("the attempt counts, though no attempt is under way")
 	}
-}
-
-// A look for a grant is no attempt: one that is due stays so, and nobody has been asked.
-func TestGranted_OnlyLooks(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	w := b.joined()
-	b.pass(ms)
-	if grant, _ := b.Granted(w); grant != nil {
-		t.Errorf("got the grant %v", grant)
-	}
-	if !b.Due(w) {
-		t.Error("the waiter is not due any more")
-	}
-	b.pass(ms)
-	if later := b.joined(); b.Unanswered(later) {
-		t.Error("an attempt is believed to be on its way")
-	}
-	b.refused(w)
-	h, _ := b.takes(nil)
-	to := &holder{field: "to"}
-	b.Handed(b.chosen(h), h, to, b.now)
-	if grant, from := b.Granted(w); grant != queue.Holder(to) || from != h.field {
-		t.Errorf("got the grant %v from %q, want %v from %q", grant, from, to, h.field)
-	}
-	b.granted(w, to)
 }

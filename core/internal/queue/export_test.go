@@ -1,6 +1,6 @@
 package queue
 
-// Order is the waiters of key, the first one at the front.
+// Order returns the waiters of key, the first one at the front.
 func (q *Queues) Order(key string) (all []*Waiter) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -20,14 +20,14 @@ func (q *Queues) Order(key string) (all []*Waiter) {
 	return all
 }
 
-// Due reports whether a waiter has been notified that an attempt is sensible.
+// Due reports whether a waiter is due to attempt.
 func (q *Queues) Due(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	return w.state == due
 }
 
-// Live is how many queues there are.
+// Live returns the number of queues.
 func (q *Queues) Live() (n int) {
 	for i := range q.shards {
 		s := &q.shards[i]
@@ -38,7 +38,7 @@ func (q *Queues) Live() (n int) {
 	return n
 }
 
-// Recent is how many keys without a queue are remembered at most, and how many are.
+// Recent returns the largest and the present number of remembered keys without a queue.
 func (q *Queues) Recent() (most, n int) {
 	for i := range q.shards {
 		s := &q.shards[i]
@@ -49,7 +49,7 @@ func (q *Queues) Recent() (most, n int) {
 	return maxRecent * len(q.shards), n
 }
 
-// The times of the turns.
+// The constants that tests refer to.
 const (
 	RunLength    = runLength
 	LateAnswer   = lateAnswer

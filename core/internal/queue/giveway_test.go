@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// Who leaves a lock free now and then, for those who get no messages, listens to nobody.
-func TestGiveWay_IsNotDeaf(t *testing.T) {
+// A process that leaves a lock free for silent waiters does not wait for a message.
+func TestPossession_Give_NotDeaf(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	b.frees(b.holds())
@@ -21,9 +21,9 @@ func TestGiveWay_IsNotDeaf(t *testing.T) {
 	}
 }
 
-// busy keeps the lock busy with turns of a length for a time, each taken from Redis, with
-// gaps between them. It gives the moments at which the head was asked to leave it free, and
-// for how long.
+// busy keeps the lock busy for a time, with turns of a length that are each taken from Redis, and
+// with gaps between them. It returns when the head was asked to leave the lock free, and for how
+// long.
 func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
 	b.t.Helper()
 	return b.busyBeside(d, turn, func() { b.pass(gap) })
@@ -53,9 +53,9 @@ func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time
 	return gaps
 }
 
-// What others had it for is not counted as time in which the lock was free: who takes turns
-// with them gives way as well, also when their message comes while nobody here waits.
-func TestGiveWay_BesideOthers(t *testing.T) {
+// Time in which others held the lock does not count as free. A process that takes turns with them
+// gives way, too, also when their message comes while no caller waits here.
+func TestPossession_Give_BesideOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	const windows = 20
@@ -68,10 +68,10 @@ func TestGiveWay_BesideOthers(t *testing.T) {
 	}
 }
 
-// Where others listen the lock is left free for as long as it takes until a silent waiter
-// looks, who does so more often when a window begins; a turn that ends too late for that is
-// followed by a whole interval.
-func TestGiveWay_IsShortBesideListeners(t *testing.T) {
+// Where others listen, the lock is left free until a silent waiter looks, which it does more often
+// when a window begins. After a turn that ends too late for that it is left free for a whole
+// interval.
+func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 	t.Parallel()
 	for turn, want := range map[time.Duration]time.Duration{ms: queue.GiveWayShort, 130 * ms: queue.GiveWay} {
 		b := newBench(t, queue.Config{})
@@ -92,9 +92,9 @@ func TestGiveWay_IsShortBesideListeners(t *testing.T) {
 	}
 }
 
-// What somebody of another process has is not left free: that is for its holder to do, and to
-// begin when it is free.
-func TestGiveWay_BeginsWhenTheLockIsFreed(t *testing.T) {
+// This process does not leave free a lock that another process holds. Its holder does, from when it
+// frees the lock.
+func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	b.frees(b.holds())
@@ -111,9 +111,9 @@ func TestGiveWay_BeginsWhenTheLockIsFreed(t *testing.T) {
 	}
 }
 
-// A waiter without messages looks at the moments at which others leave the lock free for a
-// shorter time than it sleeps.
-func TestSilentLooks(t *testing.T) {
+// A waiter without messages looks at the moments at which others leave the lock free for a shorter
+// time than it sleeps.
+func TestQueues_Next_SilentLooks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -138,9 +138,9 @@ func TestSilentLooks(t *testing.T) {
 	}
 }
 
-// Who keeps a lock busy leaves it free for as long as a silent poll takes, regularly; also
+// A process that keeps a lock busy regularly leaves it free for as long as a silent poll takes, also
 // when its queue ends after each turn.
-func TestGiveWay(t *testing.T) {
+func TestPossession_Give(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -176,7 +176,7 @@ func TestGiveWay(t *testing.T) {
 }
 
 // All processes give way at the same time.
-func TestGiveWay_AtTheSameTime(t *testing.T) {
+func TestPossession_Give_AtTheSameTime(t *testing.T) {
 	t.Parallel()
 	one, other := newBench(t, queue.Config{}), newBench(t, queue.Config{})
 	other.pass(777 * ms)
@@ -194,8 +194,8 @@ func TestGiveWay_AtTheSameTime(t *testing.T) {
 	}
 }
 
-// A run is not handed on when it is time to give way, and one long turn keeps nobody out.
-func TestGiveWay_EndsARun(t *testing.T) {
+// A run ends when it is time to give way. After one long turn it is not.
+func TestPossession_Owes_EndsARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
 	h := b.holds()
@@ -217,9 +217,9 @@ func TestGiveWay_EndsARun(t *testing.T) {
 	wantSame(t, "left free for", b.rests(w).Sleep, queue.GiveWay)
 }
 
-// A head that gets no messages does not give way to its like, unless its own process keeps
-// the lock busy.
-func TestGiveWay_Silent(t *testing.T) {
+// A head that gets no messages does not give way to other silent waiters, unless its own process
+// keeps the lock busy.
+func TestPossession_Give_SilentHead(t *testing.T) {
 	t.Parallel()
 	for _, others := range []bool{false, true} {
 		b := newBench(t, queue.Config{})

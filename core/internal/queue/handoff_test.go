@@ -7,16 +7,16 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// When nobody is chosen the lock must be freed.
-func TestChoose(t *testing.T) {
+// Choose returns the waiter to hand the lock to, or nil if the lock has to be freed.
+func TestQueues_Choose(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		before func(b *bench, h *holder)
-		want   int // index of the chosen waiter in the order, -1: nobody
+		want   int // index of the chosen waiter in the order, -1: none
 	}{
-		{"nobody waits", func(*bench, *holder) {}, -1},
-		{"one waits", func(b *bench, _ *holder) { b.joined() }, 0},
+		{"no caller waits", func(*bench, *holder) {}, -1},
+		{"one caller waits", func(b *bench, _ *holder) { b.joined() }, 0},
 		{"the first", func(b *bench, _ *holder) { b.joined(); b.joined() }, 0},
 		{"of another holder", func(b *bench, h *holder) {
 			b.joined()
@@ -32,8 +32,8 @@ func TestChoose(t *testing.T) {
 		{"the second wants several keys", func(b *bench, _ *holder) { b.joined(); b.joined(several) }, 0},
 		{"the first has moved here", func(b *bench, _ *holder) { b.moved(); b.joined() }, 1},
 		{"two have moved here", func(b *bench, _ *holder) { b.moved(); b.moved(); b.joined() }, 2},
-		{"only one that has moved here", func(b *bench, _ *holder) { b.moved() }, -1},
-		{"one that has moved, and then one for several", func(b *bench, _ *holder) { b.moved(); b.joined(several); b.joined() }, -1},
+		{"only a waiter that has moved here", func(b *bench, _ *holder) { b.moved() }, -1},
+		{"a moved waiter, and then one for several keys", func(b *bench, _ *holder) { b.moved(); b.joined(several); b.joined() }, -1},
 		{"the first shares", func(b *bench, _ *holder) { b.joined(shared); b.joined() }, -1},
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
@@ -52,7 +52,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// moved makes a waiter for several keys that has come to "k" from another one.
+// moved makes a waiter for several keys that has come to "k" from another key.
 func (b *bench) moved() *queue.Waiter {
 	b.t.Helper()
 	w := b.waiter(several)
@@ -66,9 +66,9 @@ func (b *bench) moved() *queue.Waiter {
 	return w
 }
 
-// A run of hand-offs ends after so long, or after so many where others listen, and a new one begins
-// when the lock was taken from Redis again.
-func TestChoose_RunsAreBounded(t *testing.T) {
+// A run ends after a time, or after a number of hand-offs where others listen. A new run begins when
+// the lock is taken from Redis again.
+func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -80,7 +80,7 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 		{"by count", queue.Config{}, 0, 1, queue.RunLength},
 		{"by time, of many", queue.Config{}, ms, 0, 49},
 		{"by time", queue.Config{}, 20 * ms, 0, 2},
-		{"by a time that is set", queue.Config{Run: queue.RunLimits{Alone: 90 * ms, Shared: 10 * ms}}, 20 * ms, 0, 4},
+		{"by a configured time", queue.Config{Run: queue.RunLimits{Alone: 90 * ms, Shared: 10 * ms}}, 20 * ms, 0, 4},
 	} {
 		onBench(t, tt.name, tt.cfg, func(t *testing.T, b *bench) {
 			h := b.holds()
@@ -120,17 +120,17 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 	}
 }
 
-// A hand-off that has failed puts the chosen one back to the front, where it tries itself.
-func TestNotHanded(t *testing.T) {
+// A failed hand-off puts the chosen waiter back to the front, where it attempts.
+func TestQueues_NotHanded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		left  bool // the chosen one leaves meanwhile
+		left  bool // the chosen waiter leaves
 		ended bool // the release ends the holder too
 	}{
 		{"and the holder ends", false, true},
 		{"and the holder goes on", false, false},
-		{"of one that has left", true, true},
+		{"to a waiter that has left", true, true},
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
@@ -160,8 +160,8 @@ func TestNotHanded(t *testing.T) {
 	}
 }
 
-// A queue whose only waiter leaves as the hand-off to it fails ends.
-func TestNotHanded_NobodyIsLeft(t *testing.T) {
+// A queue ends when its only waiter leaves and the hand-off to it fails.
+func TestQueues_NotHanded_LastWaiterHasLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -176,8 +176,8 @@ func TestNotHanded_NobodyIsLeft(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A chosen one that leaves does not get the lock: whoever releases passes it on.
-func TestHanded_ChosenOneHasLeft(t *testing.T) {
+// A chosen waiter that leaves does not get the lock. The releasing caller passes it on.
+func TestQueues_Handed_ChosenHasLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -188,7 +188,7 @@ func TestHanded_ChosenOneHasLeft(t *testing.T) {
 	}
 	next := &holder{field: "next"}
 	if b.Handed(first, h, next, b.now) {
-		t.Error("one that has left was handed the lock")
+		t.Error("a waiter that has left was handed the lock")
 	}
 	b.rests(second)
 	if _, w := b.hands(next); w != second {
@@ -196,9 +196,9 @@ func TestHanded_ChosenOneHasLeft(t *testing.T) {
 	}
 }
 
-// A grant may arrive when another caller has taken the lock already: then the grant is
-// the waiter's all the same, and the queue keeps to whom Redis named last.
-func TestHanded_Late(t *testing.T) {
+// A grant may arrive after another caller has taken the lock. The grant belongs to the waiter, and
+// the queue keeps the holder that Redis named last.
+func TestQueues_Handed_Late(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -221,9 +221,8 @@ func TestHanded_Late(t *testing.T) {
 	b.wantEmpty()
 }
 
-// The holder ended, its lease being over, while it handed the lock on: the next one is
-// the holder.
-func TestHanded_AfterTheEndOfTheHolder(t *testing.T) {
+// The lease of a holder ended while it handed the lock on. The next holder is registered.
+func TestQueues_Handed_AfterTheEndOfTheHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -238,57 +237,15 @@ func TestHanded_AfterTheEndOfTheHolder(t *testing.T) {
 	b.granted(w, next)
 }
 
-// Whom a hand-off knows cannot be used for another call as long as it may look at it.
-func TestReusable(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	h := b.holds()
-	w := b.joined()
-	b.chosen(h)
-	if next, _ := b.takes(w); w.Reusable() {
-		t.Error("a waiter that a hand-off knows is reusable")
-	} else {
-		b.NotHanded(w, b.now)
-		b.frees(next)
-	}
-	alone := b.joined()
-	b.attempts(alone)
-	if b.takes(alone); !alone.Reusable() {
-		t.Error("a waiter that nobody knows is not reusable")
-	}
-}
-
-// A waiter knows behind whom it waits, and from whom it got the lock.
-func TestNext_Behind(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	h := b.holds()
-	first, second := b.joined(), b.joined()
-	for _, w := range []*queue.Waiter{first, second} {
-		wantSame(t, "behind", b.rests(w).Behind, "f1")
-	}
-	b.chosen(h)
-	next := &holder{field: "next"}
-	b.Handed(first, h, next, b.now)
-	if got := b.Next(first, b.now); got.Behind != "f1" {
-		t.Errorf("got the lock from %q, want f1", got.Behind)
-	}
-	b.Accept(first)
-	wantSame(t, "behind", b.rests(second).Behind, "next")
-	b.Ended("k", next, queue.NoMessage, b.now)
-	b.attempts(second)
-	wantSame(t, "behind", b.rests(second).Behind, "next")
-}
-
-// A hand-off may be so slow that the next one begins before it ends: the queue is there for
-// both of them, and its waiters stay in it.
-func TestNotHanded_BesideAnotherHandOff(t *testing.T) {
+// A hand-off may be so slow that the next one begins before it ends. The queue serves both, and its
+// waiters stay in it.
+func TestQueues_NotHanded_BesideAnotherHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	slow := b.holds()
 	first, second := b.joined(), b.joined()
 	b.chosen(slow)
-	h := b.holds() // the lease of the first is over
+	h := b.holds() // the lease of the first has ended
 	next, w := b.hands(h)
 	if w != second {
 		t.Fatal("not the second was chosen")
@@ -305,7 +262,7 @@ func TestNotHanded_BesideAnotherHandOff(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A holder that goes on has the lock for the next waiter: it is the same to Redis.
+// A pass keeps the holder: to Redis it is the same for the next waiter.
 func TestQueues_Passed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -352,9 +309,9 @@ func TestQueues_Passed(t *testing.T) {
 	}
 }
 
-// Whoever takes the lock from a run was sent after the run began, however late its last holder came:
-// the run is gone.
-func TestQueues_PassedIsKnownSinceTheRunBegan(t *testing.T) {
+// A holder that takes the lock from a run was sent after the run began, however late the last caller
+// came. So the run is gone.
+func TestQueues_Passed_KnownSinceTheRunBegan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h, w := b.holds(), b.joined()

@@ -31,7 +31,7 @@ type tenure struct {
 	holder Holder
 	field  string
 	shared bool
-	known  time.Time // since when this process has known the holder, or the one that passed the lock on to it
+	known  time.Time // since when this process has known the holder, or the holder that passed the lock on to it
 }
 
 // holders are the holders of one key: at most one, or several that share it.

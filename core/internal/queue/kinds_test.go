@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// misfit wants the next step of w to be to leave, because the key is in use as another kind.
+// misfit requires that the next step of w is to leave, because the key is in use as another kind.
 func (b *bench) misfit(w *queue.Waiter, inUseAs string) {
 	b.t.Helper()
 	var kind *queue.KindError
@@ -16,14 +16,14 @@ func (b *bench) misfit(w *queue.Waiter, inUseAs string) {
 	}
 }
 
-// other wants another kind of lock.
+// other makes the waiter want another kind of lock.
 func other(w *queue.Wish) { w.Kind = "other" }
 
 func ofOther(g *queue.Grant) { g.Kind = "other" }
 
-// A grant that arrives beside the queue decides of what kind it is. Who waits for another one
-// is woken to leave, is never handed the lock, and stands in nobody's way.
-func TestKinds_WaitersOfAnotherLeave(t *testing.T) {
+// A grant that arrives outside the queue decides its kind. A waiter for another kind is woken to
+// leave, is never handed the lock, and blocks no other waiter.
+func TestQueues_Kind_WaitersOfAnotherLeave(t *testing.T) {
 	t.Parallel()
 	for _, leave := range []string{"before", "after"} {
 		onBench(t, leave, queue.Config{}, func(t *testing.T, b *bench) {
@@ -57,8 +57,8 @@ func TestKinds_WaitersOfAnotherLeave(t *testing.T) {
 	}
 }
 
-// Alone they do not keep the lock in this process.
-func TestKinds_NobodyIsChosenAmongWaitersOfAnother(t *testing.T) {
+// Waiters of another kind alone do not keep the lock in this process.
+func TestQueues_Kind_NoHandOffToAnother(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -70,8 +70,9 @@ func TestKinds_NobodyIsChosenAmongWaitersOfAnother(t *testing.T) {
 	b.wantEmpty()
 }
 
-// One that was chosen before finds out when it was not handed the lock; one that was has it.
-func TestKinds_ChosenBeforeTheOtherKindCame(t *testing.T) {
+// A waiter that was chosen before the kind changed finds out if the hand-off fails. If it arrives,
+// the waiter has the lock.
+func TestQueues_Kind_ChangesDuringAHandOff(t *testing.T) {
 	t.Parallel()
 	for _, handed := range []bool{true, false} {
 		b := newBench(t, queue.Config{})
@@ -96,8 +97,8 @@ func TestKinds_ChosenBeforeTheOtherKindCame(t *testing.T) {
 	}
 }
 
-// A waiter whose own attempt was granted after that decides again.
-func TestKinds_LaterGrantDecides(t *testing.T) {
+// A later grant to a waiter decides again.
+func TestQueues_Kind_LaterGrantDecides(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -114,7 +115,7 @@ func TestKinds_LaterGrantDecides(t *testing.T) {
 }
 
 // A hand-off that arrives after a lock of another kind has come and gone decides again, too.
-func TestKinds_HandOffThatArrivesLaterDecides(t *testing.T) {
+func TestQueues_Kind_LaterHandOffDecides(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -135,4 +136,59 @@ func TestKinds_HandOffThatArrivesLaterDecides(t *testing.T) {
 	b.misfit(late, "plain")
 	b.Leave(late, b.now)
 	b.wantEmpty()
+}
+
+// While a key is held or wanted it has one kind.
+func TestQueues_Kind(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		before func(b *bench)
+		inUse  bool
+	}{
+		{"no caller", func(*bench) {}, false},
+		{"a holder", func(b *bench) { b.holds() }, true},
+		{"a waiter", func(b *bench) { b.joined() }, true},
+		{"a hand-off", func(b *bench) {
+			h := b.holds()
+			b.joined()
+			b.chosen(h)
+		}, true},
+		{"a holder that has ended", func(b *bench) { b.frees(b.holds()) }, false},
+		{"a waiter that has left", func(b *bench) { b.Leave(b.joined(), b.now) }, false},
+	} {
+		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
+			tt.before(b)
+			before := b.Waiting()
+			wantKindError(t, b.Check("k", "other"), tt.inUse)
+			wantKindError(t, b.Check("k", "plain"), false)
+			wantKindError(t, b.Check("free", "other"), false)
+			moving := b.waiter(other, several)
+			if err := b.Join("elsewhere", moving, b.now); err != nil {
+				t.Fatal(err)
+			}
+			wantKindError(t, b.Move(moving, "k", b.now), tt.inUse)
+			b.Leave(moving, b.now)
+			w := b.waiter(other)
+			err := b.Join("k", w, b.now)
+			if wantKindError(t, err, tt.inUse); err == nil {
+				b.Leave(w, b.now)
+			}
+			wantSame(t, "waiters", b.Waiting(), before)
+		})
+	}
+}
+
+// A grant of Redis decides the kind, whatever this process assumed.
+func TestQueues_Kind_GrantDecides(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	b.holds()
+	b.pass(ms)
+	b.takes(nil, func(g *queue.Grant) { g.Kind = "other" })
+	wantKindError(t, b.Check("k", "other"), false)
+	var kind *queue.KindError
+	if err := b.Check("k", "plain"); !errors.As(err, &kind) || kind.Kind != "other" {
+		t.Errorf("got %v", err)
+	}
 }

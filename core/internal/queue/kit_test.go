@@ -12,7 +12,7 @@ import (
 
 const ms = time.Millisecond
 
-// holder is one with a name.
+// holder is a holder with a name.
 type holder struct {
 	field string
 	dead  bool
@@ -21,8 +21,8 @@ type holder struct {
 func (h *holder) Field() string        { return h.field }
 func (h *holder) Lasts(time.Time) bool { return !h.dead }
 
-// subscription is one whose state the test sets. released calls what the client would do
-// then, which may be anything.
+// subscription is a subscription whose state the test sets. released runs at Unsubscribe, and may do
+// anything.
 type subscription struct {
 	confirmed, dead atomic.Bool
 	releases        atomic.Int32
@@ -58,7 +58,7 @@ func newBench(t *testing.T, cfg queue.Config) *bench {
 	return &bench{Queues: queue.New(cfg), t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-// onBench runs a subtest with a bench of its own, beside others.
+// onBench runs a parallel subtest with a new bench.
 func onBench(t *testing.T, name string, cfg queue.Config, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func onBench(t *testing.T, name string, cfg queue.Config, test func(t *testing.T
 
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
-// waiter makes one that comes now.
+// waiter makes a waiter that comes now.
 func (b *bench) waiter(change ...func(w *queue.Wish)) *queue.Waiter {
 	w := &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: b.now}}
 	for _, c := range change {
@@ -83,7 +83,7 @@ func shared(w *queue.Wish)  { w.Shared = true }
 
 func until(t time.Time) func(*queue.Wish) { return func(w *queue.Wish) { w.Until = t } }
 
-// joined is a waiter that is let into the queue of "k".
+// joined makes a waiter that has joined the queue of "k".
 func (b *bench) joined(change ...func(w *queue.Wish)) *queue.Waiter {
 	b.t.Helper()
 	w := b.waiter(change...)
@@ -93,14 +93,14 @@ func (b *bench) joined(change ...func(w *queue.Wish)) *queue.Waiter {
 	return w
 }
 
-// holds makes a holder of "k" without a queue.
+// holds makes a holder of "k" without a waiter.
 func (b *bench) holds(change ...func(g *queue.Grant)) *holder {
 	b.t.Helper()
 	h, _ := b.takes(nil, change...)
 	return h
 }
 
-// takes makes the attempt of a waiter, or of nobody, succeed at once.
+// takes makes the attempt of a waiter, or of a caller that does not wait, succeed at once.
 func (b *bench) takes(w *queue.Waiter, change ...func(g *queue.Grant)) (*holder, []queue.Replaced) {
 	b.t.Helper()
 	b.n++
@@ -116,7 +116,7 @@ func sharing(g *queue.Grant) { g.Shared = true }
 
 func sent(at time.Time) func(*queue.Grant) { return func(g *queue.Grant) { g.Sent = at } }
 
-// attempts wants the next step of w to be an attempt.
+// attempts requires that the next step of w is an attempt.
 func (b *bench) attempts(w *queue.Waiter) {
 	b.t.Helper()
 	if s := b.Next(w, b.now); !s.Attempt {
@@ -124,7 +124,7 @@ func (b *bench) attempts(w *queue.Waiter) {
 	}
 }
 
-// rests wants w to have nothing to do, and gives the step.
+// rests requires that w has nothing to do, and returns the step.
 func (b *bench) rests(w *queue.Waiter) queue.Step {
 	b.t.Helper()
 	s := b.Next(w, b.now)
@@ -134,7 +134,7 @@ func (b *bench) rests(w *queue.Waiter) queue.Step {
 	return s
 }
 
-// refused makes the attempt of w one that finds the lock taken.
+// refused makes w attempt, and finds the lock taken.
 func (b *bench) refused(w *queue.Waiter) {
 	b.t.Helper()
 	b.attempts(w)
@@ -142,7 +142,7 @@ func (b *bench) refused(w *queue.Waiter) {
 	b.rests(w)
 }
 
-// hands the lock from h to the next waiter; the new holder is the result.
+// hands passes the lock from h to the next waiter, and returns the new holder.
 func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 	b.t.Helper()
 	w = b.chosen(h)
@@ -155,17 +155,17 @@ func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 	return to, w
 }
 
-// chosen is the waiter to whom h hands the lock.
+// chosen returns the waiter to which h hands the lock.
 func (b *bench) chosen(h *holder) *queue.Waiter {
 	b.t.Helper()
 	w := b.Choose("k", h, b.now)
 	if w == nil {
-		b.t.Fatal("nobody was chosen")
+		b.t.Fatal("no waiter was chosen")
 	}
 	return w
 }
 
-// granted wants w to have got the lock, and accepts it.
+// granted requires that w has got the lock, and accepts it.
 func (b *bench) granted(w *queue.Waiter, to *holder) {
 	b.t.Helper()
 	if s := b.Next(w, b.now); s.Grant != queue.Holder(to) {
@@ -174,11 +174,11 @@ func (b *bench) granted(w *queue.Waiter, to *holder) {
 	b.Accept(w)
 }
 
-// frees is a release that notifies nobody else.
+// frees releases the lock. The release notifies no other process.
 func (b *bench) frees(h *holder) {
 	b.t.Helper()
 	if w := b.Choose("k", h, b.now); w != nil {
-		b.t.Fatal("somebody was chosen")
+		b.t.Fatal("a waiter was chosen")
 	}
 	b.Ended("k", h, 0, b.now)
 }
@@ -200,7 +200,7 @@ func (b *bench) wantOrder(key string, want ...*queue.Waiter) {
 	}
 }
 
-// wantEmpty wants nothing to be left.
+// wantEmpty requires that no waiter and no queue is left.
 func (b *bench) wantEmpty() {
 	b.t.Helper()
 	if n, live := b.Waiting(), b.Live(); n != 0 || live != 0 {

@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -11,8 +10,9 @@ import (
 
 func inLane(name string) func(*queue.Wish) { return func(w *queue.Wish) { w.Lane = name } }
 
-// Who waits in Redis attempts at once, whoever of this process came before or has the lock.
-func TestLane_NobodyIsBefore(t *testing.T) {
+// A waiter that waits in Redis attempts at once, whichever caller of this process came before or has
+// the lock.
+func TestQueues_Lane_AttemptsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -20,7 +20,7 @@ func TestLane_NobodyIsBefore(t *testing.T) {
 	b.refused(first)
 	b.refused(second)
 	b.Ended("k", h, queue.NoMessage, b.now)
-	b.rests(first) // Redis says whose turn it is
+	b.rests(first) // Redis decides whose turn it is
 	b.Wake("k", "2")
 	b.attempts(second)
 	b.rests(first)
@@ -36,7 +36,7 @@ func TestLane_NobodyIsBefore(t *testing.T) {
 }
 
 // However often others have had the lock, it does not stand back from its turn.
-func TestLane_NeverStandsBack(t *testing.T) {
+func TestQueues_Lane_NeverStandsBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined(inLane("1"))
@@ -52,8 +52,8 @@ func TestLane_NeverStandsBack(t *testing.T) {
 	b.wantEmpty()
 }
 
-// All who wait for a key count, and are of one kind.
-func TestLane_Limits(t *testing.T) {
+// All waiters for a key count, and have one kind.
+func TestQueues_Lane_Limits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{PerKey: 2})
 	one, two := b.joined(inLane("1")), b.joined(inLane("2"))
@@ -73,8 +73,8 @@ func TestLane_Limits(t *testing.T) {
 	b.Leave(two, b.now)
 }
 
-// The subscription of a lane is its own, and is given back with it.
-func TestLane_Subscription(t *testing.T) {
+// A lane has a separate subscription, which is given back with the lane.
+func TestQueues_Lane_Subscription(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	subs := map[string]*subscription{}
@@ -100,74 +100,5 @@ func TestLane_Subscription(t *testing.T) {
 		if n := s.releases.Load(); n != 1 {
 			t.Errorf("the subscription of lane %s was given back %d times", name, n)
 		}
-	}
-}
-
-// Of several that share the lock each end may make room, not only the last one.
-func TestEnded_OfOneThatSharesWakesTheHead(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	one, two := b.holds(sharing), b.holds(sharing)
-	w := b.joined(shared)
-	b.refused(w)
-	b.Ended("k", one, queue.NoMessage, b.now)
-	b.attempts(w)
-	b.Refused(w, queue.Refusal{}, queue.Unseen, b.now)
-	b.rests(w)
-	alone := b.joined() // is behind
-	b.Ended("k", two, queue.NoMessage, b.now)
-	b.attempts(w)
-	b.Leave(w, b.now)
-	b.Leave(alone, b.now)
-	b.wantEmpty()
-}
-
-// A holder under another one leaves it its lock, and goes on without it.
-func TestAcquired_UnderAHolder(t *testing.T) {
-	t.Parallel()
-	for _, first := range []string{"outer", "inner"} {
-		onBench(t, fmt.Sprint(first, " ends first"), queue.Config{}, func(t *testing.T, b *bench) {
-			outer := b.holds()
-			inner, replaced := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
-			if len(replaced) != 0 {
-				t.Errorf("got %v replaced", replaced)
-			}
-			reader := b.joined(shared)
-			if first == "inner" {
-				b.Ended("k", inner, queue.Unpublished, b.now)
-				b.rests(reader)
-				b.Ended("k", outer, queue.NoMessage, b.now)
-			} else {
-				b.Ended("k", outer, queue.NoMessage, b.now)
-				b.attempts(reader) // the inner one shares it
-				b.Ended("k", inner, queue.NoMessage, b.now)
-			}
-			b.Leave(reader, b.now)
-			b.wantEmpty()
-		})
-	}
-}
-
-// After an end without a message the next message is not ours.
-func TestEnded_UnpublishedIsNoEcho(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		notified int
-		echo     bool
-	}{{0, true}, {queue.Unpublished, false}} {
-		b := newBench(t, queue.Config{})
-		one, two := b.holds(sharing), b.holds(sharing)
-		w := b.joined(shared)
-		b.attempts(w)
-		heard := &subscription{}
-		heard.confirmed.Store(true)
-		b.Subscribe(w, heard)
-		b.ExpectEcho("k", b.now)
-		b.Ended("k", one, tt.notified, b.now)
-		if doubted := b.Message("k", b.now); (len(doubted) == 0) != tt.echo {
-			t.Errorf("notified %d: the message puts %v in doubt", tt.notified, doubted)
-		}
-		b.Ended("k", two, queue.NoMessage, b.now)
-		b.Leave(w, b.now)
 	}
 }

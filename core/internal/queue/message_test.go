@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// subscribed gives the queue of w a subscription that is confirmed.
+// subscribed gives the queue of w a confirmed subscription.
 func (b *bench) subscribed(w *queue.Waiter) *subscription {
 	b.t.Helper()
 	if !b.NeedsSubscription(w) {
@@ -25,8 +25,8 @@ func wantReleases(t *testing.T, s *subscription, want int32) {
 	wantSame(t, "releases", s.releases.Load(), want)
 }
 
-// A subscription is kept while anybody waits, and given back once.
-func TestSubscription_IsReleasedWhenNobodyWaits(t *testing.T) {
+// A subscription is kept while a caller waits, and given back once.
+func TestQueues_Subscription_ReleasedAfterTheLastWaiter(t *testing.T) {
 	t.Parallel()
 	for name, goes := range map[string]func(b *bench, w *queue.Waiter){
 		"acquires": func(b *bench, w *queue.Waiter) { b.takes(w) },
@@ -73,13 +73,13 @@ func TestSubscription_IsReleasedWhenNobodyWaits(t *testing.T) {
 	}
 }
 
-// One that comes when it is not needed any more is given back at once.
-func TestSubscription_ComesTooLate(t *testing.T) {
+// A subscription that is not needed any more is given back at once.
+func TestQueues_Subscribe_TooLate(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(b *bench, w *queue.Waiter){
-		"another head has made one": func(b *bench, w *queue.Waiter) { b.subscribed(w) },
-		"the waiter has left":       func(b *bench, w *queue.Waiter) { b.Leave(w, b.now) },
-		"the waiter is chosen":      func(b *bench, _ *queue.Waiter) { b.chosen(b.holds()) },
+		"another head has subscribed": func(b *bench, w *queue.Waiter) { b.subscribed(w) },
+		"the waiter has left":         func(b *bench, w *queue.Waiter) { b.Leave(w, b.now) },
+		"the waiter is chosen":        func(b *bench, _ *queue.Waiter) { b.chosen(b.holds()) },
 		"the waiter was handed the lock": func(b *bench, w *queue.Waiter) {
 			h := b.holds()
 			b.chosen(h)
@@ -100,8 +100,8 @@ func TestSubscription_ComesTooLate(t *testing.T) {
 	}
 }
 
-// A dead one is given back, and another one is needed.
-func TestSubscription_Dead(t *testing.T) {
+// A dead subscription is given back, and another one is needed.
+func TestQueues_NeedsSubscription_Dead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -124,8 +124,8 @@ func TestSubscription_Dead(t *testing.T) {
 	b.wantEmpty()
 }
 
-// Whether messages arrive: the head is notified, if nobody here explains the silence.
-func TestSilent(t *testing.T) {
+// A head learns that no messages arrive, unless a holder of this process explains the silence.
+func TestQueues_Next_Silent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w, second := b.joined(), b.joined()
@@ -150,8 +150,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// A message puts the holders in doubt, whoever waits.
-func TestMessage_PutsHoldersInDoubt(t *testing.T) {
+// A message returns the holders to verify, whether or not a caller waits.
+func TestQueues_Message_ReturnsTheHolders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	if got := b.Message("k", b.now); got != nil {
@@ -169,9 +169,8 @@ func TestMessage_PutsHoldersInDoubt(t *testing.T) {
 	b.attempts(w)
 }
 
-// A publisher that does not stop causes a burst of attempts, and then one in each
-// interval.
-func TestMessage_Pace(t *testing.T) {
+// A publisher that does not stop causes a burst of attempts, and then one in each interval.
+func TestQueues_Message_Pace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -216,8 +215,8 @@ func TestMessage_Pace(t *testing.T) {
 
 func first(h *holder, _ []queue.Replaced) *holder { return h }
 
-// The message of our own release means nothing to us, the next one does.
-func TestEcho(t *testing.T) {
+// The message of a release of this process is ignored; the next message is not.
+func TestQueues_Message_Echo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -251,7 +250,7 @@ func TestEcho(t *testing.T) {
 }
 
 // The message may come before the answer to the release that causes it.
-func TestEcho_BeforeTheAnswer(t *testing.T) {
+func TestQueues_Message_EchoBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -267,7 +266,7 @@ func TestEcho_BeforeTheAnswer(t *testing.T) {
 			b.subscribed(w)
 			h := b.holds()
 			if b.Choose("k", h, b.now) != nil {
-				t.Fatal("somebody was chosen")
+				t.Fatal("a waiter was chosen")
 			}
 			b.pass(tt.late)
 			b.Message("k", b.now)
@@ -283,12 +282,12 @@ func TestEcho_BeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// A command that lowers the TTL may have a message, or none.
-func TestEcho_OfACommandOfTheHolder(t *testing.T) {
+// A command that shortens the lease may send a message, or none.
+func TestQueues_EchoSent(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []bool{true, false} {
 		b := newBench(t, queue.Config{})
-		b.ExpectEcho("k", b.now) // nobody is there to hear it
+		b.ExpectEcho("k", b.now) // no caller hears it
 		b.EchoSent("k", true, b.now)
 		w := b.joined()
 		b.refused(w)
@@ -301,5 +300,29 @@ func TestEcho_OfACommandOfTheHolder(t *testing.T) {
 		if got := woken(w); got == sent {
 			t.Errorf("sent %v: notified %v", sent, got)
 		}
+	}
+}
+
+// After an end without a message the next message is not an echo.
+func TestQueues_Ended_Unpublished(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		notified int
+		echo     bool
+	}{{0, true}, {queue.Unpublished, false}} {
+		b := newBench(t, queue.Config{})
+		one, two := b.holds(sharing), b.holds(sharing)
+		w := b.joined(shared)
+		b.attempts(w)
+		heard := &subscription{}
+		heard.confirmed.Store(true)
+		b.Subscribe(w, heard)
+		b.ExpectEcho("k", b.now)
+		b.Ended("k", one, tt.notified, b.now)
+		if doubted := b.Message("k", b.now); (len(doubted) == 0) != tt.echo {
+			t.Errorf("notified %d: the message puts %v in doubt", tt.notified, doubted)
+		}
+		b.Ended("k", two, queue.NoMessage, b.now)
+		b.Leave(w, b.now)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// world drives the queues by random events, as callers, releases and strangers would, and
-// a simple model beside them. What differs between the two fails the test.
+// world drives the queues by random events, as callers, releases and strangers would, and a simple model
+// beside them. A difference between the two fails the test.
 //
-// The model knows nothing of turns: the head may be asked to sleep, and a release may be
-// asked to free the lock, whenever they like. It is exact about the order, the holders, the
-// kind, who is due, whom a hand-off reaches, and what is left.
+// The model does not know turns: the queues may ask the head to sleep, and a release to free the lock, at
+// any time. It is exact about the order, the holders, the kind, which waiter is due, which waiter a hand-off
+// reaches, and the queues that are left.
 type world struct {
 	*queue.Queues
 
@@ -26,8 +26,8 @@ type world struct {
 	next     func(n int) int // the source of events
 	n        int             // of names
 	keys     map[string]*place
-	callers  []*caller // that wait
-	holders  []*owner  // that were not released yet
+	callers  []*caller // waiting
+	holders  []*owner  // not released yet
 	releases []*release
 	log      []string
 }
@@ -39,7 +39,7 @@ type place struct {
 	order   []*caller // the queue
 	holders []*owner
 	handing int
-	hidden  bool // it became free in Redis, or may have, and nobody here was notified
+	hidden  bool // it became free in Redis, or may have, and no caller of this process was notified
 }
 
 type caller struct {
@@ -50,7 +50,7 @@ type caller struct {
 	due   bool
 	state string // queued, chosen, granted
 	moved bool
-	asks  string // the attempt is on its way: sent, or what Redis answered: yes, no
+	asks  string // state of the attempt under way: sent, or the answer of Redis: yes, no
 	asked time.Time
 	field string // of the attempt
 	since time.Time
@@ -64,7 +64,7 @@ type owner struct {
 	shared bool
 }
 
-// release is one under way; to is the caller whom it hands the lock.
+// release is a release under way. to is the caller to which it hands the lock.
 type release struct {
 	from     *owner
 	to       *caller
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, next func(n int) int) *world {
 
 func (w *world) key() string { return []string{"a", "b", "c"}[w.next(3)] }
 
-// kind is that of the lock which somebody wants, mostly the same.
+// kind returns the kind of lock that a caller wants, mostly the same.
 func (w *world) kind() string {
 	if w.next(12) == 0 {
 		return "other"
@@ -107,7 +107,7 @@ func (w *world) failf(format string, args ...any) {
 	w.t.Fatalf(format, args...)
 }
 
-// pick gives a random element that fits, nil if there is none.
+// pick returns a random element that fits, nil if there is none.
 func pick[T any](w *world, all []*T, fits func(*T) bool) *T {
 	var fitting []*T
 	for _, e := range all {
@@ -121,7 +121,7 @@ func pick[T any](w *world, all []*T, fits func(*T) bool) *T {
 	return fitting[w.next(len(fitting))]
 }
 
-// event makes one thing happen.
+// event makes one random event happen.
 func (w *world) event() {
 	events := []func(){
 		w.joins, w.joins, w.steps, w.steps, w.steps, w.steps, w.executes, w.executes, w.answers, w.answers,
@@ -154,7 +154,7 @@ func (w *world) joins() {
 	}
 }
 
-// inUse reports whether somebody holds the key, waits for it, or is about to be handed it.
+// inUse reports whether a caller holds the key, waits for it, or is about to be handed it.
 func (p *place) inUse() bool { return len(p.order) > 0 || len(p.holders) > 0 || p.handing > 0 }
 
 // isOther reports whether the key is in use as another kind of lock.
@@ -200,7 +200,7 @@ func (p *place) quit(c *caller) {
 	}
 }
 
-// steps has a caller look at its state, as if it were woken.
+// steps makes a caller look at its state, as if it were woken.
 func (w *world) steps() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "" })
 	if c == nil {
@@ -227,7 +227,7 @@ func (w *world) steps() {
 	case s.Head != (head && !s.Attempt):
 		w.failf("%d: head %v", c.id, head)
 	case s.Deaf && s.Sleep <= 0:
-		w.failf("%d leaves the lock to nobody, and is deaf", c.id)
+		w.failf("%d leaves the lock to no other process, and is deaf", c.id)
 	case s.Deaf:
 		w.subscribes(c)
 	case s.Attempt:
@@ -240,7 +240,7 @@ func (w *world) gone(c *caller) {
 	w.callers = slices.DeleteFunc(w.callers, func(o *caller) bool { return o == c })
 }
 
-// executes has Redis see an attempt.
+// executes makes Redis execute an attempt.
 func (w *world) executes() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "sent" })
 	if c == nil {
@@ -256,7 +256,7 @@ func (w *world) executes() {
 	w.notef("%d executes at %s: %s", c.id, c.key, c.asks)
 }
 
-// answers tells a caller what Redis said.
+// answers delivers the answer of Redis to a caller.
 func (w *world) answers() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "yes" || c.asks == "no" })
 	if c == nil {
@@ -283,12 +283,13 @@ func (w *world) answers() {
 	}
 }
 
-// rival is whoever has the lock elsewhere.
+// rival returns the kind of client that holds the lock elsewhere.
 func (w *world) rival() queue.Rival {
 	return []queue.Rival{queue.Unseen, queue.Fellow, queue.Stranger}[w.next(3)]
 }
 
-// subscribes gives the queue of a waiter a subscription that works, or not, if it has none.
+// subscribes gives the queue of a waiter a subscription, which may or may not be confirmed, if it has
+// none.
 func (w *world) subscribes(c *caller) {
 	if w.NeedsSubscription(c.Waiter) {
 		s := &subscription{}
@@ -313,7 +314,7 @@ func (w *world) moves(c *caller) {
 	}
 }
 
-// acquired registers a holder with both.
+// acquired registers a holder with the queues and with the model.
 func (w *world) acquired(c *queue.Waiter, o *owner) {
 	p := w.keys[o.key]
 	got := w.Acquired(o.key, c, queue.Grant{Holder: o, Kind: o.kind, Shared: o.shared, Sent: w.now}, w.now)
@@ -343,7 +344,7 @@ func (w *world) acquired(c *queue.Waiter, o *owner) {
 	}
 }
 
-// takesDirectly is a caller that does not wait.
+// takesDirectly makes a caller that does not wait take the lock.
 func (w *world) takesDirectly() {
 	key := w.key()
 	if p := w.keys[key]; p.redis == "" {
@@ -377,7 +378,7 @@ func (w *world) leave(c *caller) {
 	if (grant != nil) != (c.state == "granted") {
 		w.failf("%d is %s: got the grant %v", c.id, c.state, grant)
 	}
-	w.gone(c) // its holder stands among the holders already, which release it
+	w.gone(c) // its holder is in w.holders already, and is released from there
 }
 
 func (w *world) polls() {
@@ -422,7 +423,7 @@ func (w *world) startReleaseOf(o *owner) {
 	w.releases = append(w.releases, r)
 }
 
-// nextHolder is the caller to whom the lock may be handed, nil if there is none.
+// nextHolder returns the caller to which the lock may be handed, nil if there is none.
 func (w *world) nextHolder(p *place, o *owner) *caller {
 	if o.shared || !slices.Contains(p.holders, o) {
 		return nil
@@ -439,7 +440,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	return nil
 }
 
-// releaseExecutes has Redis see a release, or a hand-off.
+// releaseExecutes makes Redis execute a release or a hand-off.
 func (w *world) releaseExecutes() {
 	r := pick(w, w.releases, func(r *release) bool { return !r.executed })
 	if r == nil {
@@ -452,12 +453,12 @@ func (w *world) releaseExecutes() {
 		if r.next != nil {
 			p.redis = r.next.field
 		}
-		p.hidden = r.next == nil && !slices.Contains(p.holders, r.from) // its message tells
+		p.hidden = r.next == nil && !slices.Contains(p.holders, r.from) // its message wakes the head
 	}
 	w.notef("the release of %s executes: %v", r.from.field, r.mine)
 }
 
-// releaseAnswers tells a release what Redis said.
+// releaseAnswers delivers the answer of Redis to a release.
 func (w *world) releaseAnswers() {
 	r := pick(w, w.releases, func(r *release) bool { return r.executed })
 	if r == nil {
@@ -502,10 +503,10 @@ func (w *world) handed(p *place, r *release) {
 	w.startReleaseOf(r.next)
 }
 
-// ends tells the queues that a holder has ended.
+// ends reports the end of a holder to the queues.
 func (w *world) ends(o *owner) {
 	p := w.keys[o.key]
-	w.Ended(o.key, o, w.next(5)-2, w.now) // from no message to two others who heard it
+	w.Ended(o.key, o, w.next(5)-2, w.now) // from NoMessage to two other listeners
 	if at := slices.Index(p.holders, o); at >= 0 {
 		p.holders = slices.Delete(p.holders, at, at+1)
 		if len(p.holders) == 0 || len(p.order) > 0 && p.open(p.order[0]) {
@@ -525,7 +526,7 @@ func (w *world) stranger() {
 		w.notef("a stranger frees %s", key)
 		switch w.next(3) {
 		case 0:
-			w.tell(key)
+			w.notify(key)
 		case 1:
 			w.Wake(key, "")
 			p.wake()
@@ -534,10 +535,10 @@ func (w *world) stranger() {
 	}
 }
 
-func (w *world) message() { w.tell(w.key()) }
+func (w *world) message() { w.notify(w.key()) }
 
-// tell is a message. It may be taken for the echo of a release, or be one too many.
-func (w *world) tell(key string) {
+// notify delivers a message. It may be taken for the echo of a release, or be superfluous.
+func (w *world) notify(key string) {
 	p := w.keys[key]
 	hears := []func(string, time.Time) []queue.Holder{w.Message, w.Message, w.Confirmed}
 	got := hears[w.next(len(hears))](key, w.now)
@@ -552,14 +553,14 @@ func (w *world) tell(key string) {
 
 func (w *world) passes() { w.now = w.now.Add(time.Duration(1+w.next(100)) * ms) }
 
-// expires ends the lease of whoever has a lock in Redis.
+// expires ends the lease of the holder in Redis.
 func (w *world) expires() {
 	if p := w.keys[w.key()]; p.redis != "" {
 		p.redis, p.hidden = "", true
 	}
 }
 
-// loses is a holder that finds out that its lease is over.
+// loses makes a holder find out that its lease has ended.
 func (w *world) loses() {
 	o := pick(w, w.holders, func(o *owner) bool { return w.keys[o.key].redis != o.field })
 	if o != nil {
@@ -569,7 +570,7 @@ func (w *world) loses() {
 	}
 }
 
-// compare wants the queues to be as the model, and nobody to be stranded.
+// compare requires that the queues equal the model, and that no waiter is stranded.
 func (w *world) compare() {
 	live := 0
 	for key, p := range w.keys {
@@ -588,7 +589,7 @@ func (w *world) compare() {
 		if p.inUse() {
 			live++
 		}
-		w.wantNobodyStranded(key, p)
+		w.wantNoneStranded(key, p)
 	}
 	if got := w.Live(); got != live {
 		w.failf("got %d queues, want %d", got, live)
@@ -598,9 +599,9 @@ func (w *world) compare() {
 	}
 }
 
-// wantNobodyStranded wants the head of a free lock to attempt, or something to be on its
-// way that will have it do so; only what nobody here knows of is left to its poll.
-func (w *world) wantNobodyStranded(key string, p *place) {
+// wantNoneStranded requires that the head of a free lock attempts, or that an event under way will
+// make it attempt. Only an event that this process does not know of is left to the poll.
+func (w *world) wantNoneStranded(key string, p *place) {
 	if p.redis != "" || len(p.order) == 0 || len(p.holders) > 0 || p.handing > 0 || p.hidden {
 		return
 	}
@@ -609,7 +610,7 @@ func (w *world) wantNobodyStranded(key string, p *place) {
 	}
 }
 
-// drains ends what is under way, and wants everybody who waits to get the lock.
+// drains ends all events under way, and requires that every waiting caller gets the lock.
 func (w *world) drains() {
 	most := 200 + len(w.callers) // each round has one turn at least
 	for round := 0; len(w.callers)+len(w.holders)+len(w.releases) > 0; round++ {
@@ -627,7 +628,7 @@ func (w *world) drains() {
 				w.compare()
 			}
 		}
-		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // who was asked to sleep wakes after that
+		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // a caller that was asked to sleep wakes after that
 			w.now = w.now.Add(d)
 			for _, c := range slices.Clone(w.callers) {
 				if c.asks == "" {
@@ -645,14 +646,14 @@ func (w *world) drains() {
 	}
 }
 
-// known reports whether a field in Redis is of somebody who will release it.
+// known reports whether a field in Redis belongs to a holder that will release it.
 func (w *world) known(field string) bool {
 	return slices.ContainsFunc(w.holders, func(o *owner) bool { return o.field == field }) ||
 		slices.ContainsFunc(w.releases, func(r *release) bool { return r.from.field == field || r.next != nil && r.next.field == field }) ||
 		slices.ContainsFunc(w.callers, func(c *caller) bool { return c.field == field && c.asks == "yes" })
 }
 
-func TestModel(t *testing.T) {
+func TestQueues_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(1000, 300)) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -667,9 +668,9 @@ func TestModel(t *testing.T) {
 // FuzzModel finds events that the seeds do not.
 func FuzzModel(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 2, 0, 6, 0, 8, 0, 12, 0, 14, 0, 16, 0})
-	f.Add([]byte("a stranger has it, and frees it while somebody is chosen"))
+	f.Add([]byte("a stranger has it, and frees it while a waiter is chosen"))
 	f.Fuzz(func(t *testing.T, events []byte) {
-		rest := rand.New(rand.NewPCG(0, 0)) // of the end, which wants everybody to have a turn
+		rest := rand.New(rand.NewPCG(0, 0)) // for drains, in which every caller has a turn
 		w := newWorld(t, func(n int) int {
 			if len(events) == 0 {
 				return rest.IntN(n)

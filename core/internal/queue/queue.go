@@ -418,8 +418,8 @@ func (in *queue) choose(limits RunLimits, now time.Time) *Waiter {
 	return w
 }
 
-// lateAnswer is how long a release waits for the attempt of a waiter of its own process. After that
-// other waiters go first.
+// lateAnswer is how long a release of this process leaves the lock to the attempt of its first waiter.
+// After that other waiters go first.
 const lateAnswer = 10 * time.Millisecond
 
 // nextHolder returns the first waiter to which the lock can be handed over. It returns nil if the lock

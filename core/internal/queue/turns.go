@@ -48,7 +48,7 @@ const (
 	leastSharedRun = time.Millisecond
 
 	// longestWay is the longest way that counts. A slower answer comes from a Redis that stood
-	// still, not from one that is far away.
+	// still, not from a distant one.
 	longestWay = 50 * time.Millisecond
 )
 

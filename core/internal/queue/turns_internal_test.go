@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// game is a number of processes that always want the lock, on a clock of its own.
+// game is a number of processes that always want the lock, with a clock.
 type game struct {
 	now   time.Time
 	all   []*turns
@@ -23,8 +23,8 @@ func newGame(n int) *game {
 	return g
 }
 
-// turn lets the first one have the lock for a while: the one that waits least, with a way
-// to Redis that differs by up to half a step.
+// turn gives the lock for a while to the process that waits least. The ways to Redis differ by up to
+// half a step.
 func (g *game) turn(r *rand.Rand, lasts time.Duration) {
 	first, at := -1, time.Time{}
 	for i, t := range g.all {
@@ -50,8 +50,8 @@ func (g *game) turn(r *rand.Rand, lasts time.Duration) {
 	}
 }
 
-// Whoever began, after a few rounds the processes take turns one after the other.
-func TestTurns_InOrder(t *testing.T) {
+// Whichever process began, after a few rounds the processes take turns one after the other.
+func TestTurns_RoundRobin(t *testing.T) {
 	t.Parallel()
 	for n := 2; n <= 8; n++ {
 		for seed := range uint64(20) {
@@ -84,8 +84,8 @@ func TestTurns_StandsBack(t *testing.T) {
 		play func(t *turns)
 		want time.Duration // from start on
 	}{
-		{"nobody listens", func(t *turns) { ran(t, 3); t.release(start, 0) }, 0},
-		{"an unknown number listens, nobody was seen", func(t *turns) { ran(t, 3); t.release(start, Uncounted) }, 0},
+		{"no process listens", func(t *turns) { ran(t, 3); t.release(start, 0) }, 0},
+		{"an unknown number listens, no other was seen", func(t *turns) { ran(t, 3); t.release(start, Uncounted) }, 0},
 		{"the reply of the release was lost, others listened before", func(t *turns) {
 			t.refuse(start, Fellow)
 			ran(t, 1)
@@ -94,8 +94,8 @@ func TestTurns_StandsBack(t *testing.T) {
 			t.release(start, Unanswered)
 		}, 3 * rankStep},
 		{"the reply of the release was lost, no listener was seen", func(t *turns) { ran(t, 3); t.release(start, Unanswered) }, minPatience},
-		{"somebody listens who was never seen", func(t *turns) { ran(t, 3); t.release(start, 1) }, minPatience},
-		{"an unknown number listens, somebody was seen", func(t *turns) {
+		{"a process listens that was never seen", func(t *turns) { ran(t, 3); t.release(start, 1) }, minPatience},
+		{"an unknown number listens, another was seen", func(t *turns) {
 			t.refuse(start, Stranger)
 			ran(t, 3)
 			t.release(start, Uncounted)
@@ -108,7 +108,7 @@ func TestTurns_StandsBack(t *testing.T) {
 			t.release(start, 3)
 			t.message(start)
 		}, 2 * rankStep},
-		{"three fellows, who all have had their turn", func(t *turns) {
+		{"three fellows, which all have had their turn", func(t *turns) {
 			t.refuse(start, Fellow)
 			ran(t, 3)
 			t.release(start, 3)
@@ -144,7 +144,7 @@ func TestTurns_StandsBack(t *testing.T) {
 			t.release(at(-3*ms), 1)
 			t.message(start)
 		}, 4 * ms},
-		{"strangers who hold it for long are looked after", func(t *turns) {
+		{"strangers that hold it for long get more patience", func(t *turns) {
 			ran(t, 3)
 			t.release(at(-30*ms), 1)
 			t.message(start)
@@ -164,8 +164,8 @@ func TestTurns_StandsBack(t *testing.T) {
 	}
 }
 
-// Who is behind others trusts them to come: it attempts later each time that they did, up to
-// a limit, and as early as at first once they have not come.
+// A process behind others trusts them to come: it attempts later each time that they did, up to a
+// limit. Once they have not come it attempts as early as at first.
 func TestTurns_Trust(t *testing.T) {
 	t.Parallel()
 	var q turns
@@ -183,11 +183,11 @@ func TestTurns_Trust(t *testing.T) {
 			t.Errorf("waits %s, want a step and %d more, or %s", got, more, maxTrust)
 		}
 		q.refuse(now, Fellow)
-		q.refuse(now, Fellow) // a poll is no further sign
+		q.refuse(now, Fellow) // a poll is not a further sign
 	}
 	behind()
 	if got := behind(); got != rankStep {
-		t.Errorf("waits %s after nobody came", got)
+		t.Errorf("waits %s after no other came", got)
 	}
 	q.refuse(now, Stranger)
 	if got := behind(); got > maxPatience {
@@ -195,8 +195,8 @@ func TestTurns_Trust(t *testing.T) {
 	}
 }
 
-// What strangers take while the lock is left free for everybody they do not owe.
-func TestTurns_WhatIsGivenIsNotOwed(t *testing.T) {
+// Strangers owe nothing for turns that they take while the lock is left free for every client.
+func TestTurns_GiveAway(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
 		var q turns
@@ -220,8 +220,8 @@ func TestTurns_WhatIsGivenIsNotOwed(t *testing.T) {
 	}
 }
 
-// Strangers that are known to be there have two turns for a single one, and are left one more
-// every few runs, so that it is not always the same ones whom a message wakes in vain.
+// Known strangers have two turns for a single one, and are left one more every few runs, so that a
+// message does not always wake the same threads for nothing.
 func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 	t.Parallel()
 	for threads := 2; threads <= 12; threads++ {
@@ -238,7 +238,7 @@ func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 				message()
 				q.message(now)
 			}
-			message() // in vain
+			message() // wakes a thread for nothing
 			for thread, last := range since {
 				if turn-last > 12*threads {
 					t.Fatalf("thread %d of %d is without a turn since %d others", thread, threads, turn-last)
@@ -249,8 +249,8 @@ func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 	}
 }
 
-// Stand-backs that nobody makes use of become rare, up to a first sign of others.
-func TestTurns_InVain(t *testing.T) {
+// Stand-backs that no process uses become rare, until another process shows up.
+func TestTurns_UnusedStandBacks(t *testing.T) {
 	t.Parallel()
 	var q turns
 	now, stood := time.Now(), 0
@@ -330,7 +330,7 @@ func TestTurns_Runs(t *testing.T) {
 	}
 }
 
-// sums is what turns has to keep, written down plainly.
+// sums is the plain form of the counts that turns keeps.
 type sums struct {
 	missed, run, owed int
 	runs              int
@@ -344,7 +344,7 @@ func (m *sums) strangers(now time.Time) bool {
 	return now.Sub(m.seenStranger) < memory || now.Sub(m.seenFellow) >= memory
 }
 
-// owes is what a run adds.
+// owes returns the turns that a run adds.
 func (m *sums) owes(now time.Time) int {
 	run := min(m.run, runLength)
 	if now.Sub(m.seenStranger) >= memory {
@@ -357,8 +357,8 @@ func (m *sums) owes(now time.Time) int {
 	return max(run, 2)
 }
 
-// Random events: the counts are those of a model, and however it goes, the lock is left
-// to others for a bounded time only.
+// After random events the counts equal the model, and the lock is left to others for a bounded time
+// only.
 func TestTurns_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -386,7 +386,7 @@ func TestTurns_Model(t *testing.T) {
 				}
 				m.missed, m.last = m.missed+1, Unseen
 				if m.missed >= 4 && m.owed <= 0 && q.wait(now) > 0 {
-					t.Fatalf("seed %d, step %d: who is first waits %s", seed, step, q.wait(now))
+					t.Fatalf("seed %d, step %d: the first process waits %s", seed, step, q.wait(now))
 				}
 			default:
 				by := Fellow
@@ -407,4 +407,49 @@ func TestTurns_Model(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The example in the comment of turns: three fellows, of which one has no caller any more.
+func TestTurns_Example(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	at := func(tenths int) time.Time { return start.Add(time.Duration(tenths) * time.Millisecond / 10) }
+	process := func(missed int) *turns {
+		p := &turns{missed: missed, rounds: [4]int{2, 2, 2, 2}, others: 2, contested: true, trust: 8 * rankStep}
+		p.account.fellows = start
+		return p
+	}
+	a, b, c := process(0), process(1), process(0)
+	want := func(when int, ends ...int) {
+		t.Helper()
+		for i, p := range []*turns{a, b, c} {
+			if ends[i] >= 0 && !at(when).Add(p.wait(at(when))).Equal(at(ends[i])) {
+				t.Errorf("at %d: process %d waits %s, want until %d", when, i, p.wait(at(when)), ends[i])
+			}
+		}
+	}
+	frees := func(when int, from *turns) {
+		for _, p := range []*turns{a, b, c} {
+			if p == from {
+				p.release(at(when), 2)
+			} else {
+				p.message(at(when))
+			}
+		}
+	}
+	a.begin(at(-40), true)
+	frees(0, a)
+	want(0, 70, 0, 63)
+	b.begin(at(0), true)
+	frees(40, b)
+	want(40, 103, 110, 40)
+	c.begin(at(40), true)
+	frees(80, c)
+	want(80, 80, 143, 150)
+	b.begin(at(143), true)
+	if b.trust != 0 {
+		t.Errorf("B trusts for %s after the others have not come", b.trust)
+	}
+	b.release(at(183), 2)
+	want(183, -1, 183+14, -1)
 }

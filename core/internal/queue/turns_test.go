@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// After a run the head leaves the lock to those that were notified, for a moment, or until
+// After a run the head leaves the lock to the processes that were notified, for a moment or until
 // they have released it.
-func TestStandBack(t *testing.T) {
+func TestTurns_StandBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -19,11 +19,11 @@ func TestStandBack(t *testing.T) {
 		want     time.Duration
 	}{
 		{"others were notified", 1, nothing, queue.StandBack},
-		{"nobody was", 0, nothing, 0},
+		{"no process was notified", 0, nothing, 0},
 		{"a little later", 1, func(b *bench) { b.pass(ms) }, queue.StandBack - ms},
 		{"afterwards", 1, func(b *bench) { b.pass(queue.StandBack) }, 0},
 		{"others have released it", 1, func(b *bench) { b.Message("k", b.now) }, 0},
-		{"another one here has had it", 1, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, 0},
+		{"another caller of this process has had it", 1, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, 0},
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
@@ -45,7 +45,7 @@ func TestStandBack(t *testing.T) {
 }
 
 // A caller that comes back at once leaves the lock to others, too, and listens to them.
-func TestStandBack_WhoComesBack(t *testing.T) {
+func TestTurns_StandBack_CallerComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	b.Ended("k", b.holds(), 1, b.now)
@@ -66,9 +66,9 @@ func TestStandBack_WhoComesBack(t *testing.T) {
 	b.attempts(w)
 }
 
-// A message about a key without a queue is heard by its next caller, unless it is the echo
-// of our own release.
-func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
+// The next caller of a key without a queue has heard its messages, unless a message was the echo of a
+// release of this process.
+func TestTurns_StandBack_MessageBeforeTheNextCaller(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -77,7 +77,7 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 	}{
 		{"none", 0, queue.StandBack},
 		{"the echo", 1, queue.StandBack},
-		{"those of two other releases", 3, 0}, // a stranger is owed two turns for one
+		{"two messages of other releases", 3, 0}, // a stranger is owed two turns for one
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined()
@@ -88,7 +88,7 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 				t.Error("a subscription that was given back is not remembered")
 			}
 			if b.Choose("k", h, b.now) != nil {
-				t.Error("somebody was chosen")
+				t.Error("a waiter was chosen")
 			}
 			b.Ended("k", h, 1, b.now)
 			b.wantEmpty()
@@ -110,9 +110,9 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 	}
 }
 
-// Between fellows who has waited longest is first, and the others are later by a step for
-// each that is before them.
-func TestRanks(t *testing.T) {
+// Among fellows the process that has waited longest is first. The others attempt one step later for
+// each process before them.
+func TestTurns_Ranks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -133,8 +133,8 @@ func TestRanks(t *testing.T) {
 	b.attempts(next)
 }
 
-// Who joins holders of this process that share the lock has not taken a turn of its own.
-func TestRanks_SharersJoinATurn(t *testing.T) {
+// A sharer that joins holders of this process has not taken another turn.
+func TestTurns_Ranks_SharersJoinATurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -153,7 +153,7 @@ func TestRanks_SharersJoinATurn(t *testing.T) {
 }
 
 // A caller whose wait ends soon keeps enough of it for an attempt.
-func TestStandBack_KeepsAReserve(t *testing.T) {
+func TestTurns_StandBack_KeepsAReserve(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		left, want time.Duration
@@ -174,32 +174,5 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 			b.pass(tt.want)
 			b.attempts(w)
 		})
-	}
-}
-
-// What is remembered of keys without a queue is bounded, and makes room for others when it
-// says nothing any more.
-func TestRecent_IsBounded(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	use := func(n int) {
-		for i := range n {
-			key := fmt.Sprint(i, b.now)
-			h := &holder{field: "f"}
-			b.Acquired(key, nil, queue.Grant{Holder: h, Kind: "plain", Sent: b.now}, b.now)
-			b.Ended(key, h, queue.NoMessage, b.now)
-		}
-	}
-	most, _ := b.Recent()
-	use(20 * most)
-	if _, got := b.Recent(); got != most {
-		t.Errorf("remembers %d, want %d", got, most)
-	}
-	b.pass(queue.GiveWay)
-	use(20 * most)
-	b.pass(queue.GiveWay)
-	use(1)
-	if _, got := b.Recent(); got > most-40 && got != most {
-		t.Errorf("remembers %d, want those of one shard to have made room", got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// crowd is many callers of few keys, who wait, attempt and sleep as the client does; redis
-// is who holds each key.
+// crowd is many callers of few keys, which wait, attempt and sleep as the client does. redis maps
+// each key to its holder.
 type crowd struct {
 	*queue.Queues
 
@@ -34,7 +34,7 @@ func (c *crowd) acquires(key string) (field string, ok bool) {
 	return c.redis[key], true
 }
 
-// moves puts a new field, or none, in the place of one.
+// moves replaces a field with a new one, or with none.
 func (c *crowd) moves(key, from string, hand bool) (field string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *crowd) moves(key, from string, hand bool) (field string) {
 	return field
 }
 
-// wait is the life of one caller. It gives up after a while.
+// wait is the life of one caller, which gives up after a while.
 func (c *crowd) wait(key string, patience time.Duration) *holder {
 	w := &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: time.Now(), Until: time.Now().Add(patience)}}
 	if c.Join(key, w, time.Now()) != nil {
@@ -106,9 +106,9 @@ func (c *crowd) release(key string, h *holder) {
 	}
 }
 
-// Nobody is stranded, whatever the scheduler does: all of this takes no time in the bubble
-// but what the turns cost.
-func TestCrowd(t *testing.T) {
+// Every caller gets the lock or gives up, whatever the scheduler does. In the bubble only the turns
+// take time.
+func TestQueues_Crowd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{

@@ -11,7 +11,7 @@ func atMost(n int) func(*queue.Wish) { return func(w *queue.Wish) { w.MaxWaiters
 
 func admitted(w *queue.Wish) { w.Admitted = true }
 
-func TestLimits(t *testing.T) {
+func TestQueues_Join_Limits(t *testing.T) {
 	t.Parallel()
 	nothing := func(*queue.Wish) {}
 	for _, tt := range []struct {
@@ -46,14 +46,14 @@ func TestLimits(t *testing.T) {
 			}
 			again := b.waiter(tt.change, admitted)
 			if err := b.Join("k", again, b.now); err != nil {
-				t.Errorf("one that was let in before: %v", err)
+				t.Errorf("an admitted waiter: %v", err)
 			}
 		})
 	}
 }
 
-// The limit in all counts every key, and a queue that nobody could join is not left.
-func TestLimits_InAll(t *testing.T) {
+// The limit in all counts every key, and a queue that no waiter could join is not left.
+func TestQueues_Join_LimitInAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{InAll: 2})
 	first := b.joined()
@@ -73,8 +73,8 @@ func TestLimits_InAll(t *testing.T) {
 	b.wantEmpty()
 }
 
-// However a waiter goes, it is counted no more.
-func TestWaiting_EachWayOut(t *testing.T) {
+// However a waiter goes, it is not counted any more.
+func TestQueues_Waiting_EachWayOut(t *testing.T) {
 	t.Parallel()
 	for name, goes := range map[string]func(b *bench, h *holder, w *queue.Waiter){
 		"leaves": func(b *bench, h *holder, w *queue.Waiter) { b.Leave(w, b.now); b.frees(h) },
@@ -118,11 +118,11 @@ func TestWaiting_EachWayOut(t *testing.T) {
 	}
 }
 
-func TestOldest(t *testing.T) {
+func TestQueues_Oldest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	if got := b.Oldest(); !got.IsZero() {
-		t.Errorf("got %s with nobody", got)
+		t.Errorf("got %s without a waiter", got)
 	}
 	b.holds()
 	b.pass(ms)
@@ -140,4 +140,28 @@ func TestOldest(t *testing.T) {
 	if got := b.Oldest(); !got.Equal(b.now) {
 		t.Errorf("got %s, want %s", got, b.now)
 	}
+}
+
+func TestQueues_Busiest(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	keys := []string{"a", "b", "k"}
+	want := func(what string, want int, wanted bool) {
+		t.Helper()
+		if got := b.Busiest(keys); got != want || b.Wanted("k") != wanted {
+			t.Errorf("%s: got %d, wanted %v", what, got, b.Wanted("k"))
+		}
+	}
+	want("no caller", 0, false)
+	h := b.holds()
+	want("a holder", 2, true)
+	w := b.joined()
+	want("a holder and a waiter", 2, true)
+	b.chosen(h)
+	b.Ended("k", h, queue.NoMessage, b.now)
+	want("a hand-off", 2, true)
+	b.NotHanded(w, b.now)
+	want("a waiter", 2, true)
+	b.Leave(w, b.now)
+	want("no caller any more", 0, false)
 }
