@@ -2,8 +2,20 @@ package redisstore
 
 import "strings"
 
-// newFair makes the fair kind. Who notifies others notifies the head of its queue.
-func newFair(kind Kind) *Kind {
+// newFair makes the kind of RedissonFairLock: a reentrant lock with a queue in Redis.
+//
+//	key                           as for a reentrant lock
+//	redisson_lock_queue:{key}     list of the waiters, the next one first
+//	redisson_lock_timeout:{key}   sorted set of the times until which they wait
+//	{key}:interlock_seen          hash of when each waiter was seen
+//	channel                       redisson_lock__channel:{key}:<waiter>, one for each waiter
+//
+// Acquire (token, fair, fair_acquire) also puts the waiter into the queue, and drops waiters that do
+// not come. The scripts of the other operations are those of a reentrant lock with fair.lua in the
+// place of notify.lua: they notify the head of the queue. Clear (fair, fair_clear) also takes waiters
+// out of the queue.
+func newFair() *Kind {
+	kind := newReentrant()
 	kind.Name, kind.Family, kind.Waits = "fair", "fair lock", InRedis
 	kind.beside, kind.terms = fairKeys, fairTerms
 	token := strings.ReplaceAll(sourceOf(scriptOf("token")), "KEYS[2]", "KEYS[5]") // after fairKeys
@@ -14,12 +26,13 @@ func newFair(kind Kind) *Kind {
 	return &kind
 }
 
-// fairKeys are the queue of a fair lock, its deadlines, and when who of it was seen.
+// fairKeys returns the keys that an acquire declares beside the lock's.
 func fairKeys(key string) []any {
 	return []any{FairQueue(key), FairTimeouts(key), behind(key, "interlock_seen")}
 }
 
-// fairTerms says whether a place is wanted, and how a waiter is notified, and looked for.
+// fairTerms appends whether the caller wants a place in the queue, how to notify a waiter, and how to
+// count its subscribers.
 func fairTerms(args []any, t *Terms) []any {
 	waits := 0
 	if t.Wait > 0 {

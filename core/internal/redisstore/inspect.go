@@ -5,45 +5,42 @@ import (
 	"time"
 )
 
-// Found is what a key is as a lock, at one instant and as far as its layout tells.
+// Found is a key as a lock, at one instant and as far as its layout shows.
 type Found struct {
 	Key  string
-	What string // name of a kind; empty: something else, or nothing; see Absent
+	What string // name of a kind; empty: another value, or none; see Absent
 
-	Absent bool          // there is neither the key nor a queue of it
-	TTL    time.Duration // as of PTTL; of permits that of the lease that ends first
+	Absent bool          // neither the key nor a queue of it exists
+	TTL    time.Duration // as PTTL gives it; for permits the rest of the lease that ends first
 
 	Holders  []FoundHolder // no more than MostFound
-	Held     int           // how many there are
+	Held     int           // the number of all holders
 	Waiters  []string      // in the queue of a fair lock, the next one first; no more than MostFound
-	Waiting  int           // how many there are
-	Token    int64         // the last one that was drawn; 0: none
-	Left     int64         // permits that are available, or what a latch counts
-	Countish bool          // Left means something
+	Waiting  int           // the number of all waiters
+	Token    int64         // the last one drawn; 0: none
+	Left     int64         // available permits, or the count of a latch
+	Countish bool          // Left is set
 }
 
-// FoundHolder is one who has a lock.
+// FoundHolder is one holder of a lock.
 type FoundHolder struct {
 	Field string
 	Count int64
-	TTL   time.Duration // of this hold; negative: none
+	TTL   time.Duration // rest of this hold; negative: it has no end
 }
 
-// MostFound is how many holders, and how many waiters, of one lock are told.
+// MostFound is how many holders, and how many waiters, of one lock are listed.
 const MostFound = 50
 
-// inspection are the scripts that look at a key of any kind.
-func inspection() script { return scriptOf("rw", "rw_others", "holder", "inspect", "inspect_key") }
-
-// InspectSource is the script that looks at a key of any kind.
+// InspectSource returns the script that looks at a key of any kind.
 func InspectSource() string { return sourceOf(inspection()) }
 
-// Inspect prepares the question what a key is.
+// Inspect prepares the question for a Found.
 func (s *Store) Inspect(now time.Time, key string) Call[Found] {
 	return typed(s, s.call(now, &s.inspection, key, append([]any{1, key}, besides(key)...)...), readerOf(key)).question()
 }
 
-// besides are what the inspection of a key wants to know.
+// besides returns the further arguments of the inspection of a key.
 func besides(key string) []any {
 	return []any{FairQueue(key), tokenCounter(key), PermitLeases(key), MostFound}
 }

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -11,19 +13,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Query is what a listing wants.
+// Query says what to list.
 type Query struct {
 	Prefix string // of keys
 	Cursor string // of the page before; empty: the first one
 	Limit  int    // keys to look at
-	Counts bool   // list counts, too
+	Counts bool   // list plain semaphores and latches, too
 }
 
 // Page is a part of a listing.
 type Page struct {
 	Found  []Found
 	Cursor string // of the next page; empty: there is none
-	Looked int64  // keys that were looked at, about
+	Looked int64  // about how many keys were looked at
 	Keys   int64  // keys in all masters
 }
 
@@ -32,8 +34,8 @@ const (
 	inspectStep = 100 // keys that are inspected in one pipeline
 )
 
-// List looks at some more keys, of one master after the other. What changes its master meanwhile,
-// by the move of a slot, may be missed.
+// List looks at some more keys, of one master after the other. It may miss a key that moves to
+// another master while a listing is under way.
 func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	at, err := readCursor(q.Cursor)
 	if err != nil {
@@ -70,9 +72,9 @@ type lister struct {
 	query  Query
 	at     cursor
 	page   Page
-	seen   map[string]bool // names that SCAN gave; it may give one twice
+	seen   map[string]bool // names that SCAN returned, which may return one twice
 	listed map[string]bool // keys in the page
-	knows  map[string]bool // masters that have got the script
+	knows  map[string]bool // masters that know the script
 }
 
 func (l *lister) step(ctx context.Context, m *master, step int) error {
@@ -93,7 +95,7 @@ func (l *lister) step(ctx context.Context, m *master, step int) error {
 	return nil
 }
 
-// inspect lists those of some keys that are locks.
+// inspect lists the locks among some keys.
 func (l *lister) inspect(ctx context.Context, m *master, some []candidate) error {
 	found, err := l.store.inspectAll(ctx, m.client, some, l.knows[m.id])
 	if err != nil {
@@ -111,11 +113,11 @@ func (l *lister) inspect(ctx context.Context, m *master, some []candidate) error
 
 type candidate struct {
 	key   string
-	queue bool // its queue was found, and not the key
+	queue bool // the queue was found, not the key
 }
 
-// admit appends the key of a lock that a key may be, or belong to: a fair lock that is free and has a
-// queue has no other. Once in a page.
+// admit appends the key of the lock that a name may be, or belong to, once in a page. A free fair
+// lock with a queue has no other key than the queue.
 func (l *lister) admit(some []candidate, name string) []candidate {
 	c := candidate{key: name}
 	if tag, is := strings.CutPrefix(name, queuePrefix); is {
@@ -130,7 +132,8 @@ func (l *lister) admit(some []candidate, name string) []candidate {
 	return append(some, c)
 }
 
-// wants reports whether to list what was found. A lock whose queue was found, too, is listed for its key.
+// wants reports whether to list a found lock. A lock whose queue was found, too, is listed for its
+// key.
 func (l *lister) wants(f *Found, c candidate) bool {
 	switch {
 	case f.What == "" || l.listed[f.Key]:
@@ -154,7 +157,8 @@ func subsidiary(key string) bool {
 	}) || strings.Contains(key, ":rwlock_timeout:")
 }
 
-// underived is the key of which the tag is in a derived name: the one without braces, where there are two.
+// underived returns the key whose hash tag is in a derived name. If two keys have that tag, it is the
+// key without braces.
 func underived(tag string) string {
 	inside, whole := strings.CutPrefix(tag, "{")
 	inside, ends := strings.CutSuffix(inside, "}")
@@ -164,7 +168,7 @@ func underived(tag string) string {
 	return tag
 }
 
-// pattern matches the keys that begin with a prefix, and those that belong to them.
+// pattern matches the keys that begin with a prefix, and the keys that belong to them.
 func pattern(prefix string) string {
 	if prefix == "" {
 		return "*"
@@ -172,13 +176,8 @@ func pattern(prefix string) string {
 	return "*" + escape(prefix) + "*"
 }
 
-// escape makes a pattern of a text, that matches it.
-func escape(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
-}
-
-// inspectAll asks a master what keys are, in one pipeline. Where it need not know the script the first
-// command has it, and it knows it then. A key that has moved meanwhile is asked for where it is by now.
+// inspectAll asks a master about keys, in one pipeline. known says that the master knows the script;
+// otherwise the first command carries it. A key that has moved since is asked for at its new place.
 func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candidate, known bool) ([]Found, error) {
 	pipe := node.Pipeline()
 	for i, c := range some {
@@ -188,7 +187,7 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 		}
 		pipe.Do(ctx, append([]any{verb, body, 1, c.key}, besides(c.key)...)...)
 	}
-	replies, _ := pipe.Exec(ctx) //nolint:errcheck // each has its own
+	replies, _ := pipe.Exec(ctx) //nolint:errcheck // each command has its own error
 	list := make([]Found, len(some))
 	for i, c := range some {
 		reply, err := replies[i].(*redis.Cmd).Result() //nolint:errcheck,forcetypeassert // Do makes them
@@ -214,20 +213,21 @@ func moved(err error) bool {
 
 type master struct {
 	client *redis.Client
-	id     string // of its process, where it tells
+	id     string // run_id of its process, or its address
 	keys   int64
 }
 
-// masters are those of the Cluster, or the only one, in an order that lasts as long as they do.
+// masters returns the masters of the Cluster, or the only one, in an order that stays while they
+// live.
 func (s *Store) masters(ctx context.Context) ([]master, error) {
 	if s.cluster == nil {
-		m, err := introduced(ctx, s.single)
+		m, err := identify(ctx, s.single)
 		return []master{m}, err
 	}
 	var mu sync.Mutex
 	var list []master
 	err := s.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		m, err := introduced(ctx, s.clone(node))
+		m, err := identify(ctx, s.clone(node))
 		mu.Lock()
 		defer mu.Unlock()
 		list = append(list, m)
@@ -237,12 +237,12 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 	return list, err
 }
 
-// introduced asks a master how many keys it has, and who it is. It may refuse the latter: then it is
-// its address, and that it was started anew is not seen.
-func introduced(ctx context.Context, node *redis.Client) (master, error) {
+// identify asks a master how many keys it has, and for the run_id of its process. If it may not
+// answer the second question, its address identifies it, and a restart is not noticed.
+func identify(ctx context.Context, node *redis.Client) (master, error) {
 	pipe := node.Pipeline()
 	keys, info := pipe.DBSize(ctx), pipe.Info(ctx, "server")
-	_, _ = pipe.Exec(ctx) //nolint:errcheck // each command says what became of it
+	_, _ = pipe.Exec(ctx) //nolint:errcheck // each command has its own error
 	if err := keys.Err(); err != nil {
 		return master{}, err
 	}
@@ -253,4 +253,75 @@ func introduced(ctx context.Context, node *redis.Client) (master, error) {
 		}
 	}
 	return m, nil
+}
+
+// cursor is the position of a listing. A master is identified by its run_id, so that a master that
+// takes over, or was restarted, is looked at from its beginning: the numbers of SCAN mean something
+// only to the server that gave them.
+type cursor struct {
+	Done   []string `json:"d,omitempty"` // masters that were looked at
+	At     string   `json:"a,omitempty"` // the master that is looked at now
+	Next   uint64   `json:"n,omitempty"` // of SCAN
+	Looked int64    `json:"l,omitempty"` // about how many of its keys were looked at
+}
+
+func readCursor(text string) (c cursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(raw, &c) != nil {
+		return c, ErrCursor
+	}
+	return c, nil
+}
+
+// String returns the cursor as callers see it.
+func (c *cursor) String() string {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // it contains texts and numbers only
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// forget removes masters that do not exist any more.
+func (c *cursor) forget(masters []master) {
+	there := func(id string) bool {
+		return slices.ContainsFunc(masters, func(m master) bool { return m.id == id })
+	}
+	c.Done = slices.DeleteFunc(c.Done, func(id string) bool { return !there(id) })
+	if !there(c.At) {
+		c.begin("")
+	}
+}
+
+func (c *cursor) begin(id string) { c.At, c.Next, c.Looked = id, 0, 0 }
+
+// master returns the master to look at; nil if all were.
+func (c *cursor) master(masters []master) *master {
+	for i := range masters {
+		m := &masters[i]
+		if c.At == "" && !slices.Contains(c.Done, m.id) {
+			c.begin(m.id)
+		}
+		if c.At != "" && c.At == m.id {
+			return m
+		}
+	}
+	return nil
+}
+
+// advance notes the result of a SCAN, and returns how many keys it looked at. SCAN does not report
+// that number; when it is done with a master, it has looked at all keys.
+func (c *cursor) advance(m *master, next uint64, step int) (looked int64) {
+	left := max(m.keys-c.Looked, 0)
+	if next == 0 {
+		c.Done = append(c.Done, m.id)
+		c.begin("")
+		return left
+	}
+	looked = min(int64(step), left)
+	c.Next, c.Looked = next, c.Looked+looked
+	return looked
 }

@@ -1,21 +1,19 @@
 package redisstore
 
 import (
-	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Claim is a lock and the field that is believed to hold it, or wants to.
+// Claim is a lock and the field that is believed to hold it, or tries to.
 type Claim struct {
 	Kind       *Kind
 	Key, Field string
 }
 
-// Operations take now, the time at which they are sent, from the caller, who has
-// just looked at the clock and derives deadlines from it: it may be a little early,
-// never late.
+// Operations take their sending time, now, from the caller, which derives deadlines from it. The time may
+// be a little early, never late.
 
 // Grant is the answer to an attempt.
 type Grant struct {
@@ -25,11 +23,11 @@ type Grant struct {
 
 func (g Grant) given() bool { return g.Refusal == nil }
 
-// Refusal says who was in the way of an attempt.
+// Refusal says which holder refused an attempt.
 type Refusal struct {
-	TTL    time.Duration // what is left of the holder's lease; negative when it has none
-	Holder string        // a holder's field
-	Index  int           // which of several keys
+	TTL    time.Duration // the rest of the holder's lease; negative if it has no lease
+	Holder string        // the field of a holder
+	Index  int           // index of the refused key among several
 }
 
 // Acquire prepares an attempt to take a lock for a field that was never used before.
@@ -41,7 +39,8 @@ func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	return typed(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
 }
 
-// acquireBy is Acquire for more than a lease, for which the usual attempt need not pay.
+// acquireBy is Acquire for attempts with more than a lease, so that the usual attempt does not pay
+// for them.
 func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	k := c.Kind
 	token := t.Token || k.Fenced
@@ -61,7 +60,8 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	return typed(s, s.call(now, &k.acquire, c.Key, args...), read).acknowledged(Grant.given)
 }
 
-// AcquireAll prepares an attempt to take all keys or none. The kind has to offer it.
+// AcquireAll prepares an attempt to take all keys or none. The kind has to offer it; see
+// [Kind.TakesSeveral].
 func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
@@ -100,7 +100,7 @@ func refusal(v []any) (*Refusal, bool) {
 	ttl, ok := v[0].(int64)
 	r := &Refusal{TTL: time.Duration(ttl) * time.Millisecond}
 	if len(v) > 1 {
-		r.Holder, _ = v[1].(string) //nolint:errcheck // absent when the key expired in between
+		r.Holder, _ = v[1].(string) //nolint:errcheck // absent if the key has expired since
 	}
 	if len(v) > 2 {
 		index, _ := v[2].(int64) //nolint:errcheck // as above
@@ -109,8 +109,8 @@ func refusal(v []any) (*Refusal, bool) {
 	return r, ok
 }
 
-// Hold prepares a new hold count for a holder, and raises the TTL to lease if that
-// is more. The answer says whether the field is the holder.
+// Hold prepares a new hold count for a holder. It raises the TTL to lease if that is more. The answer
+// says whether the field is the holder.
 func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
 	call := typed(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
 	if lease <= 0 {
@@ -132,8 +132,8 @@ func readMine(reply any) (bool, error) {
 // Change is the answer to a script that gives the lock another TTL or holder.
 type Change struct {
 	Mine  bool  // the field was the holder
-	Fell  bool  // the TTL is lower than before, and that was published
-	Token int64 // of the new holder; 0 where there is none
+	Fell  bool  // the TTL has fallen, and a message was published
+	Token int64 // of the new holder; 0 if there is none
 }
 
 func (c Change) done() bool { return c.Mine }
@@ -143,7 +143,7 @@ func (s *Store) Refresh(now time.Time, c Claim, lease time.Duration) Call[Change
 	return typed(s, s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).acknowledged(Change.done)
 }
 
-// HandOff prepares the passing of the lock to another field. A lower TTL is published.
+// HandOff prepares a hand-off of the lock to another field. A lower TTL is published.
 func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change] {
 	token := t.Token || c.Kind.Fenced
 	args := append(declared(c.Kind.leaseKey(c.Key), nil, token), c.Kind.Holds.wire(c.Field), c.Kind.Holds.wire(to), t.Lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
@@ -164,7 +164,7 @@ func readTokenChange(reply any) (Change, error) {
 	var token int64
 	if list, ok := reply.([]any); ok && len(list) > 0 {
 		if len(list) > 1 {
-			token, _ = list[1].(int64) //nolint:errcheck // 0, as where there is none
+			token, _ = list[1].(int64) //nolint:errcheck // 0 if there is none
 		}
 		reply = list[0]
 	}
@@ -178,11 +178,11 @@ func readTokenChange(reply any) (Change, error) {
 // Released is the answer to a release.
 type Released struct {
 	Mine     bool // the field was the holder
-	Kept     bool // others have the lock still, and nobody was notified
-	Notified int  // how many subscribers have got the message
+	Kept     bool // other holders remain, and no message was published
+	Notified int  // how many subscribers got the message
 }
 
-// Release prepares the freeing of the lock if the field holds it.
+// Release prepares the release of the lock, if the field holds it.
 func (s *Store) Release(now time.Time, c Claim) Call[Released] {
 	k := c.Kind
 	if k.leases == nil {
@@ -199,18 +199,15 @@ func readReleased(reply any) (Released, error) {
 	return Released{Mine: v != 0, Kept: v < 0, Notified: max(int(v)-1, 0)}, nil
 }
 
-// Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
-// did.
+// Force prepares the release of the lock, whichever client holds it. The answer says whether it was
+// held.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
 	call := typed(s, s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced).once()
 	if k.Holds != Unheld {
 		return call
 	}
-	return call.acknowledged(func(bool) bool { return true }) // it has no lease that would end it
+	return call.acknowledged(func(bool) bool { return true }) // no lease ends it, so the change has to reach the replicas
 }
-
-// ErrNotALock says that the key has something which is not a lock of the kind.
-var ErrNotALock = errors.New("the key is not a lock of this kind")
 
 func readForced(reply any) (bool, error) {
 	v, ok := reply.(int64)
@@ -226,7 +223,7 @@ func readForced(reply any) (bool, error) {
 
 // Snapshot is a lock at one instant.
 type Snapshot struct {
-	TTL     time.Duration // as of PTTL: -1 ms without a TTL, -2 ms when absent
+	TTL     time.Duration // as PTTL gives it: -1 ms without a TTL, -2 ms if the lock is absent
 	Holders map[string]string
 }
 

@@ -7,29 +7,31 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Verdict is what a renewal found out about one Claim.
+// Verdict is the result of a renewal for one Claim.
 type Verdict struct {
 	Held  bool
-	Err   error // no answer, or an error reply; Held then means nothing
+	Err   error // there was no answer, or an error reply; Held is then meaningless
 	Twice bool  // the renewal was sent twice, and one of the two was answered
 }
 
-// MayLand reports whether the renewal may still be executed.
+// MayLand reports whether Redis may still execute the renewal.
 func (v Verdict) MayLand() bool { return v.Twice || v.Err != nil && wire.FateOf(v.Err) == wire.Unknown }
 
 const (
-	// renewChunk is how many locks one script renews outside a Cluster. Redisson's
-	// lockWatchdogBatchSize is the same.
+	// renewChunk is how many locks one script renews outside a Cluster, as Redisson's
+	// lockWatchdogBatchSize.
 	renewChunk = 100
-	// renewTogether is how many scripts travel together, of one key each; renewTogetherChunks of renewChunk keys. Redis
-	// runs them between the commands of others within a few milliseconds.
+	// renewTogether is how many scripts with one key each travel together. renewTogetherChunks is the
+	// same for scripts with renewChunk keys each. Redis runs them between the commands of other clients
+	// within a few milliseconds.
 	renewTogether       = 50
 	renewTogetherChunks = 5
 )
 
-// Renew raises the TTL of all claims to lease, or only looks when lease is 0. All
-// claims are of one kind, and live on the node that was named by NodeName. Renewals travel as all commands of locks
-// do, with a time limit of their own. The verdicts are in the order of the claims.
+// Renew raises the TTL of all claims to lease. With a lease of 0 it only asks whether they are held.
+// All claims have one kind, and live on one node; see [Store.NodeName]. Renewals travel as all
+// commands of locks do, with Config.RenewTimeout as their time limit. The verdicts are in the order
+// of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size, together := renewChunk, renewTogetherChunks
 	if s.apartKeys() {
@@ -44,7 +46,7 @@ func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) 
 	return verdicts
 }
 
-// renewTogether renews claims by scripts that travel together.
+// renewTogether renews claims with scripts that travel together.
 func (s *Store) renewTogether(ctx context.Context, claims []Claim, size int, lease time.Duration) []Verdict {
 	var calls []Call[[]Verdict]
 	for first := 0; first < len(claims); first += size {
@@ -110,7 +112,8 @@ func (s *Store) verdicts(ctx context.Context, limit time.Time, call *Call[[]Verd
 	return verdicts
 }
 
-// verdictOf reads what the script says of one lock. Where the key is no hash any more, no holder has it.
+// verdictOf reads the reply of the script for one lock. If the key is not a hash any more, no holder
+// has the lock.
 func verdictOf(reply any) Verdict {
 	switch v := reply.(type) {
 	case int64:

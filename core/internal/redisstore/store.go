@@ -8,35 +8,34 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/redis/go-redis/v9"
 )
 
 // Config says how the scripts of a Store travel.
 type Config struct {
 	wire.Config
 
-	// RenewTimeout is how long a renewal may take.
+	// RenewTimeout is the time limit of a renewal.
 	RenewTimeout time.Duration
-	// Sharded says how wake-ups travel in a Cluster; nil asks the servers.
+	// Sharded says whether wake-ups travel by sharded pub/sub in a Cluster; nil asks the servers.
 	Sharded *bool
 }
 
-// Store runs the scripts on one Redis: a single server, a Sentinel's master or a
-// Cluster. It is safe for concurrent use.
+// Store runs the scripts on one Redis: a single server, the master of a Sentinel, or a Cluster. It is
+// safe for concurrent use.
 type Store struct {
 	cfg        Config
 	wire       *wire.Redis
 	kinds      Kinds
-	inspection script               // of a key of any kind
-	single     *redis.Client        // a clone of the caller's; nil in a Cluster
-	cluster    *redis.ClusterClient // the caller's; nil outside
+	inspection script               // for a key of any kind
+	single     *redis.Client        // a clone of the caller's client; nil in a Cluster
+	cluster    *redis.ClusterClient // the caller's client; nil outside a Cluster
 	sharded    atomic.Bool          // in a Cluster: wake-ups travel by SPUBLISH
 	keyByKey   atomic.Bool          // outside a Cluster: a script over several keys was refused; see [wire.Apart]
 }
 
-// New makes a Store on the caller's client, which stays the caller's to close.
+// New makes a Store on the caller's client, which the caller closes.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	way, err := wire.New(rdb, cfg.Config)
 	if err != nil {
@@ -53,14 +52,11 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// ErrUndetected says that the servers could not be asked yet.
-var ErrUndetected = errors.New("the cluster could not be asked for its slots and its pub/sub mode")
-
-// Reached reports whether [Store.Detect] has nothing to do.
+// Reached reports whether [Store.Detect] has nothing left to do.
 func (s *Store) Reached() bool { return s.wire.Reached() }
 
-// Detect reaches a Cluster once, until limit at the latest, and finds out whether it has sharded pub/sub, as
-// Redisson does, unless that is configured. See [wire.Redis.Reach].
+// Detect reaches a Cluster once, until limit at the latest. Unless Config.Sharded is set, it finds
+// out whether the Cluster has sharded pub/sub, as Redisson does. See [wire.Redis.Reach].
 func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 	err := s.wire.Reach(ctx, limit, func(ctx context.Context, probe *redis.ClusterClient) error {
 		sharded, err := hasSharding(ctx, probe)
@@ -68,12 +64,12 @@ func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 		case s.cfg.Sharded == nil && err == nil:
 			s.sharded.Store(sharded)
 		case s.cfg.Sharded != nil && err != nil && !wire.Transient(err):
-			return nil // such as NOPERM: what is configured need not be asked
+			return nil // an error such as NOPERM: the configured mode need not be asked for
 		}
 		return err
 	})
 	if err != nil {
-		return errors.Join(ErrUndetected, s.advised(err))
+		return errors.Join(ErrUndetected, advised(err, s.Clustered()))
 	}
 	return nil
 }
@@ -89,29 +85,29 @@ func hasSharding(ctx context.Context, probe redis.UniversalClient) (bool, error)
 // Sharded reports whether wake-ups travel by SPUBLISH.
 func (s *Store) Sharded() bool { return s.cluster != nil && s.sharded.Load() }
 
-// CountsOneNode reports whether the number of subscribers that were notified is that of
-// one node only: a Cluster with classic pub/sub.
+// CountsOneNode reports whether PUBLISH returns the number of subscribers of one node only, as in a
+// Cluster with classic pub/sub.
 func (s *Store) CountsOneNode() bool { return s.cluster != nil && !s.Sharded() }
 
-// Kinds are the kinds of lock. They are the same for the whole life of the Store.
+// Kinds returns the kinds of lock. They stay the same for the life of the Store.
 func (s *Store) Kinds() Kinds { return s.kinds }
 
-// Close stops what the Store started.
+// Close stops everything that the Store started.
 func (s *Store) Close() error {
 	s.wire.Close()
 	return nil
 }
 
-// Ping asks the server that owns key whether it answers, on the way of the locks.
+// Ping asks the server that owns key for an answer, on the connections of the locks.
 func (s *Store) Ping(ctx context.Context, key string) error {
-	return s.advised(s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)))
+	return advised(s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)), s.Clustered())
 }
 
-// GaveUp notes that an operation on key was tried for the timeout, and ended with err: if
-// the node has said nothing since, it is silent.
+// GaveUp notes that an operation on key was tried until its timeout and ended with err. If the node
+// has not answered since, it counts as silent.
 func (s *Store) GaveUp(key string, err error) { s.wire.GaveUp(key, err) }
 
-// node is the master that owns key.
+// node returns a client of the master that owns key.
 func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	if s.cluster == nil {
 		return s.single, nil
@@ -123,25 +119,26 @@ func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	return s.clone(node), nil
 }
 
-// clone returns a client on the pool of another one, with the timeout of the Config and without its Limiter: that
-// is for the commands of the business.
+// clone returns a client on the pool of another one, with the timeout of the Config. It drops the
+// Limiter, which is meant for the commands of the application.
 func (s *Store) clone(client *redis.Client) *redis.Client {
 	clone := client.WithTimeout(s.cfg.Timeout)
-	clone.Options().Limiter = nil // of its own copy
+	clone.Options().Limiter = nil // WithTimeout has copied the options
 	return clone
 }
 
-// apartKeys reports whether a script may have the keys of one lock only: in a Cluster, where a script over
-// several locks fails while their slot moves, and after an endpoint has refused such a script.
+// apartKeys reports whether a script may use the keys of one lock only. This holds in a Cluster,
+// where a script over several locks fails while their slot moves, and after an endpoint has refused
+// such a script.
 func (s *Store) apartKeys() bool { return s.cluster != nil || s.keyByKey.Load() }
 
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (s *Store) Clustered() bool { return s.cluster != nil }
 
-// Failover reports whether a Sentinel says which server is the master.
+// Failover reports whether a Sentinel names the master.
 func (s *Store) Failover() bool { return s.wire.Failover() }
 
-// Database is the number of the database; a Cluster has only the first.
+// Database returns the number of the database; a Cluster has only database 0.
 func (s *Store) Database() int {
 	if s.cluster != nil {
 		return 0
@@ -149,7 +146,8 @@ func (s *Store) Database() int {
 	return s.single.Options().DB
 }
 
-// Address returns where Redis is, for people. go-redis does not show the addresses of Sentinels.
+// Address returns the place of Redis for people to read. go-redis does not reveal the addresses of
+// Sentinels.
 func (s *Store) Address() string {
 	switch {
 	case s.cluster != nil:
@@ -161,7 +159,7 @@ func (s *Store) Address() string {
 	}
 }
 
-// NodeName tells the nodes of a Cluster apart; empty outside.
+// NodeName names the node of a Cluster that owns key; it is empty outside a Cluster.
 func (s *Store) NodeName(ctx context.Context, key string) string {
 	if s.cluster == nil {
 		return ""
@@ -173,7 +171,7 @@ func (s *Store) NodeName(ctx context.Context, key string) string {
 	return node.Options().Addr
 }
 
-// publishVerb is an argument ready to be sent.
+// publishVerb returns the command that publishes, as an argument of a script.
 func (s *Store) publishVerb() any {
 	if s.Sharded() {
 		return "SPUBLISH"
@@ -181,8 +179,8 @@ func (s *Store) publishVerb() any {
 	return "PUBLISH"
 }
 
-// countVerb is the command of PUBSUB that counts all subscribers of a channel; empty where none
-// does, as in a Cluster with classic pub/sub.
+// countVerb returns the PUBSUB subcommand that counts all subscribers of a channel. It is empty in a
+// Cluster with classic pub/sub, where none does.
 func (s *Store) countVerb() any {
 	switch {
 	case s.CountsOneNode():
@@ -192,4 +190,23 @@ func (s *Store) countVerb() any {
 	default:
 		return "NUMSUB"
 	}
+}
+
+// call prepares a script. args are the arguments of EVALSHA after the digest: the number of keys, the
+// keys, the rest. key is the first of the keys.
+func (s *Store) call(now time.Time, sc *script, key string, args ...any) wire.Call {
+	if sc.sharded != nil && s.Sharded() {
+		sc = sc.sharded
+	}
+	return s.wire.Call(now, sc.Script, key, args...)
+}
+
+// learn notes for good that keys have to be sent one by one, if err shows that, and reports whether
+// it does.
+func (s *Store) learn(err error) bool {
+	if s.cluster != nil || !wire.Apart(err) {
+		return false
+	}
+	s.keyByKey.Store(true)
+	return true
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// EventKind is what happened to a channel.
+// EventKind says what happened to a channel.
 type EventKind int
 
 // The kinds of an Event.
@@ -19,15 +19,14 @@ const (
 	Unsubscribed
 )
 
-// Event is one thing that came in on a subscription connection. An answer to a
-// ping has no channel.
+// Event is one message or answer on a subscription connection. The answer to a ping has no channel.
 type Event struct {
 	Kind    EventKind
 	Channel string
 }
 
-// Subscriptions is one subscription connection. Receive is for one goroutine, the
-// rest for any.
+// Subscriptions is one subscription connection. Receive is for one goroutine, the other methods for
+// any.
 type Subscriptions struct {
 	pubsub  *redis.PubSub
 	sharded bool
@@ -35,8 +34,8 @@ type Subscriptions struct {
 	era     int64
 }
 
-// Subscriptions opens a connection without channels; nothing is sent yet. In a
-// Cluster with sharded pub/sub it belongs to the master of key.
+// Subscriptions opens a connection without channels; it sends nothing yet. In a Cluster with sharded
+// pub/sub it belongs to the master of key.
 func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, error) {
 	p := &Subscriptions{store: s, era: s.wire.Era(), sharded: s.Sharded()}
 	switch {
@@ -54,47 +53,47 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return p, nil
 }
 
-// Outlived reports whether the connection should be replaced by another one: it may lead to a server that is not the
-// master any more, or its credentials are about to expire; see [wire.Redis.Era].
+// Outlived reports whether another connection should replace this one: it may lead to a server that
+// is not the master any more, or its credentials are about to expire; see [wire.Redis.Era].
 func (p *Subscriptions) Outlived() bool { return p.era != p.store.wire.Era() }
 
 // Sharded reports whether the channels belong to slots.
 func (p *Subscriptions) Sharded() bool { return p.sharded }
 
-// Subscribe asks for channels. Whether it worked is reported by an Event; a connection
-// that is down is made again by Receive, with all channels.
+// Subscribe asks for channels. An Event reports success. Receive restores a broken connection, with
+// all channels.
 func (p *Subscriptions) Subscribe(ctx context.Context, channels []string) {
 	switch {
 	case len(channels) == 0:
 	case p.sharded:
 		for _, channel := range channels { // one command may name only channels of one slot
-			_ = p.pubsub.SSubscribe(ctx, channel) //nolint:errcheck // see above
+			_ = p.pubsub.SSubscribe(ctx, channel) //nolint:errcheck // Receive reports it
 		}
 	default:
-		_ = p.pubsub.Subscribe(ctx, channels...) //nolint:errcheck // see above
+		_ = p.pubsub.Subscribe(ctx, channels...) //nolint:errcheck // Receive reports it
 	}
 }
 
-// Unsubscribe gives channels up.
+// Unsubscribe gives channels back.
 func (p *Subscriptions) Unsubscribe(ctx context.Context, channels []string) {
 	switch {
 	case len(channels) == 0:
 	case p.sharded:
 		for _, channel := range channels {
-			_ = p.pubsub.SUnsubscribe(ctx, channel) //nolint:errcheck // a message too many does no harm
+			_ = p.pubsub.SUnsubscribe(ctx, channel) //nolint:errcheck // a superfluous message does no harm
 		}
 	default:
-		_ = p.pubsub.Unsubscribe(ctx, channels...) //nolint:errcheck // likewise
+		_ = p.pubsub.Unsubscribe(ctx, channels...) //nolint:errcheck // as above
 	}
 }
 
-// Ping makes the server answer, so that Receive sees that the connection lives.
+// Ping makes the server answer, so that Receive notices that the connection works.
 func (p *Subscriptions) Ping(ctx context.Context) {
-	_ = p.pubsub.Ping(ctx) //nolint:errcheck // a dead connection is noticed by Receive
+	_ = p.pubsub.Ping(ctx) //nolint:errcheck // Receive notices a dead connection
 }
 
-// Receive waits for the next event, at most for d. When nothing comes in that time
-// the connection is given up, and the next call makes a new one.
+// Receive waits for the next event, for d at most. If none comes in that time, the connection is
+// given up, and the next call makes a new one.
 func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -112,9 +111,9 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 }
 
-// Rejected reports whether err is the server's answer to a command, such as NOPERM, after
-// which the connection is as before. With sharded channels other answers say that they
-// belong elsewhere.
+// Rejected reports whether err is the server's answer to a command, such as NOPERM, after which the
+// connection is as before. With sharded channels other answers mean that the channels belong to
+// another node.
 func (p *Subscriptions) Rejected(err error) bool {
 	if p.sharded {
 		return wire.MeaningOf(err) == wire.MeansDenied
@@ -129,5 +128,5 @@ func subscriptionKind(kind string) EventKind {
 	return Unsubscribed
 }
 
-// Close ends the connection and a Receive that waits on it.
+// Close ends the connection, and a Receive that waits on it.
 func (p *Subscriptions) Close() error { return p.pubsub.Close() }

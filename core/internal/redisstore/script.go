@@ -10,28 +10,12 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// Sources are the scripts of a kind by the names of their operations.
-func (k *Kind) Sources() map[string]string {
-	sources := make(map[string]string)
-	for name, s := range map[string]*script{
-		"acquire": &k.acquire, "acquire_all": &k.acquireAll, "sethold": &k.hold, "renew": &k.renew, "refresh": &k.refresh,
-		"release": &k.release, "handoff": &k.handOff, "force": &k.force, "state": &k.state, "count": &k.count, "clear": &k.clear,
-	} {
-		if source, ok := s.Source.(string); ok {
-			sources[name] = source
-		}
-		if s.several != nil {
-			sources[name+"_each"] = sourceOf(*s.several)
-		}
-	}
-	return sources
-}
-
+// script is a Lua script with its variants.
 type script struct {
 	wire.Script
 
-	sharded *script // the same with SPUBLISH, if its text has a PUBLISH
-	several *script // the same for several keys, if it is for one; nil: it is for any number
+	sharded *script // the same with SPUBLISH, if the text has a PUBLISH
+	several *script // the same for several keys, if this one is for a single key; nil: this one is for any number
 }
 
 // over returns the script for a number of keys.
@@ -42,14 +26,15 @@ func (s *script) over(keys int) *script {
 	return s
 }
 
-// each adds to a script over one key a script that runs it, as the function one of a file, for each of
-// several keys. The first one names its key as KEYS[1], because Alibaba Cloud refuses other scripts.
+// each adds to a script over one key a script over several. The file calls the first script as the
+// function one, for each key. The first script names its key as KEYS[1], because Alibaba Cloud
+// refuses other scripts.
 func (s script) each(file string) script {
 	s.several = new(scriptFrom("local function one(KEYS, ARGV)\n" + sourceOf(s) + "end\n" + sourceOf(scriptOf(file))))
 	return s
 }
 
-// scriptOf makes a script of the files with these names, one behind the other.
+// scriptOf makes a script of the named files, in their order.
 func scriptOf(files ...string) script {
 	var text strings.Builder
 	for _, file := range files {
@@ -62,6 +47,7 @@ func scriptOf(files ...string) script {
 	return scriptFrom(text.String())
 }
 
+// scriptFrom makes a script of a text.
 func scriptFrom(source string) script {
 	s := script{Script: wire.NewScript(source)}
 	if sharded := strings.ReplaceAll(source, "'PUBLISH'", "'SPUBLISH'"); sharded != source {
@@ -77,3 +63,9 @@ func appendTexts(args []any, texts []string) []any {
 	}
 	return args
 }
+
+// inspection makes the script that looks at a key of any kind.
+func inspection() script { return scriptOf("rw", "rw_others", "holder", "inspect", "inspect_key") }
+
+// sourceOf returns the text of a script.
+func sourceOf(s script) string { return s.Source.(string) } //nolint:errcheck,forcetypeassert // scriptOf makes one

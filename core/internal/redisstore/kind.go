@@ -1,0 +1,214 @@
+package redisstore
+
+import (
+	"cmp"
+	"encoding/hex"
+	"time"
+)
+
+// Kind is a kind of lock as Redis sees it: its scripts, and the keys and the channel that follow from
+// the key of the lock. A kind is data. An operation that it does not offer has the zero value. No
+// code asks for its name to decide what to do.
+type Kind struct {
+	Name   string // in rules, errors and metrics
+	Family string // the noun of the kinds that may be used on one name together
+
+	Waits  Waiting
+	Shares Sharing
+	Holds  Holding
+	Fenced bool   // every grant carries a fencing token; other kinds draw one on request
+	Suffix string // the end of the fields of its holders
+
+	noun string // if it differs from Family
+
+	names
+	scripts
+}
+
+// Noun returns what messages call the kind, such as "fair lock".
+func (k *Kind) Noun() string { return cmp.Or(k.noun, k.Family) }
+
+// Passes reports whether a holder may pass the lock on to the next caller of its process, under the
+// same field and without a command to Redis. The lock then has one holder and no tokens, and Redis
+// does not decide which waiter is next.
+func (k *Kind) Passes() bool {
+	return k.Holds == Reentrant && k.Shares == Alone && !k.Fenced && (k.Waits == InLine || k.Waits == Spinning)
+}
+
+// Waiting is how callers wait for a lock.
+type Waiting uint8
+
+// The ways of waiting.
+const (
+	// InLine waiters queue in their process. The first one asks Redis and gets messages.
+	InLine Waiting = iota
+	// Announced is InLine for waiters whose attempts keep new sharers of the lock out.
+	Announced
+	// Spinning is InLine without messages: the first waiter attempts again by itself.
+	Spinning
+	// InRedis waiters queue in Redis. Each keeps its field and has a separate channel; see
+	// [Kind.WaiterChannel]. No waiter of their process is before them.
+	InRedis
+	// Abreast waiters have no order: what one gets, all get.
+	Abreast
+)
+
+// Sharing is how many clients hold a lock at a time.
+type Sharing uint8
+
+// The ways of sharing.
+const (
+	// Alone admits one holder.
+	Alone Sharing = iota
+	// Limited admits as many holders as there are permits. A caller that comes while none waits need
+	// not queue, and a message says nothing about a holder.
+	Limited
+	// Unlimited admits any number of holders.
+	Unlimited
+)
+
+// Holding is what an acquisition brings.
+type Holding uint8
+
+// The ways of holding.
+const (
+	// Reentrant is a hold with a lease. Its field is a client and a number. Its holder can re-enter.
+	Reentrant Holding = iota
+	// Drawn is a hold with a lease. Its field is 16 random bytes in hex, new for each acquisition.
+	Drawn
+	// Unheld is neither a hold nor a lease: a caller that acquires may go on. Fields are as for Drawn.
+	Unheld
+)
+
+// wire returns a field as the scripts about a holder need it: a permit as its bytes, because the
+// conversion takes Lua as long as half of a script.
+func (h Holding) wire(field string) string {
+	var id [16]byte
+	if h != Drawn || len(field) != hex.EncodedLen(len(id)) {
+		return field
+	}
+	if _, err := hex.Decode(id[:], []byte(field)); err != nil {
+		return field
+	}
+	return string(id[:])
+}
+
+// names are the functions that make the names belonging to the key of a lock.
+type names struct {
+	beside  func(key string) []any  // keys that an acquire has to declare, too; nil: none
+	leases  func(key string) string // the key of its leases; nil: the key itself
+	channel func(key string) string // of wake-ups; nil: the kind sends and awaits none
+	braced  bool                    // the channel puts braces around the whole key; see Store.CheckLatchName
+}
+
+// scripts are the operations of a kind.
+type scripts struct {
+	acquire, acquireAll, hold, renew, refresh, release, handOff, force, state, count, clear script
+
+	terms func(args []any, terms *Terms) []any // appends the further arguments of acquire; nil: there are none
+}
+
+// Terms are the terms of an attempt.
+type Terms struct {
+	Lease time.Duration
+	Token bool          // draw a fencing token
+	Wait  time.Duration // how much longer the caller waits; 0: it does not
+	Under string        // field of a holder of this process that the lock may be shared with; "" for none
+
+	Demand string   // how many permits a semaphore with leases is to have; "0" leaves it as it is
+	Forget []string // answered operations on the key, which Redis need not remember
+	Ghosts []string // fields of earlier attempts of this caller without an answer
+
+	channel     string // for messages
+	verb, count any    // the commands that publish, and that count subscribers
+}
+
+// Channel returns the channel on which the wake-ups of a lock are published, empty if there are none.
+func (k *Kind) Channel(key string) string {
+	if k.channel == nil {
+		return ""
+	}
+	return k.channel(key)
+}
+
+// leaseKey returns the only key that an operation on an existing lease uses.
+func (k *Kind) leaseKey(key string) string {
+	if k.leases == nil {
+		return key
+	}
+	return k.leases(key)
+}
+
+// both returns the number of keys and the keys of a script that ends leases. It declares both keys,
+// because TRYAGAIN then reports that they are moving to another node. A script with one declared key
+// would find only that one.
+func (k *Kind) both(key string) []any {
+	args := make([]any, 0, 8) // with room for arguments
+	if k.leases == nil {
+		return append(args, 1, key)
+	}
+	return append(args, 2, key, k.leases(key))
+}
+
+// WaiterChannel returns the channel on which the wake-ups of one waiter are published. It is the
+// channel of the lock, unless the kind has one for each waiter.
+func (k *Kind) WaiterChannel(key, field string) string {
+	if k.Waits == InRedis {
+		return FairChannel(key, field)
+	}
+	return k.Channel(key)
+}
+
+// Shared reports whether several clients can hold a lock of this kind.
+func (k *Kind) Shared() bool { return k.Shares != Alone }
+
+// TakesSeveral reports whether one script can take several keys.
+func (k *Kind) TakesSeveral() bool { return k.acquireAll.Source != nil }
+
+// declared returns the number of keys and the keys that a granting script declares: the lock's key,
+// others beside it, and the counter if a token is to be drawn.
+func declared(key string, others []any, token bool) []any {
+	args := append(make([]any, 0, 8+len(others)), 1, key) // with room for arguments
+	args = append(args, others...)
+	if token {
+		args = append(args, tokenCounter(key))
+	}
+	args[0] = len(args) - 1
+	return args
+}
+
+// Sources returns the scripts of a kind by the names of their operations.
+func (k *Kind) Sources() map[string]string {
+	sources := make(map[string]string)
+	for name, s := range map[string]*script{
+		"acquire": &k.acquire, "acquire_all": &k.acquireAll, "sethold": &k.hold, "renew": &k.renew, "refresh": &k.refresh,
+		"release": &k.release, "handoff": &k.handOff, "force": &k.force, "state": &k.state, "count": &k.count, "clear": &k.clear,
+	} {
+		if source, ok := s.Source.(string); ok {
+			sources[name] = source
+		}
+		if s.several != nil {
+			sources[name+"_each"] = sourceOf(*s.several)
+		}
+	}
+	return sources
+}
+
+// beyond returns the keys that a lock of this kind uses beside the key of the lock.
+func (k *Kind) beyond(key string) (list []string) {
+	if k.beside != nil {
+		for _, other := range k.beside(key) {
+			list = append(list, other.(string)) //nolint:errcheck,forcetypeassert // keys are strings
+		}
+	}
+	if k.Fenced {
+		list = append(list, tokenCounter(key))
+	}
+	if k.Holds == Unheld {
+		list = append(list, behind(key, "interlock_ops"))
+	}
+	return list
+}
+
+// Counts reports whether operations change a count of this kind; see [Store.Settle].
+func (k *Kind) Counts() bool { return k.count.Source != nil }

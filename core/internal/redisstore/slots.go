@@ -1,0 +1,73 @@
+package redisstore
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
+
+// CheckName refuses a key whose derived names would be in another slot of a Cluster, and a key that
+// Redisson would route to another slot than the server does. Except for latches, all names that
+// follow from a key are in the slot of the channel: no prefix contains a brace, and a suffix comes
+// last.
+func (s *Store) CheckName(key string) error {
+	if err := s.checkRouting(key); err != nil {
+		return err
+	}
+	if s.apart(key, Channel) {
+		return fmt.Errorf("the braces in %q put the lock and its channel into different slots of the cluster; "+
+			"use one hash tag such as order:{42}, or no braces", key)
+	}
+	return nil
+}
+
+// CheckKey is CheckName for the key of a kind, whose channel may need more.
+func (s *Store) CheckKey(k *Kind, key string) error {
+	if err := s.CheckName(key); err != nil || !k.braced {
+		return err
+	}
+	return s.CheckLatchName(key)
+}
+
+// CheckLatchName is CheckName for the channel of a latch.
+func (s *Store) CheckLatchName(key string) error {
+	if err := s.checkRouting(key); err != nil {
+		return err
+	}
+	if s.apart(key, LatchChannel) {
+		return fmt.Errorf("the braces in %q put the latch and its channel, which puts braces around the whole name, "+
+			"into different slots of the cluster; use no braces, as in order:42", key)
+	}
+	return nil
+}
+
+// checkRouting refuses a key with a closing brace before its hash tag. Redisson ends the tag at the
+// first closing brace of the key, the server at the first one after the opening brace.
+func (s *Store) checkRouting(key string) error {
+	end := strings.IndexByte(key, '}')
+	if !s.Clustered() || end < 0 || end > strings.IndexByte(key, '{') {
+		return nil
+	}
+	return fmt.Errorf("%q has a closing brace before the opening one, and Redisson looks for it in another slot "+
+		"of the cluster than the server; use one hash tag such as order:{42}, or no braces", key)
+}
+
+// apart reports whether a key and a name derived from it are in different slots of a Cluster. Without
+// braces they never are.
+func (s *Store) apart(key string, derive func(key string) string) bool {
+	return s.Clustered() && strings.ContainsAny(key, "{}") && wire.Slot(key) != wire.Slot(derive(key))
+}
+
+// SameSlot reports whether one script may use all keys.
+func (s *Store) SameSlot(keys []string) bool {
+	if !s.Clustered() {
+		return !s.keyByKey.Load()
+	}
+	for _, key := range keys[1:] {
+		if wire.Slot(key) != wire.Slot(keys[0]) {
+			return false
+		}
+	}
+	return true
+}
