@@ -13,7 +13,7 @@
 //
 //	turns, giveway, message, evidence, holders    values without locks: what was seen of others, and when it is whose turn
 //	past                                          the part of them that outlives a queue
-//	queue                                         the waiters of one key in order, its holders
+//	queue                                         the waiters and the holders of one key
 //	queues                                        all keys, in shards; limits and inspection
 //	waiting, holding, notify                      the way of a waiter; the way of a hold; messages
 //

@@ -9,9 +9,9 @@ package redisstore
 //
 // All scripts begin with semaphore.lua.
 //
-//	acquire  once, take                         takes permits
-//	count    count                              reads the count
-//	clear    once, fill, settle_plain, settle   changes the count, each operation once
+//	acquire:  once, take                         takes permits
+//	count:    count                              reads the count
+//	clear:    once, fill, settle_plain, settle   changes the count, each operation once
 func newPlainSemaphore() *Kind {
 	return &Kind{
 		Name: "plain_semaphore", Family: "plain semaphore", Shares: Limited, Holds: Unheld,
@@ -33,10 +33,10 @@ func newPlainSemaphore() *Kind {
 //
 // All scripts begin with semaphore.lua.
 //
-//	acquire  await                              asks whether the latch is open
-//	count    count                              reads the count
-//	force    latch_force                        deletes the count
-//	clear    once, fill, settle_latch, settle   changes the count, each operation once
+//	acquire:  await                              asks whether the latch is open
+//	count:    count                              reads the count
+//	force:    latch_force                        deletes the count
+//	clear:    once, fill, settle_latch, settle   changes the count, each operation once
 func newLatch() *Kind {
 	return &Kind{
 		Name: "latch", Family: "latch", Waits: Abreast, Shares: Unlimited, Holds: Unheld,

@@ -1,15 +1,13 @@
 package redisstore_test
 
 import (
-	"encoding/hex"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -17,18 +15,18 @@ const (
 	leasesKey     = "{" + key + "}:timeout"
 )
 
-// permit is the id of a permit.
+// permit returns the id of a permit.
 func permit(digit string) redisstore.Claim {
 	return redisstore.Claim{Kind: kinds.PermitSemaphore, Key: key, Field: strings.Repeat(digit, 32)}
 }
 
-// ask has a permit taken by the claim, and gives the refusal, if any.
+// ask asks for the permit of the claim, and returns the refusal, if any.
 func (b *bench) ask(c redisstore.Claim, demand string, lease time.Duration) *redisstore.Refusal {
 	b.t.Helper()
 	return reply(b, b.Acquire(time.Now(), c, redisstore.Terms{Lease: lease, Demand: demand})).Refusal
 }
 
-// wantCount wants so many to be available.
+// wantCount requires so many available permits.
 func (b *bench) wantCount(want string) {
 	b.t.Helper()
 	if got := b.rdb.Get(b.t.Context(), key).Val(); got != want {
@@ -36,67 +34,9 @@ func (b *bench) wantCount(want string) {
 	}
 }
 
-// An acquisition that is executed again, with permits left or without, takes no other one, and leaves
-// the lease as its holder has set it since.
-func TestPermits_ExecutedTwiceIsOnePermit(t *testing.T) {
-	t.Parallel()
-	for _, total := range []string{"1", "2"} {
-		each(t, func(t *testing.T, b *bench) {
-			one := permit("a")
-			raw, err := hex.DecodeString(one.Field)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, lease := range []time.Duration{time.Hour, 30 * time.Second} {
-				b.ask(one, total, time.Minute)
-				reply(b, b.Refresh(time.Now(), one, lease))
-				before := b.rdb.ZScore(t.Context(), leasesKey, string(raw)).Val()
-				if refusal := b.ask(one, total, time.Minute); refusal != nil {
-					t.Errorf("refused: %+v", refusal)
-				}
-				if after := b.rdb.ZScore(t.Context(), leasesKey, string(raw)).Val(); after != before || before == 0 {
-					t.Errorf("the lease ends at %.0f, before at %.0f", after, before)
-				}
-				b.wantCount(map[string]string{"1": "0", "2": "1"}[total])
-			}
-		})
-	}
-}
-
-// A refusal names the permit whose lease ends first by its digits, as holders know it.
-func TestPermits_RefusalNamesAPermit(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, b *bench) {
-		b.ask(permit("a"), "2", time.Hour)
-		b.ask(permit("b"), "2", time.Minute)
-		refusal := b.ask(permit("c"), "2", time.Hour)
-		if refusal == nil || refusal.Holder != permit("b").Field || refusal.TTL <= 50*time.Second || refusal.TTL > time.Minute {
-			t.Errorf("got %+v", refusal)
-		}
-	})
-}
-
-// More permits than one command has arguments come back when their leases are over, with a message.
-func TestPermits_ManyAreOver(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, b *bench) {
-		b.rdb.Set(t.Context(), key, 0, 0)
-		members := make([]redis.Z, 20000)
-		for i := range members {
-			members[i] = redis.Z{Score: float64(i), Member: i}
-		}
-		for chunk := range slices.Chunk(members, 1000) {
-			b.rdb.ZAdd(t.Context(), leasesKey, chunk...)
-		}
-		if counts := reply(b, b.Count(time.Now(), kinds.PermitSemaphore, key)); counts != (redisstore.Counts{Left: 20000}) {
-			t.Errorf("got %+v", counts)
-		}
-	})
-}
-
-// An operation that is executed again changes nothing, of whatever kind; one that is undone is not
+// An operation of any kind that is executed again changes nothing. An undone operation is not
 // executed any more.
-func TestOperations_ExecutedOnce(t *testing.T) {
+func TestStore_Settle_Once(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for range 2 {
@@ -123,9 +63,9 @@ func TestOperations_ExecutedOnce(t *testing.T) {
 	})
 }
 
-// Operations are remembered for a quarter of an hour, or half a minute less. They are cleared away,
-// and their key is prolonged, not more often than every half minute.
-func TestOperations_ClearedAway(t *testing.T) {
+// Operations are remembered for at least a quarter of an hour less half a minute. They are removed,
+// and their key is prolonged, every half minute at most.
+func TestStore_Settle_Forgets(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		score := func(op string, age time.Duration) redis.Z {

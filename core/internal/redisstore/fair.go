@@ -11,8 +11,8 @@ import "strings"
 //	channel                       redisson_lock__channel:{key}:<waiter>, one for each waiter
 //
 // Acquire (token, fair, fair_acquire) also puts the waiter into the queue, and drops waiters that do
-// not come. The scripts of the other operations are those of a reentrant lock with fair.lua in the
-// place of notify.lua: they notify the head of the queue. Clear (fair, fair_clear) also takes waiters
+// not come. The other operations use the scripts of a reentrant lock, with fair.lua in the place of
+// notify.lua, which notifies the head of the queue. Clear (fair, fair_clear) also takes waiters
 // out of the queue.
 func newFair() *Kind {
 	kind := newReentrant()

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// An attempt without an answer lands late, behind other waiters, when a later attempt of the same waiter
-// has a place. The next attempt takes the place nearest to the head.
-func TestFair_PlaceOfTheEarlierAttempts(t *testing.T) {
+// An attempt without an answer lands late, behind other waiters, when a later attempt of the same
+// waiter has a place. The next attempt takes the place nearest to the head.
+func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 	t.Parallel()
 	const first, second, third, other = bob + "1", bob + "2", bob + "3", bob + "4"
 	for _, tc := range []struct {

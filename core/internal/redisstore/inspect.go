@@ -75,8 +75,8 @@ func readFound(key string, reply any) (Found, error) {
 	return f, nil
 }
 
-// replyReader takes the elements of a reply one by one. It is not ok any more when one is not
-// what was wanted.
+// replyReader takes the elements of a reply one by one. ok becomes false when an element has the
+// wrong type.
 type replyReader struct {
 	rest []any
 	ok   bool
@@ -117,7 +117,7 @@ func (r *replyReader) list() []any {
 	return v
 }
 
-// integer is a number as a text; none is 0.
+// integer reads a number that is a text; no text is 0.
 func (r *replyReader) integer() int64 {
 	text := r.text()
 	if text == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-func TestChannel_RedissonNames(t *testing.T) {
+func TestChannel(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"foo":        "redisson_lock__channel:{foo}",
@@ -29,7 +29,7 @@ func TestChannel_RedissonNames(t *testing.T) {
 	}
 }
 
-func TestSlot_AsClusterKeyslot(t *testing.T) {
+func TestSlot(t *testing.T) {
 	t.Parallel()
 	rdb := redisserver.StartCluster(t, 1).Client()
 	for _, name := range []string{"foo", "123456789", "order:{42}", "{42}", "a{b", "a}b", "{}x", "a{}{b}", "}a{b}", "заказ", "a{{b}}c"} {
@@ -43,7 +43,7 @@ func TestSlot_AsClusterKeyslot(t *testing.T) {
 	}
 }
 
-func TestCheckName_Cluster(t *testing.T) {
+func TestStore_CheckName_Cluster(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	t.Cleanup(func() { _ = rdb.Close() })
@@ -67,7 +67,7 @@ func TestCheckName_Cluster(t *testing.T) {
 	}
 }
 
-func TestCheckName_SingleServerTakesAnyName(t *testing.T) {
+func TestStore_CheckName_SingleServer(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = rdb.Close() })

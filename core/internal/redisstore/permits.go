@@ -12,11 +12,11 @@ package redisstore
 // permit_total.lua, which gives back the permits whose lease has ended. The scripts of a permit that is
 // out name the sorted set only.
 //
-//	acquire  permit_acquire   takes a permit, and may first adjust how many there are
-//	count    permit_count     counts the available permits and those that are out
-//	clear    settle_permit, settle (behind once and fill)
+//	acquire:  permit_acquire   takes a permit, and may first adjust how many there are
+//	count:    permit_count     counts the available permits and those that are out
+//	clear:    settle_permit, settle (behind once and fill)
 //	                          changes the count, each operation once, and gives permits back
-//	others   permit_hold, permit_renew, permit_refresh, permit_release, permit_handoff,
+//	others:   permit_hold, permit_renew, permit_refresh, permit_release, permit_handoff,
 //	         permit_force, permit_state
 func newPermitSemaphore() *Kind {
 	permit := func(operation string) script { return scriptOf("semaphore", "permit", "permit_"+operation) }

@@ -24,9 +24,9 @@ const LongestMark = 900 * time.Millisecond
 // All begin with rw.lua. Those that look at the leases of readers follow rw_others.lua, those that
 // change a lease rw_outlast.lua and rw_lasts.lua.
 //
-//	acquire  rw_acquire_read, rw_acquire_write  a reader gets in beside readers, a writer alone
-//	force    rw_force_read, rw_force_write      ends all holds of one mode
-//	others   rw_sethold, rw_renew, rw_refresh, rw_handoff, rw_release, rw_state, rw_clear
+//	acquire:  rw_acquire_read, rw_acquire_write  a reader gets in beside readers, a writer alone
+//	force:    rw_force_read, rw_force_write      ends all holds of one mode
+//	others:   rw_sethold, rw_renew, rw_refresh, rw_handoff, rw_release, rw_state, rw_clear
 func newReadWrite() (read, write *Kind) {
 	operation := func(name string) script { return scriptOf("rw", "rw_others", "rw_"+name) }
 	leasing := func(name string) script { return scriptOf("rw", "rw_others", "rw_outlast", "rw_lasts", "rw_"+name) }

@@ -11,14 +11,14 @@ import (
 // until is where a writer's own lease ends while readers make the lock last longer.
 const until = "interlock_until"
 
-// inside has alice write for a minute, and bob read inside for an hour.
+// inside makes alice write for a minute, and bob read inside for an hour.
 func (b *bench) inside() {
 	b.t.Helper()
 	b.writes(writer, time.Minute)
 	b.gets(reading(bob), redisstore.Terms{Lease: time.Hour, Under: writer})
 }
 
-// wantUntil wants the note of the writer's end; 0 for none.
+// wantUntil requires the note of the end of the writer's lease; 0 for none.
 func (b *bench) wantUntil(lease time.Duration) {
 	b.t.Helper()
 	note, ok := strings.CutPrefix(b.rdb.HGet(b.t.Context(), key, until).Val(), "@")
@@ -40,15 +40,15 @@ func (b *bench) wantUntil(lease time.Duration) {
 	}
 }
 
-// runsOut has the writer's lease end, and that of its reader not.
+// runsOut ends the writer's lease, and not its reader's.
 func (b *bench) runsOut() {
 	b.t.Helper()
 	must(b.t, b.rdb.HSet(b.t.Context(), key, until, "@1000000000000").Err())
 }
 
-// While a reader makes the lock last longer than its writer's lease, that is noted, and what is about the
-// writer's lease changes the note.
-func TestWrite_LeaseOfItsOwnUnderAReader(t *testing.T) {
+// While a reader makes the lock last longer than its writer's lease, a note has the end of that
+// lease. Operations on the writer's lease change the note.
+func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe(rwChannel)
@@ -94,8 +94,9 @@ func TestWrite_LeaseOfItsOwnUnderAReader(t *testing.T) {
 	})
 }
 
-// Whatever a reader inside does that makes the lock last longer notes when the writer's lease is over.
-func TestWrite_EndIsNotedByWhateverOutlastsIt(t *testing.T) {
+// Each operation of a reader inside that makes the lock last longer notes the end of the writer's
+// lease.
+func TestReadWrite_Inside_ReaderNotesTheEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for name, longer := range map[string]func(){
@@ -120,8 +121,9 @@ func TestWrite_EndIsNotedByWhateverOutlastsIt(t *testing.T) {
 	})
 }
 
-// A writer whose lease is over while a reader inside of it goes on has the lock no more, whoever finds out.
-func TestWrite_IsOutWhenItsLeaseIsOver(t *testing.T) {
+// A writer whose lease has ended while a reader inside stays does not have the lock any more,
+// whichever operation finds that out.
+func TestReadWrite_Inside_WriterLeaseEnds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for name, change := range b.changes(writing(writer)) {
@@ -136,7 +138,7 @@ func TestWrite_IsOutWhenItsLeaseIsOver(t *testing.T) {
 		}
 		for name, look := range map[string]func(){
 			"a reader": func() { b.reads(alice, time.Minute) },
-			"a reader that waits for nobody": func() {
+			"a reader without a write hold": func() {
 				b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: writer})
 			},
 			"a writer": func() { b.refused(writing(nextWriter), redisstore.Terms{Lease: time.Minute}, bob) },

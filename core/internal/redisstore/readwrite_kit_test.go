@@ -17,7 +17,7 @@ const (
 	mark       = "{order:42}:interlock_writer"
 )
 
-// timeoutKey is the n-th of a reader of order:42.
+// timeoutKey is the n-th timeout key of a reader of order:42.
 func timeoutKey(field, n string) string { return "{order:42}:" + field + ":rwlock_timeout:" + n }
 
 func reading(field string) redisstore.Claim {
@@ -28,7 +28,7 @@ func writing(field string) redisstore.Claim {
 	return redisstore.Claim{Kind: kinds.Write, Key: key, Field: field}
 }
 
-// reads and writes take the lock; both want that to succeed.
+// reads and writes take the lock, and require success.
 func (b *bench) reads(field string, lease time.Duration) {
 	b.t.Helper()
 	b.gets(reading(field), redisstore.Terms{Lease: lease})
@@ -46,7 +46,7 @@ func (b *bench) gets(c redisstore.Claim, terms redisstore.Terms) {
 	}
 }
 
-// refused wants an attempt to be refused because of a holder.
+// refused requires that an attempt is refused because of a holder.
 func (b *bench) refused(c redisstore.Claim, terms redisstore.Terms, holder string) time.Duration {
 	b.t.Helper()
 	got := reply(b, b.Acquire(time.Now(), c, terms)).Refusal
@@ -56,7 +56,7 @@ func (b *bench) refused(c redisstore.Claim, terms redisstore.Terms, holder strin
 	return got.TTL
 }
 
-// lets releases, and wants nobody to have been notified if others have the lock still.
+// lets releases, and requires that no message was sent if other holders remain.
 func (b *bench) lets(c redisstore.Claim, kept bool) {
 	b.t.Helper()
 	if got := reply(b, b.Release(time.Now(), c)); !got.Mine || got.Kept != kept {
@@ -64,7 +64,7 @@ func (b *bench) lets(c redisstore.Claim, kept bool) {
 	}
 }
 
-// wantAround wants a TTL.
+// wantAround requires a TTL.
 func (b *bench) wantAround(key string, ttl time.Duration) {
 	b.t.Helper()
 	if got := b.rdb.PTTL(context.Background(), key).Val(); got > ttl || got < ttl-5*time.Second || got <= 0 {
@@ -72,7 +72,7 @@ func (b *bench) wantAround(key string, ttl time.Duration) {
 	}
 }
 
-// wantKeys wants exactly these keys in Redis.
+// wantKeys requires exactly these keys in Redis.
 func (b *bench) wantKeys(keys ...string) {
 	b.t.Helper()
 	got := b.rdb.Keys(context.Background(), "*").Val()
@@ -83,7 +83,7 @@ func (b *bench) wantKeys(keys ...string) {
 	}
 }
 
-// dies has the lease of a reader end.
+// dies ends the lease of a reader.
 func (b *bench) dies(field string) {
 	b.t.Helper()
 	if n := b.rdb.Del(context.Background(), timeoutKey(field, "1")).Val(); n != 1 {
@@ -91,7 +91,7 @@ func (b *bench) dies(field string) {
 	}
 }
 
-// changes are the operations on what readers and writers hold; each says whether the holder was
+// changes are the operations on the holds of readers and writers. Each reports whether the holder was
 // there.
 func (b *bench) changes(c redisstore.Claim) map[string]func() bool {
 	return map[string]func() bool{
@@ -108,7 +108,7 @@ func (b *bench) changes(c redisstore.Claim) map[string]func() bool {
 	}
 }
 
-// snapshot is all that Redis has, with whether it has a TTL.
+// snapshot is the whole content of Redis, with whether each key has a TTL.
 func (b *bench) snapshot() map[string]string {
 	all := make(map[string]string)
 	for _, key := range b.rdb.Keys(context.Background(), "*").Val() {
@@ -137,7 +137,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// within polls until ok: the bound is for a test that fails.
+// within polls until ok. The bound is for a test that fails.
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) { // between two looks

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-func TestRead_Layout(t *testing.T) {
+func TestRead_Acquire_Layout(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.reads(alice, time.Minute)
@@ -25,8 +26,8 @@ func TestRead_Layout(t *testing.T) {
 	})
 }
 
-// A key with a hash tag of its own gets none.
-func TestRead_LayoutOfATaggedKey(t *testing.T) {
+// A key that has a hash tag gets no other.
+func TestRead_Acquire_TaggedKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		c := redisstore.Claim{Kind: kinds.Read, Key: "order:{42}", Field: alice}
@@ -40,7 +41,7 @@ func TestRead_LayoutOfATaggedKey(t *testing.T) {
 	})
 }
 
-func TestWrite_Layout(t *testing.T) {
+func TestWrite_Acquire_Layout(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		sub := b.subscribe(rwChannel)
@@ -58,8 +59,8 @@ func TestWrite_Layout(t *testing.T) {
 	})
 }
 
-// Who is in the way is named, and nothing changes.
-func TestReadWrite_Refusals(t *testing.T) {
+// A refusal names a holder and changes nothing.
+func TestReadWrite_Acquire_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		terms := redisstore.Terms{Lease: time.Minute}
@@ -86,8 +87,8 @@ func TestReadWrite_Refusals(t *testing.T) {
 	})
 }
 
-// Only an acquire creates a holder, or a timeout key.
-func TestReadWrite_OnlyTheHolderChangesAnything(t *testing.T) {
+// Only an acquire creates a holder or a timeout key.
+func TestReadWrite_NotAHolder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		check := func(what string, claims ...redisstore.Claim) {
@@ -111,9 +112,9 @@ func TestReadWrite_OnlyTheHolderChangesAnything(t *testing.T) {
 	})
 }
 
-// A reader that lost its timeout key may have lost the lock to another one since: it is none any
-// more, and gets no new key.
-func TestRead_WithoutTimeoutKeyIsLost(t *testing.T) {
+// A reader that lost its timeout key may have lost the lock to another client since. It is not a
+// holder any more, and gets no new key.
+func TestRead_LostTimeoutKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.reads(bob, time.Minute)
@@ -135,7 +136,7 @@ func TestRead_WithoutTimeoutKeyIsLost(t *testing.T) {
 	})
 }
 
-func TestRead_ReentryHasATimeoutKeyForEachHold(t *testing.T) {
+func TestRead_Hold_TimeoutKeys(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		one, two, three := timeoutKey(alice, "1"), timeoutKey(alice, "2"), timeoutKey(alice, "3")
@@ -167,7 +168,7 @@ func TestRead_ReentryHasATimeoutKeyForEachHold(t *testing.T) {
 	})
 }
 
-func TestRead_RenewalIsOfItsOwnKeys(t *testing.T) {
+func TestRead_Renew_TimeoutKeys(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.reads(alice, time.Minute)
@@ -185,7 +186,7 @@ func TestRead_RenewalIsOfItsOwnKeys(t *testing.T) {
 	})
 }
 
-func TestRead_RenewalOfManyLocks(t *testing.T) {
+func TestRead_Renew_ManyLocks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.reads(alice, time.Minute)
@@ -202,7 +203,7 @@ func TestRead_RenewalOfManyLocks(t *testing.T) {
 	})
 }
 
-// The lock lasts as long as the reader that is left; the last one frees it.
+// The lock lasts as long as the remaining reader; the last reader frees it.
 func TestRead_Release(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
@@ -221,8 +222,8 @@ func TestRead_Release(t *testing.T) {
 	})
 }
 
-// Readers of this library that have died keep nobody out, beside whatever TTL; those that live do.
-func TestRead_DeadOnesDoNotCount(t *testing.T) {
+// Dead readers of this library keep no client out, whatever the TTL; living readers do.
+func TestRead_DeadReaders(t *testing.T) {
 	t.Parallel()
 	const alice, bob = "alice:1099511627777", "bob:1099511627778" // numbers that no thread has
 	each(t, func(_ *testing.T, b *bench) {
@@ -252,9 +253,9 @@ func TestRead_DeadOnesDoNotCount(t *testing.T) {
 	})
 }
 
-// One of Redisson without its timeout keys may live: it lasts as long as the lock, and half a minute
-// at most after others.
-func TestRead_RedissonWithoutItsTimeoutKeys(t *testing.T) {
+// A Redisson reader without timeout keys may be alive. It lasts as long as the lock, and after other
+// readers for half a minute at most.
+func TestRead_RedissonReaderWithoutTimeoutKeys(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.reads(alice, time.Hour)
@@ -267,8 +268,8 @@ func TestRead_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 	})
 }
 
-// A read lock inside of a write lock is a hold of its own. It never shortens the writer's lease.
-func TestRead_InsideAWriteLock(t *testing.T) {
+// A read hold inside a write hold has a separate lease. It never shortens the writer's.
+func TestRead_InsideAWriteHold(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		sub := b.subscribe(rwChannel)
@@ -293,8 +294,8 @@ func TestRead_InsideAWriteLock(t *testing.T) {
 	})
 }
 
-// Nor does the writer's end, or a shorter lease of it, cut that of its reader.
-func TestWrite_RefreshLeavesItsReadersTheirs(t *testing.T) {
+// Neither the end nor a shorter lease of the writer shortens the lease of its reader.
+func TestWrite_Refresh_KeepsItsReaders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.writes(writer, time.Hour)
@@ -352,7 +353,7 @@ func TestReadWrite_HandOff(t *testing.T) {
 		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: nextWriter})
 		call := b.HandOff(time.Now(), writing(nextWriter), writer, redisstore.Terms{Lease: time.Minute})
 		if _, _, err := call.Wait(t.Context(), soon()); !wire.Rejects(err) {
-			t.Errorf("a writer followed one that reads, too: %v", err)
+			t.Errorf("a writer followed a writer that also reads: %v", err)
 		}
 		b.lets(writing(nextWriter), false)
 		reply(b, b.Hold(time.Now(), reading(alice), 2, 0))
@@ -415,7 +416,7 @@ func TestReadWrite_State(t *testing.T) {
 	})
 }
 
-// What an attempt without an answer has left is cleared, beside whoever has the lock.
+// Clear removes the remains of an attempt without an answer, beside any holder.
 func TestReadWrite_Clear(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -432,7 +433,7 @@ func TestReadWrite_Clear(t *testing.T) {
 		must(t, b.rdb.Set(t.Context(), "text", 1, 0).Err())
 		b.reads(alice, time.Minute)
 		b.reads(bob, time.Hour)
-		clears(kinds.Read, bob, "nobody:1")
+		clears(kinds.Read, bob, "unknown:1")
 		b.wantHolders(key, map[string]string{"mode": "read", alice: "1"})
 		b.wantKeys("text", key, timeoutKey(alice, "1"))
 		b.wantAround(key, time.Minute)
@@ -450,15 +451,15 @@ func TestReadWrite_Clear(t *testing.T) {
 	})
 }
 
-// A writer that waits for readers lets no more of them in, but for those of the first moment; not
-// for longer than it waits, and not when it has had its turn.
-func TestWrite_WaitsWithAMark(t *testing.T) {
+// A waiting writer lets no more readers in, except in the first moment. Its mark ends with its wait,
+// and with its turn.
+func TestWrite_Acquire_Mark(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		terms := redisstore.Terms{Lease: time.Minute}
 		waits := redisstore.Terms{Lease: time.Minute, Wait: time.Hour}
 		b.reads(alice, time.Minute)
-		b.refused(writing(writer), terms, alice) // one that does not wait leaves none
+		b.refused(writing(writer), terms, alice) // a writer that does not wait leaves no mark
 		b.wantKeys(key, timeoutKey(alice, "1"))
 		for range 2 {
 			b.refused(writing(writer), waits, alice)
@@ -467,9 +468,9 @@ func TestWrite_WaitsWithAMark(t *testing.T) {
 		if ttl := b.rdb.PTTL(t.Context(), mark).Val(); ttl <= 5*time.Millisecond || ttl > 900*time.Millisecond {
 			t.Errorf("the mark lasts %s, want up to 900ms", ttl)
 		}
-		must(t, b.rdb.Set(t.Context(), mark, "1 "+writer, time.Minute).Err()) // it is old by now
+		must(t, b.rdb.Set(t.Context(), mark, "1 "+writer, time.Minute).Err()) // the mark is old
 		if ttl := b.refused(reading(bob), terms, writer); ttl < 50*time.Second || ttl > time.Minute {
-			t.Errorf("refused for %s, want for as long as the mark lasts", ttl)
+			t.Errorf("refused for %s, want until the mark expires", ttl)
 		}
 		b.lets(reading(alice), false)
 		b.refused(reading(bob), terms, writer) // it is the writer's turn
@@ -485,13 +486,13 @@ func TestWrite_WaitsWithAMark(t *testing.T) {
 		b.reads(alice, time.Minute)
 		must(t, b.rdb.Set(t.Context(), mark, "9999999999999 "+writer, time.Minute).Err())
 		b.reads(bob, time.Minute)
-		must(t, b.rdb.Set(t.Context(), mark, "of nobody", time.Minute).Err())
+		must(t, b.rdb.Set(t.Context(), mark, "without a name", time.Minute).Err())
 		b.reads("third:1", time.Minute)
 	})
 }
 
-// A lock that cannot have a lease, or a reader that cannot have a timeout key, leaves nothing.
-func TestReadWrite_ForbiddenLeavesNothing(t *testing.T) {
+// A lock that cannot have a lease, or a reader that cannot have a timeout key, leaves nothing behind.
+func TestReadWrite_Acquire_Denied(t *testing.T) {
 	t.Parallel()
 	for _, commands := range [][]string{{"pexpire", "del"}, {"set"}, {"hset", "del"}} {
 		all, app := onServer(t).without(commands...)
@@ -504,12 +505,12 @@ func TestReadWrite_ForbiddenLeavesNothing(t *testing.T) {
 		if commands[0] != "set" {
 			denied(app, app.Acquire(time.Now(), writing(writer), redisstore.Terms{Lease: time.Second}))
 		}
-		within(t, "what nobody may delete to end", func() bool { return len(all.snapshot()) == len(before) })
+		within(t, "undeletable to end", func() bool { return len(all.snapshot()) == len(before) })
 		all.wantUnchanged(t, strings.Join(commands, ", "), before)
 	}
 }
 
-// The token is drawn from the counter that all kinds have.
+// All kinds draw the token from one counter.
 func TestWrite_Token(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -520,4 +521,12 @@ func TestWrite_Token(t *testing.T) {
 			t.Errorf("got %d and %d", first, next)
 		}
 	})
+}
+
+func TestLongestMark_AsInTheScript(t *testing.T) {
+	t.Parallel()
+	want := fmt.Sprintf("local longestMark = %d ", redisstore.LongestMark.Milliseconds())
+	if source := kinds.Write.Sources()["acquire"]; !strings.Contains(source, want) {
+		t.Errorf("the script of a writer's acquire does not contain %q", want)
+	}
 }

@@ -5,16 +5,16 @@ package redisstore
 //	key      hash with one field, the holder, and its hold count; its TTL is the lease
 //	channel  redisson_lock__channel:{key}; a message is "0"
 //
-//	acquire     token, acquire           takes a free lock
-//	acquire_all acquire_all              takes several free locks, or none
-//	sethold     sethold                  sets the hold count: re-entry and partial release
-//	renew       renew, renew_each        raises the TTL
-//	refresh     notify, refresh          sets the TTL
-//	release     notify, release          frees the lock
-//	handoff     token, notify, handoff   replaces the holder
-//	force       holder, notify, force    frees the lock, whichever client holds it
-//	state       state                    reads the lock
-//	clear       notify, clear(_each)     frees the lock of a holder whose acquire got no answer
+//	acquire:     token, acquire           takes a free lock
+//	acquire_all: acquire_all              takes several free locks, or none
+//	sethold:     sethold                  sets the hold count: re-entry and partial release
+//	renew:       renew, renew_each        raises the TTL
+//	refresh:     notify, refresh          sets the TTL
+//	release:     notify, release          frees the lock
+//	handoff:     token, notify, handoff   replaces the holder
+//	force:       holder, notify, force    frees the lock, whichever client holds it
+//	state:       state                    reads the lock
+//	clear:       notify, clear(_each)     frees the lock of a holder whose acquire got no answer
 func newReentrant() Kind {
 	return Kind{
 		Name: "reentrant", Family: "reentrant lock",

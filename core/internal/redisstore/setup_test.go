@@ -22,7 +22,7 @@ const (
 	bob   = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:2"
 )
 
-// bench is a Store and a look at its Redis beside it.
+// bench is a Store, and a separate client of its Redis.
 type bench struct {
 	*redisstore.Store
 
@@ -46,13 +46,13 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Store: s, t: t, rdb: rdb}
 }
 
-// soon is a limit that no test reaches.
+// soon is a time limit that no test reaches.
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
-// kinds are the kinds of lock; most tests are about the plain one.
+// kinds are the kinds of lock; most tests use the reentrant one.
 var kinds = redisstore.NewKinds()
 
-// claim is one of the plain kind.
+// claim is a claim on a reentrant lock.
 func claim(key, field string) redisstore.Claim {
 	return redisstore.Claim{Kind: kinds.Reentrant, Key: key, Field: field}
 }
@@ -67,7 +67,7 @@ func reply[T any](b *bench, c redisstore.Call[T]) T {
 	return v
 }
 
-// acquire takes key and fails the test when it is refused.
+// acquire takes key, and fails the test if it is refused.
 func (b *bench) acquire(key, field string, lease time.Duration) {
 	b.t.Helper()
 	if got := reply(b, b.Acquire(time.Now(), claim(key, field), redisstore.Terms{Lease: lease})); got.Refusal != nil {
@@ -75,7 +75,7 @@ func (b *bench) acquire(key, field string, lease time.Duration) {
 	}
 }
 
-// wantHolders compares the lock's hash.
+// wantHolders requires the content of the lock's hash.
 func (b *bench) wantHolders(key string, want map[string]string) {
 	b.t.Helper()
 	if got := b.rdb.HGetAll(context.Background(), key).Val(); !maps.Equal(got, want) {
@@ -83,7 +83,7 @@ func (b *bench) wantHolders(key string, want map[string]string) {
 	}
 }
 
-// wantTTL wants a TTL of at most lease, and of nearly that much.
+// wantTTL requires a TTL of nearly the lease, and not more.
 func (b *bench) wantTTL(key string, lease time.Duration) {
 	b.t.Helper()
 	if got := b.rdb.PTTL(context.Background(), key).Val(); got > lease || got < lease-10*time.Second || got <= 0 {

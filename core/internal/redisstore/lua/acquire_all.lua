@@ -1,8 +1,8 @@
 -- Takes several free locks, or none. All keys are in one slot, or there is no Cluster.
 -- KEYS    lock hashes
--- ARGV[1] holder field, fresh for this acquisition  ARGV[2] lease in ms
+-- ARGV[1] holder field, new for this acquisition  ARGV[2] lease in ms
 -- Reply   1 granted
---         {ttl in ms, a holder's field, index of the key} for the first one that is held
+--         {ttl in ms, a holder's field, index of the key} of the first held key
 for i, key in ipairs(KEYS) do
   if redis.call('EXISTS', key) == 1 and redis.call('HEXISTS', key, ARGV[1]) == 0 then
     return {redis.call('PTTL', key), redis.call('HKEYS', key)[1], i}
@@ -14,7 +14,7 @@ for _, key in ipairs(KEYS) do
     redis.call('HSET', key, ARGV[1], 1)
     taken[#taken + 1] = key
     local leased = redis.pcall('PEXPIRE', key, ARGV[2])
-    if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
+    if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
       for _, own in ipairs(taken) do
         redis.call('HDEL', own, ARGV[1])
       end

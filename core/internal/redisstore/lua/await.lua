@@ -1,4 +1,4 @@
--- Asks whether a latch (RCountDownLatch) is open: its count is not there.
+-- Asks whether a latch (RCountDownLatch) is open: its count does not exist.
 -- KEYS[1] the count
--- Reply   1 it is, {-1, ''} it is not
+-- Reply   1 open, {-1, ''} closed
 return count(KEYS[1]) > 0 and {-1, ''} or 1

@@ -1,5 +1,5 @@
--- Clears up what commands without an answer may have left: frees the lock that one of the fields
--- holds, and wakes the waiters.
+-- Clears up after commands without an answer: frees the lock if one of the fields holds it, and wakes the
+-- waiters.
 -- KEYS[1] lock hash
 -- ARGV[1] PUBLISH or SPUBLISH  ARGV[2] channel, empty for none  ARGV[3] number of fields  ARGV[4…] fields
 -- Reply   {the fields that were there before, or the text of an error}

@@ -1,8 +1,8 @@
--- Clears up several locks, behind clear.lua, which is the function one. One key that cannot be read does
+-- Clears up several locks. clear.lua stands before it as the function one. A key that cannot be read does
 -- not stop the others.
 -- KEYS    lock hashes
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields
--- Reply   array of what one gives for each
+-- Reply   for every key the reply of clear.lua
 local found, at = {}, 2
 for i, key in ipairs(KEYS) do
   local args, last = {ARGV[1]}, at + 1 + tonumber(ARGV[at + 1])

@@ -1,12 +1,12 @@
--- Takes a lock from some of its holders, behind inspect.lua and the release of its kind, which is the function
--- release: the others keep it.
--- KEYS    as release wants them
+-- Takes a lock from some of its holders; the others keep it. inspect.lua stands before it, and the release
+-- of the kind as the function release.
+-- KEYS    as release needs them
 -- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH  ARGV[3] what the key was found to be
 -- ARGV[4] queue of a fair lock  ARGV[5] counter of fencing tokens  ARGV[6] leases of permits
--- ARGV[7] so many holders and waiters at most
--- ARGV[8…] fields of the holders, as release wants them
--- Reply   {what inspect gave before, {the indexes of the fields that have lost it, from 0}}; without the
---         second the key was something else, and nothing was done
+-- ARGV[7] the most holders and waiters to list
+-- ARGV[8…] fields of the holders, as release needs them
+-- Reply   {the reply of inspect before, {the indexes of the fields that have lost it, from 0}}; without the
+--         second the key had changed, and nothing was done
 local seen = inspect(KEYS[1], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7]))
 if seen[1] ~= ARGV[3] then
   return {seen}

@@ -1,14 +1,14 @@
--- In front of the scripts of the fair lock (RFairLock): its queue, and who of it is notified.
+-- Stands before the scripts of the fair lock (RFairLock): its queue, and which waiter is notified.
 --
--- Waiters stand in a list, the next one first; a zset has their deadlines. Each has a channel of
--- its own. A deadline contains the allowances of all before it: who leaves the queue takes his own
--- from all behind him. A hash of this library has when each waiter was seen: see fair_acquire.lua.
--- These keys follow from the lock's and are not declared, except by the acquire: while a slot
--- moves, a holder can release.
+-- Waiters stand in a list, the next one first. A sorted set has their deadlines. Each waiter has a channel.
+-- A deadline contains the allowances of all waiters before it, so a waiter that leaves the queue takes its
+-- allowance from all waiters behind it. A hash of this library has when each waiter was seen: see
+-- fair_acquire.lua. These keys follow from the key of the lock. Only the acquire declares them, so that a
+-- holder can release while a slot moves.
 local allowance = 300000 -- ms: fairLockWaitTimeout
-local deafest = 8        -- so many at the head are notified, if nobody listens for them
+local deafest = 8        -- how many at the head are notified while no client listens for them
 
--- The names, by one of them.
+-- place returns the names of the keys and of the channel, from the name of one of them.
 local function place(name)
   local tag = string.match(name, ':(.*)$')
   return {
@@ -22,13 +22,14 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Those of this library have numbers that no thread has. They come to look in any case.
+-- looks reports whether a waiter belongs to this library. Its numbers are larger than any thread's.
+-- Such a waiter looks again without a message.
 local function looks(waiter)
   return (tonumber(string.match(waiter, ':(%d+)$')) or 0) > 1099511627776
 end
 
--- Takes waiters out of the queue, given as the keys of a table. What one of another library added is
--- not known. Deadlines of another type keep nobody in it.
+-- remove takes waiters out of the queue, given as the keys of a table. The allowance that another
+-- library added is not known. A key of deadlines with another type keeps no waiter in the queue.
 local function remove(at, gone)
   local less, names, behind = 0, {}, {}
   for _, waiter in ipairs(redis.call('LRANGE', at.queue, 0, -1)) do
@@ -56,8 +57,8 @@ local function remove(at, gone)
   redis.call('ZREM', at.deadlines, unpack(names))
 end
 
--- Notifies the head. Where nobody listens for it, the next one that somebody listens for is notified,
--- to look after it. Some may be heard on other nodes of a Cluster.
+-- tell notifies the head. If no client listens for it, tell notifies the next waiter for which one
+-- listens, so that it looks after the head. Some subscribers may be on other nodes of a Cluster.
 local function tell(at, verb)
   for i = 0, deafest - 1 do
     local waiter = redis.call('LINDEX', at.queue, i)
@@ -66,7 +67,7 @@ local function tell(at, verb)
     end
     local heard = redis.call(verb, at.channel .. ':' .. waiter, '0')
     if heard > 0 then
-      if not looks(waiter) then -- it comes, and then again under the same name
+      if not looks(waiter) then -- it comes now, and may come again later under the same name
         redis.pcall('HDEL', at.seen, waiter)
       end
       return heard
@@ -75,7 +76,7 @@ local function tell(at, verb)
   return 0
 end
 
--- What fails (an ACL without the channel, a slot that moves) fails nothing: waiters poll.
+-- notify ignores a failure (an ACL without the channel, a slot that moves): waiters poll.
 local function notify(verb, channel)
   local told, heard = pcall(tell, place(channel), verb)
   return told and heard or 0

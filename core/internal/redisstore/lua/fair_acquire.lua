@@ -1,42 +1,45 @@
--- Takes a fair lock that is free where nobody is before the caller; else a place in its queue.
--- KEYS[1] lock hash  KEYS[2] queue  KEYS[3] deadlines  KEYS[4] who was seen when
--- KEYS[5] counter of fencing tokens, where one is wanted
--- ARGV[1] field; a waiter has the same one in all attempts that are answered
--- ARGV[2] lease in ms  ARGV[3] 1: it waits, 0: it takes no place
--- ARGV[4] PUBLISH or SPUBLISH  ARGV[5] the PUBSUB command that counts subscribers, empty where
---         none knows of all
+-- Takes a fair lock that is free if no waiter is before the caller; otherwise a place in its queue.
+-- KEYS[1] lock hash  KEYS[2] queue  KEYS[3] deadlines  KEYS[4] when each waiter was seen
+-- KEYS[5] counter of fencing tokens, if one is to be drawn
+-- ARGV[1] field; a waiter keeps it in all attempts that are answered
+-- ARGV[2] lease in ms  ARGV[3] 1: the caller waits, 0: it takes no place
+-- ARGV[4] PUBLISH or SPUBLISH  ARGV[5] the PUBSUB subcommand that counts subscribers, empty if none counts
+--         all of them
 -- ARGV[6…] fields of attempts of the same waiter without an answer, whose place it takes
 -- Reply   1, or the token: granted (also when the field, or one of those, has the lock already)
---         {ttl in ms, the field in the way, place in the queue, from 1 on}: look again after that
+--         {ttl in ms, a holder's or the head's field, place in the queue, from 1}: look again after that
 --
--- Who does not look for long is missing, and dropped where he leaves the lock free. KEYS[4] has a
--- time in ms for each waiter: of his last look. One of another library does not write it: of him it
--- has when he was found missing, and his deadline then, to know the same wait. Where nobody looked
--- for a time the server may have stood still, and nobody could: so each time begins again, but only
--- once, and has the word "again" then; else callers that come seldom would never drop anybody.
+-- A waiter that does not look for long is missing, and is dropped if it leaves the lock free. KEYS[4] has a
+-- time in ms for each waiter: the time of its last look. A waiter of another library does not write it. For
+-- such a waiter it has the time at which it was found missing, and its deadline then, which identifies the
+-- wait.
+--
+-- If no waiter has looked for a while, the server may have stood still, so that none could. Then each time
+-- begins again, but only once; it has the word "again" from then on. Otherwise callers that come seldom
+-- would never drop a waiter.
 local at = place(KEYS[2])
 local field = ARGV[1]
 local quiet = 600      -- ms without a look
-local patience = 1100  -- ms: of one that hears, who looks every 500 ms; those and quiet at least
-local absent = 750     -- ms: of one for whom nobody listens, who looks as often
-local far = 300        -- who has so many before him looks every 1250 ms only,
-local later = 750      -- which is so many ms later
-local deaf = 30000     -- ms: of one of another library that hears, who is notified
-local apart = 20       -- ms from waiter to waiter, when they look after somebody who is missing
-local step = 100       -- so many of the queue are read at once
-local farthest = 1000  -- so many at its head are looked at, if nobody hears
-local forgets = 300000 -- ms that times stay without a look
+local patience = 1100  -- ms: for a waiter with a subscriber, which looks every 500 ms; at least these 500 ms and quiet
+local absent = 750     -- ms: for a waiter without a subscriber, which looks as often
+local far = 300        -- a waiter with so many before it looks every 1250 ms only,
+local later = 750      -- which is so many ms later than the others
+local deaf = 30000     -- ms: for a waiter of another library with a subscriber, which is notified
+local apart = 20       -- ms from waiter to waiter when they look after a missing one
+local step = 100       -- how many waiters are read at once
+local farthest = 1000  -- how many waiters at the head are looked at, if none has a subscriber
+local forgets = 300000 -- ms until the times expire without a look
 local head = redis.call('LINDEX', at.queue, 0)
-local now -- where anybody waits
+local now -- set if there are waiters
 
 local function grant(instead)
-  local token = draw() -- first: a counter that is none leaves all as it was
+  local token = draw() -- first: if the counter is not a number, nothing has changed
   if head then
     remove(at, {[field] = true})
   end
   redis.call('HSET', KEYS[1], field, 1)
   local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
-  if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
+  if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
     redis.call('HDEL', KEYS[1], field)
     return leased
   end
@@ -46,7 +49,8 @@ local function grant(instead)
   return token
 end
 
--- Has the deadline at least so far away. What is left of a queue without anybody ends a day later.
+-- keep moves the deadline of the caller to at least this time. The remains of an abandoned queue
+-- expire a day later.
 local function keep(deadline, enters)
   local before = tonumber(redis.call('ZSCORE', at.deadlines, field) or 0)
   if not enters and before >= deadline then
@@ -61,7 +65,7 @@ local function keep(deadline, enters)
   redis.call('PEXPIREAT', at.queue, expires)
 end
 
--- Takes the place of an attempt without an answer.
+-- inherit takes the place of an attempt without an answer.
 local function inherit(ghost)
   if redis.call('ZSCORE', at.deadlines, field) then
     remove(at, {[ghost] = true})
@@ -82,7 +86,7 @@ local function enqueue()
   keep(before + allowance, true)
 end
 
--- Redisson's rule: a head whose deadline is over goes. Gives the head.
+-- dropLate applies Redisson's rule: a head whose deadline has passed goes. It returns the head.
 local function dropLate()
   while true do
     local head = redis.call('LINDEX', at.queue, 0)
@@ -100,27 +104,29 @@ local function dropLate()
   end
 end
 
--- The deadline of one of another library, by which its waits differ.
+-- deadlineOf returns the deadline of a waiter of another library, which distinguishes its waits.
 local function deadlineOf(waiter)
   return not looks(waiter) and redis.call('ZSCORE', at.deadlines, waiter) or ''
 end
 
--- Writes that one was seen, or found missing, now; or later, of one who will look later than others.
+-- note writes that a waiter was seen, or found missing, now. more is set for a waiter that will look
+-- later than others.
 local function note(waiter, more)
   redis.call('HSET', at.seen, waiter, string.format('%.0f %s', now + (more or 0), deadlineOf(waiter)))
 end
 
--- Whether a deadline that was written down is of the wait of today: others have left since then, or none.
+-- isOf reports whether a noted deadline belongs to the present wait: it is the same, or waiters have
+-- left the queue since.
 local function isOf(waiter, deadline)
   local today = deadlineOf(waiter)
   local less = tonumber(deadline ~= '' and today ~= '' and deadline - today)
   return deadline == today or less and less > 0 and less % allowance == 0
 end
 
--- Begins all times again, where nobody has looked for a time.
+-- wake begins all times again, if no waiter has looked for a while.
 local function wake()
   local idle = forgets - redis.call('PTTL', at.seen)
-  if idle <= quiet or idle > forgets then -- or there are none
+  if idle <= quiet or idle > forgets then -- the second: there are no times
     return
   end
   local seen = redis.call('HGETALL', at.seen)
@@ -132,15 +138,17 @@ local function wake()
   end
 end
 
--- When one was seen or found missing, by what is written of him; nil where that does not count: it
--- is of too late a time (the clock went back), or of another wait. The deadline of a head stays.
+-- sinceOf returns when a waiter was seen or found missing, from its note. It returns nil if the note
+-- does not count: its time is too late (the clock went back), or it belongs to another wait. The
+-- deadline of a head does not change.
 local function sinceOf(waiter, written, hears)
   local time, deadline = string.match(written or '', '^(%d+) (%S*)')
   local same = time and (isOf(waiter, deadline) and not hears or deadline == deadlineOf(waiter))
   return same and tonumber(time) <= now + later and tonumber(time) or nil
 end
 
--- Who hears: true or nothing, by waiter. Where none knows of all, each does.
+-- listeners returns, by waiter, true if a client listens for it. If no command counts all
+-- subscribers, each waiter counts as heard.
 local function listeners(waiters)
   local channels, hear = {}, {}
   for i, waiter in ipairs(waiters) do
@@ -153,12 +161,13 @@ local function listeners(waiters)
   return hear
 end
 
--- For how long one may be missing.
+-- allowed returns for how long a waiter may be missing.
 local function allowed(waiter, hears)
   return not hears and absent or looks(waiter) and patience or deaf
 end
 
--- Notifies a head of another library again that does not come: its message may have been lost.
+-- remind notifies a head of another library again if it does not come, because its message may have
+-- been lost.
 local function remind(waiter, since, told)
   if not looks(waiter) and now - since >= 1000 and math.abs(now - tonumber(told or 0)) >= 1000 then
     redis.call('HSET', at.seen, 'told', string.format('%.0f', now))
@@ -166,7 +175,8 @@ local function remind(waiter, since, told)
   end
 end
 
--- What is written of each waiter. Of those of another library who have left nobody deletes it.
+-- written returns the notes by waiter. It deletes the notes of waiters of another library that have
+-- left, because no other script does.
 local function written()
   local found, known = redis.call('HGETALL', at.seen), {}
   for i = 1, #found, 2 do
@@ -180,9 +190,10 @@ local function written()
   return known
 end
 
--- Looks after those before the caller, as far as nobody hears, and some more: who of another library is
--- missing is written down, and who has been missing for long is dropped when the lock is free. One that
--- hears is missing from when it is his turn. Gives the head, and in how many ms that one would be dropped.
+-- dropMissing looks after the waiters before the caller, up to the first one with a subscriber and
+-- some more. It notes missing waiters of another library, and drops waiters that have been missing
+-- for long while the lock is free. A waiter with a subscriber is missing from when its turn has come.
+-- It returns the head, and in how many ms that one would be dropped.
 local function dropMissing(head, free)
   if not free and looks(head) then
     return head, 0
@@ -245,7 +256,7 @@ if free and not head then
 elseif not free and not waits then
   return {redis.call('PTTL', KEYS[1]), holders[1]}
 end
-for i = #ARGV, 6, -1 do -- the last one that landed has the earliest place
+for i = #ARGV, 6, -1 do -- the last attempt that landed has the earliest place
   inherit(ARGV[i])
 end
 now = clock()

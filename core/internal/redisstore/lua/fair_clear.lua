@@ -1,6 +1,6 @@
--- Clears up what waiters and commands without an answer may have left: frees each fair lock that
--- one of its fields holds, takes them out of its queue, and notifies who is next by that. One key
--- that cannot be read stops neither what follows from the others of its lock, nor other locks.
+-- Clears up after waiters and commands without an answer: frees each fair lock that one of its fields
+-- holds, takes the fields out of its queue, and notifies the waiter that is then next. A key that cannot be
+-- read stops neither the other keys of its lock nor other locks.
 -- KEYS    lock hashes (a single one in a Cluster)
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields
 -- Reply   for every key the fields that were there before, holders and waiters, or the text of an error

@@ -1,11 +1,12 @@
--- In front of settle_….lua: for keys that may be no counts.
+-- Stands before settle_….lua: functions for keys that may not be counts.
 local verb = ARGV[1]
--- Gives the error of a key that is no count.
+-- unread returns the error of a key that is not a count, else nil.
 local function unread(key)
   local before = redis.pcall('GET', key)
   return type(before) == 'table' and before or nil
 end
--- Sets and publishes a count that is not there. Gives 1, 0 if one is, or an error.
+-- fill sets and publishes a count that does not exist. It returns 1, 0 if the count exists, or an
+-- error.
 local function fill(key, n, channel, _, text)
   local set = unread(key) or redis.pcall('SETNX', key, n)
   if set == 1 and n ~= '0' then
@@ -13,8 +14,8 @@ local function fill(key, n, channel, _, text)
   end
   return set
 end
--- Adds to a count beside which so many permits are out. Gives what it is then, an error, or false:
--- there would be more or less than Redisson can read, and it is as it was.
+-- increase adds to a count while so many permits are out. It returns the new count, an error, or
+-- false: the count would leave the range that Redisson can read, and is unchanged.
 local function increase(key, n, out)
   local available = redis.pcall('INCRBY', key, n)
   if type(available) ~= 'number' then

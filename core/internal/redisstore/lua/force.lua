@@ -1,6 +1,6 @@
--- Frees the lock whoever holds it, and wakes the waiters (RLock.forceUnlock). Another type is
--- an error of Redis. The hash of something else stays: a plain lock has a holder's field
--- (holder.lua) with a count, and nothing beside it; Redisson's read-write lock has a mode.
+-- Frees the lock, whichever client holds it, and wakes the waiters (RLock.forceUnlock). A key of another
+-- type is an error of Redis. The hash of something else stays: a plain lock has one holder field
+-- (holder.lua) with a count, and nothing beside it. Redisson's read-write lock has a mode.
 -- KEYS[1] lock hash
 -- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 it was held, 0 it was free, -1 the hash is not a plain lock

@@ -1,6 +1,6 @@
--- Passes the lock from one holder to the next without freeing it. When the TTL falls, who waits is
--- notified: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
--- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, where one is wanted
+-- Replaces the holder without freeing the lock. If the TTL falls, waiters are notified, because Redisson
+-- sleeps on the TTL that it saw. A failure to publish is ignored.
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if one is to be drawn
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
 -- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
 -- Reply   {0} the old field is not the holder
@@ -10,7 +10,7 @@ local before = redis.call('PTTL', KEYS[1])
 if before == -2 then
   return {0}
 end
-local token = draw() -- first: a counter that is none leaves all as it was
+local token = draw() -- first: if the counter is not a number, nothing has changed
 if redis.call('HSETNX', KEYS[1], ARGV[2], 1) == 0 then
   return {1, token}
 end
@@ -19,7 +19,7 @@ if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
   return {0}
 end
 local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
-if type(leased) ~= 'number' then -- denied: all is put back
+if type(leased) ~= 'number' then -- denied: undo
   redis.call('HSETNX', KEYS[1], ARGV[1], 1)
   redis.call('HDEL', KEYS[1], ARGV[2])
   return leased

@@ -1,29 +1,29 @@
--- In front of inspect_key.lua and evict.lua, behind rw.lua, rw_others.lua and holder.lua: what a key is as a lock, as far
--- as its layout tells. It reads a bounded part of whatever it finds, and writes nothing: it never takes long.
--- What belongs to a lock beside its key is read by pcall: while the slot moves, and without the right to it,
--- it counts as not there.
+-- Stands before inspect_key.lua and evict.lua, after rw.lua, rw_others.lua and holder.lua: what a key is as
+-- a lock, as far as its layout shows. It reads a bounded part of any value, and writes nothing, so that it
+-- never takes long. It reads the other keys of a lock by pcall: while the slot moves, and without the right
+-- to them, they count as absent.
 
--- believed is of how many holds of readers the timeout keys are looked at: the rest is believed to last.
+-- believed is how many timeout keys of readers are looked at. The remaining holds count as alive.
 local believed = 20
 
--- integer gives a text that is a number of 64 bits, else nil.
+-- integer returns a text that is a number of 64 bits, else nil.
 local function integer(text)
   local digits = text and #text <= 20 and string.match(text, '^%-?(%d+)$')
   return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') and text or nil
 end
 
--- ms is a time that is left as a reply has it: -1 where it has no end.
+-- ms returns a remaining time for the reply: -1 if it has no end.
 local function ms(left)
   return left == math.huge and -1 or left
 end
 
--- drawn gives the last fencing token that was drawn of a counter, else ''.
+-- drawn returns the last fencing token drawn from a counter, else ''.
 local function drawn(counter)
   local length = redis.pcall('STRLEN', counter)
   return type(length) == 'number' and length <= 20 and integer(redis.call('GET', counter)) or ''
 end
 
--- queued gives how many wait in a queue, and the first of them.
+-- queued returns the length of a queue, and its first waiters.
 local function queued(queue, most)
   local n = redis.pcall('LLEN', queue)
   if type(n) ~= 'number' or n == 0 then
@@ -32,7 +32,7 @@ local function queued(queue, most)
   return n, redis.call('LRANGE', queue, 0, most - 1)
 end
 
--- alone gives the only holder of a hash without a mode, nil if that is not the hash of a lock.
+-- alone returns the only holder of a hash without a mode, nil if that is not the hash of a lock.
 local function alone(key)
   if redis.call('HLEN', key) ~= 1 then
     return nil
@@ -45,8 +45,8 @@ local function alone(key)
   return count and {field, count, redis.call('PTTL', key)}
 end
 
--- lasting makes a function that gives what a reader has left. It looks at the timeout keys of so many holds
--- in all, the last ones of each reader first. The rest has ttl, that of the lock.
+-- lasting makes a function that returns the rest of a reader's hold. It looks at so many timeout keys
+-- in all, the last ones of each reader first. The remaining readers have ttl, the TTL of the lock.
 local function lasting(key, ttl, looks)
   return function(field, count)
     local most = 0
@@ -61,7 +61,8 @@ local function lasting(key, ttl, looks)
   end
 end
 
--- several gives the mode of a read/write lock, how many have it, and some of them; nil if it is none.
+-- several returns the mode of a read/write lock, the number of its holders, and some of them; nil if
+-- the hash is not one.
 local function several(key, most)
   local mode = redis.call('HGET', key, 'mode')
   local ends = redis.call('HSTRLEN', key, 'interlock_until') <= 21 and redis.call('HGET', key, 'interlock_until')
@@ -94,7 +95,7 @@ local function several(key, most)
   return mode, length > most + 2 and length - (ends and 2 or 1) or alive, holders
 end
 
--- hashed is what inspect replies of a hash; nil where it is not that of a lock.
+-- hashed returns the reply of inspect for a hash; nil if it is not the hash of a lock.
 local function hashed(key, queue, counter, most)
   local length = redis.call('HSTRLEN', key, 'mode')
   local mode = (length == 4 or length == 5) and redis.call('HGET', key, 'mode')
@@ -112,7 +113,7 @@ local function hashed(key, queue, counter, most)
   return {what, ttl, 1, holder, n, waiters, token, ''}
 end
 
--- counted is what inspect replies of a string; nil where it is not a count.
+-- counted returns the reply of inspect for a string; nil if it is not a count.
 local function counted(key, leases, most)
   local available = redis.call('STRLEN', key) <= 20 and integer(redis.call('GET', key))
   if not available then
@@ -136,9 +137,10 @@ local function counted(key, leases, most)
   return {'semaphore', holders[3], redis.call('ZCOUNT', leases, since, '+inf'), holders, 0, {}, '', available}
 end
 
--- inspect gives what a key is: the name of a kind, '' for something else and 'none' for nothing; ms as of
--- PTTL; how many have it, and up to most of them, as field, count, ms; how many wait in its queue, and
--- the first of them; the last fencing token; how many permits are left. '' where there is no such number.
+-- inspect returns what a key is: the name of a kind, '' for another value and 'none' for no value; ms
+-- as PTTL gives them; the number of holders, and up to most of them, as field, count, ms; the number
+-- of waiters in its queue, and the first of them; the last fencing token; the number of available
+-- permits. '' stands for a number that does not exist.
 local function inspect(key, queue, counter, leases, most)
   local kind, reply = redis.call('TYPE', key), nil
   kind = type(kind) == 'table' and kind.ok or kind

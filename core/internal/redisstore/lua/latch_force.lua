@@ -1,7 +1,8 @@
--- Deletes a latch, whatever its count, and wakes those who wait. What is no count is an error, and stays.
+-- Deletes a latch, whatever its count, and wakes its waiters. A value that is not a count is an error, and
+-- stays.
 -- KEYS[1] the count
 -- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
--- Reply   1 it was there, 0 it was not
+-- Reply   1 it existed, 0 it did not
 count(KEYS[1])
 if redis.call('DEL', KEYS[1]) == 0 then
   return 0

@@ -1,13 +1,14 @@
--- In front of the scripts that change a count once, however often they are executed, behind
--- semaphore.lua. An operation is "<id>:<what>:<n>". Those that were executed are in a zset beside
--- the count, the time as their score, for a while that is longer than any of them is sent again, or
--- until their clients, who have sent them only once and are answered, say "~<operation>". "!<operation>" is one that was
--- undone: it is not executed any more.
+-- Stands before the scripts that change a count once, however often they are executed, after semaphore.lua.
+-- An operation is "<id>:<what>:<n>". A sorted set beside the count has the executed operations, with their
+-- time as score. It keeps each for longer than any client sends it again, or until its client sends
+-- "~<operation>", because the operation was sent only once and is answered. "!<operation>" was undone, and
+-- is not executed any more.
 local memory = 15 * 60 -- s
-local slack = 30       -- s: the old ones are cleared away, and the key is prolonged, no more often
+local slack = 30       -- s: old operations are removed, and the key is prolonged, at most this often
 local function operationsOf(key) return beside(key, 'interlock_ops') end
 local function forgets(op) return string.sub(op, 1, 1) == '~' end
--- Forgets those of some arguments that are to be forgotten; last, as what is empty then is gone.
+-- forget removes the operations that some arguments name for it. It comes last, because an empty key
+-- disappears.
 local function forget(ops, first, last)
   for i = first, last do
     if forgets(ARGV[i]) then
@@ -22,23 +23,24 @@ local function prolong(ops, seconds)
     redis.call('PEXPIRE', ops, memory * 1000)
   end
 end
--- Remembers an operation, and tells whether it was not remembered before. One that cannot be
--- remembered for long enough is not: that is raised.
+-- remember notes an operation, and reports whether it was new. If an operation cannot be noted for
+-- long enough, it is not noted, and the error is raised.
 local function remember(ops, op)
   local seconds = redis.call('TIME')[1]
-  local new = redis.call('ZADD', ops, seconds .. '000', op) == 1 -- in ms
+  local new = redis.call('ZADD', ops, seconds .. '000', op) == 1 -- the score in ms
   if not pcall(prolong, ops, seconds) then
     if new then
       redis.call('ZREM', ops, op)
     end
-    prolong(ops, seconds) -- raises it as it is
+    prolong(ops, seconds) -- raises the error unchanged
   end
   return new
 end
--- Undoes an operation that takes something, now and if it comes later. Gives it, or an error.
+-- undo undoes an operation that takes permits, now and if it lands later. It returns the operation,
+-- or an error.
 local function undo(key, ops, channel, verb, op, n)
   local taken = executed(ops, op)
-  remember(ops, '!' .. op) -- first: while a slot moves, what has become empty cannot be filled again
+  remember(ops, '!' .. op) -- first: while a slot moves, an empty key cannot be filled again
   if taken then
     local available = redis.pcall('INCRBY', key, n)
     if type(available) ~= 'number' then

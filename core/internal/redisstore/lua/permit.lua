@@ -1,9 +1,9 @@
--- In front of the scripts of a semaphore with leases (RPermitExpirableSemaphore), behind
--- semaphore.lua. A permit that is out is 16 bytes in a zset, its score the end of its lease, in ms
--- by the server's clock; outside it is 32 hex digits. An argument that is a permit has the bytes
--- already, for that takes Lua as long as the rest. One that is over is not held by anybody, and is
--- given back by whoever takes the next one, or looks at the counts. What has to do with a lease
--- that is there names the zset only, so that it works wherever that is while the slot moves.
+-- Stands before the scripts of a semaphore with leases (RPermitExpirableSemaphore), after semaphore.lua. A
+-- permit that is out is 16 bytes in a sorted set, its score the end of its lease, in ms by the server's
+-- clock. Outside Redis it is 32 hex digits. A permit as an argument is bytes already, because the conversion
+-- takes Lua as long as the rest. A permit whose lease has ended has no holder. The next script that takes a
+-- permit, or reads the counts, gives it back. Scripts about an existing lease name the sorted set only, so
+-- that they work on the node that has it while the slot moves.
 local never = 922337203685477
 local function now()
   local time = redis.call('TIME')
@@ -12,7 +12,7 @@ end
 local function hex(id)
   return (string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
 end
--- The end of the lease of a permit, if it is not over; else nil.
+-- lasts returns the end of the lease of a permit, nil if it has ended.
 local function lasts(leases, id, time)
   local score = tonumber(redis.call('ZSCORE', leases, id) or 0)
   return score > time and score or nil
@@ -20,8 +20,8 @@ end
 local function deadline(time, lease)
   return string.format('%.0f', math.min(time + lease, never))
 end
--- Gives one permit back that is out. Gives nil if it is not, else how many are available, or an
--- error, and when its lease ends.
+-- giveBack gives back one permit that is out. It returns nil if the permit is not out; otherwise the
+-- number of available permits, or an error, and the end of its lease.
 local function giveBack(key, leases, id)
   local score = redis.call('ZSCORE', leases, id)
   if not score then
@@ -29,7 +29,7 @@ local function giveBack(key, leases, id)
   end
   redis.call('ZREM', leases, id)
   local available = redis.pcall('INCR', key)
-  if type(available) ~= 'number' then -- denied: all is put back
+  if type(available) ~= 'number' then -- denied: undo
     redis.call('ZADD', leases, score, id)
   end
   return available, tonumber(score)

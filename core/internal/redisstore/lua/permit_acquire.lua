@@ -1,11 +1,11 @@
 -- Takes a permit.
--- KEYS[1] how many are available  KEYS[2] leases
--- ARGV[1] permit, fresh for this acquisition  ARGV[2] lease in ms
--- ARGV[3] how many there are to be in all, 0 leaves that to others
+-- KEYS[1] number of available permits  KEYS[2] leases
+-- ARGV[1] permit, new for this acquisition  ARGV[2] lease in ms
+-- ARGV[3] how many permits there are to be in all; 0 leaves them as they are
 -- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
--- ARGV[6…] permits to give back that the same caller may have, who has sent for them before
--- Reply   1 granted (also when it is out already, by the same call executed twice)
---         {ms until the first lease ends, its permit} when there is none
+-- ARGV[6…] permits of earlier attempts of the same caller, to give back
+-- Reply   1 granted (also when the permit is out already, because the same call was executed twice)
+--         {ms until the first lease ends, its permit} if none is available
 local key, leases, id, time, total = KEYS[1], KEYS[2], ARGV[1], now(), tonumber(ARGV[3])
 for i = 6, #ARGV do
   giveBack(key, leases, ARGV[i])
@@ -25,7 +25,7 @@ if available > 0 then
     return 1
   end
   local left = redis.pcall('DECR', key)
-  if type(left) ~= 'number' then -- denied: all is as it was
+  if type(left) ~= 'number' then -- denied: undo
     redis.call('ZREM', leases, id)
     return left
   end

@@ -1,5 +1,5 @@
--- Counts the permits, and gives back those whose lease is over.
--- KEYS[1] how many are available  KEYS[2] leases
+-- Counts the permits, and gives back the permits whose lease has ended.
+-- KEYS[1] number of available permits  KEYS[2] leases
 -- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   {available, acquired}
 collect(KEYS[1], KEYS[2], now(), ARGV[2], ARGV[1])

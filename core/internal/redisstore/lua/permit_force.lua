@@ -1,5 +1,5 @@
--- Gives all permits back whoever holds them, and notifies those who wait.
--- KEYS[1] how many are available  KEYS[2] leases
+-- Gives all permits back, whichever clients hold them, and notifies the waiters.
+-- KEYS[1] number of available permits  KEYS[2] leases
 -- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 some were out, 0 none, -1 the key is not a semaphore
 local out = redis.call('ZRANGE', KEYS[2], 0, -1)

@@ -1,10 +1,10 @@
--- Passes a permit from one id to the next. When its lease falls, who waits is notified.
+-- Replaces a permit with another one. If its lease becomes shorter, waiters are notified.
 -- KEYS[1] leases
 -- ARGV[1] old permit  ARGV[2] new permit  ARGV[3] lease in ms of the new one
 -- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
--- Reply   0 the old one is not the holder
---         1 passed (also when the new one is out already: the same call, executed twice)
---         2 passed and notified
+-- Reply   0 the old permit is not held
+--         1 replaced (also when the new permit is out already: the same call, executed twice)
+--         2 replaced and notified
 local time, from, to = now(), ARGV[1], ARGV[2]
 if lasts(KEYS[1], to, time) then
   return 1

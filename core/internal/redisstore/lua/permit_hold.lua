@@ -1,6 +1,6 @@
--- Raises the lease of a permit that is out. It has one hold always.
+-- Raises the lease of a permit that is out. A permit always has one hold.
 -- KEYS[1] leases
--- ARGV[1] permit  ARGV[2] hold count  ARGV[3] lease in ms it is raised to, 0 leaves it
+-- ARGV[1] permit  ARGV[2] hold count  ARGV[3] lease in ms to which it is raised, 0 leaves it
 -- Reply   1 done, 0 not the holder
 local id, time = ARGV[1], now()
 local ends = lasts(KEYS[1], id, time)

@@ -1,5 +1,5 @@
--- Sets the lease of a permit that is out, up or down. When it falls, who waits is notified:
--- Redisson sleeps on the deadline that it saw.
+-- Sets the lease of a permit that is out, up or down. If it falls, waiters are notified, because Redisson
+-- sleeps on the deadline that it saw.
 -- KEYS[1] leases
 -- ARGV[1] permit  ARGV[2] lease in ms  ARGV[3] channel, empty for none  ARGV[4] PUBLISH or SPUBLISH
 -- Reply   0 not the holder, 1 done, 2 done and notified

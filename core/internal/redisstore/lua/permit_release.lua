@@ -1,9 +1,9 @@
--- Gives a permit back, once, and notifies those who wait. One whose lease was over is given back
--- too, but was not held any more.
--- KEYS[1] how many are available  KEYS[2] leases
+-- Gives a permit back, once, and notifies the waiters. A permit whose lease has ended is given back, too,
+-- but was not held any more.
+-- KEYS[1] number of available permits  KEYS[2] leases
 -- ARGV[1] permit  ARGV[2] channel, empty for none  ARGV[3] PUBLISH or SPUBLISH
--- Reply   0 not the holder, -1 given back and nobody notified: there are less permits by now, and
---         none is available; else 1 + the number of subscribers that were notified
+-- Reply   0 not the holder, -1 given back without a message: there are now fewer permits, and none is
+--         available; otherwise 1 + the number of notified subscribers
 local available, ends = giveBack(KEYS[1], KEYS[2], ARGV[1])
 if not available then
   return 0

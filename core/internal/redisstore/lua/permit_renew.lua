@@ -1,5 +1,5 @@
--- Raises the leases of permits that are out. With a lease of 0 it only tells whether they are. One
--- key that cannot be read or raised does not stop the others.
+-- Raises the leases of permits that are out. With a lease of 0 it only reports whether they are. A key that
+-- cannot be read or raised does not stop the others.
 -- KEYS    leases (of a single semaphore in a Cluster)
 -- ARGV[1] lease in ms  ARGV[i+1] permit of KEYS[i]
 -- Reply   array of 1 held, 0 not the holder, or the text of an error

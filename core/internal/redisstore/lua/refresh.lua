@@ -1,5 +1,5 @@
--- Sets the TTL of a held lock, up or down. When it falls, who waits is notified: Redisson sleeps on
--- the TTL that it saw. A publish that fails fails nothing.
+-- Sets the TTL of a held lock, up or down. If it falls, waiters are notified, because Redisson sleeps on the
+-- TTL that it saw. A failure to publish is ignored.
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] lease in ms  ARGV[3] channel, empty for none  ARGV[4] PUBLISH or SPUBLISH
 -- Reply   0 not the holder, 1 done, 2 done and notified

@@ -1,5 +1,4 @@
--- Raises the TTL of a lock that is still held by the given field. With a lease of 0 it only
--- reports whether it is.
+-- Raises the TTL of a lock that the field still holds. With a lease of 0 it only reports whether it does.
 -- KEYS[1] lock hash
 -- ARGV[1] lease in ms  ARGV[2] holder field
 -- Reply   {1} held, {0} not the holder, {the text of an error}

@@ -1,15 +1,16 @@
--- In front of the scripts of the read-write lock (RReadWriteLock): a hash with the field "mode",
--- which is "read" or "write", a field with a count for every reader, and one for the writer, which
--- ends in ":write". A reader has a timeout key for every one of its counts, with the lease of that
--- hold; without any it is dead, and has the lock no more. One of Redisson may live: 3.44 to 4.3 renew
--- those keys for the first only of the locks that a client reads, and all the locks. So it lasts as long
--- as the lock then, if that is not too long for it to be renewed.
--- What is about the leases of other readers is in rw_others.lua.
--- A writer's lease is that of the lock. While readers inside of it make that last longer, the field
--- "interlock_until" has when the writer's own is over, behind an "@": what is no number Redisson takes for
--- no holder. Whoever looks after that takes the writer out, and the lock is one of readers.
--- The scripts declare the lock only: while its slot moves to another node, a script over several
--- keys fails. So does a command to a key that is on the other node by then: those are by pcall.
+-- Stands before the scripts of the read-write lock (RReadWriteLock): a hash with the field "mode", which is
+-- "read" or "write", a field with a count for every reader, and a field for the writer, which ends in
+-- ":write". A reader has a timeout key for each of its counts, with the lease of that hold. A reader without
+-- any is dead, and does not hold the lock any more. A Redisson reader may be alive although those keys are
+-- gone: Redisson 3.44 to 4.3 renew them only for the first of the locks that a client reads, and renew all
+-- the locks. So such a reader lasts as long as the lock, unless that is too long for the lock to be renewed.
+-- rw_others.lua is about the leases of other readers.
+-- A writer's lease is the TTL of the lock. While readers inside it make the lock last longer, the field
+-- "interlock_until" has the end of the writer's own lease, after an "@": Redisson does not take a value that
+-- is not a number for a holder. The script that finds that end passed takes the writer out, and the lock is
+-- then held by readers.
+-- The scripts declare the lock only, because a script over several keys fails while their slot moves to
+-- another node. A command to a key that is already on the other node fails, too, so those are by pcall.
 local function beside(key, name)
   if string.find(key, '{', 1, true) then
     return key .. ':' .. name
@@ -21,7 +22,7 @@ local function timeout(key, field, n)
   return beside(key, field .. ':rwlock_timeout:' .. n)
 end
 
--- waiting names the mark of a writer that waits for readers; no other library knows it.
+-- waiting names the mark of a writer that waits for readers. No other library knows it.
 local function waiting(key)
   return beside(key, 'interlock_writer')
 end
@@ -30,14 +31,15 @@ local function writes(field)
   return string.sub(field, -6) == ':write'
 end
 
--- clock is the time of the server in ms.
+-- clock returns the time of the server in ms.
 local function clock()
   local now = redis.call('TIME')
   return now[1] * 1000 + math.floor(now[2] / 1000)
 end
 
--- look gives the value of a field, the mode, and what a writer has left in ms that has readers inside who
--- make the lock last longer, nil where there is none. One that has nothing left is taken out.
+-- look returns the value of a field, the mode, and the rest of the lease in ms of a writer with
+-- readers inside it that make the lock last longer, nil if there is none. A writer whose lease has
+-- ended is taken out.
 local function look(key, field)
   local found = redis.call('HMGET', key, field, 'mode', 'interlock_until')
   if not found[3] then
@@ -57,7 +59,8 @@ local function look(key, field)
   return look(key, field)
 end
 
--- apart is the answer where a timeout key of a reader is on another node than the lock, or may be.
+-- apart returns the reply for a timeout key of a reader that is, or may be, on another node than the
+-- lock.
 local function apart()
   return redis.error_reply('TRYAGAIN the slot of the lock moves')
 end
@@ -69,7 +72,8 @@ local function drop(key, field, n, count)
   end
 end
 
--- refusal says who is in the way: the writer, with what it has left, or any reader.
+-- refusal returns the holder that refuses the caller: the writer, with the rest of its lease, or any
+-- reader.
 local function refusal(key, rest)
   local holder
   for _, field in ipairs(redis.call('HKEYS', key)) do
@@ -80,7 +84,7 @@ local function refusal(key, rest)
   return {rest or redis.call('PTTL', key), holder}
 end
 
--- passing makes an error that passes by itself of one that the move of a slot causes.
+-- passing turns an error that the move of a slot causes into an error that passes by itself.
 local function passing(reply)
   if string.find(reply.err, 'non local key', 1, true) then
     return apart()

@@ -1,12 +1,12 @@
--- Takes a lock that is free or held by readers, or by the caller's own writer. A hash without a mode
--- is another kind of lock, and taken. Readers leave a lock that is free, or held by readers, to a
--- writer that waits; those who come just after its first attempt, as after the release of another
--- writer, still get in.
+-- Takes a lock that is free or held by readers, or by the caller's own writer. A hash without a mode is
+-- another kind of lock, and counts as taken. Readers leave a lock that is free, or held by readers, to a
+-- waiting writer. Readers that come just after its first attempt, as after the release of another writer,
+-- still get in.
 -- KEYS[1] lock hash
--- ARGV[1] holder field, fresh for this acquisition  ARGV[2] lease in ms
--- ARGV[3] field of the write hold inside of which it is, empty for none
--- Reply   1 granted (also when the field is there already, by the same call executed twice)
---         {ttl in ms, a holder's field} when somebody else holds it, or is waited for
+-- ARGV[1] holder field, new for this acquisition  ARGV[2] lease in ms
+-- ARGV[3] field of the write hold inside which the caller reads, empty for none
+-- Reply   1 granted (also when the field is there already, because the same call was executed twice)
+--         {ttl in ms, a holder's field} when another client holds it, or a writer waits
 local late = 5 -- ms
 local key, field, lease = KEYS[1], ARGV[1], ARGV[2]
 local there, mode, rest = look(key, field)
@@ -40,7 +40,7 @@ end
 if type(held) == 'number' and ttl < tonumber(lease) then
   held = outlast(key, mode, ttl, lease)
 end
-if type(held) ~= 'number' then -- denied: a lock without a lease would stay for ever
+if type(held) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
   redis.pcall('HDEL', key, field)
   if not mode then
     redis.pcall('HDEL', key, 'mode')

@@ -1,5 +1,5 @@
--- Clears up what commands without an answer may have left: takes the given fields out of each lock,
--- as their release would, and wakes the waiters. One key that cannot be read does not stop the others.
+-- Clears up after commands without an answer: takes the given fields out of each lock, as their release
+-- would, and wakes the waiters. A key that cannot be read does not stop the others.
 -- KEYS    lock hashes (a single one in a Cluster)
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields
 -- Reply   for every key the fields that were there before, or the text of an error

@@ -1,2 +1,2 @@
--- In front of rw.lua and rw_force.lua: frees the lock from its readers.
+-- Stands before rw.lua and rw_force.lua: frees the lock from its readers.
 local wanted, message = 'read', '0'

@@ -1,2 +1,2 @@
--- In front of rw.lua and rw_force.lua: frees the lock from its writer.
+-- Stands before rw.lua and rw_force.lua: frees the lock from its writer.
 local wanted, message = 'write', '1'

@@ -1,12 +1,12 @@
--- Puts another holder into the place of one, without freeing the lock: the next writer, or a marker.
--- While a writer has readers beside it, which are its own, nobody follows it. When the TTL falls, who
--- waits is notified: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
--- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, where one is wanted
+-- Replaces a holder without freeing the lock: the next writer, or a marker. A writer that also reads cannot
+-- be replaced. If the TTL falls, waiters are notified, because Redisson sleeps on the TTL that it saw. A
+-- failure to publish is ignored.
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if one is to be drawn
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
 -- ARGV[4] channel  ARGV[5] PUBLISH or SPUBLISH
 -- Reply   {0} the old field is not the holder
---         {1, token} passed (also when the new field is there already: the same call, executed twice)
---         {2, token} passed and notified
+--         {1, token} replaced (also when the new field is there already: the same call, executed twice)
+--         {2, token} replaced and notified
 local key, from, to, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local count, mode, rest = look(key, from)
 local writer, there = writes(from), redis.call('HEXISTS', key, to) == 1
@@ -16,7 +16,7 @@ end
 if not there and writer and redis.call('HLEN', key) > 2 then
   return redis.error_reply('ERR the holder reads beside it writes')
 end
-local token = draw() -- first: a counter that is none leaves all as it was
+local token = draw() -- first: if the counter is not a number, nothing has changed
 if there then
   return {1, token}
 end
@@ -36,7 +36,7 @@ if type(held) == 'number' then
   end
   held = outlast(key, not writer and mode, before, ttl)
 end
-if type(held) ~= 'number' then -- denied: all is put back
+if type(held) ~= 'number' then -- denied: undo
   redis.pcall('HSETNX', key, from, count)
   redis.pcall('HDEL', key, to)
   drop(key, to, 1, 1)

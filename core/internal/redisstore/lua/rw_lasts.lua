@@ -1,12 +1,12 @@
--- In front of those scripts of the read-write lock that change a lease, behind rw_others.lua and rw_outlast.lua.
+-- Stands before the scripts of the read-write lock that change a lease, after rw_others.lua and rw_outlast.lua.
 
--- ending is the value of that field for a writer who has this left in ms.
+-- ending returns the value of interlock_until for a writer with so many ms left.
 local function ending(rest)
   return string.format('@%.0f', clock() + rest)
 end
 
--- lasting is how long the lock is to last whose holders were left with ttl, in ms, for one with this
--- lease: as long as its readers do, and as a writer does, whose lease is the TTL if no rest is known.
+-- lasting returns in ms how long the lock has to last for a holder with this lease, while its TTL is
+-- ttl: as long as its readers, and as long as its writer, whose lease is the TTL if no rest is known.
 local function lasting(key, mode, rest, ttl, lease)
   if mode == 'write' and not rest then
     return math.max(ttl, lease)
@@ -14,8 +14,8 @@ local function lasting(key, mode, rest, ttl, lease)
   return math.max(longest(key, ttl < 0 and math.huge or ttl) or ttl, rest or 0, lease)
 end
 
--- prolong has the lease of a holder last for so many ms, and the lock too, if they do not. It gives the
--- error, if there is one. The timeout keys of a reader are not its business.
+-- prolong makes the lease of a holder last for so many ms, and the lock as well, if they do not yet.
+-- It returns an error, if there is one. It does not touch the timeout keys of a reader.
 local function prolong(key, field, mode, rest, lease)
   local writer, ttl, set = writes(field), redis.call('PTTL', key), 1
   if ttl < lease then

@@ -1,13 +1,14 @@
--- In front of those scripts of the read-write lock that look at the leases of its readers, behind rw.lua.
+-- Stands before the scripts of the read-write lock that look at the leases of its readers, after rw.lua.
 
--- known says whether a key that is not here is nowhere. While the slot moves, nobody knows: only a
--- command over two keys tells one that is on the other node from one that is gone.
+-- known reports whether a key that is not on this node certainly does not exist. While the slot
+-- moves, this is not known: only a command over two keys distinguishes a key on the other node from a
+-- deleted one.
 local function known(key, name)
   return type(redis.pcall('EXISTS', key, name)) == 'number'
 end
 
--- left is what a timeout key has of its lease in ms, 0 when it is gone; nil when nobody knows, because
--- the slot moves.
+-- left returns the rest of the lease of a timeout key in ms, 0 if it is gone, nil if that is not
+-- known because the slot moves.
 local function left(key, field, n)
   local name = timeout(key, field, n)
   local ttl = redis.pcall('PTTL', name)
@@ -20,8 +21,8 @@ local function left(key, field, n)
   return nil
 end
 
--- keyless is what a reader without timeout keys has left, in ms. The fields of this library have numbers
--- that no thread has.
+-- keyless returns in ms how long a reader without timeout keys has left. The fields of this library
+-- have numbers that no thread has.
 local function keyless(key, field)
   if (tonumber(string.match(field, ':(%d+)$')) or 0) > 1099511627776 then
     return 0
@@ -30,8 +31,8 @@ local function keyless(key, field)
   return ttl < 0 and 30000 or math.min(ttl, 30000)
 end
 
--- longest is the most that a reader has left, 0 when all are dead, nil when nobody knows of one. It
--- looks no further when it has found enough.
+-- longest returns the longest rest of a reader's lease, 0 if all are dead, nil if the rest of one is
+-- not known. It stops when it has found enough.
 local function longest(key, enough)
   local most, sure = 0, true
   local hash = redis.call('HGETALL', key)
@@ -53,12 +54,13 @@ local function longest(key, enough)
   return sure and most or nil
 end
 
--- spare is how much longer than its readers a lock may last, in ms: mostly one of them is found soon, and
--- between two commands of a script time may pass.
+-- spare is how much longer than its readers a lock may last, in ms. It lets longest find a reader
+-- soon, and covers the time between two commands of a script.
 local spare = 50
 
--- part takes a holder out of a lock that others have, too. It gives whether somebody else can have it now,
--- or sooner than was to be seen: Redisson's sleep until the end of the writer's lease.
+-- part takes a holder out of a lock that has other holders. It returns whether another client can now
+-- have the lock, or can have it sooner than was visible: Redisson sleeps until the end of the
+-- writer's lease.
 local function part(key, field, count, mode, rest)
   local ttl, writer = redis.call('PTTL', key), writes(field)
   local own = 0
@@ -69,7 +71,7 @@ local function part(key, field, count, mode, rest)
     own = math.max(own, left(key, field, n) or 0)
   end
   redis.call('HDEL', key, field)
-  local most -- unknown: the TTL is that of the writer, or of another reader whose lease lasts longer
+  local most -- nil: the TTL is the lease of the writer, or of another reader whose lease lasts longer
   if writer then
     rest = nil
   end
@@ -84,7 +86,7 @@ local function part(key, field, count, mode, rest)
   if writer then
     redis.call('HDEL', key, 'interlock_until')
     redis.call('HSET', key, 'mode', 'read')
-  elseif rest and redis.call('HLEN', key) == 3 then -- alone again: what it has left is the TTL
+  elseif rest and redis.call('HLEN', key) == 3 then -- the writer is alone again: the rest of its lease is the TTL
     most = rest
   end
   local fell = most and most < ttl - spare and type(redis.pcall('PEXPIRE', key, most)) == 'number'
@@ -94,11 +96,12 @@ local function part(key, field, count, mode, rest)
   return writer or rest ~= nil and fell
 end
 
--- leave takes a holder out of the lock. It gives the message for those who wait, "1" wakes all of a
--- client and "0" one; nil when others have the lock still and nobody else can have it now.
+-- leave takes a holder out of the lock. It returns the message for the waiters: "1" wakes all of a
+-- client and "0" one. It returns nil if other holders remain and no other client can have the lock
+-- now.
 local function leave(key, field, count, mode, rest)
   local writer, free = writes(field), true
-  if redis.call('HLEN', key) <= 2 then -- the mode, and this one
+  if redis.call('HLEN', key) <= 2 then -- the mode, and this holder
     redis.call('DEL', key)
   else
     free = part(key, field, count, mode, rest)

@@ -1,6 +1,6 @@
--- Sets the TTL of a holder, up or down: of a reader its timeout keys. That of the lock follows, as
--- far as others allow. When it falls, who waits is notified: Redisson sleeps on the TTL that it saw.
--- A publish that fails fails nothing.
+-- Sets the TTL of a holder, up or down; for a reader the TTL of its timeout keys. The TTL of the lock follows,
+-- as far as the other holders allow. If it falls, waiters are notified, because Redisson sleeps on the TTL
+-- that it saw. A failure to publish is ignored.
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] lease in ms  ARGV[3] channel  ARGV[4] PUBLISH or SPUBLISH
 -- Reply   0 not the holder, 1 done, 2 done and notified
@@ -13,7 +13,7 @@ local before, writer = redis.call('PTTL', key), writes(field)
 local timeouts = writer and 0 or tonumber(count)
 for n = 1, timeouts do
   local ttl = left(key, field, n)
-  if not ttl then -- it cannot be made to last longer
+  if not ttl then -- the timeout key cannot be prolonged
     return apart()
   elseif ttl == 0 then
     return 0

@@ -1,9 +1,9 @@
--- Takes a holder out of the lock, whatever its count, and wakes the waiters if they may have it then.
--- A publish that fails (an ACL without the channel) does not fail the release: waiters poll.
+-- Takes a holder out of the lock, whatever its count, and wakes the waiters if they may now have it. A
+-- failure to publish (an ACL without the channel) does not fail the release: waiters poll.
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] channel  ARGV[3] PUBLISH or SPUBLISH
--- Reply   0 not the holder, -1 others have it still and nobody was notified, else 1 + the number of
---         subscribers that were notified
+-- Reply   0 not the holder, -1 other holders remain and no message was sent, otherwise 1 + the number of
+--         notified subscribers
 local count, mode, rest = look(KEYS[1], ARGV[1])
 if not count then
   return 0

@@ -1,7 +1,6 @@
--- Raises the leases of locks that are still held by the given readers, with their timeout keys, or writers.
--- With a lease of 0 it only tells whether they are. A timeout key that is gone is the end of the
--- hold: who has seen that may have taken the lock. One lock that cannot be read or raised does not
--- stop the others.
+-- Raises the leases of locks that the given writers, or readers with their timeout keys, still hold. With a
+-- lease of 0 it only reports whether they do. A missing timeout key is the end of the hold, because a client
+-- that saw it missing may have taken the lock. A lock that cannot be read or raised does not stop the others.
 -- KEYS    lock hashes (a single one in a Cluster)
 -- ARGV[1] lease in ms  ARGV[i+1] holder field of KEYS[i]
 -- Reply   array of 1 held, 0 not the holder, or the text of an error

@@ -1,7 +1,7 @@
--- Sets the hold count of a holder, of a reader with a timeout key for each: re-entry and partial release.
--- Never creates the lock, never lowers a TTL. A timeout key that is gone is the end of the hold.
+-- Sets the hold count of a holder, and a timeout key for each count of a reader: re-entry and partial release.
+-- It never creates the lock, and never lowers a TTL. A missing timeout key is the end of the hold.
 -- KEYS[1] lock hash
--- ARGV[1] holder field  ARGV[2] hold count  ARGV[3] lease in ms the TTLs are raised to, 0 leaves them
+-- ARGV[1] holder field  ARGV[2] hold count  ARGV[3] lease in ms to which the TTLs are raised, 0 leaves them
 -- Reply   1 done, 0 not the holder
 local key, field, count, lease = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local there, mode, rest = look(key, field)
@@ -23,10 +23,10 @@ for n = 1, before do
     raised[#raised + 1] = n
   end
 end
-if lease > 0 and not sure then -- it cannot be made to last longer
+if lease > 0 and not sure then -- the timeout keys cannot be prolonged
   return apart()
 end
-for n = before + 1, after do -- first: where it is denied, all is as it was
+for n = before + 1, after do -- first: if it is denied, nothing has changed
   local kept = redis.pcall('SET', timeout(key, field, n), '1', 'PX', math.max(lease, own, 1))
   if kept.err then
     drop(key, field, before + 1, n)

@@ -1,6 +1,6 @@
--- Reads a lock in one instant, on the master: its writer, and the readers that are not dead.
+-- Reads a lock at one instant, on the master: its writer, and the readers that are alive.
 -- KEYS[1] lock hash
--- Reply   {ttl in ms as of PTTL, field, count, field, count, …}
+-- Reply   {ttl in ms as PTTL gives it, field, count, field, count, …}
 local key = KEYS[1]
 local hash, reply = redis.call('HGETALL', key), {redis.call('PTTL', key)}
 local found = redis.call('HMGET', key, 'mode', 'interlock_until')

@@ -1,9 +1,8 @@
--- In front of the scripts of semaphores and latches. What is beside the count of a key is in keys
--- that follow from it.
--- Redis formats a number that is an argument of a command, which takes as long as the command: where
--- there is a text, that is passed on.
--- notify gives the number of subscribers that were notified; a publish that fails fails nothing.
--- publish says that there is room, if there is some: Redisson cannot read less than 0.
+-- Stands before the scripts of semaphores and latches. Their other keys follow from the key of the count.
+-- Redis formats a number that is an argument of a command, which takes as long as the command. So a text is
+-- passed on where there is one.
+-- notify returns the number of notified subscribers, and ignores a failure to publish. publish announces that
+-- there is room, if there is; Redisson cannot read a number below 0.
 local function beside(key, suffix)
   if string.find(key, '{', 1, true) then
     return key .. ':' .. suffix
@@ -17,9 +16,9 @@ end
 local function publish(verb, channel, n)
   return n > 0 and notify(verb, channel, string.format('%.0f', n)) or 0
 end
--- apart gives an error that passes where a key of these is on another node, or may be, because their
--- slot moves: what was done already would not be seen. Only a command over several keys tells one that
--- is on the other node from one that is nowhere.
+-- apart returns an error that passes by itself if one of these keys is on another node, or may be,
+-- because their slot moves. Otherwise a script would not see earlier operations. Only a command over
+-- several keys can distinguish a key on the other node from a key that does not exist.
 local function apart(...)
   local found = redis.pcall('EXISTS', ...)
   if type(found) == 'number' then
@@ -29,7 +28,7 @@ local function apart(...)
   end
   return found
 end
--- Of what is no number Redis says so itself, when it is to be added to.
+-- count returns a count. If the value is not a number, the INCRBY raises the error of Redis.
 local function count(key)
   return tonumber(redis.call('GET', key) or 0) or redis.call('INCRBY', key, 0)
 end

@@ -1,14 +1,14 @@
--- Sets the hold count of a holder: re-entry and partial release. Never creates the lock, never
--- lowers its TTL.
+-- Sets the hold count of a holder: re-entry and partial release. It never creates the lock, and never lowers
+-- its TTL.
 -- KEYS[1] lock hash
--- ARGV[1] holder field  ARGV[2] hold count  ARGV[3] lease in ms the TTL is raised to, 0 leaves it
+-- ARGV[1] holder field  ARGV[2] hold count  ARGV[3] lease in ms to which the TTL is raised, 0 leaves it
 -- Reply   1 done, 0 not the holder
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 local lease = tonumber(ARGV[3])
 if lease > 0 and redis.call('PTTL', KEYS[1]) < lease then
-  redis.call('PEXPIRE', KEYS[1], lease) -- first: where it is denied, all is as it was
+  redis.call('PEXPIRE', KEYS[1], lease) -- first: if it is denied, nothing has changed
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1

@@ -1,31 +1,33 @@
--- Executes operations, each once, and undoes those that take something, behind once.lua and the changes
--- of a kind, settle_….lua. What it says of an operation is final. One key that cannot be read does not
+-- Executes operations, each once, and undoes operations that take permits. once.lua and settle_….lua, the
+-- changes of a kind, stand before it. Its reply for an operation is final. A key that cannot be read does not
 -- stop the others.
 -- KEYS    counts (a single one in a Cluster)
--- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of operations, operations; of a
---         semaphore with leases also permits that nobody holds, which are given back
--- Reply   for every key the operations that are settled by now, as "!<operation>" those that found
---         the count set already, or too near the largest one, or the permit not held, and permits that were out; or the text of an error. Of a key with
---         16 operations there may be more that are not named: then all that are known are told.
+-- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of operations, operations; for a
+--         semaphore with leases also permits without a holder, which are given back
+-- Reply   for every key the settled operations and the permits that were out; or the text of an error. An
+--         operation is there as "!<operation>" if it found the count set already, or too near the largest
+--         one, or the permit not held. For a key with 16 operations or more, the reply has all known ones,
+--         because there may be more than the arguments name.
 
--- Those of which 0 says that they have found nothing to do.
+-- The changes that have found nothing to do if they return 0.
 local asks = {set = true, begin = true, back = true}
--- The text of an error that was given or raised, without the place, else nil.
+-- failure returns the text of an error that was returned or raised, without its place, else nil.
 local function failure(ran, reply)
   if type(reply) == 'table' then
     return reply.err
   end
   return not ran and string.gsub(tostring(reply), '^%S*:%d+: ', '') or nil
 end
--- Each of these gives what the reply says of it: nil for nothing, a table for an error. A change is
--- false where it would come to a count that cannot be. One that was not made is not remembered.
+-- execute and the next functions return the part of the reply for an operation: nil for none, a table
+-- for an error. A change returns false if the count would leave its range. An operation that changed
+-- nothing is not remembered.
 local function execute(key, ops, channel, op, what, n)
   if not remember(ops, op) then
     return op
   end
   local ran, done = pcall(changes[what], key, n, channel, op)
   local err = failure(ran, done)
-  if err or not done or done == 0 and asks[what] then -- done again it would come to the same
+  if err or not done or done == 0 and asks[what] then -- another execution would have the same result
     redis.call('ZREM', ops, op)
     return err and {err = err} or '!' .. op
   end
@@ -40,7 +42,7 @@ local function settle(key, ops, channel, op)
   elseif clear then
     return clear(key, channel, op)
   end
-  return op -- it was a question
+  return op -- the argument was a question
 end
 local function known(key, ops)
   local all = redis.call('ZRANGE', ops, 0, -1)
@@ -49,7 +51,7 @@ local function known(key, ops)
   end
   return all
 end
--- Settles what some arguments say of a key. Gives what the reply says of that, or an error.
+-- all settles what some arguments name for a key. It returns the part of the reply, or an error.
 local function all(key, channel, first, last)
   local ops = operationsOf(key)
   local moves = apart(key, ops, leasesOf and leasesOf(key) or key)

@@ -1,5 +1,6 @@
--- In front of settle.lua: what changes the count of a semaphore with leases (RPermitExpirableSemaphore).
--- Each gives a number, or an error. Permits are among operations, so they have digits here.
+-- Stands before settle.lua: the changes of the count of a semaphore with leases
+-- (RPermitExpirableSemaphore). Each returns a number or an error. Permits stand among operations, so
+-- they are hex digits here.
 local function leasesOf(key) return beside(key, 'timeout') end
 local function raw(id)
   return (string.gsub(id, '%x%x', function(digits) return string.char(tonumber(digits, 16)) end))
@@ -29,7 +30,7 @@ local changes = {
     return ends > now() and 1 or 0
   end,
 }
--- A permit that nobody holds.
+-- clear gives back a permit without a holder.
 local function clear(key, channel, id)
   local available = giveBack(key, leasesOf(key), raw(id))
   if type(available) ~= 'number' then

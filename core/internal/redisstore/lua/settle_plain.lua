@@ -1,5 +1,5 @@
--- In front of settle.lua: what changes the count of a semaphore without leases (RSemaphore). Each gives
--- a number, or an error.
+-- Stands before settle.lua: the changes of the count of a semaphore without leases (RSemaphore). Each
+-- returns a number or an error.
 local leasesOf, hex, clear -- there are no leases
 local changes = {
   give = function(key, n, channel)

@@ -1,9 +1,9 @@
 -- Takes permits without a lease (RSemaphore).
--- KEYS[1] how many are available
--- ARGV[1] operation, fresh for this acquisition: "take" wants n of them, "drain" all n
+-- KEYS[1] number of available permits
+-- ARGV[1] operation, new for this acquisition: "take" takes n permits, "drain" all n
 -- ARGV[2] not used  ARGV[3] channel  ARGV[4] PUBLISH or SPUBLISH  ARGV[5…] operations to forget, and
---         those to undo that the same caller sent before this one
--- Reply   1 granted (also when the same call is executed twice), {-1, ''} there are not enough
+--         earlier operations of the same caller to undo
+-- Reply   1 granted (also when the same call is executed twice), {-1, ''} there are too few
 local key, op, ops = KEYS[1], ARGV[1], operationsOf(KEYS[1])
 local moves = apart(key, ops)
 if moves then
@@ -25,7 +25,7 @@ local function take()
     return 1
   end
   local left = redis.pcall('DECRBY', key, n)
-  if type(left) ~= 'number' then -- denied: all is as it was
+  if type(left) ~= 'number' then -- denied: undo
     redis.call('ZREM', ops, op)
     return left
   end

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-func TestAcquire_Free(t *testing.T) {
+func TestStore_Acquire_Free(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
@@ -19,7 +19,7 @@ func TestAcquire_Free(t *testing.T) {
 	})
 }
 
-func TestAcquire_ExecutedTwiceIsOneHold(t *testing.T) {
+func TestStore_Acquire_Twice(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
@@ -30,7 +30,7 @@ func TestAcquire_ExecutedTwiceIsOneHold(t *testing.T) {
 	})
 }
 
-func TestAcquire_RefusalNamesHolderAndTTL(t *testing.T) {
+func TestStore_Acquire_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
@@ -46,7 +46,7 @@ func TestAcquire_RefusalNamesHolderAndTTL(t *testing.T) {
 	})
 }
 
-func TestAcquire_RefusedByKeyWithoutTTL(t *testing.T) {
+func TestStore_Acquire_RefusedWithoutTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.HSet(t.Context(), key, bob, 1)
@@ -57,7 +57,7 @@ func TestAcquire_RefusedByKeyWithoutTTL(t *testing.T) {
 	})
 }
 
-func TestAcquireAll_AllOrNothing(t *testing.T) {
+func TestStore_AcquireAll_AllOrNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		keys := []string{"a", "b", "c"}
@@ -82,7 +82,7 @@ func TestAcquireAll_AllOrNothing(t *testing.T) {
 	})
 }
 
-func TestAcquireAll_ExecutedTwiceKeepsTTL(t *testing.T) {
+func TestStore_AcquireAll_Twice(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		keys := []string{"a", "b"}
@@ -93,7 +93,7 @@ func TestAcquireAll_ExecutedTwiceKeepsTTL(t *testing.T) {
 	})
 }
 
-// mutations are the scripts that need the holder's field; each says whether it was there.
+// mutations are the scripts that need the holder's field. Each reports whether it was there.
 var mutations = map[string]func(b *bench, key, field string) (mine bool, fate wire.Fate, err error){
 	"Hold": func(b *bench, key, field string) (bool, wire.Fate, error) {
 		call := b.Hold(time.Now(), claim(key, field), 2, time.Hour)
@@ -116,7 +116,7 @@ var mutations = map[string]func(b *bench, key, field string) (mine bool, fate wi
 	},
 }
 
-func TestScripts_OnlyAcquireCreatesALock(t *testing.T) {
+func TestStore_OnlyAcquireCreatesALock(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for name, send := range mutations {
@@ -131,7 +131,7 @@ func TestScripts_OnlyAcquireCreatesALock(t *testing.T) {
 	})
 }
 
-func TestScripts_StrangersLockIsUntouched(t *testing.T) {
+func TestStore_LockOfAnotherHolder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, bob, time.Minute)
@@ -148,7 +148,7 @@ func TestScripts_StrangersLockIsUntouched(t *testing.T) {
 	})
 }
 
-func TestSetHold_SetsCountAndOnlyRaisesTTL(t *testing.T) {
+func TestStore_Hold(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
@@ -167,7 +167,7 @@ func TestSetHold_SetsCountAndOnlyRaisesTTL(t *testing.T) {
 	})
 }
 
-func TestRefresh_RaisesAndLowers(t *testing.T) {
+func TestStore_Refresh(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
@@ -181,7 +181,7 @@ func TestRefresh_RaisesAndLowers(t *testing.T) {
 	})
 }
 
-func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
+func TestStore_HandOff(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe(redisstore.Channel(key))
@@ -189,7 +189,7 @@ func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
 		reply(b, b.Hold(time.Now(), claim(key, alice), 2, 0))
 		for range 2 { // the second execution finds the new field: done
 			if got := reply(b, b.HandOff(time.Now(), claim(key, alice), bob, redisstore.Terms{Lease: time.Hour})); !got.Mine || got.Fell {
-				t.Fatalf("got %+v, want mine, nobody notified", got)
+				t.Fatalf("got %+v, want mine, no subscriber notified", got)
 			}
 		}
 		b.wantHolders(key, map[string]string{bob: "1"})
@@ -198,8 +198,8 @@ func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
 	})
 }
 
-// Who waits as Redisson does sleeps until the end of the TTL that it saw.
-func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
+// A Redisson waiter sleeps until the end of the TTL that it saw.
+func TestStore_PublishesAShorterTTL(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change]{
 		"Refresh": func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change] {
@@ -216,7 +216,7 @@ func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
 					b.rdb.Del(t.Context(), key)
 					sub := b.subscribe(redisstore.Channel(key))
 					b.acquire(key, alice, time.Minute)
-					for range 2 { // the second execution changes nothing, and notifies nobody
+					for range 2 { // the second execution changes nothing, and sends no message
 						if change := reply(b, send(b, lease)); !change.Mine {
 							t.Fatalf("got %+v, want mine", change)
 						}
@@ -233,8 +233,8 @@ func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
 	}
 }
 
-// A key without a TTL has Redisson's waiters wait for a message alone.
-func TestRefresh_TellsOfATTLWhereThereWasNone(t *testing.T) {
+// While a key has no TTL, Redisson's waiters wait for a message alone.
+func TestStore_Refresh_PublishesTheFirstTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
@@ -246,8 +246,8 @@ func TestRefresh_TellsOfATTLWhereThereWasNone(t *testing.T) {
 	})
 }
 
-// A user without a right to the channel can make a lease shorter, and leave.
-func TestScripts_ShorterLeasePublishForbidden(t *testing.T) {
+// A user without a right to the channel can shorten a lease, and leave.
+func TestStore_ShorterLease_DeniedPublish(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
 	b.acquire(key, alice, time.Hour)
@@ -263,7 +263,7 @@ func TestScripts_ShorterLeasePublishForbidden(t *testing.T) {
 	b.wantTTL(key, 20*time.Second)
 }
 
-func TestRelease_FreesWhateverTheCountAndPublishes(t *testing.T) {
+func TestStore_Release(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe("redisson_lock__channel:{order:42}")
@@ -284,19 +284,19 @@ func TestRelease_FreesWhateverTheCountAndPublishes(t *testing.T) {
 	})
 }
 
-// A user without a right to the channel still gets rid of the lock.
-func TestRelease_PublishForbidden(t *testing.T) {
+// A user without a right to the channel can still free the lock.
+func TestStore_Release_DeniedPublish(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
 	mute.acquire(key, alice, time.Minute)
 	released := reply(mute, mute.Release(time.Now(), claim(key, alice)))
 	if !released.Mine || released.Notified != 0 {
-		t.Errorf("got %+v, want mine, nobody notified", released)
+		t.Errorf("got %+v, want mine, no subscriber notified", released)
 	}
 	b.wantGone(key)
 }
 
-func TestForce_PublishForbidden(t *testing.T) {
+func TestStore_Force_DeniedPublish(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
 	b.acquire(key, alice, time.Minute)
@@ -316,7 +316,7 @@ func (b *bench) mute() (all, mute *bench) {
 	return b, newBench(b.t, b.clientOf("mute"))
 }
 
-func TestForce_FreesAnyHolderAndPublishes(t *testing.T) {
+func TestStore_Force(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe(redisstore.Channel(key))
@@ -331,7 +331,7 @@ func TestForce_FreesAnyHolderAndPublishes(t *testing.T) {
 	})
 }
 
-func TestState_ReadsOneInstant(t *testing.T) {
+func TestStore_State(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		snap := reply(b, b.State(time.Now(), kinds.Reentrant, key))
@@ -346,12 +346,12 @@ func TestState_ReadsOneInstant(t *testing.T) {
 	})
 }
 
-func TestRenew_VerdictPerClaimInOrder(t *testing.T) {
+func TestStore_Renew_Order(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire("mine", alice, time.Minute)
 		b.acquire("theirs", bob, time.Minute)
-		claims := []redisstore.Claim{claim("theirs", alice), claim("mine", alice), claim("nobody's", alice)}
+		claims := []redisstore.Claim{claim("theirs", alice), claim("mine", alice), claim("unknown", alice)}
 		var held []bool
 		for _, v := range b.Renew(t.Context(), claims, time.Hour) {
 			if v.Err != nil {
@@ -364,11 +364,11 @@ func TestRenew_VerdictPerClaimInOrder(t *testing.T) {
 		}
 		b.wantTTL("mine", time.Hour)
 		b.wantTTL("theirs", time.Minute)
-		b.wantGone("nobody's")
+		b.wantGone("unknown")
 	})
 }
 
-func TestRenew_NeverLowersAndZeroOnlyLooks(t *testing.T) {
+func TestStore_Renew_OnlyRaises(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Hour)
@@ -381,8 +381,8 @@ func TestRenew_NeverLowersAndZeroOnlyLooks(t *testing.T) {
 	})
 }
 
-// A key that is no lock any more is not held, and the others of its script are renewed.
-func TestRenew_WrongTypeSpoilsOnlyItself(t *testing.T) {
+// A key that is not a lock any more is not held, and the other keys of its script are renewed.
+func TestStore_Renew_WrongType(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), key, "text", 0)
@@ -398,7 +398,7 @@ func TestRenew_WrongTypeSpoilsOnlyItself(t *testing.T) {
 	})
 }
 
-func TestScripts_WrongTypeIsAnAnsweredError(t *testing.T) {
+func TestStore_WrongType(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), key, "text", 0)
@@ -426,7 +426,7 @@ func TestScripts_WrongTypeIsAnAnsweredError(t *testing.T) {
 	})
 }
 
-func TestScripts_AfterScriptFlush(t *testing.T) {
+func TestStore_AfterScriptFlush(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		flush := func() {
@@ -458,7 +458,7 @@ func TestScripts_AfterScriptFlush(t *testing.T) {
 	})
 }
 
-func TestClear_FreesWhatIsUnderSuspicionAndPublishes(t *testing.T) {
+func TestStore_Clear(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe(redisstore.Channel("mine"))
@@ -466,7 +466,7 @@ func TestClear_FreesWhatIsUnderSuspicionAndPublishes(t *testing.T) {
 		b.acquire("theirs", bob, time.Minute)
 		b.rdb.Set(t.Context(), "text", "no lock", 0)
 		list := []redisstore.Suspicion{
-			{Kind: kinds.Reentrant, Key: "nobody's", Fields: []string{alice}},
+			{Kind: kinds.Reentrant, Key: "unknown", Fields: []string{alice}},
 			{Kind: kinds.Reentrant, Key: "text", Fields: []string{alice}},
 			{Kind: kinds.Reentrant, Key: "mine", Fields: []string{"another", alice}},
 			{Kind: kinds.Reentrant, Key: "theirs", Fields: []string{alice}},

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// onServer is a bench on a real Redis.
+// onServer runs a test with a bench on a real Redis.
 func onServer(t *testing.T) *bench {
 	t.Helper()
 	return newBench(t, redisserver.Start(t).Client())
@@ -28,7 +28,7 @@ func (b *bench) clientOf(user string) *redis.Client {
 	return rdb
 }
 
-// subscriber collects what is published on a channel.
+// subscriber collects the messages of a channel.
 type subscriber struct {
 	b       *bench
 	channel string
@@ -45,7 +45,7 @@ func (b *bench) subscribe(channel string) *subscriber {
 	return &subscriber{b: b, channel: channel, sub: sub}
 }
 
-// wantOnly publishes the last payload itself: what came before it is all there was.
+// wantOnly publishes the last payload itself, so that all earlier messages have come.
 func (s *subscriber) wantOnly(want ...string) {
 	s.b.t.Helper()
 	s.b.rdb.Publish(context.Background(), s.channel, want[len(want)-1])

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// derivedNames are all names that Redisson derives, of one holder and request.
+// derivedNames are all names that Redisson derives, for one holder and request.
 var derivedNames = map[string]func(key string) string{
 	"channel":            Channel,
 	"fair queue":         FairQueue,
@@ -24,7 +24,7 @@ var derivedNames = map[string]func(key string) string{
 	"latch channel":      LatchChannel,
 }
 
-func TestDerivedNames_AreRedissons(t *testing.T) {
+func TestNames_AreRedissons(t *testing.T) {
 	t.Parallel()
 	type names = map[string]string
 	for key, want := range map[string]names{
@@ -76,8 +76,8 @@ func TestDerivedNames_AreRedissons(t *testing.T) {
 	}
 }
 
-// redissonSlot is where Redisson looks for a key: it takes the first closing brace for the
-// end of the hash tag, wherever it is.
+// redissonSlot returns the slot in which Redisson looks for a key. Redisson ends the hash tag at the
+// first closing brace, wherever it is.
 func redissonSlot(key string) int {
 	start, end := strings.IndexByte(key, '{'), strings.IndexByte(key, '}')
 	if start >= 0 && start+1 < end {
@@ -96,7 +96,8 @@ func redissonSlot(key string) int {
 	return int(crc) % 16384
 }
 
-// brokenBy says what of a key that a kind uses is in another slot, or looked for there.
+// brokenBy lists the names for a key that are in another slot, or that Redisson looks for in another
+// slot.
 func brokenBy(key string, latch bool) []string {
 	var broken []string
 	if redissonSlot(key) != wire.Slot(key) {
@@ -110,9 +111,9 @@ func brokenBy(key string, latch bool) []string {
 	return broken
 }
 
-// Every name of up to six of these characters: what is refused in a Cluster is exactly what
-// would not work there, and what is accepted has everything in one slot.
-func TestCheckName_RefusesExactlyWhatIsInSeveralSlots(t *testing.T) {
+// For every name of up to six of these characters: CheckName refuses exactly the names that would not
+// work in a Cluster, and an accepted name has everything in one slot.
+func TestStore_CheckName_EveryShortName(t *testing.T) {
 	t.Parallel()
 	s := clusteredStore(t)
 	everyName("ab{}", 6, func(key string) {
@@ -144,7 +145,7 @@ func everyName(letters string, n int, check func(key string)) {
 	extend("")
 }
 
-func TestCheckLatchName_WantsNoBraces(t *testing.T) {
+func TestStore_CheckLatchName_Braces(t *testing.T) {
 	t.Parallel()
 	s := clusteredStore(t)
 	for _, key := range []string{"foo", "order:42", "заказ"} {
@@ -159,7 +160,7 @@ func TestCheckLatchName_WantsNoBraces(t *testing.T) {
 	}
 }
 
-func TestCheckName_SaysThatRedissonLooksElsewhere(t *testing.T) {
+func TestStore_CheckName_RedissonLooksElsewhere(t *testing.T) {
 	t.Parallel()
 	s := clusteredStore(t)
 	for _, check := range []func(string) error{s.CheckName, s.CheckLatchName} {
@@ -171,7 +172,7 @@ func TestCheckName_SaysThatRedissonLooksElsewhere(t *testing.T) {
 	}
 }
 
-func TestCheckLatchName_SingleServerTakesAnyName(t *testing.T) {
+func TestStore_CheckLatchName_SingleServer(t *testing.T) {
 	t.Parallel()
 	s := &Store{}
 	for _, key := range []string{"order:{42}", "a}b", "}a{b}"} {
@@ -181,7 +182,7 @@ func TestCheckLatchName_SingleServerTakesAnyName(t *testing.T) {
 	}
 }
 
-// clusteredStore is one of a Cluster that nobody asks.
+// clusteredStore returns a Store of a Cluster without connections.
 func clusteredStore(t *testing.T) *Store {
 	t.Helper()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})

@@ -19,8 +19,9 @@ var (
 // keyless are the commands of scripts that have no key where others have theirs.
 var keyless = map[string]bool{"TIME": true, "PUBLISH": true}
 
-// unchecked gives what in a script the proxies of Alibaba Cloud refuse, or what shows them nothing: the name of
-// a command has to be a literal, each key KEYS[<number>], and nothing may be unpacked.
+// unchecked returns the parts of a script that the proxies of Alibaba Cloud refuse, or that hide its
+// keys from them: the name of a command has to be a literal, each key has to be KEYS[<number>], and
+// no argument may be unpacked.
 func unchecked(source string) (found []string) {
 	code := luaComment.ReplaceAllString(source, "")
 	for _, call := range luaCall.Split(code, -1)[1:] {
@@ -45,9 +46,10 @@ func unchecked(source string) (found []string) {
 	return found
 }
 
-// Scripts of plain, spin and fenced locks are about one key, and pass the check of Alibaba Cloud, those over
-// several keys apart: they are replaced by them where they are refused.
-func TestScripts_CommandsAndKeysAreLiteral(t *testing.T) {
+// Scripts of plain, spin and fenced locks use one key, and pass the check of Alibaba Cloud. The
+// scripts over several keys are exempt, because scripts over one key replace them where they are
+// refused.
+func TestKind_Sources_LiteralCommandsAndKeys(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Spin, kinds.Fenced} {
 		for name, source := range kind.Sources() {
@@ -61,8 +63,7 @@ func TestScripts_CommandsAndKeysAreLiteral(t *testing.T) {
 	}
 }
 
-// The check finds what is refused.
-func TestScripts_CheckOfLiterals(t *testing.T) {
+func TestUnchecked(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]int{
 		"return redis.call('GET', KEYS[1])":                                          0,

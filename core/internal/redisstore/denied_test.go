@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// without adds a user who may do everything but some commands, and all is who set it up.
+// without adds a user with a right to everything but some commands. all is the user that adds it.
 func (b *bench) without(commands ...string) (all, user *bench) {
 	b.t.Helper()
 	rules := []any{"acl", "setuser", "app", "on", "nopass", "~*", "&*", "+@all"}
@@ -24,7 +24,7 @@ func (b *bench) without(commands ...string) (all, user *bench) {
 	return b, newBench(b.t, b.clientOf("app"))
 }
 
-// denied wants Redis to answer with an error that says that nothing was changed.
+// denied requires that Redis answers with an error after which nothing has changed.
 func denied[T any](b *bench, call redisstore.Call[T]) {
 	b.t.Helper()
 	_, fate, err := call.Wait(context.Background(), soon())
@@ -36,8 +36,9 @@ func denied[T any](b *bench, call redisstore.Call[T]) {
 	}
 }
 
-// A lock that cannot have a lease is not taken: without a TTL nobody would ever clear it up.
-func TestAcquire_TTLForbiddenLeavesNothing(t *testing.T) {
+// A lock that cannot have a lease is not taken, because without a TTL no client would ever clear it
+// up.
+func TestStore_Acquire_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire", "del")
 	for range 2 { // executed twice
@@ -51,8 +52,8 @@ func TestAcquire_TTLForbiddenLeavesNothing(t *testing.T) {
 	}
 }
 
-// What was there before the call stays, as it was.
-func TestAcquireAll_TTLForbiddenLeavesWhatWasThere(t *testing.T) {
+// The locks of before the call stay as they were.
+func TestStore_AcquireAll_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire", "del")
 	all.acquire("a", alice, time.Minute)
@@ -70,8 +71,8 @@ func TestAcquireAll_TTLForbiddenLeavesWhatWasThere(t *testing.T) {
 	all.wantGone("c")
 }
 
-// Nor is it handed over: the old holder, who is told of the error, can free it.
-func TestHandoff_TTLForbiddenChangesNothing(t *testing.T) {
+// It is not handed over either: the old holder gets the error, and can free it.
+func TestStore_HandOff_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin, kinds.Fair} {
 		t.Run(kind.Name, func(t *testing.T) {
@@ -92,8 +93,8 @@ func TestHandoff_TTLForbiddenChangesNothing(t *testing.T) {
 	}
 }
 
-// Nor is a lock entered again without the lease that was asked for.
-func TestSetHold_TTLForbiddenChangesNothing(t *testing.T) {
+// A lock is not re-entered without the lease that was asked for.
+func TestStore_Hold_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire")
 	all.acquire(key, alice, time.Minute)
@@ -102,9 +103,9 @@ func TestSetHold_TTLForbiddenChangesNothing(t *testing.T) {
 	all.wantTTL(key, time.Minute)
 }
 
-// What is not remembered for as long as it may be sent again was not executed, and is not taken for
-// that when it is sent again.
-func TestOperations_TTLForbiddenChangesNothing(t *testing.T) {
+// An operation that cannot be remembered for as long as it may be sent again was not executed, and
+// does not count as executed when it is sent again.
+func TestStore_Settle_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire")
 	all.rdb.Set(t.Context(), key, 5, 0)
@@ -131,8 +132,8 @@ func TestOperations_TTLForbiddenChangesNothing(t *testing.T) {
 	all.wantCount("5")
 }
 
-// A key that cannot be read stops none of the others.
-func TestOperations_UnreadableStopsNoOther(t *testing.T) {
+// A key that cannot be read does not stop the others.
+func TestStore_Settle_UnreadableKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), operationsKey, "x", 0)
@@ -152,7 +153,7 @@ func TestOperations_UnreadableStopsNoOther(t *testing.T) {
 }
 
 // A latch that cannot be opened is not counted down.
-func TestLatch_DeletionForbiddenChangesNothing(t *testing.T) {
+func TestStore_Settle_DeniedDelete(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("del")
 	all.rdb.Set(t.Context(), key, 1, 0)
