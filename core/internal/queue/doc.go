@@ -12,7 +12,7 @@
 // The files build on each other, from the bottom to the top:
 //
 //	turns, giveway, message, evidence, holders    values without locks: what was seen of others, and when it is whose turn
-//	past                                          the part of them that outlives a queue
+//	past                                          the part of them that is kept when a queue has ended
 //	queue                                         the waiters and the holders of one key
 //	queues                                        all keys, in shards; limits and inspection
 //	waiting, holding, notify                      the way of a waiter; the way of a hold; messages

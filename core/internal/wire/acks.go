@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,50 +42,14 @@ type Replication struct {
 	Timeout time.Duration // how long they have for that
 }
 
-// ShortfallError says that a script was executed, and that too few replicas are known to
-// have what it has written.
-type ShortfallError struct {
-	Wanted       int
-	Acknowledged int
-	Replicas     int   // that the master had at the last look; -1: not known
-	Cause        error // why it is not known how many have; nil if that is known
-}
-
-// Short reports whether an error is a shortfall.
-func Short(err error) bool {
-	_, short := errors.AsType[*ShortfallError](err)
-	return short
-}
-
-// Error describes the shortfall; it names no key.
-func (e *ShortfallError) Error() string {
-	return fmt.Sprintf("%d of the %d wanted replicas have acknowledged in time", e.Acknowledged, e.Wanted)
-}
-
-// Unwrap gives the cause.
-func (e *ShortfallError) Unwrap() error { return e.Cause }
-
-// acknowledgement is what commands that travel together want of the replicas, and what they got. It is written
-// before the commands are over.
-type acknowledgement struct {
-	slots  []int
-	wanted int
-	wait   time.Duration
-	short  *ShortfallError // nil: they got it, or there is no answer
-}
-
-// command has Redis wait for replicas. It is harmless when it is executed twice.
-func (a *acknowledgement) command() []any {
-	return []any{"wait", a.wanted, max(a.wait.Milliseconds(), 1)}
-}
-
 // acker is the way to one node of commands that replicas have to acknowledge. WAIT is about what its connection
 // has written, and holds up everything that comes after it there. So they travel on connections of their own, one
 // exchange on each at a time.
 type acker struct {
 	life // its mutex guards idle
 
-	node     *node
+	origin   *origin
+	lines    *lines // for the questions about replicas
 	wants    Replication
 	replicas *replicas
 	sight    sight
@@ -95,8 +58,8 @@ type acker struct {
 	trip     atomic.Int64
 }
 
-func newAcker(n *node, room int, r *replicas) *acker {
-	a := &acker{node: n, wants: n.redis.cfg.Replication, replicas: r, room: make(chan struct{}, room)}
+func newAcker(l *lines, wants Replication, room int, r *replicas) *acker {
+	a := &acker{origin: l.origin, lines: l, wants: wants, replicas: r, room: make(chan struct{}, room)}
 	a.sight.begun = time.Now()
 	a.begin()
 	a.workers.Go(a.clears)
@@ -122,12 +85,12 @@ func (a *acker) take() *pipeline {
 	for len(a.idle) > 0 {
 		p := a.idle[len(a.idle)-1]
 		a.idle = a.idle[:len(a.idle)-1]
-		if now := time.Now(); !p.flow.ended.Load() && !p.progress.overdue(now) && !a.node.old(p, now) {
+		if now := time.Now(); !p.flow.ended.Load() && !p.progress.overdue(now) && !a.origin.old(p, now) {
 			return p
 		}
 		a.workers.Go(func() { p.drop(errPipelineClosed) })
 	}
-	return a.node.pipeline(maxQueued, &a.trip, func() {})
+	return a.origin.pipeline(maxQueued, &a.trip, func() {})
 }
 
 // give gives a connection back.
@@ -165,7 +128,7 @@ func (a *acker) prepare(ctx context.Context, limit time.Time, slots ...int) (*ac
 
 // count asks the master for the number of its replicas.
 func (a *acker) count(ctx context.Context, limit time.Time) error {
-	info, err := a.node.ask(ctx, limit, "info", "replication")
+	info, err := a.lines.ask(ctx, limit, "info", "replication")
 	if err != nil {
 		return &replicasError{err}
 	}
@@ -187,10 +150,8 @@ type replicasError struct{ cause error }
 func (e *replicasError) Error() string {
 	return "the master could not be asked for its replicas: " + e.cause.Error()
 }
-func (e *replicasError) Unwrap() error { return e.cause }
 
-// errNoRoom says that commands which wait for replicas have had all their connections.
-var errNoRoom = errors.New("no connection was free for a command that replicas have to acknowledge")
+func (e *replicasError) Unwrap() error { return e.cause }
 
 // submit sends commands, and what waits for their replicas. They are completed together.
 func (a *acker) submit(cmds []*command) {

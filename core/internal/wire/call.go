@@ -112,12 +112,6 @@ func (c *Call) Late() (reply any, fate Fate, err error) {
 	return c.cmd.Cmd.Val(), Answered, nil
 }
 
-// errPending says that an answer is still awaited.
-var errPending = errors.New("no answer so far")
-
-// Pending reports whether an error of Late means that there may be another answer later.
-func Pending(err error) bool { return errors.Is(err, errPending) }
-
 // run sends a call that was not sent, and waits for the answer.
 func (c *Call) run(ctx context.Context, limit time.Time) error {
 	switch c.state {
@@ -157,7 +151,7 @@ func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgemen
 		}
 	}
 	c.node.health.sent(c.at)
-	cmd.node, cmd.at, cmd.ctx.caller, cmd.limit = c.node, c.at, ctx, limit
+	cmd.to, cmd.health, cmd.at, cmd.ctx.caller, cmd.limit = c.node, c.node.health, c.at, ctx, limit
 	return nil
 }
 

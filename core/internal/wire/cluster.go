@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/redis/go-redis/v9"
 )
 
 // cluster has the ways to the masters of a Cluster, and to servers that were taken for one. The auto-pipeline
@@ -28,11 +27,11 @@ import (
 type cluster struct {
 	life // its mutex guards flight
 
-	redis    *Redis
-	client   *redis.ClusterClient
-	replicas *replicas
-	reached  atomic.Bool // the Cluster has answered, and its slots are known
-	flight   *flight     // under way; nil: none
+	client  *redis.ClusterClient
+	timeout time.Duration
+	newNode func(opts *redis.Options) *node // makes the way to a node, whose name is its address
+	reached atomic.Bool                     // the Cluster has answered, and its slots are known
+	flight  *flight                         // under way; nil: none
 
 	nodes struct {
 		sync.RWMutex
@@ -50,8 +49,8 @@ type member struct {
 	used   time.Time     // by a redirection
 }
 
-func newCluster(r *Redis, client *redis.ClusterClient) *cluster {
-	c := &cluster{redis: r, client: client, replicas: newReplicas(slots)}
+func newCluster(client *redis.ClusterClient, timeout time.Duration, newNode func(opts *redis.Options) *node) *cluster {
+	c := &cluster{client: client, timeout: timeout, newNode: newNode}
 	c.nodes.all = make(map[string]member)
 	c.begin()
 	return c
@@ -85,14 +84,14 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	}
 	m, known := c.nodes.all[opts.Addr]
 	if !known {
-		m.node = c.redis.newNode(opts.Addr, opts, c.replicas)
+		m.node = c.newNode(opts)
 	}
 	if !c.nodes.swept {
 		c.nodes.swept = c.spawn(c.sweeps)
 	}
 	m.used = time.Now()
 	if client != nil && m.client == nil {
-		m.client = client.WithTimeout(c.redis.cfg.Timeout)
+		m.client = client.WithTimeout(c.timeout)
 		m.hooks.Store(new(hooksOf(client)))
 	}
 	c.nodes.all[opts.Addr] = m
@@ -213,30 +212,6 @@ func (f *flight) land(err error) {
 	})
 }
 
-// Reached reports whether [Redis.Reach] has nothing to do.
-func (r *Redis) Reached() bool { return r.cluster == nil || r.cluster.reached.Load() }
-
-// Reach reaches the Cluster once, until limit at the latest. It calls ask with a client that heeds its context, and
-// loads the slots. Until then go-redis knows no slots, and would try every node for as long as the caller's
-// client allows. It takes many round trips, and ends when no node answers. Outside a Cluster it does nothing.
-func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
-	if r.Reached() {
-		return nil
-	}
-	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
-	defer cancel()
-	f := r.cluster.reaching(ask)
-	select {
-	case <-f.done:
-		if r.Reached() {
-			return nil
-		}
-		return f.err
-	case <-ctx.Done():
-		return f.trouble.explain(&interruptedError{context.Cause(ctx)})
-	}
-}
-
 // reaching returns the flight that is under way, or a new one.
 func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterClient) error) *flight {
 	c.mu.Lock()
@@ -276,7 +251,7 @@ func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.Clus
 }
 
 func (c *cluster) reach(ctx context.Context, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
-	probe := c.redis.Probe()
+	probe := c.probe()
 	defer probe.Close() //nolint:errcheck // nothing was entrusted to it
 	if err := ask(ctx, probe); err != nil {
 		return err
@@ -293,7 +268,7 @@ func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 	if dial == nil {
 		dial = redis.NewDialer(&redis.Options{DialTimeout: opts.DialTimeout, TLSConfig: opts.TLSConfig})
 	}
-	timeout := c.redis.cfg.Timeout
+	timeout := c.timeout
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, errNoAnswer)
 	defer cancel()
 	alive := make(chan struct{}, len(opts.Addrs))
@@ -329,11 +304,27 @@ func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 	}
 }
 
-// Probe makes a client for questions to the nodes of a Cluster. It heeds the context; the caller's client may not.
-func (r *Redis) Probe() *redis.ClusterClient {
-	opts := *r.cluster.client.Options()
+// probe makes a client for questions to the nodes. It heeds the context; the caller's client may not.
+func (c *cluster) probe() *redis.ClusterClient {
+	opts := *c.client.Options()
 	opts.ContextTimeoutEnabled = true
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = r.cfg.Timeout, r.cfg.Timeout, r.cfg.Timeout
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = c.timeout, c.timeout, c.timeout
 	opts.PoolSize, opts.MinIdleConns = 1, 0
 	return redis.NewClusterClient(&opts)
+}
+
+// reachBy waits for a flight until limit at the latest.
+func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
+	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
+	defer cancel()
+	f := c.reaching(ask)
+	select {
+	case <-f.done:
+		if c.reached.Load() {
+			return nil
+		}
+		return f.err
+	case <-ctx.Done():
+		return f.trouble.explain(&interruptedError{context.Cause(ctx)})
+	}
 }

@@ -31,7 +31,8 @@ type command struct {
 	seen  error     // what hooks have made of the outcome
 
 	// How to send it.
-	node    *node
+	to      destination
+	health  *health          // of the node
 	ack     *acknowledgement // nil: replicas need not acknowledge it
 	asking  bool             // with an ASKING before it
 	company bool             // others travel with it: its caller does not read its reply before it has sent them
@@ -53,6 +54,14 @@ const (
 
 // keyPosition is where EVALSHA and EVAL have their first key.
 const keyPosition = 3
+
+// destination is the node to which commands travel.
+type destination interface {
+	// send hands commands to the node. Each one that is refused has its error.
+	send(cmds []*command)
+	// surroundings are the hooks of the node's client; nil: it has none.
+	surroundings() hooks
+}
 
 // newCommand makes a command that was not sent yet.
 func newCommand(verb string, body any, args []any) *command {
@@ -117,12 +126,6 @@ func (c *command) outcome(said error) error {
 	return c.err
 }
 
-// errHookLeft is the cause when a hook has not waited for what it runs.
-var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
-
-// errNotAgain refuses a command that a hook sends behind the back of the lock.
-var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
-
 // transmit sends the commands of one node, once, and waits for their answers. The hooks are around it. A hook
 // that runs it again, such as one that retries, gets the same outcome. The error is the first one.
 func transmit(cmds ...*command) error {
@@ -139,7 +142,7 @@ func transmit(cmds ...*command) error {
 			return errNotAgain
 		}
 	}
-	send(cmds)
+	cmds[0].to.send(cmds)
 	var first error
 	for _, c := range cmds {
 		if c.err == nil {
@@ -152,19 +155,6 @@ func transmit(cmds ...*command) error {
 		c.phase.Store(commandOver)
 	}
 	return first
-}
-
-// send hands commands to the node. Each one that is refused has its error.
-func send(cmds []*command) {
-	if cmds[0].ack != nil {
-		cmds[0].node.acker.submit(cmds)
-		return
-	}
-	for _, c := range cmds {
-		c.company = len(cmds) > 1
-		c.prepare(within(c.ctx.caller, c.limit))
-		c.err = c.node.lines.submit(c)
-	}
 }
 
 // pending reports whether an answer may come later.
@@ -271,7 +261,7 @@ func (c *command) awaitReplicas() bool {
 // awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When a node falls
 // silent many callers wait: the end of one context that they share ends their waits without a goroutine for each.
 func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
-	speaks, done := c.node.health.waits()
+	speaks, done := c.health.waits()
 	defer done()
 	waits, end := context.WithCancelCause(speaks)
 	defer end(nil)
@@ -310,19 +300,6 @@ func (c *command) untilBy(waits context.Context, limit time.Time) error {
 	}
 }
 
-// errHangs is the cause of a wait on a connection that hangs while others are made.
-var errHangs = errors.New("no answer on a connection that hangs")
-
-// hangs reports whether a wait has ended because its connection hangs, and may go on. The end of a connection, and
-// the silence of a node, can only have such an error as their cause.
-func hangs(err error) bool {
-	wait, is := err.(*interruptedError) //nolint:errorlint // only err itself
-	return is && wait.cause == errHangs //nolint:errorlint // not what it wraps
-}
-
-// errNoAnswer is the cause of a wait that reached its limit.
-var errNoAnswer = errors.New("no answer from redis in time")
-
 // within returns limit, or the deadline of ctx if that is earlier.
 func within(ctx context.Context, limit time.Time) time.Time {
 	if until, has := ctx.Deadline(); has && until.Before(limit) {
@@ -352,4 +329,27 @@ func (c *carried) Value(key any) any {
 		return nil
 	}
 	return context.WithoutCancel(c.caller).Value(key)
+}
+
+// acknowledgement is what commands that travel together want of the replicas, and what they got. It is written
+// before the commands are over.
+type acknowledgement struct {
+	slots  []int
+	wanted int
+	wait   time.Duration
+	short  *ShortfallError // nil: they got it, or there is no answer
+}
+
+// command has Redis wait for replicas. It is harmless when it is executed twice.
+func (a *acknowledgement) command() []any {
+	return []any{"wait", a.wanted, max(a.wait.Milliseconds(), 1)}
+}
+
+// Commands travel on connections of this package, and the caller's client has hooks, such as those of
+// tracing. So a command runs through the hooks first, and the innermost hook, which is ours, sends it.
+
+// hooks runs commands through the hooks that a client has at this moment.
+type hooks interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+	Pipeline() redis.Pipeliner
 }

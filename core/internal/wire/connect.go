@@ -72,12 +72,6 @@ type dialed struct {
 	err  error
 }
 
-var (
-	errManyDials    = errors.New("too many attempts to connect to redis have not ended")
-	errDialEnded    = errors.New("the dialer of the redis client has ended its goroutine")
-	errNoConnection = errors.New("no connection")
-)
-
 // run makes a connection, and waits until there is one or ctx ends. One that is made afterwards is closed.
 func (d *dialer) run(ctx context.Context, dial dialFunc) (net.Conn, error) {
 	select {
@@ -172,9 +166,6 @@ func (d *dialer) introduced(ctx context.Context, p *progress) (net.Conn, error) 
 	}
 	return conn, err
 }
-
-// errNaming says that a connection has ended, or was silent, when it was named. Some proxies do that.
-var errNaming = errors.New("the connection cannot be named")
 
 // introduce makes a connection and says on it who the client is.
 func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ net.Conn, err error) {
@@ -384,3 +375,6 @@ func (lent) Close() error { return nil }
 
 // errLent ends what go-redis does with a connection.
 var errLent = errors.New("the connection is lent")
+
+// dialFunc makes a connection.
+type dialFunc func(ctx context.Context) (net.Conn, error)

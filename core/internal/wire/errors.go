@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/redis/go-redis/v9"
@@ -25,12 +26,14 @@ const (
 type interruptedError struct{ cause error }
 
 func (e *interruptedError) Error() string { return e.cause.Error() }
+
 func (e *interruptedError) Unwrap() error { return e.cause }
 
 // unsentError says that there is no node to send to, or that it is silent.
 type unsentError struct{ cause error }
 
 func (e *unsentError) Error() string { return e.cause.Error() }
+
 func (e *unsentError) Unwrap() error { return e.cause }
 
 // unsent is the error of a command for which there is no connection. What Redis has answered
@@ -55,6 +58,7 @@ func cause(err error) error {
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string { return e.cause.Error() }
+
 func (e *lostError) Unwrap() error { return e.cause }
 
 // lost marks an error as the end of a connection.
@@ -70,12 +74,14 @@ func lost(err error) error {
 type redirectLoopError struct{ cause error }
 
 func (e *redirectLoopError) Error() string { return e.cause.Error() }
+
 func (e *redirectLoopError) Unwrap() error { return e.cause }
 
 // UnreadableError says that Redis has answered, and that its answer is of no use.
 type UnreadableError struct{ Cause error }
 
 func (e *UnreadableError) Error() string { return e.Cause.Error() }
+
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
 // fated is an error that says itself what it means for its command. What it wraps may be about another one, such as
@@ -86,10 +92,15 @@ type fated interface {
 }
 
 func (*interruptedError) fate() Fate { return Unknown }
-func (*unsentError) fate() Fate      { return NotSent }
-func (*lostError) fate() Fate        { return Unknown }
-func (*UnreadableError) fate() Fate  { return Answered }
-func (*ShortfallError) fate() Fate   { return Answered }
+
+func (*unsentError) fate() Fate { return NotSent }
+
+func (*lostError) fate() Fate { return Unknown }
+
+func (*UnreadableError) fate() Fate { return Answered }
+
+func (*ShortfallError) fate() Fate { return Answered }
+
 func (e *explainedError) fate() Fate { return FateOf(e.err) }
 
 // FateOf says what an error means for its command.
@@ -138,4 +149,162 @@ func Transient(err error) bool {
 func Rejects(err error) bool {
 	var unreadable *UnreadableError
 	return err != nil && !Transient(err) && !Short(err) && !errors.As(err, &unreadable)
+}
+
+// errPending says that an answer is still awaited.
+var errPending = errors.New("no answer so far")
+
+// Pending reports whether an error of Late means that there may be another answer later.
+func Pending(err error) bool { return errors.Is(err, errPending) }
+
+// ShortfallError says that a script was executed, and that too few replicas are known to
+// have what it has written.
+type ShortfallError struct {
+	Wanted       int
+	Acknowledged int
+	Replicas     int   // that the master had at the last look; -1: not known
+	Cause        error // why it is not known how many have; nil if that is known
+}
+
+// Short reports whether an error is a shortfall.
+func Short(err error) bool {
+	_, short := errors.AsType[*ShortfallError](err)
+	return short
+}
+
+// Error describes the shortfall; it names no key.
+func (e *ShortfallError) Error() string {
+	return fmt.Sprintf("%d of the %d wanted replicas have acknowledged in time", e.Acknowledged, e.Wanted)
+}
+
+// Unwrap gives the cause.
+func (e *ShortfallError) Unwrap() error { return e.Cause }
+
+// errNoRoom says that commands which wait for replicas have had all their connections.
+var errNoRoom = errors.New("no connection was free for a command that replicas have to acknowledge")
+
+// errHookLeft is the cause when a hook has not waited for what it runs.
+var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
+
+// errNotAgain refuses a command that a hook sends behind the back of the lock.
+var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
+
+// errHangs is the cause of a wait on a connection that hangs while others are made.
+var errHangs = errors.New("no answer on a connection that hangs")
+
+// hangs reports whether a wait has ended because its connection hangs, and may go on. The end of a connection, and
+// the silence of a node, can only have such an error as their cause.
+func hangs(err error) bool {
+	wait, is := err.(*interruptedError) //nolint:errorlint // only err itself
+	return is && wait.cause == errHangs //nolint:errorlint // not what it wraps
+}
+
+// errNoAnswer is the cause of a wait that reached its limit.
+var errNoAnswer = errors.New("no answer from redis in time")
+
+var (
+	errManyDials    = errors.New("too many attempts to connect to redis have not ended")
+	errDialEnded    = errors.New("the dialer of the redis client has ended its goroutine")
+	errNoConnection = errors.New("no connection")
+)
+
+// errNaming says that a connection has ended, or was silent, when it was named. Some proxies do that.
+var errNaming = errors.New("the connection cannot be named")
+
+// ErrSilent is in the error of a call to a node that has not answered anything for the
+// backend timeout. Such a call ends at once, and others are not sent.
+var ErrSilent = errors.New("no answer from redis")
+
+// explainedError is an error of a call with the trouble of its node, or with the error of an
+// earlier call. Only err says what became of the call and what its answer means.
+type explainedError struct {
+	err     error
+	between string
+	why     error
+}
+
+// AfterEarlier adds to an error the error of an earlier attempt at the same operation.
+func AfterEarlier(err, earlier error) error {
+	return &explainedError{err, "; before that: ", earlier}
+}
+
+func (e *explainedError) Error() string { return e.err.Error() + e.between + e.why.Error() }
+
+func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }
+
+// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses
+// one of which a hook has changed an argument, such as a key: when the command is sent again, the hook
+// might change it again.
+var (
+	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
+	errChanged error = &unsentError{errors.New("a hook of the redis client has changed the keys or arguments of a lock command: " +
+		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
+)
+
+// byHook reports whether a command was not sent because of a hook, which will do the same to the next one.
+func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
+
+// errMute says that Redis has not answered to a connection that was being made.
+var errMute = errors.New("a new connection has no answer")
+
+// errPipelineClosed ends what has no answer when a pipeline is closed.
+var errPipelineClosed = errors.New("the connection was closed before the answer")
+
+// errUnnamed says that a dialer does not show the address of the master.
+var errUnnamed = errors.New("the dialer does not show which master the sentinels name")
+
+// ErrClient refuses a client on which locks cannot be correct.
+var ErrClient = errors.New("unsupported redis client")
+
+// MeaningOf returns what the error reply inside an error means.
+func MeaningOf(err error) Meaning {
+	reply, ok := replyOf(err)
+	if !ok {
+		return MeansFinal
+	}
+	return meaningOfReply(reply.Error())
+}
+
+// replyOf returns the error reply inside an error. An explanation of the error may contain others. A
+// shortfall contains the reply to WAIT, not the reply to the script, which was executed.
+func replyOf(err error) (redis.Error, bool) {
+	if Short(err) {
+		return nil, false
+	}
+	if explained, ok := errors.AsType[*explainedError](err); ok {
+		return replyOf(explained.err)
+	}
+	return errors.AsType[redis.Error](err)
+}
+
+// WrongType reports whether Redis has answered that the key holds something of another type,
+// such as a text: it says nothing about Redis, and everything about the key.
+func WrongType(err error) bool { return Answer(err) && MeaningOf(err) == MeansWrongType }
+
+// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because its keys
+// are in several slots, or because its text does not show their slots.
+func Apart(err error) bool {
+	means := MeaningOf(err)
+	return Answer(err) && (means == MeansApart || means == MeansUnchecked)
+}
+
+// Passes reports whether Redis has answered that it is there and will serve, but not now: it loads
+// data, runs a script of another client, has too few replicas or too many clients, or is not the
+// master yet; or a Cluster or its links are in motion.
+func Passes(err error) bool {
+	if FateOf(err) != Answered {
+		return false
+	}
+	switch MeaningOf(err) {
+	case MeansPasses, MeansFull, MeansInMotion, MeansReplica:
+		return true
+	default:
+		return false
+	}
+}
+
+// UnknownCommand reports whether a server is too old for a command or subcommand.
+func UnknownCommand(err error) bool {
+	means := MeaningOf(err)
+	return means == MeansNoCommand || means == MeansUnsupported
 }

@@ -10,10 +10,6 @@ import (
 	"time"
 )
 
-// ErrSilent is in the error of a call to a node that has not answered anything for the
-// backend timeout. Such a call ends at once, and others are not sent.
-var ErrSilent = errors.New("no answer from redis")
-
 // health is what is known about whether one node answers, whichever command asks. Slow is not
 // silent: a call may need several round trips, for a connection, say, or behind another one.
 //
@@ -193,19 +189,3 @@ func (t *trouble) explain(err error) error {
 	}
 	return &explainedError{err, ": ", *why}
 }
-
-// explainedError is an error of a call with the trouble of its node, or with the error of an
-// earlier call. Only err says what became of the call and what its answer means.
-type explainedError struct {
-	err     error
-	between string
-	why     error
-}
-
-// AfterEarlier adds to an error the error of an earlier attempt at the same operation.
-func AfterEarlier(err, earlier error) error {
-	return &explainedError{err, "; before that: ", earlier}
-}
-
-func (e *explainedError) Error() string   { return e.err.Error() + e.between + e.why.Error() }
-func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }

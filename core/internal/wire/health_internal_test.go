@@ -171,7 +171,7 @@ func TestHealth_FateOfACommandThatWaitsForASilentNode(t *testing.T) {
 				h := newHealth("", time.Second, Reports{})
 				defer h.close()
 				c := newCommand("evalsha", "digest", nil)
-				c.node, c.at = &node{health: h}, time.Now()
+				c.health, c.at = h, time.Now()
 				h.sent(c.at)
 				var waits sync.WaitGroup
 				waits.Go(func() {

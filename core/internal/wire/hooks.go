@@ -2,20 +2,10 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// Commands travel on connections of this package, and the caller's client has hooks, such as those of
-// tracing. So a command runs through the hooks first, and the innermost hook, which is ours, sends it.
-
-// hooks runs commands through the hooks that a client has at this moment.
-type hooks interface {
-	Process(ctx context.Context, cmd redis.Cmder) error
-	Pipeline() redis.Pipeliner
-}
 
 // hooksOf returns the hooks of a client. A Conn has a copy of them, and takes a connection of the pool only for
 // what passes the innermost hook, which nothing does.
@@ -97,18 +87,6 @@ func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses
-// one of which a hook has changed an argument, such as a key: when the command is sent again, the hook
-// might change it again.
-var (
-	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
-	errChanged error = &unsentError{errors.New("a hook of the redis client has changed the keys or arguments of a lock command: " +
-		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
-)
-
-// byHook reports whether a command was not sent because of a hook, which will do the same to the next one.
-func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
-
 // toNode is the innermost hook of a ClusterClient. Commands of this package go on to the hooks of their node,
 // all others pass.
 type toNode struct{}
@@ -123,8 +101,8 @@ func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !ours {
 			return next(ctx, cmd)
 		}
-		if h := c.node.hooks.Load(); h != nil {
-			return (*h).Process(ctx, c)
+		if h := c.to.surroundings(); h != nil {
+			return h.Process(ctx, c)
 		}
 		return transmit(c)
 	}
@@ -137,8 +115,8 @@ func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		if len(cmds) == 0 {
 			return next(ctx, list)
 		}
-		if h := cmds[0].node.hooks.Load(); h != nil {
-			return inPipeline(ctx, *h, list)
+		if h := cmds[0].to.surroundings(); h != nil {
+			return inPipeline(ctx, h, list)
 		}
 		return transmit(cmds...)
 	}

@@ -48,3 +48,11 @@ func (l *life) close() {
 	l.shut()
 	l.workers.Wait()
 }
+
+// wake wakes the goroutine that waits on a channel, now or later.
+func wake(who chan struct{}) {
+	select {
+	case who <- struct{}{}:
+	default:
+	}
+}

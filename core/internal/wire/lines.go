@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"errors"
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -27,8 +27,8 @@ import (
 type lines struct {
 	life // its mutex guards the attempts and leaving
 
-	node   *node
-	health *health
+	origin *origin
+	health *health // of the origin
 	bound  int
 	first  atomic.Pointer[pipeline]
 	trip   atomic.Int64 // see flow
@@ -56,8 +56,8 @@ func pipelineBound(said *redis.AutoPipelineOptions) int {
 	return maxQueued
 }
 
-func newLines(n *node, bound int) *lines {
-	l := &lines{node: n, health: n.health, bound: bound, wake: make(chan struct{}, 1)}
+func newLines(o *origin, bound int) *lines {
+	l := &lines{origin: o, health: o.health, bound: bound, wake: make(chan struct{}, 1)}
 	l.begin()
 	l.asleep.Store(true)
 	l.health.rouse = l.rouse
@@ -67,7 +67,7 @@ func newLines(n *node, bound int) *lines {
 
 // newPipeline begins to connect one more.
 func (l *lines) newPipeline() *pipeline {
-	return l.node.pipeline(l.bound, &l.trip, l.rouse)
+	return l.origin.pipeline(l.bound, &l.trip, l.rouse)
 }
 
 // submit sends a command.
@@ -89,7 +89,7 @@ func (l *lines) submit(c *command) error {
 
 // worn reports whether new commands should take another pipeline.
 func (l *lines) worn(p *pipeline, now time.Time) bool {
-	return p.flow.ended.Load() || l.node.old(p, now)
+	return p.flow.ended.Load() || l.origin.old(p, now)
 }
 
 // replacement is the pipeline for a command when the first one may be of no use. It has all the time it needs to
@@ -145,7 +145,7 @@ func (l *lines) advance() (busy bool) {
 		var quiet time.Duration
 		busy, quiet = first.look(now)
 		ended, hangs = first.flow.ended.Load(), quiet >= first.flow.hanging()
-		if quiet >= l.node.timeout && first.opened() {
+		if quiet >= l.origin.timeout && first.opened() {
 			l.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
 		}
 		if ended && l.judged != first {
@@ -157,7 +157,7 @@ func (l *lines) advance() (busy bool) {
 	}
 	silent, doubtful := l.health.err() != nil, l.health.doubtful()
 	switch {
-	case ended && (silent || doubtful), hangs, busy && l.node.old(first, now):
+	case ended && (silent || doubtful), hangs, busy && l.origin.old(first, now):
 		l.attempt(now)
 	case len(l.attempts) > 0 && !ended && !hangs:
 		l.giveUp()
@@ -199,7 +199,7 @@ func (l *lines) attempt(now time.Time) {
 // it has sent may be lost, or it needs longer than that, so the next has twice the time. The
 // timeout is enough for all whose commands can be answered within it.
 func (l *lines) attemptTime(n int) time.Duration {
-	return max(l.node.timeout/4<<min(n-1, 2), 10*time.Duration(l.trip.Load()))
+	return max(l.origin.timeout/4<<min(n-1, 2), 10*time.Duration(l.trip.Load()))
 }
 
 // giveUp ends the attempts. The mutex is held.
@@ -225,7 +225,7 @@ func (l *lines) take(now time.Time) {
 			return
 		case p.flow.ended.Load():
 			l.failed(p)
-		case p.progress.overdue(now) && l.health.unanswered(l.node.timeout):
+		case p.progress.overdue(now) && l.health.unanswered(l.origin.timeout):
 			p.fail(errMute)
 			l.drop(p, errMute)
 			l.failed(p)
@@ -250,9 +250,6 @@ func (l *lines) failed(p *pipeline) {
 	l.health.concludes(cause(why))
 }
 
-// errMute says that Redis has not answered to a connection that was being made.
-var errMute = errors.New("a new connection has no answer")
-
 // leave has a pipeline answer its commands, and take no more. The mutex is held.
 func (l *lines) leave(p *pipeline) {
 	l.leaving = append(l.leaving, p)
@@ -266,8 +263,8 @@ func (l *lines) leave(p *pipeline) {
 func (l *lines) part(now time.Time) (busy bool) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
-		if quiet < l.node.timeout && !p.retire() {
-			p.sendElsewhere(quiet, l.node.timeout)
+		if quiet < l.origin.timeout && !p.retire() {
+			p.sendElsewhere(quiet, l.origin.timeout)
 			return false
 		}
 		l.drop(p, errNoAnswer)
@@ -330,4 +327,18 @@ func (l *lines) watch() {
 			idle = 0
 		}
 	}
+}
+
+// ask sends a command that no hook sees, and waits for its reply. It sends the command again where the connection hangs.
+func (l *lines) ask(ctx context.Context, limit time.Time, args ...any) (c *command, err error) {
+	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {
+		c = internal(nil, args...)
+		c.health, c.at = l.health, time.Now()
+		l.health.sent(c.at)
+		c.prepare(within(ctx, limit))
+		if err = l.submit(c); err == nil {
+			err = c.await(ctx, limit)
+		}
+	}
+	return c, err
 }

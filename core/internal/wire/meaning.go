@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"errors"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
-)
+import "strings"
 
 // Meaning is what an error reply says. It is read from the reply itself, however often that is wrapped.
 type Meaning uint8
@@ -87,33 +82,6 @@ func meanings() []meant {
 	}
 }
 
-// MeaningOf returns what the error reply inside an error means.
-func MeaningOf(err error) Meaning {
-	reply, ok := replyOf(err)
-	if !ok {
-		return MeansFinal
-	}
-	text := strings.TrimPrefix(withoutScript(reply.Error()), "ERR ")
-	for _, m := range meanings() {
-		if strings.HasPrefix(text, m.begins) {
-			return m.means
-		}
-	}
-	return MeansFinal
-}
-
-// replyOf returns the error reply inside an error. An explanation of the error may contain others. A
-// shortfall contains the reply to WAIT, not the reply to the script, which was executed.
-func replyOf(err error) (redis.Error, bool) {
-	if Short(err) {
-		return nil, false
-	}
-	if explained, ok := errors.AsType[*explainedError](err); ok {
-		return replyOf(explained.err)
-	}
-	return errors.AsType[redis.Error](err)
-}
-
 // withoutScript cuts off what Redis 6 writes in front of an error inside of a script:
 // "ERR Error running script (call to f_<digest>): @user_script:7: @user_script: 7: -"; and the embedded
 // Redis: "ERR Error compiling script (new function): :7: ".
@@ -126,34 +94,13 @@ func withoutScript(text string) string {
 	return text
 }
 
-// WrongType reports whether Redis has answered that the key holds something of another type,
-// such as a text: it says nothing about Redis, and everything about the key.
-func WrongType(err error) bool { return Answer(err) && MeaningOf(err) == MeansWrongType }
-
-// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because its keys
-// are in several slots, or because its text does not show their slots.
-func Apart(err error) bool {
-	means := MeaningOf(err)
-	return Answer(err) && (means == MeansApart || means == MeansUnchecked)
-}
-
-// Passes reports whether Redis has answered that it is there and will serve, but not now: it loads
-// data, runs a script of another client, has too few replicas or too many clients, or is not the
-// master yet; or a Cluster or its links are in motion.
-func Passes(err error) bool {
-	if FateOf(err) != Answered {
-		return false
+// meaningOfReply returns what an error reply with this text means.
+func meaningOfReply(text string) Meaning {
+	text = strings.TrimPrefix(withoutScript(text), "ERR ")
+	for _, m := range meanings() {
+		if strings.HasPrefix(text, m.begins) {
+			return m.means
+		}
 	}
-	switch MeaningOf(err) {
-	case MeansPasses, MeansFull, MeansInMotion, MeansReplica:
-		return true
-	default:
-		return false
-	}
-}
-
-// UnknownCommand reports whether a server is too old for a command or subcommand.
-func UnknownCommand(err error) bool {
-	means := MeaningOf(err)
-	return means == MeansNoCommand || means == MeansUnsupported
+	return MeansFinal
 }

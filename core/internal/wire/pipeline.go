@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -244,9 +243,6 @@ func (p *pipeline) drop(why error) {
 	p.workers.Wait()
 }
 
-// errPipelineClosed ends what has no answer when a pipeline is closed.
-var errPipelineClosed = errors.New("the connection was closed before the answer")
-
 // sending is what is to be written, and whether a goroutine does. Guarded by the pipeline's
 // mutex.
 type sending struct {
@@ -337,14 +333,6 @@ func (p *pipeline) writes() {
 func timedOut(err error) bool {
 	timeout, is := errors.AsType[net.Error](err)
 	return is && timeout.Timeout()
-}
-
-// wake wakes the goroutine that waits on a channel, now or later.
-func wake(who chan struct{}) {
-	select {
-	case who <- struct{}{}:
-	default:
-	}
 }
 
 // receiving says which goroutine reads, guarded by the pipeline's mutex, and has what was read, which
@@ -618,6 +606,3 @@ func (q *queue) pop(into []*command, n int) []*command {
 	q.n -= n
 	return into
 }
-
-// dialFunc makes a connection.
-type dialFunc func(ctx context.Context) (net.Conn, error)

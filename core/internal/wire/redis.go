@@ -2,9 +2,7 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"reflect"
 	"runtime"
 	"strings"
@@ -45,9 +43,6 @@ type Redis struct {
 	era atomic.Int64
 }
 
-// ErrClient refuses a client on which locks cannot be correct.
-var ErrClient = errors.New("unsupported redis client")
-
 // New makes the way to the Redis of the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 	r := &Redis{cfg: cfg, client: rdb}
@@ -58,10 +53,12 @@ func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 		}
 		r.credentials = r.newCredentials(client.Options().StreamingCredentialsProvider)
 		r.hooks = hooksOf(client)
-		r.single = r.newNode("", client.Options(), newReplicas(1))
+		o := r.newOrigin("", client.Options())
 		if r.Failover() {
-			r.sentinels = newSentinels(r.single.dialer, &r.era)
+			o.sentinels = newSentinels(o.dialer, &r.era)
+			r.sentinels = o.sentinels
 		}
+		r.single = newNode(o, client.Options(), cfg.Replication, newReplicas(1))
 	case *redis.ClusterClient:
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
@@ -72,7 +69,10 @@ func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 		}
 		r.credentials = r.newCredentials(client.Options().StreamingCredentialsProvider)
 		r.hooks = hooksOfCluster(client)
-		r.cluster = newCluster(r, client)
+		replicas := newReplicas(slots)
+		r.cluster = newCluster(client, cfg.Timeout, func(opts *redis.Options) *node {
+			return newNode(r.newOrigin(opts.Addr, opts), opts, cfg.Replication, replicas)
+		})
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+
 			"use a *redis.Client or a *redis.ClusterClient", ErrClient)
@@ -85,6 +85,14 @@ func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 
 func (r *Redis) newCredentials(provider auth.StreamingCredentialsProvider) *credentials {
 	return newCredentials(provider, func() { r.era.Add(1) })
+}
+
+// newOrigin makes the origin of the connections to the server of some options. The name of the server is for reports.
+func (r *Redis) newOrigin(name string, opts *redis.Options) *origin {
+	o := &origin{timeout: r.cfg.Timeout, maxAge: max(opts.ConnMaxLifetime, 0), dialer: newDialer(opts, r.cfg.Timeout), era: &r.era}
+	o.dialer.credentials, o.dialer.owner = r.credentials, r.cfg.Owner
+	o.health = newHealth(name, r.cfg.Timeout, r.cfg.Reports)
+	return o
 }
 
 // ofSentinels reports whether redis.NewFailoverClusterClient has made a client. Only the name of the function
@@ -141,24 +149,10 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	if err != nil {
 		return err
 	}
-	if _, err = n.ask(ctx, limit, "ping"); FateOf(err) == Answered {
+	if _, err = n.lines.ask(ctx, limit, "ping"); FateOf(err) == Answered {
 		n.health.answered()
 	}
 	return n.health.explain(err)
-}
-
-// ask sends a command that no hook sees, and waits for its reply. It sends the command again where the connection hangs.
-func (n *node) ask(ctx context.Context, limit time.Time, args ...any) (c *command, err error) {
-	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {
-		c = internal(nil, args...)
-		c.node, c.at = n, time.Now()
-		n.health.sent(c.at)
-		c.prepare(within(ctx, limit))
-		if err = n.lines.submit(c); err == nil {
-			err = c.await(ctx, limit)
-		}
-	}
-	return c, err
 }
 
 // GaveUp notes that an operation on key was tried for the timeout, and ended with err: if
@@ -169,71 +163,18 @@ func (r *Redis) GaveUp(key string, err error) {
 	}
 }
 
-// node is the way to one server.
-type node struct {
-	redis   *Redis
-	timeout time.Duration
-	maxAge  time.Duration // of a connection; 0: none
-	dialer  *dialer
-	health  *health
-	lines   *lines
-	acker   *acker                // nil: no replica has to acknowledge anything
-	hooks   atomic.Pointer[hooks] // of a node of a Cluster; nil: there are none
+// Reached reports whether [Redis.Reach] has nothing to do.
+func (r *Redis) Reached() bool { return r.cluster == nil || r.cluster.reached.Load() }
+
+// Reach reaches the Cluster once, until limit at the latest. It calls ask with a client that heeds its context, and
+// loads the slots. Until then go-redis knows no slots, and would try every node for as long as the caller's
+// client allows. It takes many round trips, and ends when no node answers. Outside a Cluster it does nothing.
+func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
+	if r.Reached() {
+		return nil
+	}
+	return r.cluster.reachBy(ctx, limit, ask)
 }
 
-// newNode makes the way to the server of some options. The name of the node is for reports.
-func (r *Redis) newNode(name string, opts *redis.Options, replicas *replicas) *node {
-	n := &node{redis: r, timeout: r.cfg.Timeout, maxAge: max(opts.ConnMaxLifetime, 0), dialer: newDialer(opts, r.cfg.Timeout)}
-	n.dialer.credentials, n.dialer.owner = r.credentials, r.cfg.Owner
-	n.health = newHealth(name, r.cfg.Timeout, r.cfg.Reports)
-	n.lines = newLines(n, pipelineBound(opts.AutoPipelineOptions))
-	if r.cfg.Replication.Acks != NoAcks {
-		n.acker = newAcker(n, max(1, opts.PoolSize/2), replicas)
-	}
-	return n
-}
-
-// pipeline begins to connect a pipeline.
-func (n *node) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
-	p := &pipeline{bound: bound, watch: watch, health: n.health}
-	p.flow.trip = trip
-	p.era.Store(n.redis.era.Load())
-	p.connect = func(ctx context.Context) (net.Conn, error) {
-		if s := n.redis.sentinels; s != nil {
-			p.progress.within(n.dialer.answerTime())
-			s.ask(ctx)
-			p.progress.none()
-		}
-		p.era.Store(n.redis.era.Load())
-		conn, err := n.dialer.connect(ctx, &p.progress)
-		if s := n.redis.sentinels; s != nil && err == nil {
-			p.named.Store(s.names(conn))
-		}
-		return conn, err
-	}
-	p.start()
-	return p
-}
-
-// old reports whether new commands should take another pipeline: the server is not the master any more, the
-// credentials have changed, Sentinels have not confirmed the master for a while, or the connection is as old as
-// the caller's client lets its own get.
-func (n *node) old(p *pipeline, now time.Time) bool {
-	switch {
-	case p.flow.old.Load(), p.era.Load() != n.redis.era.Load():
-		return true
-	case n.maxAge > 0 && now.Sub(p.born) > n.maxAge:
-		return true
-	default:
-		return n.redis.sentinels != nil && n.redis.sentinels.unsure(p.born, now, p.named.Load())
-	}
-}
-
-// close ends what goes on to the node.
-func (n *node) close() {
-	n.lines.close()
-	if n.acker != nil {
-		n.acker.life.close()
-	}
-	n.dialer.close()
-}
+// Probe makes a client for questions to the nodes of a Cluster. It heeds the context; the caller's client may not.
+func (r *Redis) Probe() *redis.ClusterClient { return r.cluster.probe() }

@@ -99,9 +99,6 @@ func (s *sentinels) names(conn net.Conn) bool {
 	return conn.RemoteAddr() != nil && conn.RemoteAddr().String() == s.master
 }
 
-// errUnnamed says that a dialer does not show the address of the master.
-var errUnnamed = errors.New("the dialer does not show which master the sentinels name")
-
 // named returns the address of the master. go-redis shows it only to its dialer, which asks a Sentinel and dials
 // what that names. On the network "unix" the address is not the name of a socket: the dialer fails before it
 // sends anything, and its error has the address.

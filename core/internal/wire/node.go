@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// node is the way to one server.
+type node struct {
+	*origin
+
+	lines *lines
+	acker *acker                // nil: no replica has to acknowledge anything
+	hooks atomic.Pointer[hooks] // of a node of a Cluster; nil: there are none
+}
+
+// newNode makes the way to the server of an origin, which its client uses with these options.
+func newNode(o *origin, opts *redis.Options, wants Replication, replicas *replicas) *node {
+	n := &node{origin: o, lines: newLines(o, pipelineBound(opts.AutoPipelineOptions))}
+	if wants.Acks != NoAcks {
+		n.acker = newAcker(n.lines, wants, max(1, opts.PoolSize/2), replicas)
+	}
+	return n
+}
+
+// send hands commands to the lines, or to the acker if replicas have to acknowledge them.
+func (n *node) send(cmds []*command) {
+	if cmds[0].ack != nil {
+		n.acker.submit(cmds)
+		return
+	}
+	for _, c := range cmds {
+		c.company = len(cmds) > 1
+		c.prepare(within(c.ctx.caller, c.limit))
+		c.err = n.lines.submit(c)
+	}
+}
+
+// surroundings returns the hooks of the node's client.
+func (n *node) surroundings() hooks {
+	if h := n.hooks.Load(); h != nil {
+		return *h
+	}
+	return nil
+}
+
+// close ends what goes on to the node.
+func (n *node) close() {
+	n.lines.close()
+	if n.acker != nil {
+		n.acker.life.close()
+	}
+	n.dialer.close()
+}

@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// origin makes the pipelines to one server, and knows which are old.
+type origin struct {
+	timeout   time.Duration
+	maxAge    time.Duration // of a connection; 0: none
+	dialer    *dialer
+	health    *health
+	era       *atomic.Int64 // see [Redis]
+	sentinels *sentinels    // nil: no Sentinel names the master
+}
+
+// pipeline begins to connect a pipeline.
+func (o *origin) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
+	p := &pipeline{bound: bound, watch: watch, health: o.health}
+	p.flow.trip = trip
+	p.era.Store(o.era.Load())
+	p.connect = func(ctx context.Context) (net.Conn, error) {
+		if s := o.sentinels; s != nil {
+			p.progress.within(o.dialer.answerTime())
+			s.ask(ctx)
+			p.progress.none()
+		}
+		p.era.Store(o.era.Load())
+		conn, err := o.dialer.connect(ctx, &p.progress)
+		if s := o.sentinels; s != nil && err == nil {
+			p.named.Store(s.names(conn))
+		}
+		return conn, err
+	}
+	p.start()
+	return p
+}
+
+// old reports whether new commands should take another pipeline: the server is not the master any more, the
+// credentials have changed, Sentinels have not confirmed the master for a while, or the connection is as old as
+// the caller's client lets its own get.
+func (o *origin) old(p *pipeline, now time.Time) bool {
+	switch {
+	case p.flow.old.Load(), p.era.Load() != o.era.Load():
+		return true
+	case o.maxAge > 0 && now.Sub(p.born) > o.maxAge:
+		return true
+	default:
+		return o.sentinels != nil && o.sentinels.unsure(p.born, now, p.named.Load())
+	}
+}
