@@ -11,20 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Acks says how many replicas have to acknowledge a command.
+// Acks is the number of replicas that have to acknowledge a command.
 type Acks int
 
-// The numbers that depend on how many replicas there are.
+// NoAcks, and the values that depend on how many replicas there are.
 const (
 	// NoAcks asks no replica.
 	NoAcks Acks = 0
-	// MajorityAcks are as many as make a majority of the servers together with the master.
+	// MajorityAcks is as many replicas as make a majority of the servers together with the master.
 	MajorityAcks Acks = -1
-	// AllAcks are those of all replicas.
+	// AllAcks is all replicas.
 	AllAcks Acks = -2
 )
 
-// of is how many that are where a master has so many replicas.
+// of returns the number for a master with so many replicas.
 func (a Acks) of(replicas int) int {
 	switch a {
 	case MajorityAcks:
@@ -36,15 +36,15 @@ func (a Acks) of(replicas int) int {
 	}
 }
 
-// Replication says what replicas have to do with commands.
+// Replication says which commands wait for replicas, and for how long.
 type Replication struct {
 	Acks    Acks
-	Timeout time.Duration // how long they have for that
+	Timeout time.Duration // how long the replicas have to acknowledge
 }
 
-// acker is the way to one node of commands that replicas have to acknowledge. WAIT is about what its connection
-// has written, and holds up everything that comes after it there. So they travel on connections of their own, one
-// exchange on each at a time.
+// acker carries the commands to one node that replicas have to acknowledge. WAIT concerns what its
+// connection has written, and delays all later commands on it. So these commands travel on separate
+// connections, one exchange on each at a time.
 type acker struct {
 	life // its mutex guards idle
 
@@ -62,12 +62,12 @@ func newAcker(l *lines, wants Replication, room int, r *replicas) *acker {
 	a := &acker{origin: l.origin, lines: l, wants: wants, replicas: r, room: make(chan struct{}, room)}
 	a.sight.begun = time.Now()
 	a.begin()
-	a.workers.Go(a.clears)
+	a.workers.Go(a.closeIdle)
 	return a
 }
 
-// clears ends the idle connections with the acker.
-func (a *acker) clears() {
+// closeIdle closes the idle connections when the acker ends.
+func (a *acker) closeIdle() {
 	<-a.ctx.Done()
 	a.mu.Lock()
 	idle := a.idle
@@ -104,7 +104,7 @@ func (a *acker) give(p *pipeline) {
 	a.idle = append(a.idle, p)
 }
 
-// need is how many replicas have to acknowledge what is written to slots.
+// need returns how many replicas have to acknowledge a write to slots.
 func (a *acker) need(slots []int) int {
 	most := int(a.sight.most.Load())
 	for _, slot := range slots {
@@ -113,8 +113,8 @@ func (a *acker) need(slots []int) int {
 	return a.wants.Acks.of(most)
 }
 
-// prepare makes the wish of commands that end at limit. The number of replicas has to be
-// known for it, which takes a round trip the first time.
+// prepare makes the acknowledgement for commands that end at limit. It needs the number of replicas,
+// which takes a round trip the first time.
 func (a *acker) prepare(ctx context.Context, limit time.Time, slots ...int) (*acknowledgement, error) {
 	limit = within(ctx, limit)
 	if a.wants.Acks < 0 && !a.sight.known() {
@@ -144,7 +144,7 @@ func (a *acker) note(info *command) {
 	}
 }
 
-// replicasError says that the master could not be asked for its replicas.
+// replicasError means that the master could not be asked for its replicas.
 type replicasError struct{ cause error }
 
 func (e *replicasError) Error() string {
@@ -153,7 +153,7 @@ func (e *replicasError) Error() string {
 
 func (e *replicasError) Unwrap() error { return e.cause }
 
-// submit sends commands, and what waits for their replicas. They are completed together.
+// submit sends commands, and the WAIT for their replicas. They are completed together.
 func (a *acker) submit(cmds []*command) {
 	x := &exchange{acker: a, ack: cmds[0].ack, limit: cmds[0].limit, cmds: append([]*command(nil), cmds...)}
 	for _, c := range x.cmds {
@@ -177,7 +177,7 @@ func (a *acker) submit(cmds []*command) {
 	}
 }
 
-// exchange is one sending of commands on a connection of its own.
+// exchange is one sending of commands on a connection that carries nothing else.
 type exchange struct {
 	acker    *acker
 	pipeline *pipeline
@@ -187,8 +187,8 @@ type exchange struct {
 
 	scripts    []*command
 	wait, info *command
-	end        func() bool  // of the time limit; false: it was reached, and the commands are being recalled
-	left       atomic.Int32 // commands without an answer, and one for begin
+	end        func() bool  // ends the time limit; false: it was reached, and the commands are being recalled
+	left       atomic.Int32 // commands without an answer, plus one for begin
 }
 
 // enter waits for room.
@@ -204,7 +204,7 @@ func (x *exchange) enter() {
 	}
 }
 
-// begin sends the scripts, what waits for the replicas, and, once in a while, the question how many there are.
+// begin sends the scripts, the WAIT, and once in a while the question how many replicas there are.
 func (x *exchange) begin() {
 	x.pipeline = x.acker.take()
 	var all []*command
@@ -226,7 +226,7 @@ func (x *exchange) begin() {
 		}
 	}
 	limited, cancel := context.WithDeadlineCause(x.acker.ctx, x.limit, errNoAnswer)
-	stop := context.AfterFunc(limited, func() { // after submit: it recalls what is there
+	stop := context.AfterFunc(limited, func() { // after submit, because it recalls the submitted commands
 		x.pipeline.recall(context.Cause(limited))
 		x.leave()
 		x.acker.workers.Done()
@@ -238,12 +238,12 @@ func (x *exchange) begin() {
 	x.answered()
 }
 
-// answered ends the exchange with the last answer.
+// answered ends the exchange at the last answer.
 func (x *exchange) answered() {
 	if x.left.Add(-1) > 0 {
 		return
 	}
-	if x.end() { // otherwise the pipeline serves no other exchange before the recall is over
+	if x.end() { // otherwise the pipeline serves no other exchange before the recall has ended
 		x.leave()
 		defer x.acker.workers.Done()
 	}
@@ -266,8 +266,8 @@ func (x *exchange) complete(err error) {
 	}
 }
 
-// judge counts. What the node says of its replicas behind the wait counts, too: one that has
-// come in between may be the next master.
+// judge compares the acknowledgements with the wish. The answer to INFO after the WAIT counts, too,
+// because a replica that has appeared in between may be the next master.
 func (x *exchange) judge() *ShortfallError {
 	if x.info != nil {
 		x.acker.note(x.info)
@@ -281,15 +281,14 @@ func (x *exchange) judge() *ShortfallError {
 	return &ShortfallError{Wanted: wanted, Acknowledged: int(got), Replicas: x.acker.sight.now(), Cause: x.wait.failure}
 }
 
-// replicas are how many a master had at most, as far as this client has seen. That one is
-// not there any more never lowers the number: it may be the one that becomes master, and
-// what it lacks would be forgotten. In a Cluster it is kept for slots, which have another
-// master after a failover.
+// replicas is the largest number of replicas that this client has seen at a master. A replica that
+// disappears never lowers the number: it may become the master, and would forget the writes that it
+// lacks. In a Cluster the number belongs to slots, which have another master after a failover.
 type replicas struct{ most []atomic.Int32 }
 
 func newReplicas(n int) *replicas { return &replicas{most: make([]atomic.Int32, n)} }
 
-// raise takes in how many there are, and gives the most that there were.
+// raise notes the present number, and returns the largest one.
 func (r *replicas) raise(slot, now int) int {
 	most := &r.most[slot%len(r.most)]
 	for {
@@ -303,19 +302,19 @@ func (r *replicas) raise(slot, now int) int {
 	}
 }
 
-// lookEvery is how old the number of replicas gets that a node is believed to have. It is
-// asked for behind a call then, without a round trip of its own.
+// lookEvery is how old the number of replicas of a node gets. The next question for it travels behind
+// a call, without an extra round trip.
 const lookEvery = time.Second
 
 // sight is how many replicas a node had when it was last asked.
 type sight struct {
 	begun time.Time
-	last  atomic.Int64 // number + 1; 0: nobody has asked
+	last  atomic.Int64 // number + 1; 0: the node was not asked yet
 	most  atomic.Int64
 	at    atomic.Int64 // since begun
 }
 
-// note takes in what the node has said.
+// note notes an answer of the node.
 func (s *sight) note(info string) {
 	n := int64(replicasIn(info))
 	s.at.Store(int64(time.Since(s.begun)))
@@ -324,25 +323,25 @@ func (s *sight) note(info string) {
 	s.last.Store(n + 1)
 }
 
-// known reports whether the node has been asked.
+// known reports whether the node has answered.
 func (s *sight) known() bool { return s.last.Load() > 0 }
 
-// now is what it has said last; -1: nothing.
+// now returns the last number; -1: none.
 func (s *sight) now() int { return int(s.last.Load()) - 1 }
 
-// old reports whether it should be asked again, and counts as asked from now on.
+// old reports whether the node should be asked again. It then counts as asked.
 func (s *sight) old() bool {
 	now, at := int64(time.Since(s.begun)), s.at.Load()
 	return now-at >= int64(lookEvery) && s.at.CompareAndSwap(at, now)
 }
 
-// forget has the node asked again.
+// forget makes the next exchange ask again.
 func (s *sight) forget() { s.at.Store(-int64(lookEvery)) }
 
-// replicasIn counts the replicas in the answer to INFO replication: those that are being
-// synchronised, too. One that has connected anew may be there twice, and counts once, if its
-// old connection has said nothing for more than a second; behind an address translation
-// several may look like one, and each of them speaks every second.
+// replicasIn counts the replicas in the answer to INFO replication, including those that are being
+// synchronised. A replica that has connected anew may be listed twice. It counts once if its old
+// connection has said nothing for more than a second. Behind an address translation several replicas
+// may look like one, but each of them speaks every second.
 func replicasIn(info string) (n int) {
 	type address struct{ ip, port string }
 	speaking := make(map[address]int)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Call is one script on its way to Redis. It is for one goroutine. It is a value, so that one which is answered at
-// once costs no allocation; a copy goes on in its place.
+// Call is one script on its way to Redis. It is for one goroutine. It is a value, so that a call that
+// is answered at once costs no allocation; a copy continues in its place.
 type Call struct {
-	// Sent is when the call was handed to the wire, or a little before.
+	// Sent is when the call was handed to this package, or a little before.
 	Sent time.Time
 
 	redis  *Redis
-	at     time.Time // of this sending
+	at     time.Time // when this sending began
 	script Script
 	key    string
 	cmd    *command
@@ -21,9 +21,9 @@ type Call struct {
 	err    error // of a finished call
 	state  callState
 	onHang OnHang
-	twice  bool // it was sent again where its connection hung
+	twice  bool // it was sent again because its connection hung
 	last   bool // it is not sent a second time
-	urgent bool // it is sent to a silent node as well
+	urgent bool // it is sent even to a silent node
 	acked  bool // replicas have to acknowledge it
 	moved  bool // it follows a redirection
 }
@@ -32,36 +32,37 @@ type callState uint8
 
 const (
 	prepared callState = iota
-	queued             // on its way
+	queued             // on its way to the answer
 	finished
 )
 
-// OnHang is what Wait does when the connection of a call hangs, and there is another one.
+// OnHang says what Wait does when the connection of a call hangs and there is another one.
 type OnHang uint8
 
-// Each is for calls of another kind.
+// The values of OnHang.
 const (
-	Returns    OnHang = iota // it returns an error at once: the caller has another call to send
-	WaitsOn                  // the script must not be executed twice
-	SendsAgain               // once more, that is: it does no harm if the script is executed twice
+	Returns    OnHang = iota // returns an error at once: the caller has another call to send
+	WaitsOn                  // goes on waiting: the script must not be executed twice
+	SendsAgain               // sends the call once more: the script may be executed twice
 )
 
-// OnHang says what Wait does when the connection hangs.
+// OnHang sets what Wait does when the connection hangs.
 func (c *Call) OnHang(what OnHang) { c.onHang = what }
 
-// Twice reports whether the call was sent again where its connection hung: the first sending may land later.
+// Twice reports whether the call was sent again because its connection hung. The first sending may
+// land later.
 func (c *Call) Twice() bool { return c.twice }
 
-// Call prepares a script. args are what EVALSHA wants behind the digest: the number of keys, the keys, the
-// arguments. key is the first of the keys.
+// Call prepares a script. args are the arguments of EVALSHA after the digest: the number of keys, the
+// keys, the rest. key is the first of the keys.
 func (r *Redis) Call(now time.Time, script Script, key string, args ...any) Call {
 	return Call{Sent: now, at: now, redis: r, script: script, key: key, cmd: newCommand("evalsha", script.Digest, args)}
 }
 
-// Acknowledge has the replicas acknowledge the call, if the Config says so.
+// Acknowledge makes the replicas acknowledge the call, if the Config says so.
 func (c *Call) Acknowledge() { c.acked = c.redis.cfg.Replication.Acks != NoAcks }
 
-// Shortfall returns what is missing of the acknowledgements of an answered call; nil: nothing.
+// Shortfall returns the acknowledgements that an answered call lacks, nil if it lacks none.
 func (c *Call) Shortfall() error {
 	if c.cmd.ack == nil || c.cmd.ack.short == nil {
 		return nil
@@ -69,15 +70,16 @@ func (c *Call) Shortfall() error {
 	return c.cmd.ack.short
 }
 
-// Settle makes Wait take an answer as it is, also that the script is not known: the caller does not want the call
-// executed any more.
+// Settle makes Wait accept any answer, including that the script is not known. The caller does not
+// want the call executed any more.
 func (c *Call) Settle() { c.last = true }
 
-// Wait sends the call, again where Redis wants the whole script or knows another node, and waits for the reply until
-// ctx or limit ends. With the fate Unknown the call may still be on its way; then Wait may be called again.
+// Wait sends the call, and waits for the reply until ctx or limit ends. It sends the call again if
+// Redis asks for the whole script or names another node. If the fate is Unknown, the call may still
+// be on its way, and Wait may be called again.
 func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate, err error) {
 	err = c.run(ctx, limit)
-	for err != nil && c.follows(err) {
+	for err != nil && c.follow(err) {
 		err = c.run(ctx, limit)
 	}
 	if err == nil {
@@ -97,7 +99,8 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate,
 	return nil, fate, err
 }
 
-// Late returns the answer of a call that Wait has given up, if it has come. Otherwise its fate is Unknown.
+// Late returns the answer of a call that Wait has given up, if it has come. Otherwise its fate is
+// Unknown.
 func (c *Call) Late() (reply any, fate Fate, err error) {
 	switch {
 	case c.state != queued:
@@ -127,8 +130,8 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	return c.sent(c.cmd.through(c.redis.hooks))
 }
 
-// prepare finds the node of the key, unless that is silent. ack is the wish of calls that travel together; nil:
-// the call has its own.
+// prepare finds the node of the key, and fails if that is silent. ack is shared by calls that travel
+// together; nil: the call has its own.
 func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgement) (err error) {
 	defer func() {
 		if err != nil {
@@ -155,7 +158,7 @@ func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgemen
 	return nil
 }
 
-// sent notes what became of the command.
+// sent notes the outcome of the sending.
 func (c *Call) sent(err error) error {
 	c.state, c.err = finished, err
 	if c.cmd.pending() {
@@ -164,9 +167,10 @@ func (c *Call) sent(err error) error {
 	return err
 }
 
-// follows prepares the call for what an answer asks for: the whole script, which Redis keeps from then on, or
-// another node of the Cluster. A redirection is followed once. Without an answer it does what OnHang says.
-func (c *Call) follows(err error) bool {
+// follow prepares the call for what an answer asks for: the whole script, which Redis then keeps, or
+// another node of the Cluster. A redirection is followed once. Without an answer follow does what
+// OnHang says. It reports whether to run the call again.
+func (c *Call) follow(err error) bool {
 	if hangs(err) {
 		if c.onHang == SendsAgain && !c.last {
 			c.onHang, c.twice = WaitsOn, true
@@ -200,11 +204,11 @@ func (c *Call) again(verb string, body any, asking bool) {
 	c.cmd.asking = asking
 }
 
-// away reports whether the answer is that another node of the Cluster has the key, now or while its slot is
-// on the move.
+// away reports whether the answer names another node of the Cluster, which has the key or receives
+// its slot.
 func (r *Redis) away(err error) bool { return r.cluster != nil && MeaningOf(err) == MeansElsewhere }
 
-// judge takes from the end of a call what it says about its node.
+// judge wakes the watch over the node after a call without an answer.
 func (c *Call) judge(fate Fate, err error) {
 	switch {
 	case c.node == nil, fate == Answered:
@@ -213,8 +217,9 @@ func (c *Call) judge(fate Fate, err error) {
 	}
 }
 
-// Together sends calls to one node in one pipeline of the hooks, and waits for their answers; Wait of each one
-// returns them. The calls are made also while the node is silent. Wait does what OnHang says of each one.
+// Together sends calls to one node in one pipeline of the hooks, and waits for their answers. Wait of
+// each call returns its answer, and does what its OnHang says. The calls are also made while the node
+// is silent.
 func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	var slots []int
 	var acked bool
@@ -245,7 +250,7 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	}
 	for i, err := range throughAll(r.hooks, cmds) {
 		if err = sent[i].sent(err); hangs(err) {
-			sent[i].follows(err) // no later wait has this error
+			sent[i].follow(err) // a later Wait does not return this error
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// cluster has the ways to the masters of a Cluster, and to servers that were taken for one. The auto-pipeline
-// of a ClusterClient mixes the commands of several masters in a batch, so that one master which does not answer
-// takes down the keys of others.
+// cluster has the ways to the masters of a Cluster, and to servers that were taken for masters. The
+// auto-pipeline of a ClusterClient mixes the commands of several masters in a batch, so that one master
+// without an answer blocks the keys of others.
 //
-//	none -> there  a command wants a key of the node, or was redirected to it
+//	none -> there  a command needs a key of the node, or was redirected to it
 //	there -> none  go-redis has closed its client, because the node has left the Cluster
-//	there -> none  go-redis never had a client for it, and it was not asked for a while
+//	there -> none  go-redis never had a client for it, and no command has used it for a while
 //	there -> none  the cluster is closed
 //
 // Only open, takeLeft and close change that.
@@ -31,22 +31,23 @@ type cluster struct {
 	timeout time.Duration
 	newNode func(opts *redis.Options) *node // makes the way to a node, whose name is its address
 	reached atomic.Bool                     // the Cluster has answered, and its slots are known
-	flight  *flight                         // under way; nil: none
+	flight  *flight                         // the attempt under way; nil: none
 
 	nodes struct {
 		sync.RWMutex
 
 		all   map[string]member // by address
-		swept bool              // sweeps runs
+		swept bool              // sweep runs
 	}
 }
 
-// member is a node of a Cluster. It is a value: what was read of it under the lock stays as it was.
+// member is a node of a Cluster. It is a value, so that a member that was read under the lock does
+// not change.
 type member struct {
 	*node
 
-	client *redis.Client // of go-redis, with the timeout of the Config; nil: the node is known by a redirection only
-	used   time.Time     // by a redirection
+	client *redis.Client // client of go-redis, with the timeout of the Config; nil: the node is known by a redirection only
+	used   time.Time     // when it was last used
 }
 
 func newCluster(client *redis.ClusterClient, timeout time.Duration, newNode func(opts *redis.Options) *node) *cluster {
@@ -56,10 +57,10 @@ func newCluster(client *redis.ClusterClient, timeout time.Duration, newNode func
 	return c
 }
 
-// of returns the way to the master that owns key, as far as is known. Nothing is sent: [Redis.Reach] has loaded
-// the slots. For a slot without a master go-redis names any node that it knows, which may be a replica. The node
-// is asked like a master, and refuses (CLUSTERDOWN) or knows better (MOVED). An error says that the slots were
-// never loaded, or that the client is closed.
+// of returns the way to the master that owns key, as far as go-redis knows. It sends nothing:
+// [Redis.Reach] has loaded the slots. For a slot without a master go-redis names any node that it
+// knows, which may be a replica. That node is asked like a master, and refuses (CLUSTERDOWN) or
+// redirects (MOVED). An error means that the slots were never loaded, or that the client is closed.
 func (c *cluster) of(key string) (*node, error) {
 	client, err := c.client.MasterForKey(context.Background(), key) //nolint:forbidigo // nothing is sent
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 		m.node = c.newNode(opts)
 	}
 	if !c.nodes.swept {
-		c.nodes.swept = c.spawn(c.sweeps)
+		c.nodes.swept = c.spawn(c.sweep)
 	}
 	m.used = time.Now()
 	if client != nil && m.client == nil {
@@ -98,8 +99,8 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	return m.node, nil
 }
 
-// redirected returns the way to the node that the answer of another one names. ask says that the key is there
-// already and its slot is not. A node that is not known yet has the options of from.
+// redirected returns the way to the node that the answer of another node names. ask says that the key
+// is there already while its slot is not. A node that is not known yet gets the options of from.
 func (c *cluster) redirected(from *node, err error) (to *node, ask bool) {
 	reply, ok := replyOf(err)
 	if !ok {
@@ -122,15 +123,15 @@ func (c *cluster) redirected(from *node, err error) (to *node, ask bool) {
 }
 
 const (
-	// sweepPause is how often nodes are looked for that have left the Cluster. go-redis takes a
+	// sweepPause is how often sweep looks for nodes that have left the Cluster. go-redis takes a
 	// minute to close their clients.
 	sweepPause = 10 * time.Second
-	// unknownFor is how long a node is kept that go-redis does not know.
+	// unknownFor is how long a node that go-redis does not know is kept.
 	unknownFor = time.Minute
 )
 
-// sweeps closes the nodes that leave.
-func (c *cluster) sweeps() {
+// sweep closes nodes that leave, until the cluster is closed.
+func (c *cluster) sweep() {
 	ticker := time.NewTicker(sweepPause)
 	defer ticker.Stop()
 	for {
@@ -143,7 +144,7 @@ func (c *cluster) sweeps() {
 	}
 }
 
-// takeLeft takes out the nodes that have left.
+// takeLeft removes the nodes that have left.
 func (c *cluster) takeLeft() (left []member) {
 	c.nodes.RLock()
 	all := maps.Clone(c.nodes.all)
@@ -153,7 +154,7 @@ func (c *cluster) takeLeft() (left []member) {
 			continue
 		}
 		c.nodes.Lock()
-		if c.nodes.all[addr] == m { // it was not asked for in between
+		if c.nodes.all[addr] == m { // no command has used it in between
 			delete(c.nodes.all, addr)
 			left = append(left, m)
 		}
@@ -162,8 +163,8 @@ func (c *cluster) takeLeft() (left []member) {
 	return left
 }
 
-// left reports whether the node has left the Cluster: go-redis has closed its client. Nothing is sent to find out,
-// and the client that is asked has no hooks.
+// left reports whether the node has left the Cluster, so that go-redis has closed its client. It
+// sends nothing, and the client has no hooks.
 func (m member) left() bool {
 	if m.client == nil {
 		return time.Since(m.used) > unknownFor
@@ -173,7 +174,7 @@ func (m member) left() bool {
 	return errors.Is(m.client.Ping(over).Err(), redis.ErrClosed)
 }
 
-// closeNodes closes nodes at the same time: each may take up to the timeout.
+// closeNodes closes nodes at the same time, because each may take up to the timeout.
 func closeNodes(list []member) {
 	var all sync.WaitGroup
 	for _, m := range list {
@@ -182,7 +183,7 @@ func closeNodes(list []member) {
 	all.Wait()
 }
 
-// stale has the slots asked for again, in the background and not too often.
+// stale asks for the slots again, in the background and not too often.
 func (c *cluster) stale() { c.client.ReloadState(context.Background()) } //nolint:forbidigo // go-redis ignores it
 
 // close closes all nodes.
@@ -196,8 +197,8 @@ func (c *cluster) close() {
 	c.workers.Wait()
 }
 
-// flight is one attempt to reach the Cluster. A caller waits for it for as long as it wants; the flight goes on
-// for the others.
+// flight is one attempt to reach the Cluster. A caller waits for it until its own limit; the flight
+// goes on for the others.
 type flight struct {
 	once    sync.Once
 	done    chan struct{}
@@ -212,7 +213,23 @@ func (f *flight) land(err error) {
 	})
 }
 
-// reaching returns the flight that is under way, or a new one.
+// reachBy waits for the flight until limit at the latest.
+func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
+	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
+	defer cancel()
+	f := c.reaching(ask)
+	select {
+	case <-f.done:
+		if c.reached.Load() {
+			return nil
+		}
+		return f.err
+	case <-ctx.Done():
+		return f.trouble.explain(&interruptedError{context.Cause(ctx)})
+	}
+}
+
+// reaching returns the flight under way, or a new one.
 func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterClient) error) *flight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,8 +246,8 @@ func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterCli
 	return f
 }
 
-// fly reaches the Cluster. Beside it the addresses that the caller's client was given are asked for a sign of life:
-// go-redis may take long to find out that there is none.
+// fly reaches the Cluster. It also asks the addresses of the caller's client for a sign of life,
+// because go-redis may take long to find out that there is none.
 func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.ClusterClient) error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	var asking sync.WaitGroup
@@ -250,9 +267,18 @@ func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.Clus
 	f.land(err)
 }
 
+// probe makes a client for questions to the nodes. It obeys the context; the caller's client may not.
+func (c *cluster) probe() *redis.ClusterClient {
+	opts := *c.client.Options()
+	opts.ContextTimeoutEnabled = true
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = c.timeout, c.timeout, c.timeout
+	opts.PoolSize, opts.MinIdleConns = 1, 0
+	return redis.NewClusterClient(&opts)
+}
+
 func (c *cluster) reach(ctx context.Context, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
 	probe := c.probe()
-	defer probe.Close() //nolint:errcheck // nothing was entrusted to it
+	defer probe.Close() //nolint:errcheck // it carries no commands
 	if err := ask(ctx, probe); err != nil {
 		return err
 	}
@@ -260,8 +286,8 @@ func (c *cluster) reach(ctx context.Context, ask func(ctx context.Context, probe
 	return err
 }
 
-// entries asks all the addresses that the caller's client was given for a connection, again and again. Its error says
-// that none of them has given one for the timeout.
+// entries asks all addresses of the caller's client for a connection, again and again. It returns an
+// error if none of them has given one within the timeout.
 func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 	opts := c.client.Options()
 	dial := opts.Dialer
@@ -280,7 +306,7 @@ func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 			for pause := leastPause; ; pause = min(2*pause, mostPause) {
 				conn, err := d.connect(limited, &progress{})
 				if err == nil {
-					_ = conn.Close() //nolint:errcheck // it has done its work
+					_ = conn.Close() //nolint:errcheck // the connection was only a sign of life
 					alive <- struct{}{}
 					return
 				}
@@ -301,30 +327,5 @@ func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 			return nil
 		}
 		return trouble.explain(fmt.Errorf("%w for %s", ErrSilent, timeout))
-	}
-}
-
-// probe makes a client for questions to the nodes. It heeds the context; the caller's client may not.
-func (c *cluster) probe() *redis.ClusterClient {
-	opts := *c.client.Options()
-	opts.ContextTimeoutEnabled = true
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = c.timeout, c.timeout, c.timeout
-	opts.PoolSize, opts.MinIdleConns = 1, 0
-	return redis.NewClusterClient(&opts)
-}
-
-// reachBy waits for a flight until limit at the latest.
-func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
-	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
-	defer cancel()
-	f := c.reaching(ask)
-	select {
-	case <-f.done:
-		if c.reached.Load() {
-			return nil
-		}
-		return f.err
-	case <-ctx.Done():
-		return f.trouble.explain(&interruptedError{context.Cause(ctx)})
 	}
 }

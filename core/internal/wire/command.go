@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// command is one sending of a script, and what the hooks of the caller's client see of it.
+// command is one sending of a script, as the hooks of the caller's client see it.
 //
-//	prepared -> sending  the innermost hook, which is ours, sends it
+//	prepared -> sending  the innermost hook, which belongs to this package, sends it
 //	sending  -> over     it has an outcome, or its caller has left
 //	prepared -> refused  the hooks have returned without sending it
 //
@@ -25,22 +25,22 @@ type command struct {
 
 	ctx   carried
 	phase atomic.Int32
-	size  int32     // on the wire; here it takes no room
-	given []any     // the arguments to send; hooks see a copy in Cmd, and may change it
-	room  [2][8]any // for both, of most scripts
-	seen  error     // what hooks have made of the outcome
+	size  int32     // in bytes on the wire; at this place it takes no room
+	given []any     // the arguments to send; hooks see, and may change, a copy in Cmd
+	room  [2][8]any // enough for both lists of most scripts
+	seen  error     // the outcome as hooks have changed it
 
 	// How to send it.
 	to      destination
 	health  *health          // of the node
 	ack     *acknowledgement // nil: replicas need not acknowledge it
-	asking  bool             // with an ASKING before it
-	company bool             // others travel with it: its caller does not read its reply before it has sent them
-	at      time.Time        // the time, or a little before
+	asking  bool             // an ASKING is sent before it
+	company bool             // others travel with it; its caller sends them before it reads a reply
+	at      time.Time        // when it was sent, or a little before
 	limit   time.Time        // of the wait for the answer
 
 	answer
-	waiting bool  // its caller has left before the answer
+	waiting bool  // its caller has left before the answer came
 	err     error // the outcome
 }
 
@@ -52,14 +52,14 @@ const (
 	commandRefused
 )
 
-// keyPosition is where EVALSHA and EVAL have their first key.
+// keyPosition is the position of the first key in EVALSHA and EVAL.
 const keyPosition = 3
 
 // destination is the node to which commands travel.
 type destination interface {
-	// send hands commands to the node. Each one that is refused has its error.
+	// send hands commands to the node. A refused command has its error.
 	send(cmds []*command)
-	// surroundings are the hooks of the node's client; nil: it has none.
+	// surroundings returns the hooks of the node's client; nil: it has none.
 	surroundings() hooks
 }
 
@@ -69,21 +69,21 @@ func newCommand(verb string, body any, args []any) *command {
 	c.given = append(append(c.room[0][:0], verb, body), args...)
 	c.Cmd = *redis.NewCmd(&c.ctx, append(c.room[1][:0], c.given...)...)
 	c.Cmd.SetFirstKeyPos(keyPosition)
-	c.Cmd.SetStepCount(1) // without it a ClusterClient asks any node, dead or not, for the position of the keys
+	c.Cmd.SetStepCount(1) // otherwise a ClusterClient asks any node, dead or alive, for the position of the keys
 	return c
 }
 
-// internal makes a command that no hook sees and no caller waits for: then is called with its answer.
+// internal makes a command that no hook sees and no caller waits for. then is called with its answer.
 func internal(then func(), args ...any) *command {
 	c := &command{given: args}
 	c.then = then
 	return c
 }
 
-// NoRetry is for hooks that ask.
+// NoRetry tells hooks not to send the command again.
 func (*command) NoRetry() bool { return true }
 
-// Err returns the outcome for hooks. Unlike that of go-redis it waits for nothing.
+// Err returns the outcome for hooks. Unlike the method of go-redis it does not wait.
 func (c *command) Err() error {
 	if c.seen == nil && c.phase.Load() == commandOver {
 		return c.err
@@ -91,10 +91,10 @@ func (c *command) Err() error {
 	return c.seen
 }
 
-// SetErr keeps what go-redis and hooks make of an outcome. Only hooks see it.
+// SetErr keeps the outcome as go-redis and hooks have changed it. Only hooks see it.
 func (c *command) SetErr(err error) { c.seen = err }
 
-// Val returns the reply for hooks. It waits for nothing.
+// Val returns the reply for hooks. It does not wait.
 func (c *command) Val() any {
 	if c.phase.Load() == commandSending || c.waiting {
 		return nil
@@ -102,20 +102,20 @@ func (c *command) Val() any {
 	return c.Cmd.Val()
 }
 
-// Result returns both.
+// Result returns Val and Err.
 func (c *command) Result() (any, error) { return c.Val(), c.Err() }
 
-// String is for logs of hooks.
+// String is for the logs of hooks.
 func (c *command) String() string { return fmt.Sprint(c.Args()...) }
 
-// outcome returns what became of the command after the hooks have returned said. Hooks decide only that it
-// is not sent, or that it fails although it was answered.
+// outcome returns the outcome of the command after the hooks have returned said. Hooks decide only
+// that it is not sent, or that it fails although it was answered.
 func (c *command) outcome(said error) error {
 	if c.phase.CompareAndSwap(commandPrepared, commandRefused) {
 		if said != nil {
 			return &unsentError{said}
 		}
-		return nil // the hook has answered itself
+		return nil // the hook has made an answer
 	}
 	if c.phase.Load() != commandOver {
 		return &interruptedError{errors.Join(errHookLeft, said)}
@@ -126,8 +126,8 @@ func (c *command) outcome(said error) error {
 	return c.err
 }
 
-// transmit sends the commands of one node, once, and waits for their answers. The hooks are around it. A hook
-// that runs it again, such as one that retries, gets the same outcome. The error is the first one.
+// transmit sends the commands to one node, once, and waits for their answers, inside the hooks. A
+// hook that runs it again, for example to retry, gets the same outcome. It returns the first error.
 func transmit(cmds ...*command) error {
 	for _, c := range cmds {
 		if c.phase.Load() == commandPrepared && !slices.Equal(c.Args(), c.given) {
@@ -160,33 +160,33 @@ func transmit(cmds ...*command) error {
 // pending reports whether an answer may come later.
 func (c *command) pending() bool { return c.phase.Load() == commandOver && c.waiting }
 
-// answer is what a command waits for. At first its caller waits for nothing else, which is cheap. When the
-// answer turns out to be slow, the caller waits for its context and its limit as well.
+// answer is the answer that a command waits for. At first its caller waits for nothing else, which is cheap.
+// When the answer is slow, the caller waits for its context and its limit as well.
 //
 //	soon -> over  the pipeline has completed it
 //	soon -> slow  it takes long, or its caller has no time to wait for it alone
 //	slow -> over  the pipeline has completed it
 //
-// It is completed once, at last, and only its caller reads it afterwards. It is made slow only while it is in
-// the queue of a pipeline, under the mutex of the pipeline, and completed after that.
+// It is completed once, at the end, and only its caller reads it afterwards. It becomes slow only while it is in
+// the queue of a pipeline, under the mutex of the pipeline, and is completed after that.
 type answer struct {
-	soon    sync.WaitGroup // counts one, until the answer is over or slow
-	wake    chan struct{}  // of a slow one
+	soon    sync.WaitGroup // counts 1 until the answer is over or slow
+	wake    chan struct{}  // for a slow answer
 	isOver  atomic.Bool
-	hung    atomic.Int32 // whether its caller knows that its connection hangs
+	hung    atomic.Int32 // what its caller knows about a hanging connection
 	reply   any
 	failure error
-	then    func() // instead, of an internal command
+	then    func() // called instead for an internal command
 }
 
-// What the caller of an answer knows about its connection. Each step is taken once at most.
+// What the caller of an answer knows about its connection. Each step happens once at most.
 const (
 	notHung   int32 = iota
-	hungNews        // it hangs; the caller is to be interrupted
-	hungKnown       // the caller was interrupted: it may wait again, for longer
+	hungNews        // it hangs, and the caller is to be interrupted
+	hungKnown       // the caller was interrupted, and may wait again for longer
 )
 
-// prepare makes a command ready to be submitted, for a caller that has time until limit.
+// prepare makes a command ready to be submitted for a caller that has time until limit.
 func (c *command) prepare(limit time.Time) {
 	if limit.Sub(c.at) < mostPatience+2*patience {
 		c.wake = make(chan struct{}, 1)
@@ -195,7 +195,7 @@ func (c *command) prepare(limit time.Time) {
 	c.soon.Add(1)
 }
 
-// complete gives the answer.
+// complete delivers the answer.
 func (a *answer) complete(reply any, err error) {
 	a.reply, a.failure = reply, err
 	slow := a.wake != nil
@@ -210,7 +210,7 @@ func (a *answer) complete(reply any, err error) {
 	}
 }
 
-// slow has the caller wait for other things as well.
+// slow makes the caller wait for other events as well.
 func (a *answer) slow() {
 	if a.wake == nil && a.then == nil {
 		a.wake = make(chan struct{}, 1)
@@ -218,7 +218,7 @@ func (a *answer) slow() {
 	}
 }
 
-// hangs lets the caller know, once, that its connection hangs.
+// hangs interrupts the caller, once, because its connection hangs.
 func (a *answer) hangs() {
 	if a.then == nil && a.hung.CompareAndSwap(notHung, hungNews) {
 		a.slow()
@@ -229,7 +229,7 @@ func (a *answer) hangs() {
 // over reports whether there is an answer.
 func (a *answer) over() bool { return a.isOver.Load() }
 
-// settled takes the answer over into what hooks see.
+// settled copies the answer to where hooks see it.
 func (c *command) settled() error {
 	if c.failure == nil {
 		c.Cmd.SetVal(c.reply)
@@ -237,8 +237,8 @@ func (c *command) settled() error {
 	return c.failure
 }
 
-// await waits in two steps. Nearly every reply comes within the first one. Only the caller of a slow reply
-// pays for a timer, and listens to its context.
+// await waits in two steps. Nearly every reply comes within the first one. Only the caller of a slow
+// reply pays for a timer, and listens to its context.
 func (c *command) await(ctx context.Context, limit time.Time) error {
 	c.soon.Wait()
 	if c.over() || c.ack != nil && c.awaitReplicas() {
@@ -247,7 +247,7 @@ func (c *command) await(ctx context.Context, limit time.Time) error {
 	return c.awaitSlow(ctx, limit)
 }
 
-// awaitReplicas waits for as long as replicas take while nothing is wrong.
+// awaitReplicas waits for as long as replicas usually take.
 func (c *command) awaitReplicas() bool {
 	timer := time.NewTimer(mostPatience)
 	defer timer.Stop()
@@ -258,10 +258,11 @@ func (c *command) awaitReplicas() bool {
 	return c.over()
 }
 
-// awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When a node falls
-// silent many callers wait: the end of one context that they share ends their waits without a goroutine for each.
+// awaitSlow waits until ctx or limit ends, or until the node is silent. When a node falls silent many
+// callers wait. They share one context, so that its end ends their waits without a goroutine for
+// each.
 func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
-	speaks, done := c.health.waits()
+	speaks, done := c.health.startWaiting()
 	defer done()
 	waits, end := context.WithCancelCause(speaks)
 	defer end(nil)
@@ -270,7 +271,7 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	}
 	err := c.untilBy(waits, limit)
 	if errors.Is(err, errNoAnswer) && wokeAfter(limit) && wokeAfter(c.at) {
-		err = c.untilBy(waits, time.Now().Add(waking)) // this process did not run in between
+		err = c.untilBy(waits, time.Now().Add(waking)) // this process did not run in the meantime
 	}
 	if err == nil {
 		return c.settled()
@@ -278,7 +279,7 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	return err
 }
 
-// untilBy waits for an answer, at most until limit. Its error says what has come instead.
+// untilBy waits for an answer until limit at the latest. Its error says what came instead.
 func (c *command) untilBy(waits context.Context, limit time.Time) error {
 	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
 	defer cancel()
@@ -308,22 +309,22 @@ func within(ctx context.Context, limit time.Time) time.Time {
 	return limit
 }
 
-// carried is the context in which hooks see a command. It has the values of the caller's context, such as
-// the span that the command belongs below, but does not end with it.
+// carried is the context in which hooks see a command. It has the values of the caller's context,
+// such as the parent span, but does not end with it.
 type carried struct {
-	caller context.Context //nolint:containedctx // of the caller that waits for the answer
+	caller context.Context //nolint:containedctx // the caller's, which waits for the answer
 }
 
-// Deadline is none.
+// Deadline returns no deadline.
 func (*carried) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// Done is never.
+// Done returns nil: the context does not end.
 func (*carried) Done() <-chan struct{} { return nil }
 
-// Err is nil.
+// Err returns nil.
 func (*carried) Err() error { return nil }
 
-// Value is the caller's.
+// Value returns the value of the caller's context.
 func (c *carried) Value(key any) any {
 	if c.caller == nil {
 		return nil
@@ -331,24 +332,25 @@ func (c *carried) Value(key any) any {
 	return context.WithoutCancel(c.caller).Value(key)
 }
 
-// acknowledgement is what commands that travel together want of the replicas, and what they got. It is written
-// before the commands are over.
+// acknowledgement is the number of replicas that commands which travel together ask for, and what
+// they got. It is written before the commands are over.
 type acknowledgement struct {
 	slots  []int
 	wanted int
 	wait   time.Duration
-	short  *ShortfallError // nil: they got it, or there is no answer
+	short  *ShortfallError // nil: enough replicas have acknowledged, or there is no answer
 }
 
-// command has Redis wait for replicas. It is harmless when it is executed twice.
+// command returns the WAIT for the replicas. It is harmless when it is executed twice.
 func (a *acknowledgement) command() []any {
 	return []any{"wait", a.wanted, max(a.wait.Milliseconds(), 1)}
 }
 
-// Commands travel on connections of this package, and the caller's client has hooks, such as those of
-// tracing. So a command runs through the hooks first, and the innermost hook, which is ours, sends it.
 
-// hooks runs commands through the hooks that a client has at this moment.
+// hooks runs commands through the hooks that a client has at this moment. Commands travel on
+// connections of this package, but the caller's client has hooks, for example for tracing. So a
+// command runs through the hooks first, and the innermost hook, which belongs to this package, sends
+// it.
 type hooks interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 	Pipeline() redis.Pipeliner

@@ -14,26 +14,26 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// dialer makes the connections to one node with all that the caller's client says about connections: its
-// dialer, TLS, credentials, database, name and OnConnect. It introduces them itself, in one round trip.
-// go-redis has no way to write and read at the same time on a connection of its own, and a client for each
-// connection would be a pool of its own for whoever measures pools.
+// dialer makes the connections to one node, with all that the caller's client says about connections: its
+// dialer, TLS, credentials, database, name and OnConnect. It sends the greeting itself, in one round trip.
+// go-redis cannot write and read on a connection at the same time. A client of go-redis for each connection would
+// show up as a separate pool in measurements.
 //
-// What the caller has given may block without listening to its context, and may panic. So it runs in goroutines
-// of its own, of which there are only so many at the same time, and no call waits for them for longer than it wants.
+// The functions of the caller may block without obeying their context, and may panic. So they run in separate
+// goroutines. Their number is bounded, and no call waits for them longer than it wants.
 type dialer struct {
 	opts        *redis.Options
-	credentials *credentials // nil: the options have them
+	credentials *credentials // nil: the options contain them
 	timeout     time.Duration
-	owner       string        // the connections are named after it; empty: they are not
-	unnamed     atomic.Bool   // only connections without a name work
+	owner       string        // the connections are named after it; empty: they get no such name
+	unnamed     atomic.Bool   // the server accepts only connections without a name
 	room        chan struct{} // one element for each goroutine
 	hosts       chan *host    // for OnConnect
 	closed      atomic.Bool
 }
 
-// leastDialing is how many attempts to connect to a node may run at the same time, also
-// where its client allows fewer for its pool: one may hang while others are made.
+// leastDialing is how many attempts to connect to a node may run at the same time, even if its client
+// allows fewer for its pool: one may hang while others are made.
 const leastDialing = 8
 
 func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
@@ -41,19 +41,19 @@ func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
 	return &dialer{opts: opts, timeout: timeout, room: make(chan struct{}, most), hosts: make(chan *host, most)}
 }
 
-// connect makes a connection and introduces it. It waits until ctx ends at most.
+// connect makes a connection and greets the server. It waits until ctx ends at most.
 func (d *dialer) connect(ctx context.Context, p *progress) (net.Conn, error) {
-	return d.run(ctx, func(ctx context.Context) (net.Conn, error) { return d.introduced(ctx, p) })
+	return d.run(ctx, func(ctx context.Context) (net.Conn, error) { return d.introduceNamed(ctx, p) })
 }
 
-// progress is up to when an answer should come to what is sent while a connection is made. What the caller has given,
-// such as OnConnect, has all the time it wants: that it is slow does not make Redis silent.
+// progress is the time until which an answer should come while a connection is made. The caller's
+// functions, such as OnConnect, are not limited: a slow OnConnect does not make Redis silent.
 type progress struct{ until atomic.Pointer[time.Time] }
 
 // within notes that an answer is awaited.
 func (p *progress) within(d time.Duration) { p.until.Store(new(time.Now().Add(d))) }
 
-// none notes that none is.
+// none notes that no answer is awaited.
 func (p *progress) none() { p.until.Store(nil) }
 
 // overdue reports whether an answer should have come.
@@ -62,17 +62,18 @@ func (p *progress) overdue(now time.Time) bool {
 	return until != nil && now.After(*until)
 }
 
-// answerTime is how long Redis has for one answer: a little less than the timeout, so that an answer that is missing is
-// known within it.
+// answerTime returns how long Redis has for one answer: a little less than the timeout, so that a
+// missing answer is noticed within it.
 func (d *dialer) answerTime() time.Duration { return d.timeout * 93 / 100 }
 
-// dialed is what becomes of an attempt.
+// dialed is the outcome of an attempt.
 type dialed struct {
 	conn net.Conn
 	err  error
 }
 
-// run makes a connection, and waits until there is one or ctx ends. One that is made afterwards is closed.
+// run makes a connection, and waits until there is one or ctx ends. A connection that is made later
+// is closed.
 func (d *dialer) run(ctx context.Context, dial dialFunc) (net.Conn, error) {
 	select {
 	case d.room <- struct{}{}:
@@ -106,14 +107,14 @@ func (d *dialer) attempt(ctx context.Context, dial dialFunc, made chan<- dialed)
 	}()
 	conn, err := dial(ctx)
 	if err != nil {
-		got.err = err // conn may be a nil pointer of some type
+		got.err = err // conn may be a typed nil pointer
 		return
 	}
 	got = dialed{conn: conn}
 }
 
-// close waits until no goroutine runs, and lets none begin. Those that do not listen to their
-// contexts, which have ended, are waited for until the timeout.
+// close waits until no goroutine runs, and lets none begin. It waits until the timeout for goroutines
+// that do not obey their contexts, which have ended.
 func (d *dialer) close() {
 	if d.closed.Swap(true) {
 		return
@@ -130,7 +131,7 @@ func (d *dialer) close() {
 	}
 }
 
-// dial calls the dialer of the client with the time limit that its pool gives it.
+// dial calls the dialer of the client with the time limit that the client's pool sets.
 func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
 	limit := d.answerTime()
 	if d.opts.TLSConfig != nil {
@@ -150,9 +151,8 @@ func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
 	return conn, err
 }
 
-// introduced makes a connection, and one without a name if it cannot be named. If that one works, no later
-// connection is named.
-func (d *dialer) introduced(ctx context.Context, p *progress) (net.Conn, error) {
+// introduce makes a connection and authenticates on it.
+func (d *dialer) introduceNamed(ctx context.Context, p *progress) (net.Conn, error) {
 	owner := d.owner
 	if d.unnamed.Load() {
 		owner = ""
@@ -176,10 +176,10 @@ func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ ne
 	usable := false
 	defer func() {
 		if !usable { // it may be a panic
-			_ = conn.Close() //nolint:errcheck // nothing was entrusted to it
+			_ = conn.Close() //nolint:errcheck // it carries no commands
 		}
 	}()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // it ends the introduction
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // this ends the greeting
 	user, password, err := d.login(ctx)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ ne
 	return conn, context.Cause(ctx)
 }
 
-// login returns what the client says to AUTH.
+// login returns the user and the password for AUTH.
 func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 	o := d.opts
 	switch {
@@ -229,9 +229,9 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 	}
 }
 
-// greet sends the first commands of a connection, and asks for a sign of life: beside a connection that hangs, another
-// connection is of use only if Redis answers on it. A server that refuses the question is alive, unless it has too many
-// clients and hangs up.
+// greet sends the first commands of a connection, and a PING. A connection that replaces a hanging
+// one is of use only if Redis answers on it. A server that refuses the PING is alive, unless it has
+// too many clients and hangs up.
 func (d *dialer) greet(conn net.Conn, first [][]any, p *progress) error {
 	p.within(d.answerTime())
 	defer p.none()
@@ -242,8 +242,8 @@ func (d *dialer) greet(conn net.Conn, first [][]any, p *progress) error {
 	return err
 }
 
-// name names a connection after its owner, behind the name that the caller's client gives it. A server that refuses
-// leaves it without a name.
+// name names a connection after its owner, following the name that the caller's client gives it. If
+// the server refuses, the connection has no name.
 func (d *dialer) name(conn net.Conn, owner string) error {
 	name := d.opts.ClientName
 	if owner != "" {
@@ -264,8 +264,8 @@ func (d *dialer) name(conn net.Conn, owner string) error {
 	}
 }
 
-// say sends commands in one piece, and reads their replies. Its error is the first one; failed is the command that has
-// it.
+// say sends commands in one piece and reads their replies. It returns the first error, and the index
+// of its command.
 func (d *dialer) say(conn net.Conn, cmds [][]any) (failed int, err error) {
 	if err := conn.SetDeadline(time.Now().Add(d.timeout)); err != nil {
 		return -1, fmt.Errorf("a connection needs deadlines: %w", err)
@@ -302,7 +302,8 @@ func (d *dialer) say(conn net.Conn, cmds [][]any) (failed int, err error) {
 	return failed, err
 }
 
-// onConnect calls OnConnect of the client. It wants a connection of go-redis, so this one is lent to a host.
+// onConnect calls OnConnect of the client. OnConnect needs a connection of go-redis, so this one is
+// lent to a host.
 func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 	var h *host
 	select {
@@ -316,7 +317,7 @@ func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 			_ = h.client.Close() //nolint:errcheck // it has no connection
 			return
 		}
-		d.hosts <- h // has room for one of each goroutine
+		d.hosts <- h // has room for one host of each goroutine
 		if d.closed.Load() {
 			d.dismiss()
 		}
@@ -327,7 +328,7 @@ func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 	return h.said
 }
 
-// dismiss ends the hosts that are idle.
+// dismiss closes the idle hosts.
 func (d *dialer) dismiss() {
 	for {
 		select {
@@ -339,15 +340,15 @@ func (d *dialer) dismiss() {
 	}
 }
 
-// host is a client of go-redis that has no other connections than those that are lent to it, one at a time. It is used
-// again and again, because measurements see each client as pools of its own.
+// host is a client of go-redis whose only connections are lent to it, one at a time. It is used
+// again, because measurements see each client as a separate pool.
 type host struct {
 	client *redis.Client
 
 	conn net.Conn
 	call func(ctx context.Context, conn *redis.Conn) error
-	said error // of call
-	ran  bool  // call has
+	said error // the result of call
+	ran  bool  // call has returned
 }
 
 func newHost(addr string, timeout time.Duration) *host {
@@ -373,7 +374,7 @@ type lent struct{ net.Conn }
 // Close does nothing.
 func (lent) Close() error { return nil }
 
-// errLent ends what go-redis does with a connection.
+// errLent ends the setup of a connection by go-redis.
 var errLent = errors.New("the connection is lent")
 
 // dialFunc makes a connection.

@@ -7,9 +7,10 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 )
 
-// credentials are those of a provider that sends new ones before the old ones expire. Servers end a connection
-// whose credentials have expired, with all commands that are under way. So changed is called when there are new
-// ones: the node makes another connection then, and the old one leaves when it has answered its commands.
+// credentials come from a provider that sends new ones before the old ones expire. Servers end a
+// connection whose credentials have expired, with all commands under way. So changed is called when
+// there are new ones: the node then makes another connection, and the old one leaves when it has
+// answered its commands.
 type credentials struct {
 	provider auth.StreamingCredentialsProvider
 	changed  func()
@@ -28,18 +29,19 @@ func newCredentials(provider auth.StreamingCredentialsProvider, changed func()) 
 	return &credentials{provider: provider, changed: changed}
 }
 
-// current returns the last credentials. It has the provider called in the goroutine of an attempt to connect.
+// current returns the last credentials. It calls the provider in the goroutine of an attempt to
+// connect.
 func (c *credentials) current() (user, password string, err error) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
 	if last == nil {
-		first, leave, err := c.provider.Subscribe(c) // twice is as good as once, as the interface demands
+		first, leave, err := c.provider.Subscribe(c) // the interface allows a second call
 		if err != nil {
 			return "", "", err
 		}
 		var wanted bool
-		if last, wanted = c.subscribed(first, leave); !wanted {
+		if last, wanted = c.noteSubscription(first, leave); !wanted {
 			return "", "", redis.ErrClosed
 		}
 	}
@@ -47,8 +49,9 @@ func (c *credentials) current() (user, password string, err error) {
 	return user, password, nil
 }
 
-// subscribed notes the answer of the provider, and returns the last credentials, unless close was called before.
-func (c *credentials) subscribed(first auth.Credentials, leave auth.UnsubscribeFunc) (last auth.Credentials, wanted bool) {
+// noteSubscription notes the answer of the provider, and returns the last credentials, unless close
+// was called before.
+func (c *credentials) noteSubscription(first auth.Credentials, leave auth.UnsubscribeFunc) (last auth.Credentials, wanted bool) {
 	c.mu.Lock()
 	c.leave = leave
 	if c.last == nil {
@@ -62,7 +65,7 @@ func (c *credentials) subscribed(first auth.Credentials, leave auth.UnsubscribeF
 	return last, wanted
 }
 
-// OnNext takes in new credentials.
+// OnNext notes new credentials.
 func (c *credentials) OnNext(next auth.Credentials) {
 	c.mu.Lock()
 	again := c.last != nil && c.last.RawCredentials() != next.RawCredentials()
@@ -73,10 +76,11 @@ func (c *credentials) OnNext(next auth.Credentials) {
 	}
 }
 
-// OnError changes nothing: the last credentials may be good still, and the server says if they are not.
+// OnError changes nothing: the last credentials may still be valid, and the server reports if they
+// are not.
 func (*credentials) OnError(error) {}
 
-// close ends the subscription, also one that begins later.
+// close ends the subscription, even if it begins later.
 func (c *credentials) close() {
 	if c == nil {
 		return
@@ -86,6 +90,6 @@ func (c *credentials) close() {
 	c.leave, c.closed = nil, true
 	c.mu.Unlock()
 	if leave != nil {
-		_ = leave() //nolint:errcheck // nothing is expected of it any more
+		_ = leave() //nolint:errcheck // there is nothing to do about it
 	}
 }

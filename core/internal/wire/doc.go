@@ -1,29 +1,42 @@
-// Package wire carries scripts to Redis and their answers back. It knows nothing of locks. A caller learns of each
-// script when it was sent, what Redis replied, and, without a reply, whether the script may have been executed: its
-// [Fate].
+// Package wire carries scripts to Redis and their answers back. Package redisstore calls it. It knows nothing of
+// locks. For each script the caller learns when it was sent, what Redis replied, and, without a reply, whether the
+// script may have been executed: its [Fate].
 //
 //	call := way.Call(time.Now(), script, key, 1, key, "argument")
 //	reply, fate, err := call.Wait(ctx, limit)
 //
 // # How a command travels
 //
-// A [Call] finds the node of its key (redis.go, cluster.go) and runs the hooks of the caller's client (hooks.go,
-// command.go), the innermost of which hands the command to the lines of the node (lines.go). Nearly always that is one
-// pipeline (pipeline.go): one connection (connect.go), on which the commands of all goroutines follow each other. A
-// command is appended to a buffer and to a queue; one goroutine writes the buffer, one reads, and a reply belongs to
-// the command at the front of the queue. One rule must never break: what is queued is sent, once, in the order of the
-// queue, and a connection of which anything else is true is closed.
+// A [Call] (call.go) finds the node of its key (redis.go, cluster.go) and runs the hooks of the caller's client
+// (hooks.go, command.go). The innermost hook hands the command to the node (node.go), which has lines (lines.go).
+// Nearly always these are one pipeline (pipeline.go): one connection (origin.go, connect.go), on which the commands of
+// all goroutines follow each other. A command is appended to a buffer and to a queue. One goroutine writes the buffer,
+// one reads, and a reply belongs to the command at the front of the queue. One rule must never break: every queued
+// command is sent, once, in the order of the queue. A connection on which this may not hold is closed.
 //
 // The caller's client gives its options for connections, its hooks, and in a Cluster the slots. Its pool and its
-// Limiter have no part in the way of a command.
+// Limiter do not affect commands.
 //
-// A Pipeline of go-redis is one batch: a call waits for a batch that it is not part of, a batch that hangs takes all
-// of its calls down with it, and the caller cannot see when one of them was sent, or that it was not.
+// A Pipeline of go-redis would be one batch: a call waits for a batch that it is not part of, a batch that hangs blocks
+// all of its calls, and the caller cannot see when one of them was sent, or that it was not.
+//
+// # The files
+//
+// They build on each other, from the bottom to the top:
+//
+//	life, slot, script, resp, flow, meaning     tools and values
+//	errors, text                                every error, its [Fate], and the texts that may be logged
+//	health                                      whether a node answers
+//	connect, credentials, sentinel              how a connection is made
+//	command, hooks                              one sending of a script, and the hooks around it
+//	pipeline                                    one connection with many commands under way
+//	origin, lines, acks, node                   the connections to one node
+//	cluster, redis, call                        the nodes, a Redis, and one call
 //
 // # Mechanisms
 //
-// Each mechanism keeps a promise of package core, or the cost that its benchmarks measure. The tests are examples;
-// more of them stand beside each.
+// Each mechanism keeps a promise of package core, or a cost that its benchmarks measure. The tests are examples; more
+// of them stand beside each.
 //
 //	mechanism                                        | promised                                  | tests
 //	Fate; no command is sent twice by go-redis       | There is at most one holder               | TestCall_FateOfALostReplyIsUnknown, TestCall_NotResentByGoRedis, TestHooks_CannotSendTwice

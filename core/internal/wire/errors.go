@@ -8,36 +8,36 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Fate says what is known about a command.
+// Fate is what is known about the execution of a command.
 type Fate int
 
 const (
-	// Answered says that Redis replied, with a value or an error. An error reply means that
+	// Answered means that Redis replied, with a value or an error. An error reply means that
 	// the script changed nothing.
 	Answered Fate = iota
-	// NotSent says that Redis never saw the command.
+	// NotSent means that Redis never saw the command.
 	NotSent
-	// Unknown says that there is no answer: the command may have been executed, and may still be.
+	// Unknown means that there is no answer: the command may have been executed, and may still be.
 	Unknown
 )
 
-// interruptedError is the end of a wait by its context or limit. The type tells it apart from
-// an answer of Redis: the cause of a context may be any error.
+// interruptedError is the end of a wait by its context or limit. The type distinguishes it from an
+// answer of Redis, because the cause of a context may be any error.
 type interruptedError struct{ cause error }
 
 func (e *interruptedError) Error() string { return e.cause.Error() }
 
 func (e *interruptedError) Unwrap() error { return e.cause }
 
-// unsentError says that there is no node to send to, or that it is silent.
+// unsentError means that there is no node to send to, or that the node is silent.
 type unsentError struct{ cause error }
 
 func (e *unsentError) Error() string { return e.cause.Error() }
 
 func (e *unsentError) Unwrap() error { return e.cause }
 
-// unsent is the error of a command for which there is no connection. What Redis has answered
-// to the introduction is an answer.
+// unsent makes the error of a command without a connection. If Redis has answered the greeting, its
+// answer is the error.
 func unsent(err error) error {
 	if FateOf(err) == Answered {
 		return err
@@ -45,7 +45,7 @@ func unsent(err error) error {
 	return &unsentError{err}
 }
 
-// cause is the error in an unsentError.
+// cause returns the error inside an unsentError.
 func cause(err error) error {
 	if unsent, is := err.(*unsentError); is { //nolint:errorlint // only err itself
 		return unsent.cause
@@ -53,8 +53,8 @@ func cause(err error) error {
 	return err
 }
 
-// lostError is the end of a connection on which commands were under way. Whatever it was, such as an
-// error of dialing in a tunnel, it says nothing about them.
+// lostError is the end of a connection with commands under way. Whatever its cause, for example an
+// error of dialing in a tunnel, it says nothing about the commands.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string { return e.cause.Error() }
@@ -77,15 +77,15 @@ func (e *redirectLoopError) Error() string { return e.cause.Error() }
 
 func (e *redirectLoopError) Unwrap() error { return e.cause }
 
-// UnreadableError says that Redis has answered, and that its answer is of no use.
+// UnreadableError means that Redis has answered, and that the answer is of no use.
 type UnreadableError struct{ Cause error }
 
 func (e *UnreadableError) Error() string { return e.Cause.Error() }
 
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
-// fated is an error that says itself what it means for its command. What it wraps may be about another one, such as
-// the attempt to connect that has shown that the node is silent.
+// fated is an error that knows what it means for its command. The errors that it wraps may concern
+// another command, such as the attempt to connect that has shown that the node is silent.
 type fated interface {
 	error
 	fate() Fate
@@ -103,7 +103,7 @@ func (*ShortfallError) fate() Fate { return Answered }
 
 func (e *explainedError) fate() Fate { return FateOf(e.err) }
 
-// FateOf says what an error means for its command.
+// FateOf returns what an error means for its command.
 func FateOf(err error) Fate {
 	if err == nil {
 		return Answered
@@ -128,12 +128,12 @@ func FateOf(err error) Fate {
 // Answer reports whether an error is an answer of Redis.
 func Answer(err error) bool { return FateOf(err) == Answered }
 
-// Unanswered reports whether err says that the limit of a wait came before an answer, and nothing
-// more of Redis.
+// Unanswered reports whether err means only that the limit of a wait came before an answer.
 func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) && !errors.Is(err, ErrSilent) }
 
 // Transient reports whether the next attempt may have another result: there was no connection or no
-// answer, a redirection led nowhere, or the error [Passes]. WRONGTYPE, NOPERM and OOM are not transient.
+// answer, the nodes redirect to each other, or the error [Passes]. WRONGTYPE, NOPERM and OOM are not
+// transient.
 func Transient(err error) bool {
 	if _, loop := errors.AsType[*redirectLoopError](err); loop {
 		return true
@@ -144,26 +144,26 @@ func Transient(err error) bool {
 	return FateOf(err) != Answered || Passes(err)
 }
 
-// Rejects reports whether an error is a reply that says that the script changed nothing, and
-// never will.
+// Rejects reports whether an error is a reply that means that the script changed nothing, and never
+// will.
 func Rejects(err error) bool {
 	var unreadable *UnreadableError
 	return err != nil && !Transient(err) && !Short(err) && !errors.As(err, &unreadable)
 }
 
-// errPending says that an answer is still awaited.
+// errPending means that an answer is still awaited.
 var errPending = errors.New("no answer so far")
 
-// Pending reports whether an error of Late means that there may be another answer later.
+// Pending reports whether an error of Late means that an answer may still come.
 func Pending(err error) bool { return errors.Is(err, errPending) }
 
-// ShortfallError says that a script was executed, and that too few replicas are known to
-// have what it has written.
+// ShortfallError means that a script was executed, and that too few replicas are known to have its
+// writes.
 type ShortfallError struct {
 	Wanted       int
 	Acknowledged int
-	Replicas     int   // that the master had at the last look; -1: not known
-	Cause        error // why it is not known how many have; nil if that is known
+	Replicas     int   // number of replicas of the master when it was last asked; -1: not known
+	Cause        error // why the acknowledgements could not be counted; nil if they were
 }
 
 // Short reports whether an error is a shortfall.
@@ -172,28 +172,28 @@ func Short(err error) bool {
 	return short
 }
 
-// Error describes the shortfall; it names no key.
+// Error describes the shortfall. It contains no key.
 func (e *ShortfallError) Error() string {
 	return fmt.Sprintf("%d of the %d wanted replicas have acknowledged in time", e.Acknowledged, e.Wanted)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ShortfallError) Unwrap() error { return e.Cause }
 
-// errNoRoom says that commands which wait for replicas have had all their connections.
+// errNoRoom means that all connections for commands which wait for replicas are in use.
 var errNoRoom = errors.New("no connection was free for a command that replicas have to acknowledge")
 
-// errHookLeft is the cause when a hook has not waited for what it runs.
+// errHookLeft is the cause when a hook has not waited for the command.
 var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
 
-// errNotAgain refuses a command that a hook sends behind the back of the lock.
+// errNotAgain refuses a command that a hook sends a second time.
 var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
 
 // errHangs is the cause of a wait on a connection that hangs while others are made.
 var errHangs = errors.New("no answer on a connection that hangs")
 
-// hangs reports whether a wait has ended because its connection hangs, and may go on. The end of a connection, and
-// the silence of a node, can only have such an error as their cause.
+// hangs reports whether a wait has ended because its connection hangs, so that it may go on. The end
+// of a connection, and the silence of a node, can only have such an error as their cause.
 func hangs(err error) bool {
 	wait, is := err.(*interruptedError) //nolint:errorlint // only err itself
 	return is && wait.cause == errHangs //nolint:errorlint // not what it wraps
@@ -208,22 +208,23 @@ var (
 	errNoConnection = errors.New("no connection")
 )
 
-// errNaming says that a connection has ended, or was silent, when it was named. Some proxies do that.
+// errNaming means that a connection has ended, or was silent, when it was named. Some proxies do
+// that.
 var errNaming = errors.New("the connection cannot be named")
 
-// ErrSilent is in the error of a call to a node that has not answered anything for the
-// backend timeout. Such a call ends at once, and others are not sent.
+// ErrSilent is in the error of a call to a node that has not answered anything for the backend
+// timeout. Such a call ends at once, and other calls are not sent.
 var ErrSilent = errors.New("no answer from redis")
 
-// explainedError is an error of a call with the trouble of its node, or with the error of an
-// earlier call. Only err says what became of the call and what its answer means.
+// explainedError is the error of a call with the trouble of its node, or with the error of an earlier
+// call. Only err describes the call and its answer.
 type explainedError struct {
 	err     error
 	between string
 	why     error
 }
 
-// AfterEarlier adds to an error the error of an earlier attempt at the same operation.
+// AfterEarlier adds the error of an earlier attempt at the same operation to an error.
 func AfterEarlier(err, earlier error) error {
 	return &explainedError{err, "; before that: ", earlier}
 }
@@ -232,8 +233,8 @@ func (e *explainedError) Error() string { return e.err.Error() + e.between + e.w
 
 func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }
 
-// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses
-// one of which a hook has changed an argument, such as a key: when the command is sent again, the hook
+// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses a
+// command whose arguments, such as a key, a hook has changed: when the command is sent again, the hook
 // might change it again.
 var (
 	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
@@ -241,19 +242,20 @@ var (
 		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
 )
 
-// byHook reports whether a command was not sent because of a hook, which will do the same to the next one.
+// byHook reports whether a command was not sent because of a hook, which will do the same to the next
+// one.
 func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
 
-// errMute says that Redis has not answered to a connection that was being made.
+// errMute means that Redis has not answered on a new connection.
 var errMute = errors.New("a new connection has no answer")
 
-// errPipelineClosed ends what has no answer when a pipeline is closed.
+// errPipelineClosed is the error of commands without an answer when their pipeline is closed.
 var errPipelineClosed = errors.New("the connection was closed before the answer")
 
-// errUnnamed says that a dialer does not show the address of the master.
+// errUnnamed means that a dialer does not show the address of the master.
 var errUnnamed = errors.New("the dialer does not show which master the sentinels name")
 
-// ErrClient refuses a client on which locks cannot be correct.
+// ErrClient refuses a client with which locks cannot be correct.
 var ErrClient = errors.New("unsupported redis client")
 
 // MeaningOf returns what the error reply inside an error means.
@@ -265,8 +267,8 @@ func MeaningOf(err error) Meaning {
 	return meaningOfReply(reply.Error())
 }
 
-// replyOf returns the error reply inside an error. An explanation of the error may contain others. A
-// shortfall contains the reply to WAIT, not the reply to the script, which was executed.
+// replyOf returns the error reply inside an error. The explanation of an error may contain other
+// replies. A shortfall contains the reply to WAIT, not the reply to the script, which was executed.
 func replyOf(err error) (redis.Error, bool) {
 	if Short(err) {
 		return nil, false
@@ -277,20 +279,20 @@ func replyOf(err error) (redis.Error, bool) {
 	return errors.AsType[redis.Error](err)
 }
 
-// WrongType reports whether Redis has answered that the key holds something of another type,
-// such as a text: it says nothing about Redis, and everything about the key.
+// WrongType reports whether Redis has answered that the key holds a value of another type. Redis is
+// then well, and the key is not a lock.
 func WrongType(err error) bool { return Answer(err) && MeaningOf(err) == MeansWrongType }
 
-// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because its keys
-// are in several slots, or because its text does not show their slots.
+// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because
+// its keys are in several slots, or because its text does not show their slots.
 func Apart(err error) bool {
 	means := MeaningOf(err)
 	return Answer(err) && (means == MeansApart || means == MeansUnchecked)
 }
 
-// Passes reports whether Redis has answered that it is there and will serve, but not now: it loads
+// Passes reports whether Redis has answered that it is there and will serve, but not now. It loads
 // data, runs a script of another client, has too few replicas or too many clients, or is not the
-// master yet; or a Cluster or its links are in motion.
+// master yet; or a Cluster or its links are changing.
 func Passes(err error) bool {
 	if FateOf(err) != Answered {
 		return false

@@ -35,13 +35,13 @@ func TestFlow_Heard(t *testing.T) {
 	f := flow{trip: new(atomic.Int64)}
 	now := time.Now()
 	f.sample = sample{since: now.Add(-8 * time.Millisecond), ahead: 1}
-	f.heard(now, 1)
+	f.hear(now, 1)
 	if got := time.Duration(f.trip.Load()); got != 8*time.Millisecond {
 		t.Errorf("first: got %s", got)
 	}
 	f.quiet, f.slow = now.Add(-time.Second), 3
 	f.sample = sample{since: now, ahead: 2}
-	f.heard(now, 2)
+	f.hear(now, 2)
 	if got := time.Duration(f.trip.Load()); got != 7*time.Millisecond || now.Sub(f.quiet) >= f.hanging() || f.slow != 1 {
 		t.Errorf("second: got %s, quiet for %s, %d slow", got, now.Sub(f.quiet), f.slow)
 	}
@@ -51,21 +51,21 @@ func TestFlow_Heard(t *testing.T) {
 func TestFlow_Sample(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
-	f.enters(1)
-	f.enters(2) // the first is being measured
+	f.enter(1)
+	f.enter(2) // the first is being measured
 	start := f.sample.since
-	f.heard(start.Add(2*time.Millisecond), 2)
-	f.heard(start.Add(time.Hour), 1) // nobody was being measured
+	f.hear(start.Add(2*time.Millisecond), 2)
+	f.hear(start.Add(time.Hour), 1) // nobody was being measured
 	if got := time.Duration(f.trip.Load()); got != 2*time.Millisecond {
 		t.Errorf("the first: got %s", got)
 	}
-	f.enters(5)
+	f.enter(5)
 	start = f.sample.since
-	f.heard(start.Add(time.Millisecond), 4)
+	f.hear(start.Add(time.Millisecond), 4)
 	if got := time.Duration(f.trip.Load()); got != 2*time.Millisecond {
 		t.Errorf("before its reply: got %s", got)
 	}
-	f.heard(start.Add(10*time.Millisecond), 1)
+	f.hear(start.Add(10*time.Millisecond), 1)
 	if got := time.Duration(f.trip.Load()); got != 3*time.Millisecond {
 		t.Errorf("the second: got %s", got)
 	}
@@ -75,17 +75,17 @@ func TestFlow_Sample(t *testing.T) {
 func TestFlow_HangIsNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
-	f.measured(time.Hour)
+	f.measure(time.Hour)
 	if got := f.hanging(); got != mostPatience {
 		t.Errorf("first: a hang is of %s", got)
 	}
 	f.trip.Store(int64(time.Millisecond))
-	f.measured(time.Hour)
+	f.measure(time.Hour)
 	if got := f.hanging(); got > 2*mostPatience {
 		t.Errorf("after another: a hang is of %s", got)
 	}
 	for range 20 {
-		f.measured(900 * time.Millisecond)
+		f.measure(900 * time.Millisecond)
 	}
 	if got := f.hanging(); got < time.Second {
 		t.Errorf("far: a hang is of %s", got)

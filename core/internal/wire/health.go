@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// health is what is known about whether one node answers, whichever command asks. Slow is not
-// silent: a call may need several round trips, for a connection, say, or behind another one.
+// health is what is known about whether one node answers, whichever command asks. A slow node is not silent: a
+// call may need several round trips, for example for a connection, or behind another call.
 //
-//	calm   -> silent  no command was answered for the timeout, and an attempt to connect has failed, or
-//	                  had no answer for as long; or an operation was tried in vain for the timeout
+//	calm   -> silent  no command was answered for the timeout, and an attempt to connect has failed, or had
+//	                  no answer for as long; or an operation was tried for the timeout without success
 //	silent -> calm    the node has answered, or is closed
 //
-// lines conclude and return; see [lines.advance]. Each silence begins once at most, and ends with a
+// lines call conclude and returns; see [lines.advance]. Each silence begins once at most, and ends with a
 // report if it has begun.
 type health struct {
 	node    string
 	timeout time.Duration
 	reports Reports
-	rouse   func() // has lines look after the node
+	rouse   func() // makes lines look after the node
 
-	began  time.Time    // on the clock that is never set; asked counts from there
+	began  time.Time    // on the monotonic clock; asked counts from there
 	asked  atomic.Int64 // nanoseconds to the first command since the last answer; 0: none
-	slow   atomic.Int64 // commands that wait, and have for a moment
+	slow   atomic.Int64 // commands that have waited for a moment
 	silent atomic.Pointer[silence]
 
 	trouble trouble
 }
 
-// silence is the state of a node as callers that wait for it see it: its context ends when the
-// node falls silent. After that, and only then, there is a new one.
+// silence is the state of a node as waiting callers see it: its context ends when the node falls
+// silent. After that, and only then, there is a new one.
 type silence struct {
 	ctx   context.Context //nolint:containedctx // see above
 	begin context.CancelCauseFunc
 	once  sync.Once
 }
 
-// Reports are called when a node falls silent, and when it answers again or is not
-// used any more. They must not wait.
+// Reports are called when a node falls silent, and when it answers again or is not used any more.
+// They must not wait.
 type Reports struct {
 	Silent  func(node string, cause error)
 	Answers func(node string)
@@ -50,7 +50,7 @@ type Reports struct {
 
 func newHealth(node string, timeout time.Duration, reports Reports) *health {
 	h := &health{node: node, timeout: timeout, reports: reports, rouse: func() {}}
-	h.began = time.Now().Add(-1) // so that no reading is 0, which says that there is none
+	h.began = time.Now().Add(-1) // so that no reading is 0, which stands for none
 	h.renew()
 	return h
 }
@@ -61,7 +61,7 @@ func (h *health) renew() {
 	h.silent.Store(s)
 }
 
-// err is why calls fail at once; nil when they do not.
+// err returns why calls fail at once; nil when they do not.
 func (h *health) err() error {
 	if s := h.silent.Load(); s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -76,14 +76,14 @@ func (h *health) sent(now time.Time) {
 	}
 }
 
-// answered notes that Redis has said something.
+// answered notes that Redis has answered anything.
 func (h *health) answered() {
 	if h != nil && h.asked.Load() != 0 {
 		h.asked.Store(0)
 	}
 }
 
-// connected notes that there is a connection, which Redis has answered on.
+// connected notes that there is a connection on which Redis has answered.
 func (h *health) connected() {
 	if h != nil {
 		h.trouble.note(nil)
@@ -91,9 +91,9 @@ func (h *health) connected() {
 	}
 }
 
-// slept leaves out of the time without an answer the time in which this process did not run, being stopped
-// or on a machine that is busy: what Redis has said in that time is read only now.
-func (h *health) slept(d time.Duration) {
+// skipSleep removes from the time without an answer the time in which this process did not run:
+// stopped, or on a busy machine. It reads only now what Redis has sent in that time.
+func (h *health) skipSleep(d time.Duration) {
 	for asked := h.asked.Load(); asked != 0; asked = h.asked.Load() {
 		if h.asked.CompareAndSwap(asked, min(asked+int64(d), int64(time.Since(h.began)))) {
 			return
@@ -101,15 +101,15 @@ func (h *health) slept(d time.Duration) {
 	}
 }
 
-// waits notes a command that has had no answer for a moment; it calls done when it waits no
-// more. The context that it gets ends when the node falls silent.
-func (h *health) waits() (speaks context.Context, done func()) {
+// startWaiting notes a command that has had no answer for a moment. The command calls done when it
+// waits no more. The context ends when the node falls silent.
+func (h *health) startWaiting() (speaks context.Context, done func()) {
 	h.slow.Add(1)
 	h.rouse()
 	return h.silent.Load().ctx, func() { h.slow.Add(-1) }
 }
 
-// unanswered reports whether nothing was heard for as long as d after a command was sent.
+// unanswered reports whether nothing was heard for d after a command was sent.
 func (h *health) unanswered(d time.Duration) bool {
 	asked := h.asked.Load()
 	return asked != 0 && time.Since(h.began)-time.Duration(asked) >= d
@@ -118,16 +118,16 @@ func (h *health) unanswered(d time.Duration) bool {
 // doubtful reports whether a command waits for a sign of life.
 func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*patience) }
 
-// gaveUp notes an operation that has tried for the timeout, in vain.
+// gaveUp notes an operation that was tried for the timeout without success.
 func (h *health) gaveUp(err error) {
-	h.concludes(err)
+	h.conclude(err)
 	h.rouse()
 }
 
-// concludes makes the node silent if it has said nothing for the timeout. err is what became
-// of an attempt to connect, or of the operation.
-func (h *health) concludes(err error) {
-	s := h.silent.Load() // first: the node may return at this moment, and what was seen before does not end the next one
+// conclude makes the node silent if it has answered nothing for the timeout. err is the error of an
+// attempt to connect, or of the operation.
+func (h *health) conclude(err error) {
+	s := h.silent.Load() // first: the node may return at this moment, and its next silence must not begin because of earlier events
 	if !h.unanswered(h.timeout) {
 		return
 	}
@@ -150,7 +150,7 @@ func (h *health) returns() {
 	}
 }
 
-// close ends the silence of a node that is not looked after any more, and has none follow it.
+// close ends the silence of a node that is not looked after any more, and prevents another.
 func (h *health) close() {
 	for {
 		last := h.silent.Load()
@@ -165,10 +165,10 @@ func (h *health) close() {
 // explain adds to the error of a call why the node cannot be reached, as far as is known.
 func (h *health) explain(err error) error { return h.trouble.explain(err) }
 
-// trouble is why a node could not be reached when a connection was made last.
+// trouble is why a node could not be reached when a connection was last made.
 type trouble struct{ last atomic.Pointer[error] }
 
-// note keeps what became of an attempt. That it had no answer explains nothing.
+// note keeps the error of an attempt. An attempt without an answer explains nothing.
 func (t *trouble) note(err error) {
 	switch {
 	case err == nil:
@@ -178,7 +178,7 @@ func (t *trouble) note(err error) {
 	}
 }
 
-// explain adds why to an error that says only that there was no answer.
+// explain adds the trouble to an error that means only that there was no answer.
 func (t *trouble) explain(err error) error {
 	if err == nil || FateOf(err) == Answered {
 		return err

@@ -76,7 +76,7 @@ func TestHealth_ClosedWhenItFallsSilent(t *testing.T) {
 	for name, closeAt := range map[string]func(h *health, closed func()){
 		"by an attempt to connect": func(h *health, closed func()) {
 			h.sent(time.Now())
-			_, done := h.waits()
+			_, done := h.startWaiting()
 			defer done()
 			time.Sleep(2 * time.Second) // in the time of the bubble
 			closed()
@@ -131,14 +131,14 @@ func TestHealth_SleepIsNoSilence(t *testing.T) {
 		const timeout = time.Second
 		h := newHealth("", timeout, Reports{})
 		defer h.close()
-		h.slept(time.Hour) // nothing was asked
+		h.skipSleep(time.Hour) // nothing was asked
 		if h.unanswered(0) {
 			t.Error("asked, from when it slept")
 		}
 		h.sent(time.Now())
 		time.Sleep(timeout / 2) // in the time of the bubble
 		time.Sleep(time.Hour)   // as above: the sleep of the process
-		h.slept(time.Hour)
+		h.skipSleep(time.Hour)
 		if h.unanswered(timeout) {
 			t.Error("silent while the process slept")
 		}
@@ -146,7 +146,7 @@ func TestHealth_SleepIsNoSilence(t *testing.T) {
 		if !h.unanswered(timeout) {
 			t.Error("not silent after the timeout")
 		}
-		h.slept(time.Hour) // longer than since it was asked
+		h.skipSleep(time.Hour) // longer than since it was asked
 		if h.unanswered(1) {
 			t.Error("asked in the time to come")
 		}

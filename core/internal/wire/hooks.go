@@ -7,15 +7,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hooksOf returns the hooks of a client. A Conn has a copy of them, and takes a connection of the pool only for
-// what passes the innermost hook, which nothing does.
+// hooksOf returns the hooks of a client. A Conn has a copy of them, and takes a connection from the
+// pool only for commands that pass the innermost hook, which none does.
 func hooksOf(client *redis.Client) hooks {
 	host := client.Conn()
 	host.AddHook(innermost{})
 	return host
 }
 
-// hooksOfCluster returns those of a ClusterClient. Nothing copies them, so the client gets one more.
+// hooksOfCluster returns the hooks of a ClusterClient. They cannot be copied, so the client gets one
+// more hook.
 func hooksOfCluster(cluster *redis.ClusterClient) hooks {
 	cluster.AddHook(toNode{})
 	return cluster
@@ -51,7 +52,8 @@ func throughAll(h hooks, cmds []*command) []error {
 	return outcomes
 }
 
-// contained makes an error of the panic of a hook, which must not end the goroutine of another caller.
+// contained turns the panic of a hook into an error, because it must not end the goroutine of another
+// caller.
 func contained(hooks func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -61,7 +63,7 @@ func contained(hooks func() error) (err error) {
 	return hooks()
 }
 
-// innermost is where hooks end and commands are sent.
+// innermost is the hook in which hooks end and commands are sent.
 type innermost struct{}
 
 // DialHook changes nothing.
@@ -87,14 +89,14 @@ func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// toNode is the innermost hook of a ClusterClient. Commands of this package go on to the hooks of their node,
-// all others pass.
+// toNode is the innermost hook of a ClusterClient. Commands of this package go on to the hooks of
+// their node; all others pass.
 type toNode struct{}
 
 // DialHook changes nothing.
 func (toNode) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook is around a command.
+// ProcessHook surrounds a command.
 func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		c, ours := cmd.(*command)
@@ -108,7 +110,7 @@ func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is around a pipeline. Commands of this package never share one with others.
+// ProcessPipelineHook surrounds a pipeline. Commands of this package never share one with others.
 func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, list []redis.Cmder) error {
 		cmds := commandsOf(list)
@@ -122,7 +124,8 @@ func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// commandsOf returns the commands of this package. The WAIT behind them is not one: the acker sends it.
+// commandsOf returns the commands of this package. The WAIT behind them does not count: the acker
+// sends it.
 func commandsOf(list []redis.Cmder) (cmds []*command) {
 	for _, cmd := range list {
 		if c, ours := cmd.(*command); ours {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// life is the life of a part that has goroutines. Its mutex guards the state of the part, too.
+// life is the lifetime of a part that has goroutines. Its mutex also guards the state of the part.
 //
 //	open ── close ──▶ closed
 type life struct {
@@ -19,7 +19,7 @@ type life struct {
 
 // begin opens the part.
 func (l *life) begin() {
-	l.ctx, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+	l.ctx, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the lifetime of the part
 }
 
 // spawn runs work in a goroutine that close waits for, and reports whether the part is open.

@@ -9,21 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lines are the way to one node: one pipeline, on which all commands travel, because none
-// waits there for another. Others exist for a moment only:
+// lines are the way to one node: one pipeline, on which all commands travel, because there none waits for
+// another. Other pipelines exist for a short time only:
 //
-//	one        the first takes all commands
-//	attempts   the first hangs, is old, or has ended: others are being connected. While one takes too long, another
-//	           one is, which has more time
+//	one        the first pipeline takes all commands
+//	attempts   the first hangs, is old, or has ended: others are being connected. While one takes too long,
+//	           another one is begun, which has more time
 //	one again  the first has gone on; the attempts are closed
-//	changed    an attempt is open, which says that Redis answers on it: it takes all new commands, and the first leaves
-//	leaving    its commands go on waiting there, each until its limit; those that wait for
-//	           long are notified, and sent again. It is closed when it has answered them
-//	silent     the first, or one that leaves, is open and has said nothing for the timeout:
-//	           it is closed, and what waits there has no answer
+//	changed    an attempt is open, so Redis answers on it: it takes all new commands, and the first leaves
+//	leaving    the commands of a pipeline that leaves go on waiting, each until its limit. Commands that wait
+//	           for long are interrupted, and sent again. The pipeline is closed when it has answered them
+//	silent     the first, or one that leaves, is open and has sent nothing for the timeout: it is closed, and its
+//	           commands have no answer
 //
-// advance changes that, at every look of the shared deadline; replacement does when a command finds that the first has
-// ended. The attempts show as well whether the node is silent (see health): they ask for a sign of life.
+// advance changes that, at every look of the shared deadline. replacement does when a command finds that the
+// first has ended. The attempts also show whether the node is silent (see health), because each sends a PING.
 type lines struct {
 	life // its mutex guards the attempts and leaving
 
@@ -34,21 +34,21 @@ type lines struct {
 	trip   atomic.Int64 // see flow
 
 	attempts []*pipeline // the newest last
-	again    time.Time   // when there may be another one
+	again    time.Time   // when there may be another attempt
 	pause    time.Duration
 	leaving  []*pipeline
 	pinged   time.Time
-	judged   *pipeline // the first one, if it has ended and the conclusion was drawn
+	judged   *pipeline // the first pipeline, if it has ended and failed was called for it
 
-	asleep atomic.Bool // the shared deadline: there is nothing to look after
+	asleep atomic.Bool // the shared deadline has nothing to look after
 	wake   chan struct{}
 }
 
-// maxQueued bounds the commands that are under way to a node. Beyond it calls fail instead
-// of growing the queue of a Redis that does not answer.
+// maxQueued bounds the commands under way to a node. Beyond it calls fail, so that the queue of a
+// Redis without answers does not grow.
 const maxQueued = 50_000
 
-// pipelineBound is maxQueued, or what the caller's client says.
+// pipelineBound returns maxQueued, or the bound of the caller's client.
 func pipelineBound(said *redis.AutoPipelineOptions) int {
 	if said != nil && said.MaxQueuedCommands > 0 {
 		return said.MaxQueuedCommands
@@ -65,7 +65,7 @@ func newLines(o *origin, bound int) *lines {
 	return l
 }
 
-// newPipeline begins to connect one more.
+// newPipeline begins to connect one more pipeline.
 func (l *lines) newPipeline() *pipeline {
 	return l.origin.pipeline(l.bound, &l.trip, l.rouse)
 }
@@ -92,8 +92,8 @@ func (l *lines) worn(p *pipeline, now time.Time) bool {
 	return p.flow.ended.Load() || l.origin.old(p, now)
 }
 
-// replacement is the pipeline for a command when the first one may be of no use. It has all the time it needs to
-// connect.
+// replacement returns the pipeline for a command when the first one may be of no use. A new pipeline
+// has all the time that it needs to connect.
 func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,15 +124,15 @@ func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	return p, nil
 }
 
-// drop ends a pipeline, in the background: its goroutines may take a while. The mutex is
-// held.
+// drop ends a pipeline in the background, because its goroutines may take a while. The mutex is held.
 func (l *lines) drop(p *pipeline, why error) {
 	if p != nil {
 		l.workers.Go(func() { p.drop(why) })
 	}
 }
 
-// advance looks at the pipelines and the health of the node, and reports whether there is anything to look after.
+// advance looks at the pipelines and the health of the node, and reports whether there is anything to
+// look after.
 func (l *lines) advance() (busy bool) {
 	now := time.Now()
 	l.mu.Lock()
@@ -146,13 +146,13 @@ func (l *lines) advance() (busy bool) {
 		busy, quiet = first.look(now)
 		ended, hangs = first.flow.ended.Load(), quiet >= first.flow.hanging()
 		if quiet >= l.origin.timeout && first.opened() {
-			l.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
+			l.drop(first, errNoAnswer) // a reply may never come, and a write may never end
 		}
 		if ended && l.judged != first {
 			l.judged = first
 			l.failed(first)
 		} else if first.progress.overdue(now) {
-			l.health.concludes(errMute)
+			l.health.conclude(errMute)
 		}
 	}
 	silent, doubtful := l.health.err() != nil, l.health.doubtful()
@@ -163,17 +163,17 @@ func (l *lines) advance() (busy bool) {
 		l.giveUp()
 	case doubtful && !busy && !ended && first.opened() && now.Sub(l.pinged) >= pingPause:
 		l.pinged = now
-		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // it has ended: the next look sees it
+		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // if it has ended, the next look sees it
 	}
 	l.take(now)
 	if silent && !l.health.unanswered(0) {
 		l.health.returns()
 	}
-	return l.part(now) || busy || silent || doubtful || len(l.attempts) > 0
+	return l.closeLeaving(now) || busy || silent || doubtful || len(l.attempts) > 0
 }
 
-// gaveUp notes an operation that has tried for the timeout, in vain. It shows nothing while the caller's own part in
-// a connection takes the time.
+// gaveUp notes an operation that was tried for the timeout without success. This shows nothing while
+// the caller's own functions take the time of a connection.
 func (l *lines) gaveUp(err error) {
 	l.mu.Lock()
 	all := append([]*pipeline{l.first.Load()}, l.attempts...)
@@ -195,9 +195,9 @@ func (l *lines) attempt(now time.Time) {
 	}
 }
 
-// attemptTime is how long the n-th attempt has before there is another one: what
-// it has sent may be lost, or it needs longer than that, so the next has twice the time. The
-// timeout is enough for all whose commands can be answered within it.
+// attemptTime returns how long the n-th attempt has before the next one begins. Its packets may be
+// lost, or it needs longer, so the next attempt has twice the time. The timeout is enough for all
+// attempts whose commands can be answered within it.
 func (l *lines) attemptTime(n int) time.Duration {
 	return max(l.origin.timeout/4<<min(n-1, 2), 10*time.Duration(l.trip.Load()))
 }
@@ -210,8 +210,8 @@ func (l *lines) giveUp() {
 	l.attempts, l.pause = nil, 0
 }
 
-// take has the first attempt that is open take the place of the first pipeline, and draws the conclusion from attempts
-// that have failed or take too long. The mutex is held.
+// take puts the first open attempt in the place of the first pipeline, and draws the conclusion from
+// attempts that have failed or take too long. The mutex is held.
 func (l *lines) take(now time.Time) {
 	for i, p := range l.attempts {
 		switch {
@@ -247,10 +247,10 @@ func (l *lines) failed(p *pipeline) {
 		return
 	}
 	l.health.trouble.note(cause(why))
-	l.health.concludes(cause(why))
+	l.health.conclude(cause(why))
 }
 
-// leave has a pipeline answer its commands, and take no more. The mutex is held.
+// leave makes a pipeline answer its commands and take no more. The mutex is held.
 func (l *lines) leave(p *pipeline) {
 	l.leaving = append(l.leaving, p)
 	if len(l.leaving) > mostLeaving {
@@ -259,8 +259,8 @@ func (l *lines) leave(p *pipeline) {
 	}
 }
 
-// part closes pipelines that leave, and reports whether there are others. The mutex is held.
-func (l *lines) part(now time.Time) (busy bool) {
+// close ends the pipelines, and waits for their goroutines.
+func (l *lines) closeLeaving(now time.Time) (busy bool) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
 		if quiet < l.origin.timeout && !p.retire() {
@@ -288,15 +288,15 @@ func (l *lines) close() {
 	l.health.close()
 }
 
-// rouse has the node looked after from now on.
+// rouse makes the watch look after the node from now on.
 func (l *lines) rouse() {
 	if l.asleep.Load() && l.asleep.CompareAndSwap(true, false) {
 		wake(l.wake)
 	}
 }
 
-// watch is the shared deadline: it looks after the commands of the node while there are any, which is cheaper
-// than a timer for each of them.
+// watch is the shared deadline: it looks after the commands of the node while there are any, which is
+// cheaper than a timer for each of them.
 func (l *lines) watch() {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -321,7 +321,7 @@ func (l *lines) watch() {
 			return
 		}
 		if late := time.Since(due); late > sleep {
-			l.health.slept(late)
+			l.health.skipSleep(late)
 		}
 		if idle++; l.advance() {
 			idle = 0
@@ -329,7 +329,8 @@ func (l *lines) watch() {
 	}
 }
 
-// ask sends a command that no hook sees, and waits for its reply. It sends the command again where the connection hangs.
+// ask sends a command that no hook sees, and waits for its reply. It sends the command again if the
+// connection hangs.
 func (l *lines) ask(ctx context.Context, limit time.Time, args ...any) (c *command, err error) {
 	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {
 		c = internal(nil, args...)

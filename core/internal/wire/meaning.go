@@ -2,26 +2,27 @@ package wire
 
 import "strings"
 
-// Meaning is what an error reply says. It is read from the reply itself, however often that is wrapped.
+// Meaning is what an error reply means. It is read from the reply itself, however often that is
+// wrapped.
 type Meaning uint8
 
 // The meanings.
 const (
-	MeansFinal       Meaning = iota // the next attempt is refused as well
+	MeansFinal       Meaning = iota // the next attempt will be refused, too
 	MeansPasses                     // Redis will serve, but not now
-	MeansFull                       // passes; the server has too many clients, and ends the connection
-	MeansInMotion                   // passes; another node of a Cluster may serve already
-	MeansReplica                    // passes; the connection leads to a server that is not the master
-	MeansApart                      // an endpoint in front of several servers wants the keys of a script one by one
+	MeansFull                       // it passes; the server has too many clients, and ends the connection
+	MeansInMotion                   // it passes; another node of a Cluster may serve already
+	MeansReplica                    // it passes; the connection leads to a server that is not the master
+	MeansApart                      // an endpoint in front of several servers accepts the keys of a script only one by one
 	MeansUnchecked                  // the same, because it cannot check the text of the script
 	MeansElsewhere                  // another node of a Cluster has the key
 	MeansNoScript                   // the server does not know the digest
-	MeansWrongType                  // the key holds something that is not a lock
-	MeansDenied                     // by an ACL
+	MeansWrongType                  // the value of the key is not a lock
+	MeansDenied                     // an ACL forbids the command
 	MeansNoCommand                  // the server does not know the command
 	MeansUnsupported                // the server does not know the subcommand
 	MeansNoCluster                  // the server does not belong to a Cluster
-	MeansUnanswered                 // a proxy does not know what the server has done, if anything
+	MeansUnanswered                 // a proxy does not know whether the server has executed the command
 )
 
 // meant is the meaning of a reply that begins with a text, with or without "ERR " before it.
@@ -30,17 +31,17 @@ type meant struct {
 	means  Meaning
 }
 
-// meanings returns the replies that are not final. Nearly all refuse a script before it has changed anything.
-// The exception is a key that is not local: while a slot moves, a script may find in the middle that a key
-// has become empty, which it could only create on the other node. It may be executed again then, as any
-// script may.
+// meanings returns the replies that are not final. Nearly all refuse a script before it has changed
+// anything. The exception is a key that is not local: while a slot moves, a script may find in the
+// middle that a key has become empty, which it could only create on the other node. The script may
+// then be executed again, as any script may.
 func meanings() []meant {
 	return []meant{
-		{"LOADING ", MeansPasses},    // also of KeyDB and Dragonfly
-		{"BUSY ", MeansPasses},       // a script, a function or a command of a module takes its time
+		{"LOADING ", MeansPasses},    // also from KeyDB and Dragonfly
+		{"BUSY ", MeansPasses},       // a script, a function or a command of a module is running
 		{"MASTERDOWN ", MeansPasses}, // a replica that has lost its master
 		{"NOREPLICAS ", MeansPasses},
-		{"MISCONF ", MeansPasses}, // it cannot persist, and tries again by itself
+		{"MISCONF ", MeansPasses}, // it cannot write to its disk, and tries again by itself
 		{"UNBLOCKED ", MeansPasses},
 		{"max number of clients", MeansFull},
 		{"max concurrent connections exceeded", MeansFull}, // Upstash
@@ -56,9 +57,9 @@ func meanings() []meant {
 		{"Unable to execute command ", MeansInMotion},                     // Redis 8, Valkey 8: "… because undeclared keys were accessed during rehashing of the slot"
 		{"READONLY ", MeansReplica},
 		{"REDIRECT ", MeansReplica}, // Valkey, to a client that has announced that it follows
-		{"CROSSSLOT ", MeansApart},  // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
+		{"CROSSSLOT ", MeansApart},  // Redis, Redis Enterprise, Azure, and any endpoint in front of a Redis Cluster
 		{"Dynomite: Keys in the script cannot span multiple nodes", MeansApart},
-		{"bad lua script for redis cluster", MeansUnchecked}, // Alibaba Cloud wants each key as KEYS[1], and each command literally
+		{"bad lua script for redis cluster", MeansUnchecked}, // Alibaba Cloud accepts each key only as KEYS[1], and each command only literally
 		{"'EVALSHA' command keys must", MeansApart},          // Alibaba Cloud, here and below: "in same slot"
 		{"'EVAL' command keys must", MeansApart},
 		{"eval/evalsha command keys must", MeansApart},
@@ -72,7 +73,7 @@ func meanings() []meant {
 		{"Unknown ", MeansUnsupported},
 		{"This instance has cluster support disabled", MeansNoCluster},
 		{"upstream failure", MeansUnanswered},        // Envoy
-		{"upstream protocol error", MeansUnanswered}, // likewise
+		{"upstream protocol error", MeansUnanswered}, // as above
 		{"handle response", MeansUnanswered},         // Codis
 		{"Connection timed out", MeansUnanswered},    // twemproxy, here and below
 		{"Connection reset by peer", MeansUnanswered},
@@ -82,9 +83,9 @@ func meanings() []meant {
 	}
 }
 
-// withoutScript cuts off what Redis 6 writes in front of an error inside of a script:
-// "ERR Error running script (call to f_<digest>): @user_script:7: @user_script: 7: -"; and the embedded
-// Redis: "ERR Error compiling script (new function): :7: ".
+// withoutScript removes what Redis 6 writes before an error inside a script, "ERR Error running
+// script (call to f_<digest>): @user_script:7: @user_script: 7: -", and what the embedded Redis
+// writes, "ERR Error compiling script (new function): :7: ".
 func withoutScript(text string) string {
 	for begin, place := range map[string]string{"ERR Error running script ": "user_script:", "ERR Error compiling script (new function): ": "): :"} {
 		if at := strings.LastIndex(text, place); at >= 0 && strings.HasPrefix(text, begin) {

@@ -15,7 +15,7 @@ type node struct {
 	hooks atomic.Pointer[hooks] // of a node of a Cluster; nil: there are none
 }
 
-// newNode makes the way to the server of an origin, which its client uses with these options.
+// newNode makes the way to the server of an origin. Its client has these options.
 func newNode(o *origin, opts *redis.Options, wants Replication, replicas *replicas) *node {
 	n := &node{origin: o, lines: newLines(o, pipelineBound(opts.AutoPipelineOptions))}
 	if wants.Acks != NoAcks {
@@ -45,7 +45,7 @@ func (n *node) surroundings() hooks {
 	return nil
 }
 
-// close ends what goes on to the node.
+// close ends all connections to the node.
 func (n *node) close() {
 	n.lines.close()
 	if n.acker != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// origin makes the pipelines to one server, and knows which are old.
+// origin makes the pipelines to one server, and knows which of them are old.
 type origin struct {
 	timeout   time.Duration
 	maxAge    time.Duration // of a connection; 0: none
@@ -39,9 +39,9 @@ func (o *origin) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline
 	return p
 }
 
-// old reports whether new commands should take another pipeline: the server is not the master any more, the
-// credentials have changed, Sentinels have not confirmed the master for a while, or the connection is as old as
-// the caller's client lets its own get.
+// old reports whether new commands should take another pipeline: the server is not the master any
+// more, the credentials have changed, Sentinels have not confirmed the master for a while, or the
+// connection has the age at which the caller's client replaces its own.
 func (o *origin) old(p *pipeline, now time.Time) bool {
 	switch {
 	case p.flow.old.Load(), p.era.Load() != o.era.Load():

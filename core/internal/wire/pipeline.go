@@ -12,34 +12,34 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipeline is one connection to a node, on which many commands travel at the same time, in order: none waits for
-// the reply of another.
+// pipeline is one connection to a node, on which many commands travel at the same time, in order. No command
+// waits for the reply to another.
 //
-//	connecting -> open    the connection is there: what was submitted is written
+//	connecting -> open    there is a connection: the submitted commands are written
 //	connecting -> broken  there is none
-//	open       -> broken  it has ended, sent something that is not a reply, or is not wanted any more
+//	open       -> broken  it has ended, sent something that is not a reply, or is not needed any more
 //
-// run and breakOff change it. How many commands are under way decides which goroutine writes and which one reads.
-// A few: the caller writes, and reads its own reply when it was alone for a while, which spares changes of
-// goroutine. Several: the caller first lets others add theirs. Many: the writer collects the commands of all
-// goroutines that can run. The reader takes the replies.
+// run and breakOff change it. The number of commands under way decides which goroutine writes and which one
+// reads. With a few, the caller writes, and reads its reply if it was alone for a while, which saves switches
+// between goroutines. With several, the caller first lets others add theirs. With many, the writer collects the
+// commands of all goroutines that can run. The reader reads the replies.
 type pipeline struct {
 	life
 	net.Conn
 
 	connect  dialFunc
-	progress progress // of the connecting
+	progress progress // while it connects
 	health   *health  // of the node
 	born     time.Time
-	era      atomic.Int64 // see node.old
-	named    atomic.Bool  // it leads to the master that the Sentinels have named
-	watch    func()       // has the shared deadline look at the queue until it is empty
+	era      atomic.Int64 // see origin.old
+	named    atomic.Bool  // it leads to the master that the Sentinels name
+	watch    func()       // makes the shared deadline look at the queue until it is empty
 	flow     flow
 
 	// Guarded by the mutex.
 	state pipelineState
-	why   error // of a broken one
-	queue queue // what was submitted and has no reply
+	why   error // of a broken pipeline
+	queue queue // submitted commands without a reply
 	bound int   // of the queue
 
 	sending   sending
@@ -73,20 +73,20 @@ func (p *pipeline) run() {
 	p.mu.Lock()
 	if p.state == pipelineBroken {
 		p.mu.Unlock()
-		_ = conn.Close() //nolint:errcheck // nothing was entrusted to it
+		_ = conn.Close() //nolint:errcheck // it carries no commands
 		return
 	}
 	p.Conn, p.state = conn, pipelineOpen
 	p.health.connected()
 	p.flow.begins()
 	p.mu.Unlock()
-	p.workers.Go(p.writes)
+	p.workers.Go(p.writeLoop)
 	p.sending.wake <- struct{}{}
-	p.reads()
+	p.readLoop()
 }
 
-// submit sends a command, now or as soon as there is a connection. The command is notified of what becomes of
-// it, which may be before submit returns.
+// submit sends a command, now or as soon as there is a connection. The command is completed with its
+// outcome, which may happen before submit returns.
 func (p *pipeline) submit(c *command) error {
 	p.mu.Lock()
 	if err := p.refusal(); err != nil {
@@ -95,10 +95,10 @@ func (p *pipeline) submit(c *command) error {
 	}
 	writer, reads := p.enter(c)
 	switch {
-	case writer == byItself && c.then != nil: // it must not wait
+	case writer == byItself && c.then != nil: // an internal command must not wait
 		writer = byWriter
 	case writer == byItself && p.queue.len() >= gathersFrom:
-		writer = p.gathers()
+		writer = p.gather()
 	}
 	if writer != byItself {
 		p.mu.Unlock()
@@ -118,26 +118,26 @@ func (p *pipeline) submit(c *command) error {
 	return nil
 }
 
-// enter queues a command, and decides which goroutine writes it, and whether its caller reads the reply. The
-// mutex is held.
+// enter queues a command, and decides which goroutine writes it, and whether its caller reads the
+// reply. The mutex is held.
 func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	before := len(p.sending.buf)
 	if c.asking {
 		p.sending.buf = append(p.sending.buf, "*1\r\n$6\r\nASKING\r\n"...)
 		p.queue.push(internal(func() {}))
-		p.flow.enters(p.queue.len())
+		p.flow.enter(p.queue.len())
 	}
 	p.sending.buf = appendCommand(p.sending.buf, c.given)
-	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
+	c.size = int32(len(p.sending.buf) - before) // Redis refuses a larger command
 	p.queue.push(c)
-	p.flow.enters(p.queue.len())
+	p.flow.enter(p.queue.len())
 	alone := p.queue.len() == 1
 	if alone {
 		p.receiving.alone++
 	} else {
 		p.receiving.alone = 0
 	}
-	p.watch() // before it may be kept by a write
+	p.watch() // now, because a write may block
 	writer = p.takeSending()
 	return writer, p.takeReading(writer == byItself && alone && c.then == nil && !c.company)
 }
@@ -149,14 +149,14 @@ func (p *pipeline) opened() bool {
 	return p.state == pipelineOpen
 }
 
-// reason is why the pipeline has ended.
+// reason returns why the pipeline has ended.
 func (p *pipeline) reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.why
 }
 
-// refusal is why the pipeline takes nothing; nil when it does. The mutex is held.
+// refusal returns why the pipeline accepts no command; nil when it does. The mutex is held.
 func (p *pipeline) refusal() error {
 	switch {
 	case p.state != pipelineBroken && p.queue.len() < p.bound:
@@ -169,7 +169,7 @@ func (p *pipeline) refusal() error {
 	return p.why
 }
 
-// fail ends the pipeline at once, and completes the commands that wait for it. The connection is closed in the
+// fail ends the pipeline at once, and completes its commands. The connection is closed in the
 // background.
 func (p *pipeline) fail(err error) {
 	if errors.Is(err, io.EOF) {
@@ -184,7 +184,8 @@ func (p *pipeline) fail(err error) {
 	}
 }
 
-// recall takes back the commands of a pipeline that is being connected, which goes on. It ends an open one.
+// recall takes the commands back from a pipeline that is being connected, which goes on. It ends an
+// open one.
 func (p *pipeline) recall(err error) {
 	p.mu.Lock()
 	if p.state != pipelineConnecting {
@@ -200,16 +201,16 @@ func (p *pipeline) recall(err error) {
 	}
 }
 
-// prepares reports whether the pipeline is being connected, and what the caller has given, such as OnConnect, takes
-// the time: no answer of Redis is awaited.
+// prepares reports whether the pipeline is being connected and a function of the caller, such as
+// OnConnect, takes the time. No answer of Redis is awaited then.
 func (p *pipeline) prepares() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == pipelineConnecting && p.progress.until.Load() == nil
 }
 
-// retire has the pipeline take nothing more, and reports whether it may be closed: not while
-// there are commands without an answer.
+// retire makes the pipeline accept no more commands, and reports whether it may be closed. It does
+// nothing while there are commands without an answer.
 func (p *pipeline) retire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +221,8 @@ func (p *pipeline) retire() bool {
 	return true
 }
 
-// breakOff breaks the pipeline; left are to be notified of why. The mutex is held.
+// breakOff breaks the pipeline. The caller completes the commands in left with why. The mutex is
+// held.
 func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	if p.state == pipelineBroken {
 		return nil, p.why
@@ -233,7 +235,7 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	}
 	p.state, p.why = pipelineBroken, err
 	p.flow.ended.Store(true)
-	p.sending.buf = nil // the connection may be open for a while
+	p.sending.buf = nil // the connection may stay open for a while
 	return p.queue.pop(nil, p.queue.len()), err
 }
 
@@ -243,24 +245,23 @@ func (p *pipeline) drop(why error) {
 	p.workers.Wait()
 }
 
-// sending is what is to be written, and whether a goroutine does. Guarded by the pipeline's
-// mutex.
+// sending is the bytes to write, and whether a goroutine writes. The pipeline's mutex guards it.
 type sending struct {
 	buf, spare []byte
 	busy       bool
 	wake       chan struct{} // of the writer
 }
 
-// sender says which goroutine writes a command.
+// sender is the goroutine that writes a command.
 type sender uint8
 
 const (
-	byAnother sender = iota // the one that writes already, or the writer after it
+	byAnother sender = iota // the goroutine that writes already, or the writer after it
 	byWriter                // the writer; it is to be woken
 	byItself                // its caller
 )
 
-// takeSending decides which goroutine writes what was submitted. The mutex is held.
+// takeSending decides which goroutine writes a submitted command. The mutex is held.
 func (p *pipeline) takeSending() sender {
 	if p.sending.busy {
 		return byAnother
@@ -272,9 +273,9 @@ func (p *pipeline) takeSending() sender {
 	return byItself
 }
 
-// gathers has the caller that is to write let others go first, and decides again: they may
-// have added much. The mutex is held, but not in between.
-func (p *pipeline) gathers() sender {
+// gather makes the caller that is about to write let others go first, and decides again, because they
+// may have added much. The mutex is held, but not in between.
+func (p *pipeline) gather() sender {
 	p.mu.Unlock()
 	runtime.Gosched()
 	p.mu.Lock()
@@ -284,7 +285,7 @@ func (p *pipeline) gathers() sender {
 	return byItself
 }
 
-// takeOut takes what is to be written. The mutex is held.
+// takeOut takes the bytes to write. The mutex is held.
 func (p *pipeline) takeOut() []byte {
 	out := p.sending.buf
 	p.sending.buf, p.sending.spare = p.sending.spare[:0], nil
@@ -308,11 +309,11 @@ func (p *pipeline) write(out []byte) (more bool) {
 	return p.sending.busy
 }
 
-// largeBuffer is not kept.
+// largeBuffer is the size from which a buffer is not kept.
 const largeBuffer = 1 << 20
 
-// writes is the writer. It first lets other goroutines add their commands.
-func (p *pipeline) writes() {
+// writeLoop is the writer. It first lets other goroutines add their commands.
+func (p *pipeline) writeLoop() {
 	for {
 		select {
 		case <-p.sending.wake:
@@ -329,25 +330,25 @@ func (p *pipeline) writes() {
 	}
 }
 
-// timedOut reports whether an error is that of a deadline.
+// timedOut reports whether an error comes from a deadline.
 func timedOut(err error) bool {
 	timeout, is := errors.AsType[net.Error](err)
 	return is && timeout.Timeout()
 }
 
-// receiving says which goroutine reads, guarded by the pipeline's mutex, and has what was read, which
-// belongs to the goroutine that reads.
+// receiving says which goroutine reads, guarded by the pipeline's mutex, and has the bytes that were read, which
+// belong to the goroutine that reads.
 //
-//	nobody -> caller  a command is alone, and so were those before it
-//	caller -> nobody  it has its reply
+//	none -> caller    a command is alone, and so were the commands before it
+//	caller -> none    it has its reply
 //	caller -> reader  there are others, or the reply takes long
-//	nobody -> reader  a command is not alone, or there was none for a moment
-//	reader -> nobody  commands were alone for a while
+//	none -> reader    a command is not alone, or there was none for a moment
+//	reader -> none    commands were alone for a while
 type receiving struct {
 	by    receiver
-	alone int           // how many commands in a row were
+	alone int           // how many commands in a row were alone
 	wake  chan struct{} // of the reader
-	limit time.Time     // of the caller that reads, as the connection knows it
+	limit time.Time     // read deadline of the caller that reads, as set on the connection
 
 	in     []byte // from the first byte that the parser needs
 	parser parser
@@ -358,13 +359,13 @@ type receiver uint8
 const (
 	byReader receiver = iota
 	byCaller
-	byNobody
+	byNone
 )
 
-// takeReading decides which goroutine reads when none does: the caller if its command is alone and Redis
-// near, otherwise the reader. The mutex is held.
+// takeReading decides which goroutine reads when none does: the caller if its command is alone and
+// Redis is near, otherwise the reader. The mutex is held.
 func (p *pipeline) takeReading(alone bool) (caller bool) {
-	if p.receiving.by != byNobody {
+	if p.receiving.by != byNone {
 		return false
 	}
 	if alone && p.flow.near() {
@@ -402,38 +403,38 @@ func (p *pipeline) readFor(c *command) {
 		wake(p.receiving.wake)
 		return
 	}
-	p.receiving.by = byNobody
+	p.receiving.by = byNone
 }
 
-// reads is the reader.
-func (p *pipeline) reads() {
+// readLoop is the reader.
+func (p *pipeline) readLoop() {
 	for {
 		err := p.read()
 		if err != nil {
 			p.fail(err)
 			return
 		}
-		for p.leavesReading() {
-			if !p.rests() {
+		for p.leaveReading() {
+			if !p.rest() {
 				return
 			}
 		}
 	}
 }
 
-// leavesReading reports whether the reader has left the reading to callers that are alone.
-func (p *pipeline) leavesReading() bool {
+// leaveReading reports whether the reader has left the reading to callers that are alone.
+func (p *pipeline) leaveReading() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.queue.len() == 0 && p.receiving.alone >= readsAfter {
-		p.receiving.by, p.receiving.alone = byNobody, 0
+		p.receiving.by, p.receiving.alone = byNone, 0
 		return true
 	}
 	return false
 }
 
-// rests waits until the reader has to read again; false when the pipeline ends.
-func (p *pipeline) rests() bool {
+// rest waits until the reader has to read again. It returns false when the pipeline ends.
+func (p *pipeline) rest() bool {
 	timer := time.NewTimer(unread)
 	defer timer.Stop()
 	for {
@@ -442,7 +443,7 @@ func (p *pipeline) rests() bool {
 			return false
 		case <-p.receiving.wake:
 		case <-timer.C:
-			if !p.resumes() {
+			if !p.resume() {
 				timer.Reset(unread)
 				continue
 			}
@@ -456,11 +457,11 @@ func (p *pipeline) rests() bool {
 	}
 }
 
-// resumes has the reader read when there was no command for a moment.
-func (p *pipeline) resumes() bool {
+// resume makes the reader read if there was no command for a moment.
+func (p *pipeline) resume() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.receiving.by != byNobody || p.receiving.alone > 0 {
+	if p.receiving.by != byNone || p.receiving.alone > 0 {
 		p.receiving.alone = 0
 		return false
 	}
@@ -509,7 +510,7 @@ func (p *pipeline) take() error {
 	return nil
 }
 
-// answers gives replies to the commands at the front of the queue.
+// answers delivers replies to the commands at the front of the queue.
 func (p *pipeline) answers(now time.Time, replies []any) error {
 	var room [64]*command
 	p.mu.Lock()
@@ -519,7 +520,7 @@ func (p *pipeline) answers(now time.Time, replies []any) error {
 	}
 	cmds := p.queue.pop(room[:0], len(replies))
 	if len(cmds) > 0 {
-		p.flow.heard(now, len(cmds))
+		p.flow.hear(now, len(cmds))
 		p.health.answered()
 	}
 	p.mu.Unlock()
@@ -533,8 +534,8 @@ func (p *pipeline) answers(now time.Time, replies []any) error {
 	return nil
 }
 
-// look notifies the commands that have become slow, and reports whether any are under way, and
-// for how long nothing has come.
+// look marks the commands that have become slow. It reports whether any are under way, and for how
+// long nothing has come.
 func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -550,9 +551,9 @@ func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	return busy, quiet
 }
 
-// sendElsewhere has the callers that wait on a connection that hangs send again, once. Their
-// answers may come later nonetheless. The first one waits longer, for a quarter of the timeout:
-// its command may be the one that takes long.
+// sendElsewhere makes the callers that wait on a hanging connection send again, once. Their answers
+// may still come later. The first caller waits longer, for a quarter of the timeout, because its
+// command may be the one that takes long.
 func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -568,17 +569,17 @@ func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
 	}
 }
 
-// queue has what is under way on a pipeline, in order: a ring that grows.
+// queue has the commands under way on a pipeline, in order: a ring that grows.
 type queue struct {
 	ring  []*command
 	first int
 	n     int
-	bytes int // of all of them, as they are sent
+	bytes int // of all of them, as sent
 }
 
 func (q *queue) len() int { return q.n }
 
-// at is the i-th from the front.
+// at returns the i-th command from the front.
 func (q *queue) at(i int) *command { return q.ring[(q.first+i)&(len(q.ring)-1)] }
 
 func (q *queue) push(c *command) {
@@ -594,7 +595,7 @@ func (q *queue) push(c *command) {
 	q.bytes += int(c.size)
 }
 
-// pop takes n from the front and appends them to into.
+// pop takes n commands from the front and appends them to into.
 func (q *queue) pop(into []*command, n int) []*command {
 	for range n {
 		c := q.ring[q.first]

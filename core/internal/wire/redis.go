@@ -15,12 +15,13 @@ import (
 
 // Config says how commands travel.
 type Config struct {
-	// Timeout is how long one command may take on the wire, and how long a node may say
-	// nothing at all before it counts as silent.
+	// Timeout is how long one command may take, and for how long a node may answer nothing at all before
+	// it counts as silent.
 	Timeout time.Duration
-	// Replication is what replicas have to do with commands that want it; see [Call.Acknowledged].
+	// Replication applies to calls that replicas have to acknowledge; see [Call.Acknowledge].
 	Replication Replication
-	// Owner is the client after which connections are named; empty: they have no name of ours.
+	// Owner is the client after which connections are named; empty: they keep the name of the caller's
+	// client.
 	Owner string
 	// Reports are called for silent nodes.
 	Reports Reports
@@ -31,9 +32,9 @@ type Config struct {
 type Redis struct {
 	cfg     Config
 	client  redis.UniversalClient
-	hooks   hooks    // of the caller's client
+	hooks   hooks    // hooks of the caller's client
 	single  *node    // nil in a Cluster
-	cluster *cluster // nil outside
+	cluster *cluster // nil outside a Cluster
 
 	credentials *credentials
 	sentinels   *sentinels // nil: no Sentinel names the master
@@ -43,7 +44,7 @@ type Redis struct {
 	era atomic.Int64
 }
 
-// New makes the way to the Redis of the caller's client, which stays the caller's to close.
+// New makes the way to the Redis of the caller's client, which the caller closes.
 func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 	r := &Redis{cfg: cfg, client: rdb}
 	switch client := rdb.(type) {
@@ -87,7 +88,8 @@ func (r *Redis) newCredentials(provider auth.StreamingCredentialsProvider) *cred
 	return newCredentials(provider, func() { r.era.Add(1) })
 }
 
-// newOrigin makes the origin of the connections to the server of some options. The name of the server is for reports.
+// newOrigin makes the origin of the connections to the server of some options. Reports carry the name
+// of the server.
 func (r *Redis) newOrigin(name string, opts *redis.Options) *origin {
 	o := &origin{timeout: r.cfg.Timeout, maxAge: max(opts.ConnMaxLifetime, 0), dialer: newDialer(opts, r.cfg.Timeout), era: &r.era}
 	o.dialer.credentials, o.dialer.owner = r.credentials, r.cfg.Owner
@@ -95,14 +97,14 @@ func (r *Redis) newOrigin(name string, opts *redis.Options) *origin {
 	return o
 }
 
-// ofSentinels reports whether redis.NewFailoverClusterClient has made a client. Only the name of the function
-// that gives its slots shows that.
+// ofSentinels reports whether redis.NewFailoverClusterClient has made a client. Only the name of the
+// function that returns its slots shows that.
 func ofSentinels(client *redis.ClusterClient) bool {
 	slots := client.Options().ClusterSlots
 	return slots != nil && strings.Contains(runtime.FuncForPC(reflect.ValueOf(slots).Pointer()).Name(), "NewFailoverClusterClient")
 }
 
-// Failover reports whether a Sentinel says which server is the master.
+// Failover reports whether a Sentinel names the master.
 func (r *Redis) Failover() bool {
 	client, single := r.client.(*redis.Client)
 	return single && client.Options().Addr == "FailoverClient" // the name that go-redis gives it
@@ -111,10 +113,10 @@ func (r *Redis) Failover() bool {
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (r *Redis) Clustered() bool { return r.cluster != nil }
 
-// Era changes when connections that are made before that should be left; see [Redis].
+// Era changes when the connections that were made before should be left; see [Redis].
 func (r *Redis) Era() int64 { return r.era.Load() }
 
-// Close ends what the Redis started.
+// Close ends everything that the Redis started.
 func (r *Redis) Close() {
 	if r.sentinels != nil {
 		r.sentinels.close()
@@ -127,7 +129,7 @@ func (r *Redis) Close() {
 	r.credentials.close()
 }
 
-// node returns the master of a key. An error is that of a Cluster; see [cluster.of].
+// node returns the master of a key. An error comes from a Cluster; see [cluster.of].
 func (r *Redis) node(key string) (*node, error) {
 	if r.cluster != nil {
 		return r.cluster.of(key)
@@ -135,7 +137,7 @@ func (r *Redis) node(key string) (*node, error) {
 	return r.single, nil
 }
 
-// slot is where the key is in a Cluster.
+// slot returns the slot of the key in a Cluster.
 func (r *Redis) slot(key string) int {
 	if r.cluster == nil {
 		return 0
@@ -143,7 +145,7 @@ func (r *Redis) slot(key string) int {
 	return Slot(key)
 }
 
-// Ping asks the master of a key whether it answers, on the way of the locks. No hook sees it.
+// Ping asks the master of a key for an answer, on the connections of the locks. No hook sees it.
 func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	n, err := r.node(key)
 	if err != nil {
@@ -155,20 +157,21 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	return n.health.explain(err)
 }
 
-// GaveUp notes that an operation on key was tried for the timeout, and ended with err: if
-// the node has said nothing since, it is silent.
+// GaveUp notes that an operation on key was tried until its timeout and ended with err. If the node
+// has not answered since, it is silent.
 func (r *Redis) GaveUp(key string, err error) {
 	if n, unrouted := r.node(key); unrouted == nil {
 		n.lines.gaveUp(err)
 	}
 }
 
-// Reached reports whether [Redis.Reach] has nothing to do.
+// Reached reports whether [Redis.Reach] has nothing left to do.
 func (r *Redis) Reached() bool { return r.cluster == nil || r.cluster.reached.Load() }
 
-// Reach reaches the Cluster once, until limit at the latest. It calls ask with a client that heeds its context, and
-// loads the slots. Until then go-redis knows no slots, and would try every node for as long as the caller's
-// client allows. It takes many round trips, and ends when no node answers. Outside a Cluster it does nothing.
+// Reach reaches the Cluster once, until limit at the latest. It calls ask with a client that obeys
+// its context, and loads the slots. Before that go-redis knows no slots, and would try every node for
+// as long as the caller's client allows. Reach takes many round trips, and ends when no node answers.
+// Outside a Cluster it does nothing.
 func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
 	if r.Reached() {
 		return nil
@@ -176,5 +179,6 @@ func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context
 	return r.cluster.reachBy(ctx, limit, ask)
 }
 
-// Probe makes a client for questions to the nodes of a Cluster. It heeds the context; the caller's client may not.
+// Probe makes a client for questions to the nodes of a Cluster. It obeys the context; the caller's
+// client may not.
 func (r *Redis) Probe() *redis.ClusterClient { return r.cluster.probe() }

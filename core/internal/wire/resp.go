@@ -42,36 +42,36 @@ func appendHead(b []byte, kind byte, n int) []byte {
 	return append(b, '\r', '\n')
 }
 
-// errorReply is an error that Redis has answered; the predicates of go-redis know it by
-// its text.
+// errorReply is an error reply of Redis. The predicates of go-redis recognize it by its text.
 type errorReply string
 
 func (e errorReply) Error() string { return string(e) }
 
-// RedisError makes it a redis.Error.
+// RedisError makes it a [redis.Error].
 func (errorReply) RedisError() {}
 
-// ReplyError makes the error of an error reply that a script has passed on as a text.
+// ReplyError makes the error for an error reply that a script has passed on as a text.
 func ReplyError(text string) error { return errorReply(text) }
 
-// errIncomplete says that more bytes are needed.
+// errIncomplete means that more bytes are needed.
 var errIncomplete = errors.New("incomplete reply")
 
-// errGarbled says that what came is no reply.
+// errGarbled means that the bytes are not a reply.
 var errGarbled = errors.New("this is not RESP2, the protocol of redis")
 
-// What is larger is no reply of Redis, or of a script of this package.
+// Neither Redis nor a script of this library sends larger replies.
 const (
 	longestLine = 1 << 20
 	longestText = 512 << 20
 	deepest     = 32
 )
 
-// parser reads a stream of replies of RESP2, in whatever pieces it comes, as go-redis does: int64, string, []any, nil,
-// or an error. OnConnect may have switched the connection to RESP3, where nil and the text of INFO are written as _ and
-// =, and all else that this package asks for is the same.
+// parser reads a stream of RESP2 replies, in pieces of any size, as go-redis does: int64, string,
+// []any, nil, or an error. OnConnect may have switched the connection to RESP3. There nil and the
+// text of INFO are written as _ and =; all other replies to the commands of this package are the
+// same.
 type parser struct {
-	open []list // that have begun, the outermost first
+	open []list // incomplete lists, the outermost first
 }
 
 // list is a reply, or a part of one, that consists of others.
@@ -80,8 +80,8 @@ type list struct {
 	elements []any
 }
 
-// next reads the next reply at the front of b, and returns how much of b is not needed any
-// more, also when the reply is incomplete: what was read of it is kept for the next time.
+// next reads the next reply at the front of b, and returns how much of b is not needed any more. It
+// does so also for an incomplete reply, whose beginning it keeps.
 func (p *parser) next(b []byte) (reply any, length int, err error) {
 	for {
 		part, n, begun, err := p.part(b[length:])
@@ -98,8 +98,8 @@ func (p *parser) next(b []byte) (reply any, length int, err error) {
 	}
 }
 
-// replies reads as many as there is room for, and returns how much of b is not needed any
-// more. With an error, replies are those before it.
+// replies reads as many replies as there is room for, and returns how much of b is not needed any
+// more. With an error it returns the replies before it.
 func (p *parser) replies(b []byte, room []any) (replies []any, length int, err error) {
 	for replies = room; len(replies) < cap(replies); {
 		reply, n, err := p.next(b[length:])
@@ -112,7 +112,7 @@ func (p *parser) replies(b []byte, room []any) (replies []any, length int, err e
 	return replies, length, nil
 }
 
-// add adds a part to the list that has begun, and is true when there is none left.
+// add adds a part to the innermost list, and returns the reply when it is whole.
 func (p *parser) add(part any) (reply any, whole bool) {
 	for len(p.open) > 0 {
 		last := &p.open[len(p.open)-1]
@@ -127,7 +127,7 @@ func (p *parser) add(part any) (reply any, whole bool) {
 	return part, true
 }
 
-// part reads what is no list at the front of b, or begins a list.
+// part reads a part that is not a list at the front of b, or begins a list.
 func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 	line, length, err := lineOf(b)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *parser) begin(n int) (part any, begun bool, err error) {
 	return nil, true, nil
 }
 
-// lineOf is the line at the front of b, without its kind, and how long it is with everything.
+// lineOf returns the line at the front of b, without its type, and its whole length.
 func lineOf(b []byte) (line []byte, length int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	switch {
@@ -189,7 +189,7 @@ func lineOf(b []byte) (line []byte, length int, err error) {
 	return b[1 : end-1], end + 1, nil
 }
 
-// textOf is a text of n bytes at the front of b.
+// textOf returns a text of n bytes at the front of b.
 func textOf(n int, b []byte) (text any, length int, err error) {
 	switch {
 	case n < 0:
@@ -202,7 +202,7 @@ func textOf(n int, b []byte) (text any, length int, err error) {
 	return string(b[:n]), n + 2, nil
 }
 
-// outcome is a reply as the value and error of a command.
+// outcome returns a reply as the value and error of a command.
 func outcome(reply any) (any, error) {
 	switch v := reply.(type) {
 	case nil:

@@ -9,8 +9,8 @@ import (
 // Script is a Lua script: its source and its digest, both ready to be sent.
 type Script struct{ Source, Digest any }
 
-// NewScript computes the digest by which Redis caches a script. Redis names scripts by their SHA-1. It protects
-// nothing, so a FIPS-only process may use it.
+// NewScript computes the digest under which Redis caches a script. Redis names scripts by their
+// SHA-1. The digest protects nothing, so a FIPS-only process may use it.
 func NewScript(source string) Script {
 	var digest string
 	fips140.WithoutEnforcement(func() {

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// sentinels follow which server the Sentinels name as the master. go-redis closes the connections of its pool when
-// there is a new master; of the connections of this package it does not know, nor does an old master that is cut
-// off from its Sentinels. So the Sentinels are asked again and again while commands are sent, and connections are
-// kept while the answer is the same. Without an answer a connection gets as old as that of a stranger.
+// sentinels follow which server the Sentinels name as the master. go-redis closes the connections of
+// its pool when there is a new master. It does not know the connections of this package, and neither
+// does an old master that is cut off from its Sentinels. So the Sentinels are asked again and again
+// while commands are sent, and connections are kept while the answer is the same. Without an answer,
+// a connection is replaced after confirmedFor.
 type sentinels struct {
 	life
 
@@ -20,19 +21,19 @@ type sentinels struct {
 	era    *atomic.Int64
 	start  time.Time
 
-	confirmed atomic.Int64 // when the master was named last, since start
-	used      atomic.Int64 // when a command was sent last, since start
+	confirmed atomic.Int64 // when the master was last named, since start
+	used      atomic.Int64 // when a command was last sent, since start
 	asking    atomic.Bool  // a goroutine asks
 	mu        sync.Mutex
-	master    string // named last; empty: none yet
+	master    string // last named; empty: none yet
 }
 
 const (
 	// confirmEvery is how often Sentinels are asked.
 	confirmEvery = 4 * time.Second
-	// confirmedFor is how long an answer is good.
-	confirmedFor = 5 * time.Second
-	// confirmsUntil is for how long after the last command Sentinels are asked.
+	// confirmedFor is how long an answer is valid: one interval, and time for the answer.
+	confirmedFor = confirmEvery + time.Second
+	// confirmsUntil is how long after the last command Sentinels are still asked.
 	confirmsUntil = time.Minute
 )
 
@@ -42,12 +43,13 @@ func newSentinels(d *dialer, era *atomic.Int64) *sentinels {
 	return s
 }
 
-// unsure reports whether the Sentinels have not confirmed for a while the master to which a connection leads that was
-// made at born. It has them asked while commands are sent. An answer says nothing of a connection with an address that
-// they do not name: one through a tunnel, say, or to an old master that another Sentinel has named.
+// unsure reports whether the Sentinels have not confirmed for a while the master to which a
+// connection leads that was made at born. It keeps them being asked while commands are sent. An
+// answer says nothing about a connection to an address that they do not name, for example through a
+// tunnel, or to an old master that another Sentinel has named.
 func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	s.used.Store(int64(now.Sub(s.start)))
-	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.asks) {
+	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.askOften) {
 		s.asking.Store(false)
 	}
 	last := born
@@ -57,8 +59,8 @@ func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	return now.Sub(last) > confirmedFor
 }
 
-// asks goes on until there was no command for a while.
-func (s *sentinels) asks() {
+// ask asks for the master. If another server is named, all connections are to be left.
+func (s *sentinels) askOften() {
 	defer s.asking.Store(false)
 	ticker := time.NewTicker(confirmEvery)
 	defer ticker.Stop()
@@ -92,22 +94,22 @@ func (s *sentinels) ask(ctx context.Context) {
 	}
 }
 
-// names reports whether a connection leads to the master that the Sentinels have named last.
+// names reports whether a connection leads to the master that the Sentinels have last named.
 func (s *sentinels) names(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return conn.RemoteAddr() != nil && conn.RemoteAddr().String() == s.master
 }
 
-// named returns the address of the master. go-redis shows it only to its dialer, which asks a Sentinel and dials
-// what that names. On the network "unix" the address is not the name of a socket: the dialer fails before it
-// sends anything, and its error has the address.
+// named returns the address of the master. go-redis shows it only to its dialer, which asks a
+// Sentinel and dials the named address. On the network "unix" that address is not the name of a
+// socket, so the dialer fails before it sends anything, and its error contains the address.
 func (s *sentinels) named(ctx context.Context) (string, error) {
 	conn, err := s.dialer.run(ctx, func(ctx context.Context) (net.Conn, error) {
 		return s.dialer.opts.Dialer(ctx, "unix", "")
 	})
-	if err == nil { // a dialer of the caller that knows one network only
-		_ = conn.Close() //nolint:errcheck // nothing was entrusted to it
+	if err == nil { // a dialer of the caller that ignores the network
+		_ = conn.Close() //nolint:errcheck // it carries no commands
 		return "", errUnnamed
 	}
 	if op, failed := errors.AsType[*net.OpError](err); failed && op.Op == "dial" {

@@ -5,7 +5,7 @@ import "strings"
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// Slot is the hash slot of a key (Redis Cluster specification, "Hash tags").
+// Slot returns the hash slot of a key (Redis Cluster specification, "Hash tags").
 func Slot(key string) int {
 	if open := strings.IndexByte(key, '{'); open >= 0 {
 		if length := strings.IndexByte(key[open+1:], '}'); length > 0 {

@@ -12,13 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// withheld stands for what is not known to name no key.
+// withheld stands for a text that may contain a key.
 const withheld = " (the rest is withheld: it may quote a key)"
 
-// ReplyText is what may be logged of an error reply: its code and texts that are known
-// to name no key. Redis quotes the arguments of a command in some of its errors, each
-// version in its own way and cut off where it likes, so that a key cannot be taken out
-// of a text that is not known.
+// ReplyText returns the part of an error reply that may be logged: its code, and texts that are known
+// to contain no key. Redis quotes the arguments of a command in some of its errors. Each version does
+// so in a different way and truncates them, so a key cannot be removed from a text that is not known.
 func ReplyText(reply string) string {
 	words := strings.Fields(withoutScript(reply))
 	known := withoutPlace(words)
@@ -40,9 +39,9 @@ func ReplyText(reply string) string {
 const codes = "ASK BUSY BUSYKEY CLUSTERDOWN CROSSSLOT DENIED ERR EXECABORT LOADING MASTERDOWN MISCONF MOVED " +
 	"NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT OOM READONLY REDIRECT TRYAGAIN UNBLOCKED UNKILLABLE WRONGPASS WRONGTYPE"
 
-// texts are whole error replies. A name is a word of letters, digits and dashes where
-// Redis has a user, a slot is a number, an address a host and port, and a command one
-// that this package sends.
+// texts are whole error replies. <name> is a word of letters, digits and dashes where Redis has a
+// user, <slot> a number, <address> a host and a port, and <command> a command that this package
+// sends.
 const texts = `ASK <slot> <address>
 BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.
 BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.
@@ -104,15 +103,15 @@ no upstream host
 upstream failure
 upstream protocol error`
 
-// commands are those whose names may come back in an error.
+// commands are the commands whose names may appear in an error.
 const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select wait info spublish " +
 	"ssubscribe subscribe sunsubscribe unsubscribe decr decrby del exists get hdel hexists hget hgetall hkeys hlen hmget hscan " +
 	"hset hsetnx hstrlen incr incrby lindex linsert llen lpop lpos lrange lrem pexpire pexpireat pttl rpush set setnx strlen " +
 	"time type zadd zcard zcount zrange zrangebyscore zrem zremrangebyscore zscore"
 
-// withoutPlace takes away where in a script of ours the error happened: the words
-// "script: <digest>, on @user_script:7.". Valkey 9 leaves out the digest. Redis 6 begins an error
-// that the script has caught with "@user_script: 7:".
+// withoutPlace removes the place in a script at which the error happened: the words "script:
+// <digest>, on @user_script:7.". Valkey 9 leaves out the digest. Redis 6 begins an error that the
+// script has caught with "@user_script: 7:".
 func withoutPlace(words []string) []string {
 	if len(words) > 2 && words[0] == "@user_script:" && consists(words[1], digits+":") {
 		return words[2:]
@@ -134,7 +133,7 @@ func withoutPlace(words []string) []string {
 	return words[:n-1]
 }
 
-// matches compares word by word with a text in which <kinds> stand for words.
+// matches compares words with a text in which <kinds> stand for words.
 func matches(words []string, text string) bool {
 	return slices.EqualFunc(words, strings.Fields(text), func(word, want string) bool {
 		switch want {
@@ -173,7 +172,7 @@ func isCommand(word string) bool {
 	return slices.Contains(strings.Fields(commands), strings.ToLower(word))
 }
 
-// unknownCommandOf is the command that the server does not know, if it says so.
+// unknownCommandOf returns the command that the server does not know, if the error names one.
 func unknownCommandOf(words []string) (command string, ok bool) {
 	if len(words) < 4 || words[0] != "ERR" || words[1] != "unknown" || words[2] != "command" {
 		return "", false
@@ -182,9 +181,9 @@ func unknownCommandOf(words []string) (command string, ok bool) {
 	return command, isCommand(command)
 }
 
-// KnownText reports whether the text of err is known to name no key: a reply without what
-// Redis quotes, a fixed text of this package or of go-redis, or what the network said.
-// What err wraps is not looked at.
+// KnownText returns the text of err if it is known to contain no key: a reply without the parts that
+// Redis quotes, a fixed text of this package or of go-redis, or an error of the network. It does not
+// look at the errors that err wraps.
 func KnownText(err error) (text string, ok bool) {
 	switch e := err.(type) { //nolint:errorlint // only err itself
 	case redis.Error:
@@ -194,13 +193,13 @@ func KnownText(err error) (text string, ok bool) {
 	case *ShortfallError:
 		return e.Error(), true
 	}
-	if slices.ContainsFunc(fixed(), func(known error) bool { return err == known }) { //nolint:errorlint // likewise
+	if slices.ContainsFunc(fixed(), func(known error) bool { return err == known }) { //nolint:errorlint // as above
 		return err.Error(), true
 	}
 	return err.Error(), ofTheNetwork(err)
 }
 
-// fixed are the errors whose text is a constant.
+// fixed returns the errors whose text is a constant.
 func fixed() []error {
 	return []error{
 		errNoAnswer, ErrSilent, errNoConnection, errPending, errPipelineClosed,
@@ -210,8 +209,8 @@ func fixed() []error {
 	}
 }
 
-// ofTheNetwork reports whether the type of err belongs to the packages that make
-// connections, which know no keys.
+// ofTheNetwork reports whether the type of err belongs to the packages that make connections, which
+// know no keys.
 func ofTheNetwork(err error) bool {
 	t := reflect.TypeOf(err)
 	if t.Kind() == reflect.Pointer {
