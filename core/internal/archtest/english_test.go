@@ -50,6 +50,7 @@ var written = []string{
 	"core/internal/resend",
 	"core/internal/queue",
 	"core/internal/redisstore",
+	"core/internal/wire",
 }
 
 // TestEnglish_SentencesReadAtOnce reports each sentence in comments, string literals and documents that

@@ -15,8 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A command that replicas have to acknowledge ends with its limit, and the connection that is being made for it does
-// not: the next command takes it. However long it takes to prepare a connection, there are few attempts and one serves.
+// A command that replicas have to acknowledge ends with its limit. The connection that is being made
+// for it does not end: the next command takes it. However long a connection takes to prepare, there
+// are few attempts and one serves.
 func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,9 +63,9 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 	})
 }
 
-// Calls that travel together are acknowledged together. If the node of the first one is not known, no call is sent, and
-// none counts as acknowledged.
-func TestAcker_TogetherWithoutTheNodeOfTheFirst(t *testing.T) {
+// Calls that travel together are acknowledged together. If the node of the first one is not known, no
+// call is sent, and none counts as acknowledged.
+func TestRedis_Together_WithoutTheNodeOfTheFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64

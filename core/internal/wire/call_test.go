@@ -16,7 +16,7 @@ import (
 
 var scriptCommand = faultproxy.Command("evalsha", "eval")
 
-// proxied is a Redis behind a proxy, whose scripts are known to the server.
+// proxied is a Redis behind a proxy. The server knows the scripts.
 func proxied(t *testing.T, rdb *redis.Client) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, rdb)
@@ -27,7 +27,7 @@ func proxied(t *testing.T, rdb *redis.Client) (*faultproxy.Proxy, *bench) {
 	return proxy, b
 }
 
-func TestCall_FateOfALostReplyIsUnknown(t *testing.T) {
+func TestCall_Wait_LostReply(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
@@ -41,9 +41,9 @@ func TestCall_FateOfALostReplyIsUnknown(t *testing.T) {
 	})
 }
 
-// go-redis executes a script again by itself when its reply is lost. Ours it must
-// not: the caller has to know.
-func TestCall_NotResentByGoRedis(t *testing.T) {
+// go-redis executes a script again when its reply is lost. This package must not, because the caller
+// has to know.
+func TestCall_Wait_NotResentByGoRedis(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
@@ -57,7 +57,7 @@ func TestCall_NotResentByGoRedis(t *testing.T) {
 	})
 }
 
-func TestCall_WaitAgainForALateReply(t *testing.T) {
+func TestCall_Wait_AgainForALateReply(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
@@ -80,7 +80,7 @@ func TestCall_WaitAgainForALateReply(t *testing.T) {
 	})
 }
 
-func TestCall_RefusedConnectionIsNotSent(t *testing.T) {
+func TestCall_Wait_RefusedConnection(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = rdb.Close() })

@@ -21,8 +21,8 @@ import (
 // dialNode makes a connection to a node.
 type dialNode func(ctx context.Context) (net.Conn, error)
 
-// board is a Cluster in memory, made of nodes that know nothing of each other: who has which
-// slots is said to the client only. It works in a synctest bubble.
+// board is a Cluster in memory. Its nodes know nothing of each other: only the client is given the
+// slots. It works in a synctest bubble.
 type board struct {
 	client *redis.ClusterClient
 
@@ -31,7 +31,7 @@ type board struct {
 	slots []redis.ClusterSlot
 }
 
-// newBoard makes one in which the first node has all slots.
+// newBoard makes a board in which the first node has all slots.
 func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.ClusterOptions)) *board {
 	t.Helper()
 	b := &board{nodes: nodes}
@@ -46,7 +46,7 @@ func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.Clu
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			dial, known := b.nodes[addr]
 			if !known {
-				return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("nobody is at %s", addr)}
+				return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("no node is at %s", addr)}
 			}
 			return dial(ctx)
 		},
@@ -62,19 +62,19 @@ func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.Clu
 	return b
 }
 
-// give has one node have all slots, as far as the client learns.
+// give gives all slots to one node. The client learns it when it reads the slots.
 func (b *board) give(addr string) {
 	b.slotsAre(redis.ClusterSlot{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}})
 }
 
-// movesTo does, and has the client learn it.
+// movesTo is give, and makes the client learn it.
 func (b *board) movesTo(addr string) {
 	b.give(addr)
 	b.learn()
 }
 
-// learn has the client read the slots. It asks twice: go-redis forgets what is asked for while it
-// reads them, which it may do just then.
+// learn makes the client read the slots. It asks twice, because go-redis forgets a request that comes
+// while it reads them, which it may do just then.
 func (b *board) learn() {
 	for range 2 {
 		b.client.ReloadState(context.Background())
@@ -128,7 +128,8 @@ func answerScripts(conn net.Conn, line string) {
 	})
 }
 
-// answerAll answers what a client sends until the client ends the connection. What has an empty answer has none.
+// answerAll answers the commands of a client until the client ends the connection. An empty answer
+// stands for none.
 func answerAll(conn net.Conn, answer func(verb string) string) {
 	defer conn.Close()
 	for in := bufio.NewReader(conn); ; {

@@ -19,9 +19,9 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// Two nodes that send each other the key will agree some day: that a redirection was followed
-// in vain is no answer for ever.
-func TestCall_RedirectedInVain(t *testing.T) {
+// Two nodes that redirect a key to each other will agree some day. So the answer after a followed
+// redirection is not final.
+func TestCall_Wait_RedirectionLoop(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"MOVED", "ASK"} {
 		t.Run(verb, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestCall_RedirectedInVain(t *testing.T) {
 	}
 }
 
-// A node of a Cluster that was given as a single server sends a key away for ever.
-func TestCall_RedirectedOutsideACluster(t *testing.T) {
+// A node of a Cluster that was given as a single server redirects a key for ever.
+func TestCall_Wait_RedirectedOutsideACluster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := storeOf(t, altered(t, func(o *redis.Options) {
@@ -61,8 +61,7 @@ func TestCall_RedirectedOutsideACluster(t *testing.T) {
 	})
 }
 
-// blocking is a node that cannot be connected to, with a dialer that does not listen to its
-// context.
+// blocking is a node that cannot be connected to. Its dialer does not obey its context.
 func blocking(released <-chan struct{}) dialNode {
 	return func(context.Context) (net.Conn, error) {
 		<-released
@@ -70,9 +69,9 @@ func blocking(released <-chan struct{}) dialNode {
 	}
 }
 
-// A master that leaves while connections to it are being made keeps nobody waiting: neither
-// the first call to the one after it, nor those who were told that it is silent.
-func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
+// A master that leaves while connections to it are being made keeps no call waiting: neither the
+// first call to the next master, nor calls that have seen the silence.
+func TestCluster_MasterLeavesWhileConnecting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		released := make(chan struct{})
@@ -122,7 +121,7 @@ func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
 }
 
 // Close waits for all nodes at the same time.
-func TestNodes_CloseWaitsOnce(t *testing.T) {
+func TestRedis_Close_AllNodesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		released := make(chan struct{})
@@ -147,7 +146,7 @@ func TestNodes_CloseWaitsOnce(t *testing.T) {
 	})
 }
 
-// pings counts those that hooks see.
+// pings counts the pings that hooks see.
 type pings struct {
 	innerHook
 
@@ -172,9 +171,8 @@ func (p *pings) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The hooks of the caller's client see lock commands, and nothing that is asked about the
-// client itself.
-func TestNodes_HooksSeeNoPings(t *testing.T) {
+// The hooks of the caller's client see lock commands, and no question about the client itself.
+func TestCluster_HooksSeeNoPings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": embedded(t), "10.0.0.2:6379": embedded(t)})
@@ -193,12 +191,12 @@ func TestNodes_HooksSeeNoPings(t *testing.T) {
 	})
 }
 
-// For a slot without a master go-redis names any node that it knows, and that answers: the
-// key is found as soon as somebody has it.
-func TestNodes_SlotWithoutMaster(t *testing.T) {
+// For a slot without a master go-redis names any node that it knows, and that node answers. The key
+// is found as soon as a node has the slot.
+func TestCluster_SlotWithoutMaster(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
-		"nobody has it":    "-CLUSTERDOWN Hash slot not served",
+		"no node has it":   "-CLUSTERDOWN Hash slot not served",
 		"another knows it": "-MOVED 1 10.0.0.2:6379",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +210,7 @@ func TestNodes_SlotWithoutMaster(t *testing.T) {
 				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
 				for range 5 {
 					_, err := acquiring(t.Context(), b)
-					if !wire.Passes(err) && (err != nil || name == "nobody has it") {
+					if !wire.Passes(err) && (err != nil || name == "no node has it") {
 						t.Errorf("got %v", err)
 					}
 				}
@@ -223,8 +221,8 @@ func TestNodes_SlotWithoutMaster(t *testing.T) {
 	}
 }
 
-// Without any slots, and when its client is closed, a Cluster has no node for a key.
-func TestNodes_NoNode(t *testing.T) {
+// Without any slots, and with a closed client, a Cluster has no node for a key.
+func TestCluster_NoNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newBoard(t, nil, func(o *redis.ClusterOptions) {
@@ -242,9 +240,9 @@ func TestNodes_NoNode(t *testing.T) {
 	})
 }
 
-// A redirected command travels in the context of no caller. A hook that changes its key there, and did
-// not in the caller's, does not change what is sent.
-func TestCall_RedirectedPastAHookThatChangesKeys(t *testing.T) {
+// A redirected command travels in a context that belongs to no caller. A hook that changes its key
+// there, and did not in the caller's context, does not change what is sent.
+func TestHooks_RedirectedCommand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.New(t).Client()
@@ -265,8 +263,8 @@ func TestCall_RedirectedPastAHookThatChangesKeys(t *testing.T) {
 	})
 }
 
-// Neither a hook of the ClusterClient nor one of a node can change a key, alone or in a pipeline.
-func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
+// Neither a hook of the ClusterClient nor a hook of a node can change a key, alone or in a pipeline.
+func TestHooks_ChangedKeyInACluster(t *testing.T) {
 	t.Parallel()
 	for name, hooked := range map[string]func(cluster *redis.ClusterClient){
 		"of_the_cluster": func(cluster *redis.ClusterClient) { cluster.AddHook(defaultTenant{}) },
@@ -303,7 +301,7 @@ func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
 	}
 }
 
-// defaultTenant puts a prefix in front of the keys of scripts, unless the context has a tenant.
+// defaultTenant puts a prefix before the keys of scripts, unless the context has a tenant.
 type defaultTenant struct{}
 
 type tenantKey struct{}
@@ -332,8 +330,9 @@ func (h defaultTenant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// Some nodes say of every script that they do not know it. A call ends there, and so does the asking.
-func TestCall_UnknownScriptThatWasSent(t *testing.T) {
+// Some nodes answer to every script that they do not know it. A call ends then, and is not sent
+// again.
+func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -344,7 +343,7 @@ func TestCall_UnknownScriptThatWasSent(t *testing.T) {
 					switch verb {
 					case "evalsha", "eval":
 						if asked++; asked > 100 {
-							return "" // nobody asks so often
+							return "" // no client asks so often
 						}
 						return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 					default:
@@ -362,9 +361,9 @@ func TestCall_UnknownScriptThatWasSent(t *testing.T) {
 	})
 }
 
-// A node to which a key was redirected is looked after, and closed, while others are redirected to it and while the
-// client learns of it.
-func TestNodes_RedirectedToWhileItIsLearned(t *testing.T) {
+// A node to which a key was redirected is looked after, and closed, while other calls are redirected
+// to it and while the client learns of it.
+func TestCluster_RedirectedToWhileItIsLearned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newBoard(t, map[string]dialNode{
@@ -398,9 +397,9 @@ func TestNodes_RedirectedToWhileItIsLearned(t *testing.T) {
 	})
 }
 
-// A key on the move is asked for on the connection that there is, also after a while in which nothing was asked there:
-// that while is no silence of the node.
-func TestNodes_AskedAfterAWhile(t *testing.T) {
+// A key that moves is asked for on the existing connection, even after a while without commands. That
+// while does not count as silence of the node.
+func TestCluster_MovingKeyAfterAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		made := 0

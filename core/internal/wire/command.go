@@ -19,7 +19,7 @@ import (
 //	prepared -> refused  the hooks have returned without sending it
 //
 // Only transmit and outcome change the phase. A hook may run the next one in a goroutine that it leaves
-// behind, so the outcome is read only when the command is over.
+// behind, so the outcome is read only after the command has an outcome.
 type command struct {
 	redis.Cmd
 
@@ -80,7 +80,7 @@ func internal(then func(), args ...any) *command {
 	return c
 }
 
-// NoRetry tells hooks not to send the command again.
+// NoRetry keeps go-redis from sending the command again.
 func (*command) NoRetry() bool { return true }
 
 // Err returns the outcome for hooks. Unlike the method of go-redis it does not wait.
@@ -170,7 +170,7 @@ func (c *command) pending() bool { return c.phase.Load() == commandOver && c.wai
 // It is completed once, at the end, and only its caller reads it afterwards. It becomes slow only while it is in
 // the queue of a pipeline, under the mutex of the pipeline, and is completed after that.
 type answer struct {
-	soon    sync.WaitGroup // counts 1 until the answer is over or slow
+	soon    sync.WaitGroup // counts 1 until there is an answer, or it is slow
 	wake    chan struct{}  // for a slow answer
 	isOver  atomic.Bool
 	hung    atomic.Int32 // what its caller knows about a hanging connection
@@ -333,19 +333,18 @@ func (c *carried) Value(key any) any {
 }
 
 // acknowledgement is the number of replicas that commands which travel together ask for, and what
-// they got. It is written before the commands are over.
+// they got. It is written before the commands are completed.
 type acknowledgement struct {
 	slots  []int
 	wanted int
 	wait   time.Duration
-	short  *ShortfallError // nil: enough replicas have acknowledged, or there is no answer
+	short  *ShortfallError // nil: enough replicas have acknowledged, or no answer came
 }
 
 // command returns the WAIT for the replicas. It is harmless when it is executed twice.
 func (a *acknowledgement) command() []any {
 	return []any{"wait", a.wanted, max(a.wait.Milliseconds(), 1)}
 }
-
 
 // hooks runs commands through the hooks that a client has at this moment. Commands travel on
 // connections of this package, but the caller's client has hooks, for example for tracing. So a

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// altered is a client like that of an embedded Redis, but for what change does.
+// altered is a client of an embedded Redis, changed by change.
 func altered(t *testing.T, change func(o *redis.Options)) *redis.Client {
 	t.Helper()
 	o := *redistest.New(t).Client().Options()
@@ -40,15 +40,15 @@ func storeOf(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Redis: s, t: t, rdb: rdb}
 }
 
-// acquiring is a call and what becomes of it within its timeout.
+// acquiring makes a call and waits for its outcome within its timeout.
 func acquiring(ctx context.Context, b *bench) (wire.Fate, error) {
 	call := b.take(time.Now(), key, alice)
 	_, fate, err := call.Wait(ctx, time.Now().Add(time.Second))
 	return fate, err
 }
 
-// The caller's own functions may panic: that ends a call, not the process.
-func TestConnect_PanicIsAnError(t *testing.T) {
+// The caller's functions may panic. That ends a call, not the process.
+func TestDialer_PanicIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *redis.Options){
 		"Dialer": func(o *redis.Options) {
@@ -73,8 +73,8 @@ func TestConnect_PanicIsAnError(t *testing.T) {
 	}
 }
 
-// A Dialer that gives nothing, or ends its goroutine, has made no connection.
-func TestConnect_DialerGivesNothing(t *testing.T) {
+// A Dialer that returns nothing, or ends its goroutine, has made no connection.
+func TestDialer_NoConnection(t *testing.T) {
 	t.Parallel()
 	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
 		"an error and a nil pointer": func(context.Context, string, string) (net.Conn, error) {
@@ -103,8 +103,8 @@ func TestConnect_DialerGivesNothing(t *testing.T) {
 	}
 }
 
-// A Dialer gets the time that the pool of its client gives it.
-func TestConnect_DialTimeout(t *testing.T) {
+// A Dialer gets the time limit that the pool of its client sets.
+func TestDialer_DialTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := storeOf(t, altered(t, func(o *redis.Options) {
@@ -123,8 +123,8 @@ func TestConnect_DialTimeout(t *testing.T) {
 	})
 }
 
-// What OnConnect says is why there is no connection.
-func TestConnect_OnConnectFails(t *testing.T) {
+// The error of OnConnect explains why a connection could not be made.
+func TestDialer_OnConnectFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("not today")
@@ -138,9 +138,9 @@ func TestConnect_OnConnectFails(t *testing.T) {
 	})
 }
 
-// OnConnect may log in by HELLO 3, which switches the connection to RESP3: Redis writes nil, and the text of INFO, in
-// another way there.
-func TestConnect_OnConnectSwitchesTheProtocol(t *testing.T) {
+// OnConnect may log in with HELLO 3, which switches the connection to RESP3. Redis then writes nil,
+// and the text of INFO, in another way.
+func TestDialer_OnConnectSwitchesTheProtocol(t *testing.T) {
 	t.Parallel()
 	rdb := redisserver.Start(t).Client(func(o *redis.Options) {
 		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error { return conn.Hello(ctx, 3, "", "", "").Err() }
@@ -163,9 +163,9 @@ func TestConnect_OnConnectSwitchesTheProtocol(t *testing.T) {
 	}
 }
 
-// A Dialer may block and not listen to its context. Calls end with their limits all the
-// same, few goroutines are behind it, and Close does not wait for it for ever.
-func TestConnect_DialerBlocks(t *testing.T) {
+// A Dialer may block and not obey its context. Calls still end with their limits, few goroutines wait
+// for it, and Close does not wait for ever.
+func TestDialer_Blocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var inside, most atomic.Int64
@@ -208,22 +208,22 @@ func TestConnect_DialerBlocks(t *testing.T) {
 	})
 }
 
-// deaf is a connection that has no deadlines.
-type deaf struct {
+// withoutDeadlines is a connection without deadlines.
+type withoutDeadlines struct {
 	net.Conn
 
 	closed *atomic.Int64
 }
 
-func (c deaf) SetDeadline(time.Time) error { return errors.New("no deadlines") }
+func (c withoutDeadlines) SetDeadline(time.Time) error { return errors.New("no deadlines") }
 
-func (c deaf) Close() error {
+func (c withoutDeadlines) Close() error {
 	c.closed.Add(1)
 	return c.Conn.Close()
 }
 
 // A connection that cannot be used is closed.
-func TestConnect_UselessConnectionIsClosed(t *testing.T) {
+func TestDialer_UselessConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var made, closed atomic.Int64
@@ -232,7 +232,7 @@ func TestConnect_UselessConnectionIsClosed(t *testing.T) {
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := dial(ctx, network, addr)
 				made.Add(1)
-				return deaf{conn, &closed}, err
+				return withoutDeadlines{conn, &closed}, err
 			}
 		}))
 		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent {
@@ -245,8 +245,8 @@ func TestConnect_UselessConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// While a second connection is refused, the calls on the first are answered.
-func TestPipelines_NoSecondWhereRedisHasTooManyClients(t *testing.T) {
+// While a second connection is refused, the calls on the first one are answered.
+func TestLines_SecondConnectionRefused(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	proxy, through := faultproxy.Around(t, server.Client())
@@ -260,8 +260,7 @@ func TestPipelines_NoSecondWhereRedisHasTooManyClients(t *testing.T) {
 	b.acquire("next", alice)
 }
 
-// redialing is a connection that makes itself anew, as a tunnel does, and says so when it
-// cannot.
+// redialing is a connection that reconnects by itself, as a tunnel does, and reports when it cannot.
 type redialing struct {
 	net.Conn
 
@@ -277,8 +276,9 @@ func (c redialing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Whatever an open connection says of its end, what was written to it may have been executed.
-func TestPipeline_EndOfAnOpenConnectionIsUnknown(t *testing.T) {
+// Whatever error ends an open connection, the commands that were written to it may have been
+// executed.
+func TestPipeline_FateAtTheEndOfAConnection(t *testing.T) {
 	t.Parallel()
 	for name, why := range map[string]error{
 		"dial":       &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no way to the tunnel")},

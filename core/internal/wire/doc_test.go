@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The table of mechanisms names sentences and tests that exist.
-func TestMechanisms_NamePromisesAndTests(t *testing.T) {
+// The table of mechanisms names promises and tests that exist.
+func TestDoc_MechanismsNamePromisesAndTests(t *testing.T) {
 	t.Parallel()
 	doc := words(t, "doc.go")
 	promises := words(t, filepath.Join("..", "..", "doc.go"))
@@ -33,7 +33,7 @@ func TestMechanisms_NamePromisesAndTests(t *testing.T) {
 		}
 		for name := range strings.SplitSeq(row[3], ",") {
 			if name = strings.TrimSpace(name); !strings.Contains(tests, "func "+name+"(") {
-				t.Errorf("%s: there is no test %s", strings.TrimSpace(row[1]), name)
+				t.Errorf("%s: the test %s does not exist", strings.TrimSpace(row[1]), name)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// words is the text of a file without comment marks and breaks of lines.
+// words returns the text of a file without comment marks and line breaks.
 func words(t *testing.T, file string) string {
 	t.Helper()
 	return strings.Join(strings.Fields(strings.ReplaceAll(read(t, file), "//", " ")), " ")

@@ -17,7 +17,7 @@ const (
 	Answered Fate = iota
 	// NotSent means that Redis never saw the command.
 	NotSent
-	// Unknown means that there is no answer: the command may have been executed, and may still be.
+	// Unknown means that no answer came: the command may have been executed, and may still be.
 	Unknown
 )
 
@@ -29,7 +29,7 @@ func (e *interruptedError) Error() string { return e.cause.Error() }
 
 func (e *interruptedError) Unwrap() error { return e.cause }
 
-// unsentError means that there is no node to send to, or that the node is silent.
+// unsentError means that a node to send to is not known, or is silent.
 type unsentError struct{ cause error }
 
 func (e *unsentError) Error() string { return e.cause.Error() }

@@ -21,7 +21,7 @@ type flow struct {
 // sample is the command whose round trip is measured: one at a time, from when the connection has it.
 type sample struct {
 	since time.Time
-	ahead int // replies up to and including its own; 0: there is no sample
+	ahead int // replies up to and including its own; 0: no sample
 }
 
 // The times after which a command under way gets attention. The first two are the least and the most of a
@@ -104,7 +104,7 @@ func (f *flow) hear(now time.Time, replies int) {
 	}
 }
 
-// measure takes a round trip into account. One that takes so long that the pipeline hangs counts as
+// measure takes a round trip into account. A round trip that takes so long that the pipeline hangs counts as
 // no longer than that: a single one hardly lengthens what counts as a hang, while several in a row
 // mean that Redis is far away.
 func (f *flow) measure(took time.Duration) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What is measured decides how long a call is no slow one, when a pipeline hangs, and
-// whether a lone caller reads itself.
+// The measured round trip decides when a call is slow, when a pipeline hangs, and whether a lone
+// caller reads its reply.
 func TestFlow_FollowsTheRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -30,7 +30,7 @@ func TestFlow_FollowsTheRoundTrip(t *testing.T) {
 }
 
 // The round trip is smoothed, and a reply ends a hang.
-func TestFlow_Heard(t *testing.T) {
+func TestFlow_Hear(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
 	now := time.Now()
@@ -47,7 +47,7 @@ func TestFlow_Heard(t *testing.T) {
 	}
 }
 
-// One command at a time is measured, from when the connection has it until its own reply.
+// One command at a time is measured, from when the connection has it until its reply.
 func TestFlow_Sample(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
@@ -55,7 +55,7 @@ func TestFlow_Sample(t *testing.T) {
 	f.enter(2) // the first is being measured
 	start := f.sample.since
 	f.hear(start.Add(2*time.Millisecond), 2)
-	f.hear(start.Add(time.Hour), 1) // nobody was being measured
+	f.hear(start.Add(time.Hour), 1) // there was no sample
 	if got := time.Duration(f.trip.Load()); got != 2*time.Millisecond {
 		t.Errorf("the first: got %s", got)
 	}
@@ -71,8 +71,8 @@ func TestFlow_Sample(t *testing.T) {
 	}
 }
 
-// A hang hardly lengthens what counts as one; a Redis that is far is soon known to be.
-func TestFlow_HangIsNoRoundTrip(t *testing.T) {
+// A single hang hardly lengthens what counts as a hang. A distant Redis is soon recognized.
+func TestFlow_Measure_Hang(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
 	f.measure(time.Hour)
@@ -92,8 +92,8 @@ func TestFlow_HangIsNoRoundTrip(t *testing.T) {
 	}
 }
 
-// Time in which nobody looked is no quiet.
-func TestFlow_StoppedIsNotQuiet(t *testing.T) {
+// Time in which the process did not look does not count as quiet.
+func TestFlow_Awake(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	f := flow{quiet: now}
@@ -108,7 +108,7 @@ func TestFlow_StoppedIsNotQuiet(t *testing.T) {
 	}
 }
 
-// The queue keeps its order while it grows and goes round.
+// The queue keeps its order while it grows and wraps around.
 func TestQueue_Order(t *testing.T) {
 	t.Parallel()
 	var q queue

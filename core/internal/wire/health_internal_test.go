@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// stepped is a reading of a clock that was set by d since: the wall clock differs by that,
-// the monotonic one does not. No function of package time makes one.
+// stepped is a reading of a clock that was set by d since. The wall clock differs by d, the monotonic
+// clock does not. No function of package time makes one.
 func stepped(t *testing.T, now time.Time, d time.Duration) time.Time {
 	t.Helper()
 	// See time.Time: with a monotonic reading the seconds are above the nanoseconds.
@@ -28,8 +28,8 @@ func stepped(t *testing.T, now time.Time, d time.Duration) time.Time {
 	return now
 }
 
-// A clock that is set while a call has no answer changes nothing in how long that was.
-func TestHealth_ClockIsSetMeanwhile(t *testing.T) {
+// Setting the clock while a call has no answer does not change how long the call has waited.
+func TestHealth_ClockIsSet(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Hour // no machine is so slow
 	for name, step := range map[string]time.Duration{"back": 24 * time.Hour, "forward": -24 * time.Hour} {
@@ -50,9 +50,9 @@ func TestHealth_ClockIsSetMeanwhile(t *testing.T) {
 	}
 }
 
-// An operation gives up at the very moment at which a silent node answers: the silence that
-// it has seen is over, and it does not begin the next one.
-func TestHealth_GivesUpWhileTheNodeReturns(t *testing.T) {
+// An operation gives up at the moment at which a silent node answers. The silence that it has seen
+// has ended, and it does not begin the next one.
+func TestHealth_GaveUp_WhileTheNodeReturns(t *testing.T) {
 	t.Parallel()
 	h := newHealth("", time.Second, Reports{})
 	for range 20_000 {
@@ -70,8 +70,8 @@ func TestHealth_GivesUpWhileTheNodeReturns(t *testing.T) {
 	}
 }
 
-// A node that is closed as soon as it has fallen silent was not silent for ever.
-func TestHealth_ClosedWhenItFallsSilent(t *testing.T) {
+// A node that is closed as soon as it has fallen silent does not stay silent for ever.
+func TestHealth_Close_WhenSilent(t *testing.T) {
 	t.Parallel()
 	for name, closeAt := range map[string]func(h *health, closed func()){
 		"by an attempt to connect": func(h *health, closed func()) {
@@ -123,9 +123,9 @@ func TestHealth_ClosedWhenItFallsSilent(t *testing.T) {
 	}
 }
 
-// Time in which this process did not run is no silence: what was asked before it counts from
-// its end.
-func TestHealth_SleepIsNoSilence(t *testing.T) {
+// Time in which this process did not run does not count as silence: an earlier question counts from
+// the end of that time.
+func TestHealth_SkipSleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second
@@ -153,9 +153,9 @@ func TestHealth_SleepIsNoSilence(t *testing.T) {
 	})
 }
 
-// A command that waits when its node falls silent may be executed still, whatever became of the attempt or the
-// operation that has shown the silence: its fate is not that of the other one.
-func TestHealth_FateOfACommandThatWaitsForASilentNode(t *testing.T) {
+// A command that waits when its node falls silent may still be executed. The fate of the attempt or
+// the operation that has shown the silence does not matter.
+func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 	t.Parallel()
 	for name, gaveUp := range map[string]error{
 		"not sent":            unsent(errManyDials),
@@ -177,7 +177,7 @@ func TestHealth_FateOfACommandThatWaitsForASilentNode(t *testing.T) {
 				waits.Go(func() {
 					err := c.awaitSlow(t.Context(), time.Now().Add(time.Minute))
 					if fate := FateOf(err); fate != Unknown {
-						t.Errorf("of the one that waits: %v, fate %d", err, fate)
+						t.Errorf("of the waiting command: %v, fate %d", err, fate)
 					}
 				})
 				time.Sleep(time.Second) // in the time of the bubble

@@ -19,7 +19,7 @@ import (
 //	changed    an attempt is open, so Redis answers on it: it takes all new commands, and the first leaves
 //	leaving    the commands of a pipeline that leaves go on waiting, each until its limit. Commands that wait
 //	           for long are interrupted, and sent again. The pipeline is closed when it has answered them
-//	silent     the first, or one that leaves, is open and has sent nothing for the timeout: it is closed, and its
+//	silent     the first, or a leaving pipeline, is open and has sent nothing for the timeout: it is closed, and its
 //	           commands have no answer
 //
 // advance changes that, at every look of the shared deadline. replacement does when a command finds that the

@@ -18,7 +18,7 @@ import (
 )
 
 // Close ends every call, on whatever connection it waits, and all goroutines.
-func TestPipelines_CloseInEveryState(t *testing.T) {
+func TestRedis_Close_InEveryState(t *testing.T) {
 	t.Parallel()
 	stuck := faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))
 	for name, prepare := range map[string]func(proxy *faultproxy.Proxy, b *bench){
@@ -68,8 +68,8 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 	}
 }
 
-// However many call at once, each is answered or told that there is no room.
-func TestPipelines_MoreCallersThanTheQueueTakes(t *testing.T) {
+// However many callers call at once, each is answered or refused for lack of room.
+func TestLines_MoreCallersThanTheQueueTakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const bound, callers = 1500, 2000

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A client that says nothing about its queue, or 0, which is no limit to go-redis, gets
-// a bounded one all the same.
-func TestPipelineBound_BoundsTheQueue(t *testing.T) {
+// A client that sets no bound for its queue, or 0, which is unlimited to go-redis, gets a bounded
+// queue.
+func TestPipelineBound(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		said *redis.AutoPipelineOptions
@@ -30,7 +30,7 @@ func TestPipelineBound_BoundsTheQueue(t *testing.T) {
 	}
 }
 
-// during is an error that does something while it is looked at.
+// during is an error that runs a function when it is looked at.
 type during struct {
 	error
 
@@ -43,8 +43,8 @@ func (e *during) As(any) bool {
 	return false
 }
 
-// A call that finds its pipeline ended at that moment, and not before, takes the next one.
-func TestPipelines_EndAtTheMomentOfACall(t *testing.T) {
+// A call whose pipeline ends at that moment, and not before, takes the next one.
+func TestLines_Submit_PipelineEndsAtThatMoment(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
@@ -80,8 +80,8 @@ func TestPipelines_EndAtTheMomentOfACall(t *testing.T) {
 	call.Wait()
 }
 
-// A command that finds the first pipeline ended takes the attempt that is being made. It is not lost.
-func TestLines_AttemptTakesThePlaceOfThePipelineThatHasEnded(t *testing.T) {
+// A command whose first pipeline has ended takes the attempt that is being made. It is not lost.
+func TestLines_Submit_TakesTheAttempt(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()

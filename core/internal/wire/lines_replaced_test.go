@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// dials count the connections that a client makes.
+// dials counts the connections that a client makes.
 type dials struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	made atomic.Int64
@@ -41,8 +41,8 @@ func counted(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*di
 	return d, client
 }
 
-// A connection that has had its time is replaced, and no call is harmed.
-func TestPipelines_ConnectionsGetNoOlderThanTheClientSays(t *testing.T) {
+// A connection that has reached its age is replaced, and no call is harmed.
+func TestLines_ConnMaxLifetime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, rdb := counted(t, redistest.New(t).Client(), func(o *redis.Options) { o.ConnMaxLifetime = time.Minute })
@@ -66,9 +66,9 @@ func TestPipelines_ConnectionsGetNoOlderThanTheClientSays(t *testing.T) {
 	})
 }
 
-// A master that has become a replica refuses to write. The next connection leads, by the
-// dialer, to where the master is now.
-func TestPipelines_ReplicaIsLeft(t *testing.T) {
+// A master that has become a replica refuses to write. The dialer leads the next connection to the
+// present master.
+func TestLines_MasterBecomesReplica(t *testing.T) {
 	t.Parallel()
 	was, is := redisserver.Start(t), redisserver.Start(t)
 	var now atomic.Pointer[redisserver.Server]

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// preparing is a Redis with the timeout given on connections that take a while to be prepared.
+// preparing is a Redis with the given timeout, on connections that take a while to be prepared.
 func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
@@ -34,7 +34,7 @@ func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *
 	return proxy, &bench{Redis: s, t: t, rdb: through}
 }
 
-// open counts the connections of a client that are open.
+// open counts the open connections of a client.
 type open struct{ n, most atomic.Int64 }
 
 func (o *open) around(opts *redis.Options) {
@@ -70,8 +70,8 @@ func asked(b *bench, key string, timeout time.Duration) wire.Fate {
 	return fate
 }
 
-// goesOn has one command hang, and reports when another one is answered, and how many were
-// not. It gives up after a minute.
+// goesOn makes one command hang, and reports when another one is answered, and how many were not. It
+// gives up after a minute.
 func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Duration) (after time.Duration, lost int) {
 	t.Helper()
 	stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))))
@@ -93,9 +93,8 @@ func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Durati
 	return time.Since(start), lost
 }
 
-// One connection that says nothing more keeps nobody from Redis, however long it takes to
-// prepare another one.
-func TestPipelines_SilentConnectionIsReplacedHoweverSlowly(t *testing.T) {
+// One silent connection keeps no caller from Redis, however long it takes to prepare another one.
+func TestLines_SilentConnectionIsReplacedSlowly(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ timeout, setup time.Duration }{
 		{time.Second, 0},
@@ -126,8 +125,8 @@ func TestPipelines_SilentConnectionIsReplacedHoweverSlowly(t *testing.T) {
 	}
 }
 
-// A second connection that hangs as well, while it is prepared, is given up for a third.
-func TestPipelines_SecondThatHangsIsGivenUp(t *testing.T) {
+// A second connection that also hangs while it is prepared is given up for a third.
+func TestLines_SecondConnectionHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		proxy, b := preparing(t, time.Second, 0)
@@ -141,9 +140,8 @@ func TestPipelines_SecondThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-// However many connections hang, only so many are kept for what may still come: then the
-// oldest is closed.
-func TestPipelines_FewConnectionsLeaveAtTheSameTime(t *testing.T) {
+// However many connections hang, only a few are kept for late answers. Then the oldest is closed.
+func TestLines_LeavingIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const leaving, others = 8, 3 // the first, the second, one for pings
@@ -190,9 +188,9 @@ func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// What takes long before a command is sent, and a hang that went on, do not count as the
-// round trip: the next hang is noticed as soon as any.
-func TestPipelines_HangIsNoticedWhateverTookLongBefore(t *testing.T) {
+// Time before a command is sent, and an earlier hang, do not count as the round trip: the next hang
+// is noticed as soon as any.
+func TestLines_HangAfterASlowStart(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
 	for name, tt := range map[string]struct {
@@ -248,9 +246,9 @@ func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
 	}
 }
 
-// What the caller has given may take all the time it wants. Operations that give up in that time have not seen that
-// Redis is silent.
-func TestSlow_PreparationIsNoSilence(t *testing.T) {
+// The caller's functions may take all the time they want. Operations that give up in that time have
+// not seen that Redis is silent.
+func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const setup = 3500 * time.Millisecond
@@ -261,7 +259,7 @@ func TestSlow_PreparationIsNoSilence(t *testing.T) {
 			}
 		})
 		b := reported(t, through)
-		defer time.Sleep(setup) // in the time of the bubble: those who prepare end by themselves
+		defer time.Sleep(setup) // in the time of the bubble: the preparations end by themselves
 		defer b.Close()
 		for fate := wire.Unknown; fate != wire.Answered; {
 			call := b.look(time.Now(), key)
@@ -274,7 +272,7 @@ func TestSlow_PreparationIsNoSilence(t *testing.T) {
 	})
 }
 
-// reported is a Redis with a timeout of a second that must not be silent.
+// reported is a Redis with a timeout of a second that must not fall silent.
 func reported(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
 	start := time.Now()
@@ -287,9 +285,9 @@ func reported(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Redis: r, t: t, rdb: rdb}
 }
 
-// A call that is sent again, because Redis has forgotten its script, is asked at that time: Redis has answered just
-// before, so that nothing has shown its silence yet.
-func TestSilence_BeginsWithTheSecondSending(t *testing.T) {
+// A call that is sent again, because Redis has forgotten its script, counts from the second sending:
+// Redis has answered just before, so nothing has shown its silence yet.
+func TestHealth_SecondSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		proxy, through := faultproxy.Around(t, redistest.New(t).Client())
@@ -319,7 +317,7 @@ func TestSilence_BeginsWithTheSecondSending(t *testing.T) {
 	})
 }
 
-// That no connection could be made explains nothing once there is one.
+// A failed connection explains nothing once there is a connection.
 func TestTrouble_EndsWithAConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

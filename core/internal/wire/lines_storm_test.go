@@ -18,9 +18,9 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// Connections hang, are cut, are slow and come in pieces while many call: each gets its own
-// answer or none, within its limit, and when it is over everybody is answered.
-func TestPipelines_StormMixesNoAnswers(t *testing.T) {
+// Connections hang, are cut, are slow and come in pieces while many callers call. Each gets its own
+// answer or none, within its limit, and at the end every caller is answered.
+func TestLines_Storm(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -32,7 +32,7 @@ func TestPipelines_StormMixesNoAnswers(t *testing.T) {
 	})
 }
 
-// storm is a number of callers, and what happens to their connections meanwhile.
+// storm is a number of callers, and the faults of their connections.
 type storm struct {
 	*bench
 
@@ -75,10 +75,10 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 	all.Wait()
 }
 
-// calls asks for what nobody else does until the storm is over, and then has to be answered.
+// calls asks for its own key until the storm has ended, and then has to be answered.
 func (w *storm) calls(mine string, chance *chance) {
 	n := 0
-	next := func() bool { // a name of its own each time: a release without an answer may land under the next attempt
+	next := func() bool { // a new name each time: a release without an answer may land during the next attempt
 		n++
 		return w.asks(fmt.Sprint(mine, ":", n), chance)
 	}
@@ -139,7 +139,7 @@ func (w *storm) answerOf(ctx context.Context, call wire.Call) (any, bool) {
 	return v, fate == wire.Answered && err == nil
 }
 
-// blows injects faults until the storm is over, and takes them back.
+// blows injects faults until the storm has ended, and then removes them.
 func (w *storm) blows(chance *chance) {
 	for time.Now().Before(w.over) {
 		once := faultproxy.Once(scriptCommand)
@@ -175,14 +175,14 @@ type chance struct {
 
 func newChance(seed, who uint64) *chance { return &chance{rng: rand.New(rand.NewPCG(seed, who))} }
 
-// IntN is less than n.
+// IntN returns a number below n.
 func (c *chance) IntN(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rng.IntN(n)
 }
 
-// of is true once in n times.
+// of returns true once in n times.
 func (c *chance) of(n int) bool { return c.IntN(n) == 0 }
 
 func (c *chance) upTo(d time.Duration) time.Duration { return time.Duration(c.IntN(int(d))) }

@@ -18,9 +18,9 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// What waits for a Redis that does not answer is bounded, also when its callers have
-// gone: beyond that calls fail, and are known not to have been sent.
-func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
+// The queue for a Redis without answers is bounded, even after its callers have gone. Beyond the
+// bound calls fail, and are known not to have been sent.
+func TestLines_QueueIsBounded(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		const bound = 20
@@ -30,7 +30,7 @@ func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
 		})
 		b := newBench(t, through)
 		proxy.BlackHole(true)
-		defer proxy.Refuse(true) // so that nobody waits for it at the end
+		defer proxy.Refuse(true) // so that the end of the test does not wait for it
 		for n := range 10 * bound {
 			call := b.take(time.Now(), key, alice)
 			_, fate, err := call.Wait(context.Background(), time.Now())
@@ -48,7 +48,7 @@ func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
 	})
 }
 
-// onEmbedded runs a test in a bubble, with a Store behind a proxy whose scripts are known.
+// onEmbedded runs a test in a bubble, with a Store behind a proxy. The server knows the scripts.
 func onEmbedded(t *testing.T, body func(t *testing.T, proxy *faultproxy.Proxy, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,10 +57,10 @@ func onEmbedded(t *testing.T, body func(t *testing.T, proxy *faultproxy.Proxy, b
 	})
 }
 
-// The first call on a connection that hangs waits there, and is answered if it goes on; one
-// behind it may be sent again, and gets its answer late. Those that come after are answered
-// on another connection.
-func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
+// The first call on a hanging connection waits there, and is answered if the connection goes on. A
+// call behind it may be sent again, and gets its answer late. Later calls are answered on another
+// connection.
+func TestLines_HangingConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))))
@@ -97,8 +97,9 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 	})
 }
 
-// Calls that travel together behind one that hangs are sent again on another connection as a single one is.
-func TestPipelines_HangOfCallsTogether(t *testing.T) {
+// Calls that travel together behind a hanging call are sent again on another connection, as a single
+// call is.
+func TestRedis_Together_HangingConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))))
@@ -125,9 +126,9 @@ func TestPipelines_HangOfCallsTogether(t *testing.T) {
 	})
 }
 
-// A node can be found silent by an operation whose last call was on a connection that hung. Calls that
-// wait on where their connection hangs end then as all others do: they have no such connection.
-func TestPipelines_SilenceThatAHangHasShown(t *testing.T) {
+// An operation whose last call was on a hanging connection can find a node silent. Calls that wait
+// for a hanging connection then end as all others do.
+func TestLines_SilenceAfterAHang(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		b.acquire(key, alice)
@@ -152,8 +153,8 @@ func TestPipelines_SilenceThatAHangHasShown(t *testing.T) {
 	})
 }
 
-// A call on a connection that hangs ends with its limit.
-func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
+// A call on a hanging connection ends with its limit.
+func TestCall_Wait_HangEndsWithTheLimit(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		stuck := proxy.HoldRequest(faultproxy.Once(scriptCommand))
@@ -167,9 +168,8 @@ func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
 	})
 }
 
-// Where a connection says nothing more, the calls on it may be sent again within the
-// timeout, which is 30 s.
-func TestPipelines_DeadConnection(t *testing.T) {
+// The calls on a dead connection may be sent again within the timeout, which is 30 s.
+func TestLines_DeadConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		dead := proxy.HoldRequest(faultproxy.Once(scriptCommand))
@@ -191,8 +191,8 @@ func TestPipelines_DeadConnection(t *testing.T) {
 	})
 }
 
-// A call survives a segment that is lost, and one behind it as well.
-func TestPipelines_SlowReplyIsAwaited(t *testing.T) {
+// A call survives a lost segment, and so does a call behind it.
+func TestLines_SlowReply(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		for range 10 { // more than may leave at the same time
@@ -203,7 +203,7 @@ func TestPipelines_SlowReplyIsAwaited(t *testing.T) {
 }
 
 // However many connections hang one after the other, the next call is answered.
-func TestPipelines_ManyHang(t *testing.T) {
+func TestLines_ManyHang(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		held := proxy.HoldRequest(faultproxy.All(scriptCommand, faultproxy.Containing("stuck")))
@@ -227,8 +227,8 @@ func TestPipelines_ManyHang(t *testing.T) {
 	})
 }
 
-// While no other connection is made, nobody knows that Redis would answer: the call waits.
-func TestPipelines_WaitWhereNoOtherConnectionIsMade(t *testing.T) {
+// Without another connection it is not known whether Redis would answer, so the call waits.
+func TestLines_NoOtherConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		proxy.HoldRequest(faultproxy.Command("client"))
@@ -241,7 +241,7 @@ func TestPipelines_WaitWhereNoOtherConnectionIsMade(t *testing.T) {
 	})
 }
 
-// A call that is alone reads its reply itself, and can be interrupted nonetheless.
+// A lone call reads its reply, and can still be interrupted.
 func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -265,7 +265,7 @@ func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 	})
 }
 
-// A connection that ends while nobody calls is not used for the next call.
+// A connection that ends while there are no calls is not used for the next call.
 func TestPipeline_EndedWhileIdle(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -283,8 +283,8 @@ func TestPipeline_EndedWhileIdle(t *testing.T) {
 	})
 }
 
-// Far away is no hang, also when Redis was near before: calls take a round trip.
-func TestPipelines_FarIsNoHang(t *testing.T) {
+// A distant Redis does not hang, even if it was near before: calls take a round trip.
+func TestLines_DistantRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		latency, through := faultproxy.Far(t, redistest.New(t).Client(), 0)
@@ -308,7 +308,7 @@ func TestPipelines_FarIsNoHang(t *testing.T) {
 	})
 }
 
-// Many callers, few of them at the same time or all: each gets its own answer.
+// Many callers call, few at the same time or all. Each gets its own answer.
 func TestPipeline_EveryCallerGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {

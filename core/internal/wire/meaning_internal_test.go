@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What a reply means is read from the reply, however it is wrapped: by go-redis, by a hook, by an operation,
-// with the trouble of its node, or by a script of Redis 6 or 7.
-func TestMeaning(t *testing.T) {
+// The meaning of a reply is read from the reply, however it is wrapped: by go-redis, by a hook, by an
+// operation, with the trouble of its node, or by a script of Redis 6 or 7.
+func TestMeaningOf(t *testing.T) {
 	t.Parallel()
 	const misconf = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
 	for text, want := range map[string]struct {
@@ -46,7 +46,7 @@ func TestMeaning(t *testing.T) {
 		"READONLY You can't write against a read only slave.":                                                                 {passes: true},
 		"REDIRECT 10.0.0.7:6379": {passes: true},
 
-		// What is final.
+		// Final replies.
 		"WRONGTYPE Operation against a key holding the wrong kind of value":      {rejects: true},
 		"NOPERM this user has no permissions to run the 'evalsha' command":       {rejects: true},
 		"ERR The user executing the script can't run this command or subcommand": {rejects: true},
@@ -103,8 +103,8 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// What WAIT is answered says nothing about the script before it, which was executed.
-func TestMeaning_OfAShortfall(t *testing.T) {
+// The reply to WAIT says nothing about the script before it, which was executed.
+func TestMeaningOf_Shortfall(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("acquire: %w", &ShortfallError{Wanted: 1, Cause: errorReply("UNBLOCKED force unblock from blocking operation")})
 	if Transient(err) || Passes(err) || !Answer(err) || MeaningOf(err) != MeansFinal {

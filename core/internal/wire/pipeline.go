@@ -553,7 +553,7 @@ func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 
 // sendElsewhere makes the callers that wait on a hanging connection send again, once. Their answers
 // may still come later. The first caller waits longer, for a quarter of the timeout, because its
-// command may be the one that takes long.
+// command may be slow by itself.
 func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

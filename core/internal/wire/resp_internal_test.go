@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestAppendCommand_IsWhatClientsSend(t *testing.T) {
+func TestAppendCommand(t *testing.T) {
 	t.Parallel()
 	got := string(appendCommand(nil, []any{"evalsha", 1, int64(-30), []byte("ä"), "", true}))
 	want := "*6\r\n$7\r\nevalsha\r\n$1\r\n1\r\n$3\r\n-30\r\n$2\r\nä\r\n$0\r\n\r\n$4\r\ntrue\r\n"
@@ -21,12 +21,11 @@ func TestAppendCommand_IsWhatClientsSend(t *testing.T) {
 	}
 }
 
-// parseReply reads the reply at the front of b, and returns how long it is.
+// parseReply reads the reply at the front of b, and returns its length.
 func parseReply(b []byte) (reply any, length int, err error) { return new(parser).next(b) }
 
-// Every reply is read alike however it is cut into pieces: what is not there as a whole
-// is incomplete.
-func TestParseReply_WholeOrIncomplete(t *testing.T) {
+// Every reply is read alike, however it is cut into pieces. A partial reply is incomplete.
+func TestParser_WholeOrIncomplete(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		":42\r\n": int64(42), ":-1\r\n": int64(-1), "+OK\r\n": "OK", "$2\r\nab\r\n": "ab", "$0\r\n\r\n": "",
@@ -46,7 +45,7 @@ func TestParseReply_WholeOrIncomplete(t *testing.T) {
 	}
 }
 
-func TestParseReply_Garbled(t *testing.T) {
+func TestParser_Garbled(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"HTTP/1.1 400 Bad Request\r\n", "\r\n", "\n", ":\r\n", ":x\r\n", "$x\r\n", "*1\r\n?\r\n", ":1\n", "%1\r\n+a\r\n:1\r\n"} {
 		if got, _, err := parseReply([]byte(text)); !errors.Is(err, errGarbled) {
@@ -55,8 +54,8 @@ func TestParseReply_Garbled(t *testing.T) {
 	}
 }
 
-// go-redis knows the errors that are made here.
-func TestOutcome_ErrorsAreRedis(t *testing.T) {
+// go-redis recognizes the errors that are made here.
+func TestOutcome_Errors(t *testing.T) {
 	t.Parallel()
 	_, err := outcome(errorReply("READONLY You can't write against a read only replica."))
 	if !redis.IsReadOnlyError(err) || FateOf(err) != Answered || !Transient(err) {
@@ -71,9 +70,9 @@ func TestOutcome_ErrorsAreRedis(t *testing.T) {
 	}
 }
 
-// What claims to be longer than Redis ever sends, or deeper, is no reply, and nothing is
-// kept or overrun for it.
-func TestParseReply_Absurd(t *testing.T) {
+// A length beyond anything that Redis sends, or a depth, is not a reply. The parser allocates nothing
+// for it.
+func TestParser_Absurd(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"$9223372036854775807\r\n", "$9223372036854775806\r\n", "*9223372036854775807\r\n", "$1073741824\r\n", "$-2\r\n", "$2\r\nabcd", "$2\r\nab\rx", strings.Repeat("*1\r\n", 1<<20),
@@ -110,9 +109,9 @@ func answers(t *testing.T, p *pipeline, calls int, in ...string) (got []any, err
 	return got, err
 }
 
-// Who was answered before something that is no reply is answered. Where there are more
-// replies than calls, nobody knows whose they are.
-func TestTake_AnswersBeforeGarbage(t *testing.T) {
+// Calls that were answered before garbage came are answered. If there are more replies than calls, it
+// is not known to which calls they belong.
+func TestPipeline_Take_Garbage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]any{
 		":1\r\n:2\r\n:3x\r\n":            {int64(1), int64(2)},
@@ -125,7 +124,7 @@ func TestTake_AnswersBeforeGarbage(t *testing.T) {
 }
 
 // Replies are the same however the stream is cut.
-func TestTake_EveryCut(t *testing.T) {
+func TestPipeline_Take_EveryCut(t *testing.T) {
 	t.Parallel()
 	const stream = ":1\r\n*3\r\n$3\r\na\r\n\r\n$-1\r\n:2\r\n-ERR no\r\n$0\r\n\r\n"
 	want := []any{int64(1), []any{"a\r\n", nil, int64(2)}, nil, ""}
@@ -139,8 +138,8 @@ func TestTake_EveryCut(t *testing.T) {
 	}
 }
 
-// A large reply that comes in many pieces is not read again from its beginning at each.
-func TestTake_LargeReplyIsReadOnce(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+// A large reply in many pieces is not read again from its beginning at each piece.
+func TestPipeline_Take_LargeReply(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	var stream []byte
 	const fields, piece = 100_000, 4096
 	stream = appendHead(stream, '*', fields)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// The Sentinels confirm only connections to the address that they name. Any other connection gets old, whatever they
-// answer.
-func TestSentinels_ConfirmWhatTheyName(t *testing.T) {
+// The Sentinels confirm only connections to the address that they name. Any other connection gets
+// old, whatever they answer.
+func TestSentinels_Unsure(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := &sentinels{start: now.Add(-time.Hour)}

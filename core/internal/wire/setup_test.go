@@ -20,7 +20,7 @@ const (
 	bob   = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:2"
 )
 
-// bench is a Redis and a look at it beside it.
+// bench is a Redis, and a separate client of it.
 type bench struct {
 	*wire.Redis
 
@@ -38,17 +38,17 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Redis: r, t: t, rdb: rdb}
 }
 
-// soon is a limit that no test reaches.
+// soon is a time limit that no test reaches.
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
-// The scripts of the tests: a hash has one field, of the owner that came first.
+// The scripts of the tests. A hash has one field: the owner that came first.
 var (
 	taking  = wire.NewScript("if redis.call('HLEN', KEYS[1]) > redis.call('HEXISTS', KEYS[1], ARGV[1]) then return 0 end redis.call('HSET', KEYS[1], ARGV[1], '1') return 1")
 	looking = wire.NewScript("return redis.call('HKEYS', KEYS[1])")
 	leaving = wire.NewScript("return redis.call('HDEL', KEYS[1], ARGV[1])")
 )
 
-// take prepares an attempt; the answer is 1 for the owner that came first, also again.
+// take prepares an attempt. The answer is 1 for the owner that came first, each time.
 func (b *bench) take(now time.Time, key, owner string) wire.Call {
 	return b.Call(now, taking, key, 1, key, owner)
 }
@@ -56,7 +56,7 @@ func (b *bench) take(now time.Time, key, owner string) wire.Call {
 // look prepares a question for the owner.
 func (b *bench) look(now time.Time, key string) wire.Call { return b.Call(now, looking, key, 1, key) }
 
-// leave prepares the end of an owner; the answer is 1 if it was the owner.
+// leave prepares the end of an owner. The answer is 1 if it was the owner.
 func (b *bench) leave(now time.Time, key, owner string) wire.Call {
 	return b.Call(now, leaving, key, 1, key, owner)
 }
@@ -72,7 +72,7 @@ func reply(b *bench, c wire.Call) any {
 	return v
 }
 
-// acquire takes key and fails the test when another owner has it.
+// acquire takes key, and fails the test if another owner has it.
 func (b *bench) acquire(key, owner string) {
 	b.t.Helper()
 	if got := reply(b, b.take(time.Now(), key, owner)); got != int64(1) {
@@ -80,7 +80,7 @@ func (b *bench) acquire(key, owner string) {
 	}
 }
 
-// wantHolders compares the hash.
+// wantHolders requires the content of the hash.
 func (b *bench) wantHolders(key string, want map[string]string) {
 	b.t.Helper()
 	if got := b.rdb.HGetAll(context.Background(), key).Val(); !maps.Equal(got, want) {

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// readers note which goroutine reads.
+// readers records which goroutine reads.
 type readers struct {
 	mu sync.Mutex
 	by []string // one for each read that has begun
@@ -44,7 +44,7 @@ func (c *readConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// during are those that begin to read while something is done.
+// during returns the goroutines that begin to read while a function runs.
 func (r *readers) during(something func()) (by []string) {
 	r.mu.Lock()
 	r.by = nil
@@ -55,15 +55,15 @@ func (r *readers) during(something func()) (by []string) {
 	return r.by
 }
 
-// goroutine tells goroutines apart.
+// goroutine identifies the present goroutine.
 func goroutine() string {
 	var room [64]byte
 	return string(bytes.Fields(room[:runtime.Stack(room[:], false)])[1])
 }
 
-// A caller reads its reply itself when it is alone, and others were before it; and so no
-// other goroutine has to run. When there was no call for a while the reader does.
-func TestReceiving_LoneCallerReadsItself(t *testing.T) {
+// A caller that is alone, after others that were, reads its reply, so that no other goroutine has to
+// run. After a while without calls the reader reads.
+func TestPipeline_Receiving_LoneCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var r readers
@@ -89,8 +89,9 @@ func TestReceiving_LoneCallerReadsItself(t *testing.T) {
 	})
 }
 
-// Calls that travel together take one round trip, also where a caller that was alone would read its reply itself.
-func TestReceiving_TogetherIsOneRoundTrip(t *testing.T) {
+// Calls that travel together take one round trip, even when a lone caller would read its reply
+// itself.
+func TestRedis_Together_OneRoundTrip(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 4 * time.Millisecond

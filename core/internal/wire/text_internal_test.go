@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Every error of this package whose text is a constant is known to name no key: also what
-// tells the owner of a hook what that does wrong. Two end nothing but what they are made in.
+// Every error of this package with a constant text is known to contain no key. Two errors never leave
+// their function.
 func TestKnownText_EveryConstant(t *testing.T) {
 	t.Parallel()
 	inner := []string{errIncomplete.Error(), errLent.Error()}
@@ -28,7 +28,7 @@ func TestKnownText_EveryConstant(t *testing.T) {
 	}
 }
 
-// constantTexts are those that the source of this package makes errors of.
+// constantTexts are the texts from which the source of this package makes errors.
 func constantTexts(t *testing.T) (texts []string) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -53,7 +53,7 @@ func constantTexts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// newError is the text where an error is made of one.
+// newError returns the text from which an error is made.
 func newError(n ast.Node) (text string, ok bool) {
 	call, isCall := n.(*ast.CallExpr)
 	if !isCall || len(call.Args) != 1 {

@@ -24,7 +24,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// encrypted has a client speak TLS.
+// encrypted makes a client speak TLS.
 func encrypted(t *testing.T) func(o *redis.Options) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -52,7 +52,7 @@ func encrypted(t *testing.T) func(o *redis.Options) {
 	}
 }
 
-// terminate carries what comes from a to b, and back, until either ends.
+// terminate carries bytes from a to b, and back, until either ends.
 func terminate(a, b net.Conn) {
 	carry := func(to, from net.Conn) {
 		_, _ = io.Copy(to, from)
@@ -63,9 +63,9 @@ func terminate(a, b net.Conn) {
 	go carry(b, a)
 }
 
-// On every kind of connection lone callers read themselves, with a deadline that passes
-// where a reply takes a little longer, and that harms nothing: it is the same connection.
-func TestPipeline_SurvivesTheDeadlinesOfItsReaders(t *testing.T) {
+// On every kind of connection lone callers read with a deadline, which passes if a reply takes a
+// little longer. That harms nothing: the connection stays the same.
+func TestPipeline_Receiving_Deadlines(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T) func(o *redis.Options){
 		"plain": func(*testing.T) func(o *redis.Options) { return func(*redis.Options) {} },
@@ -102,7 +102,7 @@ func TestPipeline_SocketFile(t *testing.T) {
 	lateReplies(t, proxy, newBench(t, rdb))
 }
 
-// lateReplies has callers, alone and not, wait for longer than they read.
+// lateReplies makes callers, alone and not, wait for longer than they read.
 func lateReplies(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 	t.Helper()
 	b.acquire(key, alice)
@@ -119,9 +119,9 @@ func lateReplies(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 	}
 }
 
-// Calls to a server that restarts, or asks for another password, fail meanwhile, and are
-// answered afterwards.
-func TestPipelines_ServerChanges(t *testing.T) {
+// Calls to a server that restarts, or demands another password, fail for a while, and are answered
+// afterwards.
+func TestLines_ServerChanges(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	direct := server.Client()
@@ -152,7 +152,7 @@ func TestPipelines_ServerChanges(t *testing.T) {
 	answeredAgain(t, b, "after the password")
 }
 
-// answeredAgain wants an answer to one of a few calls.
+// answeredAgain requires an answer to one of a few calls.
 func answeredAgain(t *testing.T, b *bench, when string) {
 	t.Helper()
 	var err error

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// What Redis says of the command is kept, and nothing that it quotes from it, however
-// it does so.
-func TestReplyText_NeverHasAnArgument(t *testing.T) {
+// The reply's statement about the command is kept, and nothing that it quotes from the command,
+// however it does so.
+func TestReplyText_Arguments(t *testing.T) {
 	t.Parallel()
 	const key = "order:\"se'cret\x00\"ü"
 	for _, quoted := range []string{
@@ -52,7 +52,7 @@ func TestReplyText_NeverHasAnArgument(t *testing.T) {
 	}
 }
 
-func TestReplyText_KeepsWhatIsKnown(t *testing.T) {
+func TestReplyText_KnownTexts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"NOPERM this user has no permissions to run the 'evalsha' command",

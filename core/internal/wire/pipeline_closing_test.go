@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// lazy are connections that take their time to close, as those of crypto/tls when their last
-// word finds no room.
+// lazy is a connection that takes its time to close, as crypto/tls does when its last record finds no
+// room.
 type lazy struct{ on atomic.Bool }
 
 func (l *lazy) around(o *redis.Options) {
@@ -40,9 +40,9 @@ func (c *lazyConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Who waits on a connection that ends is told so before it is closed, whoever notices: the
-// reader, or a caller that reads or writes itself.
-func TestPipeline_CallersDoNotWaitForTheClosing(t *testing.T) {
+// A caller that waits on an ending connection gets its error before the connection is closed,
+// whichever goroutine notices the end: the reader, or a caller that reads or writes.
+func TestPipeline_Fail_BeforeTheClosing(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(b *bench, j *jam){
 		"the reader":           func(*bench, *jam) { time.Sleep(time.Second) }, // in the time of the bubble

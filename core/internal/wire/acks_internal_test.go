@@ -20,7 +20,7 @@ func TestAcks_Of(t *testing.T) {
 	}
 }
 
-func TestReplicas_Counted(t *testing.T) {
+func TestReplicasIn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lines []string
@@ -28,7 +28,7 @@ func TestReplicas_Counted(t *testing.T) {
 	}{
 		"none":                   {nil, 0},
 		"two":                    {[]string{"ip=10.0.0.1,port=6379,state=online,offset=1,lag=0", "ip=10.0.0.2,port=6379,state=online,offset=1,lag=1"}, 2},
-		"one that says nothing":  {[]string{"ip=10.0.0.1,port=6379,state=online,offset=1,lag=0", "ip=10.0.0.2,port=6379,state=online,offset=1,lag=40"}, 2},
+		"one is mute":            {[]string{"ip=10.0.0.1,port=6379,state=online,offset=1,lag=0", "ip=10.0.0.2,port=6379,state=online,offset=1,lag=40"}, 2},
 		"one in synchronisation": {[]string{"ip=10.0.0.1,port=6379,state=wait_bgsave,offset=0,lag=0"}, 1},
 		"one connected anew":     {[]string{"ip=10.0.0.1,port=6379,state=online,offset=1,lag=40", "ip=10.0.0.1,port=6379,state=online,offset=1,lag=0"}, 1},
 		"two behind one address": {[]string{"ip=10.0.0.1,port=6379,state=online,offset=1,lag=0", "ip=10.0.0.1,port=6379,state=online,offset=1,lag=1"}, 2},
@@ -43,8 +43,8 @@ func TestReplicas_Counted(t *testing.T) {
 	}
 }
 
-// A slot keeps the most that any of its masters had.
-func TestReplicas_MostOfASlot(t *testing.T) {
+// A slot keeps the largest number that any of its masters had.
+func TestReplicas_Raise(t *testing.T) {
 	t.Parallel()
 	r := newReplicas(slots)
 	for _, now := range []int{1, 2, 0, 1} {

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// jam is a peer that does not read: writes of more than room bytes wait until the
-// connection is closed.
+// jam is a peer that does not read: writes of more than room bytes wait until the connection is
+// closed.
 type jam struct {
 	room  atomic.Int64 // negative: any number
 	stuck atomic.Int64 // writes that wait
@@ -77,7 +77,7 @@ func (c *jammedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// jammed runs a test in a bubble with a Store on connections that are jammed when wanted.
+// jammed runs a test in a bubble with a Store on connections that can be jammed.
 func jammed(t *testing.T, body func(t *testing.T, j *jam, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,12 +93,12 @@ func jammed(t *testing.T, body func(t *testing.T, j *jam, b *bench)) {
 	})
 }
 
-// A caller that writes to a peer that does not read is not kept for longer than the timeout,
-// also when nobody else calls.
-func TestSending_LoneWriterIsFreed(t *testing.T) {
+// A caller that writes to a peer that does not read is not kept for longer than the timeout, even
+// when there are no other calls.
+func TestPipeline_Sending_LoneWriter(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {
-		time.Sleep(time.Second) // nobody looks after calls now
+		time.Sleep(time.Second) // nothing looks after calls now
 		j.room.Store(0)
 		start := time.Now()
 		fate, err := acquiring(t.Context(), b)
@@ -108,9 +108,9 @@ func TestSending_LoneWriterIsFreed(t *testing.T) {
 	})
 }
 
-// What a socket may have no room for the caller does not write: it would not notice that its
-// own time is over.
-func TestSending_LimitOfACallerWhosePeerDoesNotRead(t *testing.T) {
+// A caller does not write more than a socket certainly has room for, because it would not notice that
+// its own time has ended.
+func TestPipeline_Sending_PeerDoesNotRead(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {
 		j.room.Store(16 << 10)
@@ -123,8 +123,8 @@ func TestSending_LimitOfACallerWhosePeerDoesNotRead(t *testing.T) {
 	})
 }
 
-// Nor does a caller write what others have added while it let them go first.
-func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
+// A caller does not write either what others have added while it let them go first.
+func TestPipeline_Sending_LargeCompany(t *testing.T) {
 	t.Parallel()
 	for range 30 { // who comes when is not for the test to say
 		synctest.Test(t, func(t *testing.T) {
@@ -168,8 +168,8 @@ func large(ctx context.Context, b *bench) (took time.Duration, fate wire.Fate, e
 	return time.Since(start), fate, err
 }
 
-// Nothing is not written: to some connections that is a message.
-func TestSending_NothingIsNotWritten(t *testing.T) {
+// An empty buffer is not written, because to some connections that is a message.
+func TestPipeline_Sending_NothingToWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := &jam{}
@@ -186,7 +186,7 @@ func TestSending_NothingIsNotWritten(t *testing.T) {
 }
 
 // Close ends a writer that is stuck, and its caller.
-func TestSending_CloseWhileJammed(t *testing.T) {
+func TestPipeline_Sending_CloseWhileJammed(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {
 		j.room.Store(0)
