@@ -1,5 +1,5 @@
-// Package mempipe is a network connection inside the process, for servers and proxies
-// that tests run without a port.
+// Package mempipe is a network connection inside the process, for servers and proxies that tests run
+// without a port. It knows nothing of Redis.
 package mempipe
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// New makes the two ends of a connection in memory. Unlike a net.Pipe it has a
-// buffer, without a limit: a write never waits for the reader, as on a socket. It
-// waits on channels and timers only, so that it works in a synctest bubble.
+// New makes the two ends of a connection in memory. Unlike a net.Pipe it has an unlimited buffer, so
+// that a write never waits for the reader, as on a socket. It waits on channels and timers only, so
+// that it works in a synctest bubble.
 func New() (a, b net.Conn) {
 	ab, ba := newStream(), newStream()
 	return &conn{in: ba, out: ab}, &conn{in: ab, out: ba}
@@ -37,7 +37,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends both directions; the other end still reads what was written.
+// Close ends both directions. The other end can still read the bytes written before.
 func (c *conn) Close() error {
 	c.in.update(func(s *stream) { s.readerGone = true })
 	c.out.update(func(s *stream) { s.writerGone = true })
@@ -51,15 +51,14 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline does nothing: a write does not wait.
+// SetWriteDeadline does nothing, because a write does not wait.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 func (c *conn) LocalAddr() net.Addr  { return Addr{} }
 func (c *conn) RemoteAddr() net.Addr { return Addr{} }
 
-// SyscallConn exists for go-redis, which asks a pooled connection for its socket to
-// see whether the other end has closed it. Here the answer is the error; there is
-// no socket.
+// SyscallConn exists for go-redis, which asks a pooled connection for its socket to see whether the
+// other end has closed it. Here the error is the answer, without a socket.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	if c.in.ended() {
 		return nil, io.EOF
@@ -67,7 +66,7 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return noSocket{}, nil
 }
 
-// noSocket is a socket on which nothing can be done and nothing is wrong.
+// noSocket is a socket without effect and without errors.
 type noSocket struct{}
 
 func (noSocket) Control(func(uintptr)) error    { return nil }
@@ -77,10 +76,10 @@ func (noSocket) Write(func(uintptr) bool) error { return nil }
 // Addr is the address of both ends of every pipe.
 type Addr struct{}
 
-// Network is "memory".
+// Network returns "memory".
 func (Addr) Network() string { return "memory" }
 
-// String is "memory".
+// String returns "memory".
 func (Addr) String() string { return "memory" }
 
 func opError(op string, err error) error {

@@ -69,7 +69,7 @@ func TestConn_ReadDeadline(t *testing.T) {
 		}
 		var timeout net.Error
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
-			t.Errorf("%v is no timeout to net", err)
+			t.Errorf("net does not take %v for a timeout", err)
 		}
 		_ = a.SetReadDeadline(time.Time{})
 		time.AfterFunc(time.Second, func() { _, _ = b.Write([]byte("x")) })

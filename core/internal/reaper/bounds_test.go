@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/reaper"
 )
 
-// However much there is, and however slow Redis is, few questions are asked at a time and in
-// a second, and each is about as many keys as one may be about.
+// However many orphans there are, and however slow Redis is, few questions are asked at a time and in
+// a second, and each names as many keys as one may.
 func TestReaper_Bounds(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -60,8 +60,8 @@ func (b *bed) wantBounded(least int) {
 	}
 }
 
-// A key is asked about soon at first, and then less and less often, down to once a second;
-// what is new in it makes it begin anew.
+// The reaper asks about a key soon at first, and then less and less often, down to once a second. A
+// new orphan makes it begin anew.
 func TestReaper_Pace(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -95,8 +95,8 @@ func (b *bed) passUntilAsked() {
 	b.t.Fatal("nothing is asked within a second")
 }
 
-// Beyond a limit what is abandoned is left to its lease: the memory is bounded. There is room
-// again when others are settled.
+// Orphans beyond a limit are left to their lease, so that the memory is bounded. There is room again
+// when others are settled.
 func TestReaper_Full(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -118,8 +118,8 @@ func TestReaper_Full(t *testing.T) {
 	})
 }
 
-// Of those that were in Redis and are settled the last few are remembered, and of the others none.
-func TestReaper_Past(t *testing.T) {
+// The last few settled orphans that were in Redis are remembered, and none of the others.
+func TestReaper_WasOrphaned(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.abandon("never", "k")
@@ -142,8 +142,8 @@ func TestReaper_Past(t *testing.T) {
 	})
 }
 
-// A node that is silent is asked nothing, however long that takes, and at once when it
-// answers again; others go on.
+// A silent node is asked nothing, however long that takes, and at once when it answers again. Other
+// nodes go on.
 func TestReaper_Silent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -168,8 +168,8 @@ func TestReaper_Silent(t *testing.T) {
 	})
 }
 
-// One that answers again in the moment in which it is found to be silent is not forgotten.
-func TestReaper_ResumedMeanwhile(t *testing.T) {
+// A node that answers again at the moment at which it is found to be silent is not forgotten.
+func TestReaper_Resume_WhileParking(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.land("a", "k")
@@ -188,9 +188,9 @@ func TestReaper_ResumedMeanwhile(t *testing.T) {
 	})
 }
 
-// A key whose mention makes Redis reject a whole question does not stop the others, and is
-// asked about by itself, until it is answered.
-func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
+// A key that makes Redis reject a whole question does not stop the others. The reaper asks about it
+// separately until it is answered.
+func TestReaper_ForbiddenKey(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		forbidden := true
@@ -222,7 +222,7 @@ func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
 	})
 }
 
-// Of one key nothing is known; the others are learned about.
+// Redis reports nothing about one key. The reaper learns about the others.
 func TestReaper_OneFindingIsAnError(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -241,7 +241,7 @@ func TestReaper_OneFindingIsAnError(t *testing.T) {
 	})
 }
 
-// Drain waits until Redis has answered once about each, found or not.
+// Drain waits until Redis has answered once about each orphan, found or not.
 func TestReaper_Drain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -251,7 +251,7 @@ func TestReaper_Drain(t *testing.T) {
 		start := time.Now()
 		b.Drain(t.Context())
 		if d := time.Since(start); d < 100*time.Millisecond || d > 120*time.Millisecond {
-			t.Errorf("it took %s, want that of one question", d)
+			t.Errorf("it took %s, want the time of one question", d)
 		}
 		b.abandon("c", "k4") // is cleared up, but not waited for
 		start = time.Now()
@@ -263,7 +263,7 @@ func TestReaper_Drain(t *testing.T) {
 	})
 }
 
-func TestReaper_DrainWaitsForNothing(t *testing.T) {
+func TestReaper_Drain_Nothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		start := time.Now()
@@ -272,9 +272,9 @@ func TestReaper_DrainWaitsForNothing(t *testing.T) {
 	})
 }
 
-// An acquire that is still pending may land after the question: it is waited for, until its
-// answer comes, or the time is up.
-func TestReaper_DrainWaitsForAPendingCall(t *testing.T) {
+// An acquire that is still pending may land after the question. Drain waits for it until its answer
+// comes, or the time is up.
+func TestReaper_Drain_PendingCall(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		comes time.Duration

@@ -2,7 +2,7 @@ package reaper
 
 import "fmt"
 
-// Kept says what a reaper remembers.
+// Kept describes what a reaper remembers.
 func (r *Reaper) Kept() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -10,7 +10,7 @@ func (r *Reaper) Kept() string {
 		r.orphans, len(r.fields), len(r.keys), r.due.Len(), len(r.parked), r.asking, r.running)
 }
 
-// KeptNothing is Kept of one that has nothing to do.
+// KeptNothing is Kept of a reaper that has nothing to do.
 const KeptNothing = "0 orphans of 0 fields in 0 keys, 0 due, 0 parked, 0 asked about, running: false"
 
 // Bounds, for the tests.

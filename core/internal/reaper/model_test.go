@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// model is what may be asked about, and until when what lands has to be cleared up.
+// model has what Redis may be asked about, and until when a late command has to be cleared up.
 type model struct {
 	*bed
 
 	random  *rand.Rand
 	orphans []*modelled
-	held    map[string]string // by key, of somebody who holds it: it must stay
+	held    map[string]string // by key, the field of a holder, which must stay
 	n       int
 }
 
@@ -32,8 +32,8 @@ type modelled struct {
 
 var modelKeys = []string{"k0", "k1", "k2", "k3", "k4", "k5"}
 
-// Random events in any order: everything that was abandoned is cleared up however late it
-// lands, what somebody holds is not, silent nodes are left alone, and nothing is kept.
+// After random events in any order: every abandoned field is cleared up however late it lands, a
+// holder's field is not, silent nodes are left alone, and nothing is kept.
 func TestReaper_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(15) {
@@ -113,7 +113,7 @@ func (m *model) abandonSome() {
 	m.orphans = append(m.orphans, o)
 }
 
-// landOne has a command executed that was given up, or refused; perhaps its answer comes.
+// landOne executes a command that was given up or refused. Its answer may come.
 func (m *model) landOne() {
 	i := slices.IndexFunc(m.orphans, func(o *modelled) bool { return !o.landed && time.Now().Before(o.until) })
 	if i < 0 {
@@ -141,7 +141,7 @@ func (m *model) toggle() {
 	}
 }
 
-// judge looks at what was asked since the last event. A node cannot have fallen silent since.
+// judge checks the questions since the last event. A node cannot have fallen silent since.
 func (m *model) judge() {
 	m.t.Helper()
 	for _, q := range m.questions() {
@@ -169,7 +169,7 @@ func (m *model) judgeFields(s redisstore.Suspicion) {
 	}
 }
 
-// settle ends all trouble, and looks at what is left when nothing can land any more.
+// settle ends all trouble, and checks what is left when nothing can land any more.
 func (m *model) settle() {
 	m.t.Helper()
 	m.mu.Lock()

@@ -8,15 +8,15 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// orphan is a field that nobody holds a lock with, but that may be in Redis.
+// orphan is a field without a holder that may be in Redis.
 type orphan struct {
 	kind    *redisstore.Kind
 	field   string
-	call    LateAnswer // without an answer so far; nil when none is awaited
+	call    LateAnswer // the call without an answer; nil if none is awaited
 	state   state
-	until   time.Time // after that nothing can land any more
-	keys    int       // in how many it may still be
-	unasked int       // keys for which Drain still waits
+	until   time.Time // nothing can land after that
+	keys    int       // in how many keys it may still be
+	unasked int       // the number of keys for which Drain waits
 }
 
 // state is what is known about the command that may have brought an orphan to Redis.
@@ -24,8 +24,8 @@ type orphan struct {
 //	expected ─ found, or the call was granted ─▶ seen
 //	either   ─ the call has changed nothing   ─▶ void
 //
-// Once it is seen, "not there" says that it has gone. What is void is in no key, and cannot
-// be. Only become changes the state.
+// If an orphan was seen, "not there" means that it is gone. A void orphan is in no key, and cannot come. Only
+// become changes the state.
 type state uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	void
 )
 
-// learn takes in what became of the call. Only consider, which asks for it, calls this.
+// learn notes the outcome of the call. Only consider, which asks for it, calls this.
 func (o *orphan) learn(outcome Outcome) {
 	switch outcome {
 	case Granted:
@@ -50,13 +50,13 @@ func (o *orphan) learn(outcome Outcome) {
 
 func (o *orphan) become(s state) { o.state = s }
 
-// settled reports whether nothing is left to ask: the call has changed nothing, or no answer
-// will come, and no key is left.
+// settled reports whether there is nothing left to ask: the call has changed nothing, or no answer
+// will come and no key is left.
 func (o *orphan) settled(now time.Time) bool {
 	return o.state == void || now.After(o.until.Add(SettleTime))
 }
 
-// place is where an orphan may be: a key, as the kind of lock has it.
+// place is where an orphan may be: a key of a kind of lock.
 type place struct {
 	kind *redisstore.Kind
 	key  string
@@ -73,18 +73,18 @@ type doubt struct {
 	place
 
 	orphans []suspicion
-	next    time.Time // when it is asked about
+	next    time.Time // when to ask about it
 	pause   time.Duration
 
-	// alone says that a question which named this key was rejected as a whole, as by an ACL
-	// that forbids one of its keys: it does not travel with others until it is answered.
+	// alone means that a question that named this key was rejected as a whole, for example because an
+	// ACL forbids one of its keys. The key travels without others until it is answered.
 	alone bool
 }
 
-// DueBefore is the order in which keys are asked about.
+// DueBefore is the order in which the reaper asks about keys.
 func (d *doubt) DueBefore(other *doubt) bool { return d.next.Before(other.next) }
 
-// name has the next question, at once, name an orphan that is there.
+// name makes the next question, at once, name an orphan that is there.
 func (d *doubt) name(o *orphan, now time.Time) {
 	at := slices.IndexFunc(d.orphans, func(s suspicion) bool { return s.orphan == o })
 	last := len(d.orphans) - 1
@@ -95,15 +95,15 @@ func (d *doubt) name(o *orphan, now time.Time) {
 // suspicion is one orphan in one key.
 type suspicion struct {
 	orphan *orphan
-	asked  bool // Drain does not wait for it any more
+	asked  bool // Drain does not wait for it
 
-	// As it was when the last question was sent.
+	// The state when the last question was sent.
 	seen, answered bool
 }
 
-// unasked counts the orphans that Redis was not asked about yet.
+// unasked counts the orphans about which Redis was not asked yet.
 //
-//	open ── close ──▶ closed: who comes is not counted; none is closed with the last one
+//	open ── close ──▶ closed: later orphans are not counted; none is closed with the last one
 type unasked struct {
 	count  int
 	closed bool
@@ -112,7 +112,7 @@ type unasked struct {
 
 func newUnasked() unasked { return unasked{none: make(chan struct{})} }
 
-// enter reports whether an orphan is counted.
+// enter counts an orphan, and reports whether it did.
 func (u *unasked) enter() bool {
 	if !u.closed {
 		u.count++
@@ -126,7 +126,7 @@ func (u *unasked) exit() {
 	}
 }
 
-// close gives a channel that is closed when nobody is counted any more.
+// close returns a channel that is closed when no orphan is counted any more.
 func (u *unasked) close() <-chan struct{} {
 	if !u.closed && u.count == 0 {
 		close(u.none)
@@ -134,3 +134,29 @@ func (u *unasked) close() <-chan struct{} {
 	u.closed = true
 	return u.none
 }
+
+// LateAnswer is an acquire that was given up before it was answered. One goroutine at a time asks it.
+type LateAnswer interface {
+	// Late returns its outcome. It does not wait.
+	Late() Outcome
+}
+
+// Outcome is what is known about an acquire. The reaper does not rely on it, because on a hanging
+// connection the answer may never come.
+type Outcome uint8
+
+const (
+	// Pending means that no answer has come so far.
+	Pending Outcome = iota
+	// Granted means that the field was in Redis. It cannot come back.
+	Granted
+	// Unchanged means that nothing was changed, and will not be: the lock was taken, Redis answered with
+	// an error, or the command was never sent.
+	Unchanged
+	// Unknown means that no answer will come.
+	Unknown
+)
+
+// SettleTime is how long after its lease a command may still be on its way: in a proxy, in a kernel
+// buffer, or in a server that was stopped.
+const SettleTime = 2 * time.Minute

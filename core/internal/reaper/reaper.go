@@ -1,19 +1,18 @@
-// Package reaper clears up what got no answer.
+// Package reaper clears up after commands without an answer.
 //
-// An acquire without an answer may still land, even after a release that was sent on another
-// connection. So its field is never used again, and the reaper keeps asking "release if mine"
-// until it is gone for certain, or nothing can land any more. The wiring calls Abandon and
-// Relinquish for fields, Resume when a node that was silent answers again, and Drain when the
-// client closes.
+// An acquire without an answer may still land, even after a release that was sent on another connection. So its
+// field is never used again, and the reaper keeps asking "release if mine" until the field is gone for certain,
+// or nothing can land any more. Package core calls it: Abandon and Relinquish for fields, Resume when a silent
+// node answers again, and Drain when the client closes. The reaper knows neither holds nor waiters.
 //
-// Guaranteed, however many orphans an outage has left, is that at most 8 questions are on
-// their way at a time, and 400 are sent in a second; that one question is about as many keys
-// as one script may name; that nothing is asked of a node that is silent; and that at most
-// 100,000 orphans are remembered, and 256 that are settled. Not guaranteed is that an orphan is cleared up before its
-// lease ends: what is beyond that number, or left when the client closes, ends with it.
+// However many orphans an outage has left, the reaper guarantees these bounds. At most 8 questions are under
+// way at a time, and 400 are sent in a second. One question names as many keys as one script may name. A silent
+// node is asked nothing. At most 100,000 orphans are remembered, and 256 settled ones. The reaper does not
+// guarantee that an orphan is cleared up before its lease ends: orphans beyond that number, or left when the
+// client closes, end with their lease.
 //
-// One call runs upward: Cleared, when a lock was freed. The mutex guards memory only; nothing
-// is called under it.
+// One call runs upward: Cleared, when a lock was freed. The mutex guards memory only; nothing is called under
+// it.
 package reaper
 
 import (
@@ -28,45 +27,41 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Redis is what the reaper asks.
+// Redis answers the questions of the reaper.
 type Redis interface {
-	// Clears is how many keys one Clear may be about.
+	// Clears returns how many keys one Clear may name.
 	Clears() int
-	// Clear frees the locks that are held by fields under suspicion, and says of each
-	// suspicion which fields were there. It waits for the answer, with an end of its own. On
-	// an error nothing is known; with the fate Answered, Redis has rejected the script as a
-	// whole, as an ACL does that forbids one of its keys.
+	// Clear frees the locks whose holders are fields under suspicion, and returns for each suspicion
+	// which fields were there. It waits for the answer, with its own time limit. On an error nothing is
+	// known. If the fate is Answered, Redis has rejected the whole script, for example because an ACL
+	// forbids one of its keys.
 	Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error)
 }
 
-// Config is what a Reaper needs. All of it is required.
+// Config is the configuration of a Reaper. All fields are required.
 type Config struct {
 	Redis Redis
-	// Silent reports whether the node of key is known not to answer: it is not asked then.
+	// Silent reports whether the node of key is silent. It is not asked then.
 	Silent func(ctx context.Context, key string) bool
-	// Cleared is notified that a lock was freed, from a goroutine of the reaper.
+	// Cleared is called when a lock was freed, from a goroutine of the reaper.
 	Cleared func(key string)
-	// Spawn runs work in a goroutine of its owner, who ends it by its context and waits for
-	// it. It does nothing when the owner has closed.
+	// Spawn runs work in a goroutine of its owner, which ends it through its context and waits for it. It
+	// does nothing when the owner has closed.
 	Spawn func(work func(ctx context.Context))
 }
 
 // Bounds of the reaper.
 const (
 	maxOrphans = 100_000
-	maxAsking  = 8                       // questions at a time
-	askEvery   = 2500 * time.Microsecond // at most 400 questions in a second
+	maxAsking  = 8                 // questions at a time
+	askEvery   = time.Second / 400 // at most 400 questions in a second
 	firstPause = 5 * time.Millisecond
 	longestAsk = time.Second // between two questions about one key
-	maxPast    = 256         // fields that are remembered when they are settled
+	maxPast    = 256         // settled fields that are remembered
 )
 
-// SettleTime is how long after its lease a command may still be on its way: in a proxy, a
-// kernel buffer, or a server that was stopped.
-const SettleTime = 2 * time.Minute
-
-// Reaper clears up the orphans of a client. It is one goroutine while there are any, and a
-// few that wait for an answer. It is safe for concurrent use.
+// Reaper clears up the orphans of a client. It has one goroutine while there are any, and a few that
+// wait for an answer. It is safe for concurrent use.
 type Reaper struct {
 	cfg  Config
 	wake chan struct{} // something has changed; capacity 1
@@ -74,14 +69,14 @@ type Reaper struct {
 	mu      sync.Mutex
 	running bool
 	keys    map[place]*doubt
-	due     dueheap.Heap[*doubt] // of those that are neither asked about nor parked
-	parked  []*doubt             // until their node answers again
-	resumes int                  // how often that was
+	due     dueheap.Heap[*doubt] // the keys that are neither asked about nor parked
+	parked  []*doubt             // keys that wait until their node answers again
+	resumes int                  // how often a node has answered again
 	orphans int
-	fields  map[string]int // in how many orphans each is
-	past    []string       // the last fields that were in Redis and are settled
+	fields  map[string]int // number of orphans by field
+	past    []string       // the last settled fields that were in Redis
 	asking  int            // questions without an answer
-	next    time.Time      // not before then is the next question
+	next    time.Time      // when the next question may be sent
 	unasked unasked
 }
 
@@ -90,35 +85,35 @@ func New(cfg Config) *Reaper {
 	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), fields: make(map[string]int), unasked: newUnasked()}
 }
 
-// Abandon has a field cleared up that may be in all keys of one command, now or later. call
-// is that command if it was not answered, nil if it was, or if only its effect is in doubt.
-// lease is what it asked for. It returns at once, and keys stay the caller's.
+// Abandon makes the reaper clear up a field that may be in all keys of one command, now or later.
+// call is that command if it was not answered. It is nil if it was, or if only its effect is in
+// doubt. lease is the lease that it asked for. Abandon returns at once, and does not keep keys.
 func (r *Reaper) Abandon(kind *redisstore.Kind, keys []string, field string, call LateAnswer, lease time.Duration) {
 	r.add(keys, &orphan{kind: kind, field: field, call: call, until: time.Now().Add(lease + SettleTime)})
 }
 
-// Relinquish has a field cleared up that was in Redis, and that no command can bring back:
-// who asks again is answered for good. It returns at once, and keys stay the caller's.
+// Relinquish makes the reaper clear up a field that was in Redis and that no command can bring back,
+// so that one answer settles it. It returns at once, and does not keep keys.
 func (r *Reaper) Relinquish(kind *redisstore.Kind, keys []string, field string, lease time.Duration) {
 	r.add(keys, &orphan{kind: kind, field: field, state: seen, until: time.Now().Add(lease)})
 }
 
-// Orphaned reports whether a field is being cleared up: nobody holds a lock with it.
+// Orphaned reports whether a field is being cleared up, so that it has no holder.
 func (r *Reaper) Orphaned(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fields[field] > 0
 }
 
-// WasOrphaned reports whether a field is one of the last 256 that were cleared up. Who was refused
-// because of it may hear of that later than the reaper of the end of it.
+// WasOrphaned reports whether a field is among the last 256 that were cleared up. A waiter that was
+// refused because of it may learn that after the reaper has settled it.
 func (r *Reaper) WasOrphaned(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Contains(r.past, field)
 }
 
-// Resume has the keys asked about whose node was silent: one answers again.
+// Resume makes the reaper ask about the keys of silent nodes, because one answers again.
 func (r *Reaper) Resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,8 +125,8 @@ func (r *Reaper) Resume() {
 	r.signal()
 }
 
-// Drain waits until Redis was asked with an answer about all that was left to the reaper, or
-// need not be, or until ctx ends. What is left to it later is not waited for.
+// Drain waits until Redis has answered about all orphans so far, or need not be asked, or until ctx
+// ends. It does not wait for later orphans.
 func (r *Reaper) Drain(ctx context.Context) {
 	r.mu.Lock()
 	none := r.unasked.close()
@@ -148,7 +143,7 @@ func (r *Reaper) add(keys []string, o *orphan) {
 	}
 }
 
-// remember takes an orphan in, and reports whether nobody is running who clears it up.
+// remember adds an orphan, and reports whether no goroutine runs that clears it up.
 func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +166,7 @@ func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 	return idle
 }
 
-// suspect has a key asked about, soon. The mutex is held.
+// suspect makes the reaper ask about a key soon. The mutex is held.
 func (r *Reaper) suspect(in place, o *orphan, soon time.Time) {
 	d := r.keys[in]
 	if d == nil {
@@ -217,5 +212,200 @@ func (r *Reaper) run(ctx context.Context) {
 		case <-timer.C:
 		case <-r.wake:
 		}
+	}
+}
+
+// pick takes the keys that travel in the next question, if it is time for one. Otherwise it returns
+// when to look again.
+func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over bool) {
+	most := r.cfg.Redis.Clears()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch wait := r.next.Sub(now); {
+	case len(r.keys) == 0:
+		r.running = false
+		return nil, 0, true
+	case wait > 0:
+		return nil, wait, false
+	case r.asking >= maxAsking:
+		return nil, longestAsk, false
+	}
+	pause = longestAsk
+	for r.due.Len() > 0 && len(picked) < most {
+		d := r.due.First()
+		pause = d.next.Sub(now)
+		if len(picked) > 0 && (d.alone || picked[0].alone || d.kind != picked[0].kind) {
+			break
+		}
+		if pause > 0 && (len(picked) == 0 || pause > d.pause/jitter.Spread) {
+			break // otherwise it travels with the due ones
+		}
+		picked = append(picked, r.due.Pop())
+	}
+	return picked, pause, false
+}
+
+// consider makes a question about the keys that are not settled and whose nodes are not silent. Only
+// this goroutine looks for late answers.
+func (r *Reaper) consider(ctx context.Context, picked []*doubt, now time.Time) (q question) {
+	waiting, resumes := r.waiting(picked)
+	outcomes, silent := make([]Outcome, len(waiting)), make([]bool, len(picked))
+	for i, o := range waiting {
+		outcomes[i] = o.call.Late()
+	}
+	for i, d := range picked {
+		silent[i] = r.cfg.Silent(ctx, d.key)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, o := range waiting {
+		o.learn(outcomes[i])
+	}
+	for i, d := range picked {
+		r.settle(d, func(_ int, s suspicion) bool { return s.orphan.settled(now) })
+		switch {
+		case len(d.orphans) == 0:
+			delete(r.keys, d.place)
+		case silent[i]:
+			r.park(d, resumes, now)
+		default:
+			q.add(d)
+		}
+	}
+	if len(q.doubts) > 0 {
+		r.asking++
+		r.next = now.Add(askEvery)
+	}
+	return q
+}
+
+// waiting returns the orphans of some keys whose call has no answer.
+func (r *Reaper) waiting(picked []*doubt) (list []*orphan, resumes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range picked {
+		for _, s := range d.orphans {
+			if s.orphan.call != nil {
+				list = append(list, s.orphan)
+			}
+		}
+	}
+	return list, r.resumes
+}
+
+// park leaves a key alone until its node answers again, unless one has since it was found to be
+// silent. The mutex is held.
+func (r *Reaper) park(d *doubt, resumes int, now time.Time) {
+	d.next = now
+	if r.resumes == resumes {
+		r.parked = append(r.parked, d)
+	} else {
+		r.due.Push(d)
+	}
+}
+
+func (r *Reaper) ask(ctx context.Context, q question) {
+	found, fate, err := r.cfg.Redis.Clear(ctx, q.list)
+	for _, key := range r.answered(q, found, fate, err) {
+		r.cfg.Cleared(key)
+	}
+}
+
+// answered notes an answer, or its absence, and returns the keys that were freed.
+func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate, err error) (cleared []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking--
+	for i, d := range q.doubts {
+		d.pause = min(4*d.pause, longestAsk)
+		d.next = time.Now().Add(jitter.Of(d.pause))
+		d.alone = err != nil && fate == wire.Answered
+		if err == nil && found[i].Err == nil && r.learn(d, q.sizes[i], found[i].Fields) {
+			cleared = append(cleared, d.key)
+		}
+		if len(d.orphans) == 0 {
+			delete(r.keys, d.place)
+		} else {
+			r.due.Push(d)
+		}
+	}
+	r.signal()
+	return cleared
+}
+
+// learn notes which fields were in a key when Redis was asked about the first n of its orphans. The
+// last of these were named, and are cleared. "Not there" settles nothing while a command may still
+// land. learn reports whether an orphan was cleared. The mutex is held.
+func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
+	for i := range d.orphans[:n] {
+		if d.orphans[i].answered {
+			r.asked(&d.orphans[i])
+		}
+	}
+	now := time.Now()
+	var there *orphan
+	r.settle(d, func(i int, s suspicion) bool {
+		o := s.orphan
+		switch {
+		case i >= n:
+			return false
+		case !slices.Contains(fields, o.field) && !slices.Contains(fields, redisstore.Nothing+o.field):
+			return s.seen || now.After(o.until)
+		}
+		o.become(seen) // the command was executed for all its keys
+		if i < n-d.names() {
+			there = o
+			return false
+		}
+		cleared = true
+		return true
+	})
+	if there != nil {
+		d.name(there, now)
+	}
+	return cleared
+}
+
+// settle drops the orphans of a key for which gone returns true. The mutex is held.
+func (r *Reaper) settle(d *doubt, gone func(i int, s suspicion) bool) {
+	left := d.orphans[:0]
+	for i, s := range d.orphans {
+		if !gone(i, s) {
+			left = append(left, s)
+			continue
+		}
+		r.asked(&s)
+		if s.orphan.keys--; s.orphan.keys == 0 {
+			r.orphans--
+			r.drop(s.orphan)
+		}
+	}
+	clear(d.orphans[len(left):])
+	d.orphans = left
+}
+
+// drop forgets the field of an orphan that is settled everywhere. It keeps a field that was in Redis
+// among the last ones. The mutex is held.
+func (r *Reaper) drop(o *orphan) {
+	if r.fields[o.field]--; r.fields[o.field] == 0 {
+		delete(r.fields, o.field)
+	}
+	if o.state != seen {
+		return
+	}
+	if len(r.past) == maxPast {
+		r.past = slices.Delete(r.past, 0, 1)
+	}
+	r.past = append(r.past, o.field)
+}
+
+// asked notes that Redis was asked about an orphan in one key, or need not be. The mutex is held.
+func (r *Reaper) asked(s *suspicion) {
+	if s.asked || s.orphan.unasked == 0 {
+		return
+	}
+	s.asked = true
+	if s.orphan.unasked--; s.orphan.unasked == 0 {
+		r.unasked.exit()
 	}
 }

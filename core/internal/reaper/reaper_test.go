@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/reaper"
 )
 
-// What is in Redis is cleared up within milliseconds, and whoever waits for it is woken.
-func TestReaper_ClearsWhatIsThere(t *testing.T) {
+// A field in Redis is cleared up within milliseconds, and its waiters are woken.
+func TestReaper_Abandon_Landed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.land("a", "k")
@@ -20,13 +20,13 @@ func TestReaper_ClearsWhatIsThere(t *testing.T) {
 		pass(6 * time.Millisecond)
 		b.wantCleared("k")
 		b.wantLocks(t, "k")
-		b.wantLocks(t, "k2", "other") // held by somebody else
+		b.wantLocks(t, "k2", "other") // held by another holder
 	})
 }
 
-// "Not there" is no answer while the command may still land; what lands is cleared up within
-// about a second, however late it is.
-func TestReaper_WaitsForWhatMayLand(t *testing.T) {
+// "Not there" settles nothing while the command may still land. A late command is cleared up within
+// about a second.
+func TestReaper_Abandon_LandsLate(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.abandon("a", "k")
@@ -45,7 +45,7 @@ func TestReaper_WaitsForWhatMayLand(t *testing.T) {
 }
 
 // When nothing can land any more, nothing is asked, and nothing is kept.
-func TestReaper_Ends(t *testing.T) {
+func TestReaper_Abandon_Ends(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		for i := range 500 {
@@ -63,7 +63,7 @@ func TestReaper_Ends(t *testing.T) {
 	})
 }
 
-// It works again after it had nothing to do.
+// The reaper works again after it had nothing to do.
 func TestReaper_BeginsAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -77,8 +77,8 @@ func TestReaper_BeginsAgain(t *testing.T) {
 	})
 }
 
-// What was in Redis and cannot come back is gone when it is not there.
-func TestReaper_RelinquishedIsAskedAboutOnce(t *testing.T) {
+// A field that was in Redis and cannot come back is gone when it is not there.
+func TestReaper_Relinquish_AskedOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.Relinquish(nil, []string{"k"}, "a", time.Hour)
@@ -89,9 +89,9 @@ func TestReaper_RelinquishedIsAskedAboutOnce(t *testing.T) {
 	})
 }
 
-// Redis that does not answer is asked until it does, and when nothing of it can be left, no
+// A Redis without answers is asked until it answers. When nothing can be left, it is not asked any
 // more.
-func TestReaper_RelinquishedWithoutAnAnswer(t *testing.T) {
+func TestReaper_Relinquish_WithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.fails = func(string) failure { return noAnswer }
@@ -105,8 +105,8 @@ func TestReaper_RelinquishedWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// One that was found in one key of its command was executed for all of them.
-func TestReaper_OfSeveralKeys(t *testing.T) {
+// A command that is found in one of its keys was executed for all of them.
+func TestReaper_Abandon_SeveralKeys(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.land("a", "k1", "k3") // k2 has expired since
@@ -117,9 +117,9 @@ func TestReaper_OfSeveralKeys(t *testing.T) {
 	})
 }
 
-// Of many orphans of a key a question names the newest. An older one that is found to be there
-// is named at once.
-func TestReaper_FindsAnOldOneAmongMany(t *testing.T) {
+// A question names the newest of many orphans of a key. An older orphan that is found there is named at
+// once.
+func TestReaper_Abandon_ManyInOneKey(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		for i := range 1000 {
@@ -139,7 +139,7 @@ func TestReaper_FindsAnOldOneAmongMany(t *testing.T) {
 	})
 }
 
-// The answer that comes after all settles what it can.
+// A late answer settles as much as it can.
 func TestReaper_LateAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -177,8 +177,8 @@ func TestReaper_LateAnswer(t *testing.T) {
 	}
 }
 
-// An answer that has come before the first question spares it, when nothing was changed.
-func TestReaper_LateAnswerBeforeTheQuestion(t *testing.T) {
+// An answer before the first question saves it, if nothing was changed.
+func TestReaper_LateAnswer_BeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.Abandon(nil, []string{"k"}, "a", &late{outcome: reaper.Unchanged}, time.Second)
@@ -188,7 +188,7 @@ func TestReaper_LateAnswerBeforeTheQuestion(t *testing.T) {
 	})
 }
 
-// Who is notified that a lock was freed may leave something to the reaper again.
+// The callback Cleared may leave another field to the reaper.
 func TestReaper_ClearedMayAbandon(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -1,4 +1,5 @@
-// Package topology asks a Redis server how it stands to others.
+// Package topology asks a Redis server which role it plays among others. Packages redisstore, core
+// and the command line call it.
 package topology
 
 import (
@@ -7,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// InCluster reports whether a server says of itself that it belongs to a Cluster. One that
-// does not know the question is none that locks need to know of.
+// InCluster reports whether a server says that it belongs to a Cluster. A server that does not know
+// the question is not such a server.
 func InCluster(ctx context.Context, node *redis.Client) bool { return Mode(ctx, node) == "cluster" }
 
 // Mode returns "standalone", "sentinel" or "cluster", as the server reports it; nil if it does not.

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// pingInterval is how often a connection has to prove that it lives. go-redis sends pings
-	// too, but does not miss the answers.
+	// pingInterval is how often a connection has to prove that it works. go-redis sends pings, too, but
+	// does not notice missing answers.
 	pingInterval = time.Second
-	// silenceLimit is for how long it may say nothing.
+	// silenceLimit is for how long it may receive nothing.
 	silenceLimit = 3 * pingInterval
 	// rejectedPause is the pause of a connection after the server has rejected a command.
 	rejectedPause = 5 * time.Millisecond
-	// maxAskedAgain is how many channels are asked for again at a time.
+	// maxAskedAgain is how many rejected channels are asked for again at a time.
 	maxAskedAgain = 20
 )
 
-// connection is one subscription connection with what is subscribed on it.
+// connection is one subscription connection with its subscriptions.
 //
 //	open ─ nothing is subscribed, Redis cannot be reached, it is outlived, or the client closes ─▶ closed
 //
-// One that is closed takes no subscriptions.
+// A closed connection takes no subscriptions.
 type connection struct {
 	cfg    *Config
 	forget func(*connection)
@@ -38,7 +38,7 @@ type connection struct {
 	down          bool                     // lost, and not connected again yet
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
-	used          time.Time                // when a subscription was given back
+	used          time.Time                // when the last user gave a removed subscription back
 	closed        bool
 }
 
@@ -48,7 +48,7 @@ func newConnection(cfg *Config, forget func(*connection), node, key string, p *p
 	}
 }
 
-// use adds a user to the subscription of a channel, nil if the connection is closed.
+// use adds a user to the subscription of a channel. It returns nil if the connection is closed.
 func (c *connection) use(about Topic, channel string) *Subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *connection) use(about Topic, channel string) *Subscription {
 	}
 	s := c.subscriptions[channel]
 	if s == nil {
-		s = &Subscription{connection: c, about: about, channel: channel}
+		s = &Subscription{mu: &c.mu, about: about, channel: channel}
 		c.subscriptions[channel] = s
 		c.want(channel)
 	}
@@ -65,7 +65,7 @@ func (c *connection) use(about Topic, channel string) *Subscription {
 	return s
 }
 
-// want has a channel subscribed. The mutex is held.
+// want asks for a channel. The mutex is held.
 func (c *connection) want(channel string) {
 	c.fresh = append(c.fresh, channel)
 	c.wakeWriter()
@@ -78,12 +78,12 @@ func (c *connection) wakeWriter() {
 	}
 }
 
-// run keeps the connection until nobody has needed it for a while, or ctx ends.
+// run keeps the connection until no waiter has needed it for a while, or ctx ends.
 func (c *connection) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.close()
 	defer cancel()
-	c.pace.begins()
+	c.pace.begin()
 	wire, err := c.cfg.Wire.Connect(ctx, c.key)
 	if err != nil {
 		c.pace.rest(ctx)
@@ -96,25 +96,25 @@ func (c *connection) run(ctx context.Context) {
 	})
 	c.write(ctx, wire)
 	cancel()
-	_ = wire.Close() //nolint:errcheck // nothing was entrusted to it
+	_ = wire.Close() //nolint:errcheck // there is nothing to do about it
 	reader.Wait()
 }
 
-// close leaves the subscriptions that still have users to other connections: who waits looks,
-// and subscribes anew.
+// close leaves the subscriptions that still have users to other connections: their waiters look, and
+// subscribe anew.
 func (c *connection) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.forget(c)
-	for _, s := range c.subscriptions { // nobody changes the map any more
+	for _, s := range c.subscriptions { // the map does not change any more
 		s.become(dead)
 		c.cfg.Woken(s.about, Closed)
 	}
 }
 
-// write subscribes, unsubscribes and pings. On a connection that is down it waits: each command would make
-// another attempt to connect.
+// write subscribes, unsubscribes and pings. It waits while the connection is down, because each
+// command would make another attempt to connect.
 func (c *connection) write(ctx context.Context, wire Connection) {
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
@@ -137,7 +137,7 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 			}
 			wire.Unsubscribe(ctx, stale)
 			wire.Ping(ctx)
-			for _, channel := range c.unheard() { // in a command of its own: the server may reject some only
+			for _, channel := range c.unheard() { // in a separate command, because the server may reject only some
 				wire.Subscribe(ctx, []string{channel})
 			}
 			stale = nil
@@ -169,15 +169,18 @@ func (c *connection) takeFresh() []string {
 	return fresh
 }
 
-// sweep gives up the subscriptions that nobody has used for a while. When none is left, and none
-// was for that time, the connection is closed.
+// sweep gives up the subscriptions without users, after a while. It closes the connection if none is
+// left and the last user has been gone for that while.
 func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for channel, s := range c.subscriptions {
 		if s.stale(now) {
 			delete(c.subscriptions, channel)
-			s.become(dead) // who remembers it learns that
+			if s.since.After(c.used) {
+				c.used = s.since
+			}
+			s.become(dead) // a queue that remembers it learns that
 			stale = append(stale, channel)
 		}
 	}
@@ -185,8 +188,8 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	return stale, c.closed
 }
 
-// unheard gives channels that are wanted and not confirmed: the server has rejected them, by an
-// ACL say, which an operator may mend.
+// unheard returns channels that are wanted and not confirmed. The server has rejected them, for
+// example because of an ACL, which an operator may correct.
 func (c *connection) unheard() (channels []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,10 +201,9 @@ func (c *connection) unheard() (channels []string) {
 	return channels
 }
 
-// read passes on what comes in. A connection that was lost is made again by the wire, which
-// confirms every channel anew: then everybody looks. With sharded channels the connection closes
-// instead: they may belong to another node now, and go-redis would ask for all of them in one
-// command, across slots.
+// read passes events on. The wire restores a lost connection, which confirms every channel anew; then
+// all waiters look. With sharded channels the connection closes instead: they may belong to another
+// node now, and go-redis would ask for all of them in one command, across slots.
 func (c *connection) read(ctx context.Context, wire Connection) {
 	for again := false; ctx.Err() == nil; {
 		event, err := wire.Receive(ctx, silenceLimit)
@@ -211,7 +213,7 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 		}
 		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.wants(event.Channel)
 		switch {
-		case wire.Rejected(err): // some channels; the others go on
+		case wire.Rejected(err): // the server rejects some channels; the others go on
 			_ = jitter.Sleep(ctx, rejectedPause) //nolint:errcheck // the loop looks at ctx
 		case err != nil || moved:
 			c.setDown(true)
@@ -234,15 +236,15 @@ func (c *connection) wants(channel string) bool {
 	return c.subscriptions[channel] != nil
 }
 
-// interrupted has those know who relied on messages.
+// interrupted wakes the waiters that relied on messages.
 func (c *connection) interrupted() {
-	for _, about := range c.deafen() {
+	for _, about := range c.unconfirm() {
 		c.cfg.Woken(about, Interrupted)
 	}
 }
 
-// deafen takes all subscriptions for not confirmed, and gives the topics of those that were.
-func (c *connection) deafen() (topics []Topic) {
+// unconfirm marks all subscriptions as not confirmed, and returns the topics of the confirmed ones.
+func (c *connection) unconfirm() (topics []Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.subscriptions {
@@ -259,7 +261,7 @@ func (c *connection) handle(e redisstore.Event) {
 	}
 }
 
-// take notes what an event says of its subscription, and whether somebody is to be woken.
+// take notes an event of a subscription, and reports whether to wake its waiters.
 func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +273,7 @@ func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted b
 	case redisstore.Subscribed:
 		s.become(confirmed)
 		return s.about, Confirmed, true
-	case redisstore.Unsubscribed: // not by us: the slot has moved, or an operator did it
+	case redisstore.Unsubscribed: // not by this process: the slot has moved, or an operator did it
 		c.want(e.Channel)
 		return s.about, Interrupted, s.become(asked) == confirmed
 	case redisstore.Message:

@@ -1,16 +1,16 @@
 package wakeup
 
-// Connections is how many there are.
+// Connections returns the number of connections.
 func (s *Subscriber) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.connections)
 }
 
-// Users is how many a subscription has.
+// Users returns the number of users of a subscription.
 func (s *Subscription) Users() int {
-	s.connection.mu.Lock()
-	defer s.connection.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.users
 }
 

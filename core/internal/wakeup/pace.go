@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// The pauses between two attempts to connect to a node. They double up to the longest: waiters
-	// do not rely on messages, because they poll.
+	// The pauses between two attempts to connect to a node double up to the longest. Waiters do not rely
+	// on messages, because they poll.
 	firstPause   = 5 * time.Millisecond
 	longestPause = time.Second
-	// healthyAfter is how long a connection has to last for the next pause to be a short one.
+	// healthyAfter is how long a connection has to last so that the next pause is the first one again.
 	healthyAfter = 3 * longestPause
 )
 
@@ -24,7 +24,7 @@ type pace struct {
 	began time.Time     // of the last attempt
 }
 
-func (p *pace) begins() {
+func (p *pace) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.began = time.Now()
@@ -45,5 +45,5 @@ func (p *pace) rest(ctx context.Context) {
 	}
 	p.pause = pause
 	_ = jitter.Sleep(ctx, pause) //nolint:errcheck // the caller looks at ctx
-	p.begins()
+	p.begin()
 }

@@ -1,30 +1,30 @@
 package wakeup
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// linger is how long a subscription outlives its last user, unless it was that of a lane: a
-// channel that nobody else will want.
+// linger is how long a subscription outlives its last user, unless it belongs to a lane, whose
+// channel no other waiter will want.
 const linger = 5 * time.Second
 
-// Subscription is one to the messages about one topic. It is shared by its users, and safe for
+// Subscription is a subscription to the messages about one topic. Its users share it. It is safe for
 // concurrent use.
 //
 //	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
-//	either ─ the connection is closed, or nobody has used it for a while ─▶ dead
+//	either ─ the connection is closed, or no waiter has used it for a while ─▶ dead
 //
 // Only become changes the state.
 type Subscription struct {
-	connection *connection
-	about      Topic
-	channel    string
-	state      atomic.Uint32
+	about   Topic
+	channel string
+	state   atomic.Uint32
 
-	// Guarded by the connection.
+	mu    *sync.Mutex // of its connection; guards the rest
 	users int
-	since time.Time // when the last user went
+	since time.Time // when the last user gave it back
 }
 
 const (
@@ -38,27 +38,24 @@ func (s *Subscription) become(state uint32) (before uint32) { return s.state.Swa
 // Confirmed reports whether messages arrive.
 func (s *Subscription) Confirmed() bool { return s.state.Load() == confirmed }
 
-// Dead reports whether no message will arrive any more: who waits needs another subscription.
+// Dead reports whether no message will arrive any more, so that a waiter needs another subscription.
 func (s *Subscription) Dead() bool { return s.state.Load() == dead }
 
-// Unsubscribe gives the subscription back, once for each Subscribe. Of nil it does nothing.
+// Unsubscribe gives the subscription back, once for each Subscribe. On nil it does nothing.
 func (s *Subscription) Unsubscribe() {
 	if s == nil {
 		return
 	}
-	c := s.connection
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.users--
 	s.since = time.Now()
-	c.used = s.since
 }
 
-// stale reports whether nobody has used it for a while. The connection is locked.
+// stale reports whether it has had no user for a while. The mutex is held.
 func (s *Subscription) stale(now time.Time) bool {
 	return s.users == 0 && (s.about.Lane != "" || now.Sub(s.since) >= linger)
 }
 
-// unheard reports whether somebody wants it and the server has not confirmed it. The
-// connection is locked.
+// unheard reports whether it has users and the server has not confirmed it. The mutex is held.
 func (s *Subscription) unheard() bool { return s.users > 0 && !s.Confirmed() }

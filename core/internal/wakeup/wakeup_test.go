@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
-// Who waits is woken when Redis has confirmed the subscription, and by each message.
+// A waiter is woken when Redis has confirmed the subscription, and by each message.
 func TestSubscriber_Wakes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -41,8 +41,8 @@ func TestSubscriber_ConfirmedLater(t *testing.T) {
 	})
 }
 
-// Users of one key share a subscription, and keys a connection. The channels that are asked
-// for at once travel together.
+// Users of one key share a subscription, and keys share a connection. Channels that are asked for at
+// once travel together.
 func TestSubscriber_Shares(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -64,8 +64,8 @@ func TestSubscriber_Shares(t *testing.T) {
 	})
 }
 
-// A subscription outlives its last user for a while; who comes back in that time has it at
-// once. When nothing is subscribed any more the connection is closed.
+// A subscription outlives its last user for a while. A waiter that comes back in that time has it at
+// once. When nothing is subscribed any more, the connection is closed.
 func TestSubscription_Lingers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -80,17 +80,17 @@ func TestSubscription_Lingers(t *testing.T) {
 		pass(wakeup.Linger + 1100*time.Millisecond)
 		c := b.connection(0)
 		if n := c.subscribed(); n != 1 || c.isClosed() {
-			t.Errorf("%d channels, closed: %v, want the one that is used", n, c.isClosed())
+			t.Errorf("%d channels, closed: %v, want the used one", n, c.isClosed())
 		}
 		if !s.Dead() || other.Dead() {
-			t.Error("who remembers the subscription that was given up takes it for one that works")
+			t.Error("a queue that remembers the closed subscription takes it for a working one")
 		}
 		c.publish("k", redisstore.Message)
 		b.wantSaid()
 		other.Unsubscribe()
 		pass(wakeup.Linger + 1100*time.Millisecond)
 		if !c.isClosed() || b.Connections() != 0 {
-			t.Error("the connection is kept for nobody")
+			t.Error("the connection is kept without a user")
 		}
 		b.wantSaid()
 		b.subscribe("k")
@@ -98,8 +98,8 @@ func TestSubscription_Lingers(t *testing.T) {
 	})
 }
 
-// One that is used is kept, however long that takes.
-func TestSubscription_OfSeveralUsers(t *testing.T) {
+// A subscription with a user is kept, however long that takes.
+func TestSubscription_SeveralUsers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		s := b.subscribe("k")
@@ -112,13 +112,13 @@ func TestSubscription_OfSeveralUsers(t *testing.T) {
 	})
 }
 
-func TestSubscription_UnsubscribeOfNil(t *testing.T) {
+func TestSubscription_Unsubscribe_Nil(t *testing.T) {
 	t.Parallel()
 	var s *wakeup.Subscription
 	s.Unsubscribe()
 }
 
-// A connection that is lost is made again, and everybody looks when that is confirmed.
+// A lost connection is made again, and all waiters look when that is confirmed.
 func TestConnection_Lost(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -139,8 +139,8 @@ func TestConnection_Lost(t *testing.T) {
 	})
 }
 
-// Nothing comes any more, and nobody closes the connection: that is noticed by the pings, and
-// said once.
+// Nothing arrives any more, and neither side closes the connection. The pings show that, and it is
+// reported once.
 func TestConnection_Silent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -164,8 +164,7 @@ func TestConnection_Silent(t *testing.T) {
 	})
 }
 
-// What the server rejects is asked for again once a second, each in a command of its own; the
-// others go on.
+// A rejected channel is asked for again once a second, in a separate command. The others go on.
 func TestConnection_Rejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -193,7 +192,7 @@ func TestConnection_Rejected(t *testing.T) {
 	})
 }
 
-// However many are rejected, a second has few commands for them.
+// However many channels are rejected, few commands a second ask for them.
 func TestConnection_ManyRejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -212,8 +211,8 @@ func TestConnection_ManyRejected(t *testing.T) {
 	})
 }
 
-// The server may drop a subscription by itself: that is no message. It is asked for again at
-// once, and the confirmation closes the gap.
+// The server may drop a subscription by itself, which does not count as a message. It is asked for
+// again at once, and the confirmation closes the gap.
 func TestConnection_DroppedByTheServer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -229,8 +228,8 @@ func TestConnection_DroppedByTheServer(t *testing.T) {
 	})
 }
 
-// What is not confirmed cannot be interrupted: the server drops what it was asked to, after
-// somebody has come back.
+// A subscription that is not confirmed cannot be interrupted: the server obeys an earlier unsubscribe
+// after a waiter has come back.
 func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -246,8 +245,8 @@ func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 	})
 }
 
-// A connection that is outlived closes within a second, whatever arrives on it. Its waiters learn that, and
-// subscribe anew on another one, which stays.
+// An outlived connection closes within a second, whatever arrives on it. Its waiters learn that, and
+// subscribe on another one, which stays.
 func TestConnection_Outlived(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -276,7 +275,7 @@ func TestConnection_Outlived(t *testing.T) {
 }
 
 // With sharded channels there is a connection for each node.
-func TestSharded_OneConnectionPerNode(t *testing.T) {
+func TestConnection_Sharded_OnePerNode(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.sharded = true
@@ -290,9 +289,9 @@ func TestSharded_OneConnectionPerNode(t *testing.T) {
 	})
 }
 
-// With sharded channels a connection that is lost is closed, or one whose slot has moved: who waits
-// looks, and subscribes on another.
-func TestSharded_Closes(t *testing.T) {
+// With sharded channels a connection is closed when it is lost, or when its slot has moved. Its
+// waiters look, and subscribe on another one.
+func TestConnection_Sharded_Closes(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*connection){
 		"lost":  (*connection).fail,
@@ -309,7 +308,7 @@ func TestSharded_Closes(t *testing.T) {
 				pass(200 * time.Millisecond)
 				b.wantSaid("a:1 closed")
 				if !s.Dead() || s.Confirmed() || other.Dead() {
-					t.Errorf("dead: %v and %v, want only the one that was lost", s.Dead(), other.Dead())
+					t.Errorf("dead: %v and %v, want only the lost one", s.Dead(), other.Dead())
 				}
 				s.Unsubscribe()
 				if again := b.subscribe("a:1"); again == s {
@@ -321,7 +320,7 @@ func TestSharded_Closes(t *testing.T) {
 	}
 }
 
-// nodeConnection is the open connection with the channel of key.
+// nodeConnection returns the open connection with the channel of key.
 func (b *bed) nodeConnection(key string) *connection {
 	synctest.Wait()
 	for _, c := range b.opened {
@@ -333,8 +332,8 @@ func (b *bed) nodeConnection(key string) *connection {
 	return nil
 }
 
-// A channel that was given up by us is unsubscribed without consequences.
-func TestSharded_GivenUpIsNotMoved(t *testing.T) {
+// A channel that this process gives up is unsubscribed without consequences.
+func TestConnection_Sharded_Unsubscribed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.sharded = true
@@ -348,8 +347,8 @@ func TestSharded_GivenUpIsNotMoved(t *testing.T) {
 	})
 }
 
-// A node that cannot be reached is asked about once a second, although waiters subscribe again and again. If it
-// could be reached for a while, it is asked again soon.
+// A node that cannot be reached is asked once a second, although waiters subscribe again and again.
+// If it could be reached for a while, it is asked again soon.
 func TestSubscriber_CannotConnect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -379,8 +378,8 @@ func TestSubscriber_CannotConnect(t *testing.T) {
 	})
 }
 
-// A connection that is lost as soon as it was made is made again about once a second. Until one lasts, nothing else
-// is sent. Then every channel is subscribed that is still wanted.
+// A connection that is lost as soon as it was made is made again about once a second. Until one
+// lasts, nothing else is sent. Then every channel that is still wanted is subscribed.
 func TestConnection_LostAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -430,8 +429,8 @@ func TestSubscriber_Close(t *testing.T) {
 	})
 }
 
-// Random events in any order: who uses a subscription that is not dead gets its messages when
-// all is well again, and when nobody uses one nothing is kept.
+// After random events in any order: a user of a subscription that is not dead gets its messages when
+// all is well again, and nothing is kept when there are no users.
 func TestSubscriber_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -450,7 +449,7 @@ func TestSubscriber_Model(t *testing.T) {
 	}
 }
 
-// model is who uses which subscriptions.
+// model has the users of each subscription.
 type model struct {
 	*bed
 
@@ -491,8 +490,7 @@ func (m *model) somewhere(happens func(*connection)) {
 	}
 }
 
-// settle ends all trouble, has whoever has a dead subscription make another, and looks who is
-// woken.
+// settle ends all trouble, replaces dead subscriptions, and checks which users are woken.
 func (m *model) settle() {
 	m.t.Helper()
 	m.set(func(w *wire) { w.answers = true; clear(w.rejects) })
@@ -514,7 +512,7 @@ func (m *model) settle() {
 	}
 	pass(wakeup.Linger + 2*time.Second)
 	if n := m.Connections(); n != 0 {
-		m.t.Errorf("%d connections are kept for nobody", n)
+		m.t.Errorf("%d connections are kept without a user", n)
 	}
 }
 
@@ -539,7 +537,7 @@ func (m *model) wantAllWoken() {
 	m.wantSaid(want...)
 }
 
-// publishTo has a message arrive where the channel of key is subscribed.
+// publishTo makes a message arrive where the channel of key is subscribed.
 func (m *model) publishTo(key string) {
 	for _, c := range m.opened {
 		c.mu.Lock()

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a subscriber on a wire in memory, and what it has notified of.
+// bed is a subscriber on a wire in memory, with its notifications.
 type bed struct {
 	*wakeup.Subscriber
 	*wire
@@ -53,7 +53,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	})
 }
 
-// subscribe does so for a key whose channel is named after it.
+// subscribe subscribes to a key. Its channel is named after it.
 func (b *bed) subscribe(key string) *wakeup.Subscription {
 	return b.Subscribe(b.t.Context(), wakeup.Topic{Key: key}, channel(key))
 }
@@ -71,7 +71,7 @@ func (b *bed) woken(about wakeup.Topic, why wakeup.Reason) {
 	b.words = append(b.words, about.Key+" "+reasons[why])
 }
 
-// wantSaid compares what was notified since the last call, in any order of the keys.
+// wantSaid requires the notifications since the last call, in any order of the keys.
 func (b *bed) wantSaid(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
@@ -101,7 +101,7 @@ type wire struct {
 	attempted int
 }
 
-// NodeOf has the key "a:1" on the node "a".
+// NodeOf puts the key "a:1" on the node "a".
 func (w *wire) NodeOf(_ context.Context, key string) string {
 	if !w.sharded {
 		return ""
@@ -125,7 +125,7 @@ func (w *wire) Connect(context.Context, string) (wakeup.Connection, error) {
 	return c, nil
 }
 
-// connection is the n-th that was opened.
+// connection returns the n-th connection that was opened.
 func (w *wire) connection(n int) *connection {
 	synctest.Wait()
 	w.mu.Lock()
@@ -140,7 +140,7 @@ func (w *wire) set(change func(w *wire)) {
 	change(w)
 }
 
-// result is what Receive gives.
+// result is what Receive returns.
 type result struct {
 	event redisstore.Event
 	err   error
@@ -152,7 +152,7 @@ var (
 	errSilence  = errors.New("nothing came")
 )
 
-// connection is one in memory. One that was lost is made again, as by go-redis.
+// connection is a connection in memory. A lost connection is restored, as go-redis does.
 type connection struct {
 	wire   *wire
 	era    int
@@ -263,7 +263,7 @@ func (c *connection) Close() error {
 	return nil
 }
 
-// publish has a message arrive, or another event.
+// publish makes a message arrive, or another event.
 func (c *connection) publish(key string, kind redisstore.EventKind) {
 	c.events <- result{event: redisstore.Event{Kind: kind, Channel: channel(key)}}
 }
@@ -271,7 +271,7 @@ func (c *connection) publish(key string, kind redisstore.EventKind) {
 // fail makes the connection fail once.
 func (c *connection) fail() { c.events <- result{err: errLost} }
 
-// commands are the subscriptions that were asked for since the last call.
+// commands returns the subscriptions that were asked for since the last call.
 func (c *connection) commands() (asked [][]string) {
 	synctest.Wait()
 	c.mu.Lock()
@@ -302,7 +302,7 @@ func (c *connection) isClosed() bool {
 	}
 }
 
-// pass lets time of the bubble pass, and what is due then happen.
+// pass lets time of the bubble pass, and the due events happen.
 func pass(d time.Duration) {
 	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()

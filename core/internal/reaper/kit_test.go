@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a reaper with a Redis in memory, and what it has notified of.
+// bed is a reaper with a Redis in memory, and its notifications.
 type bed struct {
 	*reaper.Reaper
 	*redis
@@ -59,7 +59,7 @@ func (b *bed) hasCleared(key string) {
 	b.cleared = append(b.cleared, key)
 }
 
-// abandon leaves a field to the reaper that no call is awaited of.
+// abandon leaves a field to the reaper without a call that is awaited.
 func (b *bed) abandon(field string, keys ...string) {
 	b.Abandon(nil, keys, field, nil, 10*time.Second)
 }
@@ -96,7 +96,7 @@ type redis struct {
 	flyMost int
 }
 
-// asking is one question as it came.
+// asking is one question as it arrived.
 type asking struct {
 	at   time.Time
 	list []redisstore.Suspicion
@@ -106,7 +106,7 @@ func (a asking) names(key string) bool {
 	return slices.ContainsFunc(a.list, func(s redisstore.Suspicion) bool { return s.Key == key })
 }
 
-// failure is what becomes of a question.
+// failure is how a question fails.
 type failure uint8
 
 const (
@@ -186,14 +186,14 @@ func (r *redis) failure(key string) failure {
 	return r.fails(key)
 }
 
-// atOnce is how many questions there were at a time, at most.
+// atOnce returns the largest number of questions at a time.
 func (r *redis) atOnce() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flyMost
 }
 
-// land has a command executed.
+// land executes a command.
 func (r *redis) land(field string, keys ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +212,7 @@ func (r *redis) wantLocks(t *testing.T, key string, want ...string) {
 	}
 }
 
-// questions are those since the last call.
+// questions returns the questions since the last call.
 func (r *redis) questions() []asking {
 	synctest.Wait()
 	r.mu.Lock()
@@ -230,7 +230,7 @@ func (r *redis) hush(silent bool, keys ...string) {
 	}
 }
 
-// late is an acquire whose answer comes when the test says so.
+// late is an acquire whose answer the test decides.
 type late struct {
 	mu      sync.Mutex
 	outcome reaper.Outcome
@@ -248,7 +248,7 @@ func (l *late) comes(outcome reaper.Outcome) {
 	l.outcome = outcome
 }
 
-// pass lets time of the bubble pass, and what is due then happen.
+// pass lets time of the bubble pass, and the due events happen.
 func pass(d time.Duration) {
 	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()
