@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// lines collects what go-redis logs.
+// lines collects the log lines of go-redis.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -29,9 +29,9 @@ func (l *lines) Printf(_ context.Context, format string, args ...any) {
 	l.all = append(l.all, fmt.Sprintf(format, args...))
 }
 
-// go-redis logs nothing while a server is down: neither for a client of its own nor for locks,
-// their watchdog and their waiters. Not parallel: the logger is one for the process.
-func TestServer_DownIsQuiet(t *testing.T) { //nolint:paralleltest // see above
+// go-redis logs nothing while a server is down: neither for a client alone nor for locks, their
+// watchdog and their waiters. The test is not parallel, because the logger is shared by the process.
+func TestServer_Down_LogsNothing(t *testing.T) { //nolint:paralleltest // see above
 	logged := &lines{}
 	redis.SetLogger(logged)
 	t.Cleanup(logging.Enable)

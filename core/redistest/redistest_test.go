@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// once is a client that sends every command once.
+// once makes a client that sends every command once.
 func once(o *redis.Options) { o.MaxRetries = -1 }
 
 func TestServer_Take_Layout(t *testing.T) {
@@ -66,7 +66,7 @@ func TestServer_Free_Announces(t *testing.T) {
 			rdb := srv.Client()
 			sub := subscribe(t, rdb, channel)
 
-			srv.Free(key) // nobody has it: no message
+			srv.Free(key) // it is free: no message
 			srv.Take(key, time.Minute)
 			srv.Free(key)
 			rdb.Publish(t.Context(), channel, "end")
@@ -143,8 +143,8 @@ func TestNew_InBubble_ReadTimeout(t *testing.T) {
 	})
 }
 
-// go-redis dials in a goroutine that outlives its caller. Asleep between two attempts
-// when the test ends, it would be fatal to the bubble.
+// go-redis dials in a goroutine that outlives its caller. A goroutine that sleeps between two
+// attempts when the test ends would be fatal to the bubble.
 func TestNew_InBubble_NoDialOutlivesTheTest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,19 +177,18 @@ func TestServer_DownUp(t *testing.T) {
 	if _, err := sub.Receive(ctx); err == nil {
 		t.Error("the subscription lives on")
 	}
-	srv.Take("other", time.Minute) // a stranger acts all the same
+	srv.Take("other", time.Minute) // a stranger still acts
 
 	srv.Up()
 	if got, err := rdb.Get(t.Context(), "k").Result(); got != "1" {
 		t.Errorf("after Up: got %q, %v, want the data kept", got, err)
 	}
 	if rdb.Exists(t.Context(), "other").Val() != 1 {
-		t.Error("what a stranger did meanwhile is not there")
+		t.Error("the change of a stranger is missing")
 	}
 }
 
-// TestServer_DownUp_PooledConnection has the pool notice, as on a socket, that an
-// idle connection was cut.
+// The pool notices, as on a socket, that an idle connection was cut.
 func TestServer_DownUp_PooledConnection(t *testing.T) {
 	t.Parallel()
 	srv := redistest.New(t)
@@ -260,7 +259,7 @@ func TestServer_PublishDoesNotWaitForSubscribers(t *testing.T) {
 	srv := redistest.New(t)
 	rdb := srv.Client()
 	sub := subscribe(t, rdb, "c")
-	for range 1000 { // nobody reads
+	for range 1000 { // its client does not read
 		if err := rdb.Publish(t.Context(), "c", "m").Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -2,40 +2,39 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/mempipe"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Server is an embedded Redis, empty at the start. Make it with [New] or [Start].
-// All methods are safe for concurrent use.
+// Server is an embedded Redis. It is empty at the start. Make it with [New] or [Start]. All methods
+// are safe for concurrent use.
 type Server struct {
 	mini     *miniredis.Miniredis
-	proxy    *faultproxy.Proxy // all clients come through it, but for own
+	proxy    *faultproxy.Proxy // all clients except own connect through it
 	known    scripts
 	replicas replicas
 	addr     string        // empty without a listener
-	own      *redis.Client // past the proxy: acts for strangers, even while down
+	own      *redis.Client // connects past the proxy, and acts for strangers even while the server is down
 	failure  func(format string, args ...any)
 
 	mu      sync.Mutex
 	clients []*redis.Client
 	closed  bool
-	acting  sync.WaitGroup // strangers
+	acting  sync.WaitGroup // counts acting strangers
 }
 
-// New starts an embedded Redis for a test, and closes it with its clients when the
-// test ends. It has no port: only [Server.Client] reaches it. It works inside a
-// testing/synctest bubble, where it must be made inside the bubble, with the t of
-// the bubble.
+// New starts an embedded Redis for a test, and closes it with its clients when the test ends. It has
+// no port: only [Server.Client] reaches it. It works inside a testing/synctest bubble; make it inside
+// the bubble, with the t of the bubble.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	s := newServer(tb.Fatalf)
@@ -43,8 +42,8 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
-// Start starts an embedded Redis on a free port of 127.0.0.1, for demos. Call
-// [Server.Close] at the end. The error says that there was no free port.
+// Start starts an embedded Redis on a free port of 127.0.0.1, for demos. Call [Server.Close] at the
+// end. Start returns an error if no port is free.
 func Start() (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(unbound(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,9 +75,9 @@ func (s *Server) startMini() {
 	_ = starter.Close()
 }
 
-// dialMini connects to miniredis itself. Its own Dial gives a net.Pipe, which has no
-// buffer: a publishing script, which stops the whole miniredis, would then wait for
-// the slowest subscriber to read.
+// dialMini connects to miniredis itself. Its own Dial returns a net.Pipe, which has no buffer: a
+// publishing script, which blocks the whole miniredis, would then wait for the slowest subscriber to
+// read.
 func (s *Server) dialMini() (net.Conn, error) {
 	near, far := mempipe.New()
 	s.mini.Server().ServeConn(far)
@@ -98,11 +97,11 @@ func refused(err error) error {
 	return &net.OpError{Op: "dial", Net: "memory", Addr: mempipe.Addr{}, Err: err}
 }
 
-// quiet has the commands of a client fail without a dial while the server is down: of a dial
-// that fails go-redis writes a line to its logger, which is one for the whole process.
+// quiet makes the commands of a client fail without a dial while the server is down. After a failed
+// dial go-redis would write a line to its logger, which is shared by the whole process.
 type quiet struct{ server *Server }
 
-// Allow is the error of the dial that there would be.
+// Allow returns the error that a dial would return.
 func (q quiet) Allow() error {
 	if q.server.proxy.Accepts() {
 		return nil
@@ -113,8 +112,8 @@ func (q quiet) Allow() error {
 // ReportResult does nothing.
 func (quiet) ReportResult(error) {}
 
-// Client makes a client of its own, with go-redis's defaults changed by opts. It is
-// closed with the server; it may be closed before.
+// Client makes a new client. opts change go-redis's defaults. The client is closed with the server,
+// and may be closed before.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	o := options(s.dialProxy)
 	o.Limiter = quiet{s}
@@ -133,15 +132,14 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 
 const (
 	unlimited      = 10_000    // more than a test has callers
-	pipelineBuffer = 16 * 1024 // there may be many, and what they carry is small
+	pipelineBuffer = 16 * 1024 // there may be many buffers, and they carry little
 )
 
-// options are those of a client that works in a synctest bubble: an address that
-// needs no DNS, and no maintenance notifications, which look addresses up. Nor does
-// anything wait for a connection or for a batch before it: for such waits go-redis
-// keeps timers that it passes on from one bubble to the next, which is fatal there.
-// And a dial is tried once: go-redis tries again in a goroutine that nobody waits
-// for, and one that the end of a test finds asleep is fatal to its bubble, too.
+// options are the options of a client that works in a synctest bubble. Its address needs no DNS, and
+// it has no maintenance notifications, which look addresses up. Nothing waits for a connection or for
+// an earlier batch: for such waits go-redis keeps timers that it passes on from one bubble to the
+// next, which is fatal there. A dial is tried once: go-redis repeats it in a goroutine that is not
+// waited for, and such a goroutine asleep at the end of a test is fatal to its bubble, too.
 func options(dial func() (net.Conn, error)) *redis.Options {
 	return &redis.Options{
 		Addr:                     "127.0.0.1:0",
@@ -156,10 +154,10 @@ func options(dial func() (net.Conn, error)) *redis.Options {
 	}
 }
 
-// Addr is the host:port of a server made by [Start], and empty for [New].
+// Addr returns the host:port of a server made by [Start]. It is empty for [New].
 func (s *Server) Addr() string { return s.addr }
 
-// URL is the redis:// URL of a server made by [Start], and empty for [New].
+// URL returns the redis:// URL of a server made by [Start]. It is empty for [New].
 func (s *Server) URL() string {
 	if s.addr == "" {
 		return ""
@@ -167,11 +165,11 @@ func (s *Server) URL() string {
 	return "redis://" + s.addr
 }
 
-// Close closes the clients made by [Server.Client] and ends the server; the data is
-// gone. [New] does this when the test ends. A second Close does nothing.
+// Close closes the clients made by [Server.Client] and ends the server. The data is gone. [New] does
+// this when the test ends. A second Close does nothing.
 func (s *Server) Close() {
 	clients := s.takeClients()
-	s.acting.Wait() // a test may end by what a stranger does before the stranger knows that it is done
+	s.acting.Wait() // a stranger's action may end the test before the action has returned
 	for _, rdb := range clients {
 		_ = rdb.Close()
 	}
@@ -187,3 +185,10 @@ func (s *Server) takeClients() []*redis.Client {
 	s.clients, s.closed = nil, true
 	return clients
 }
+
+// unbound returns the context for actions that do not belong to any caller.
+func unbound() context.Context {
+	return context.Background()
+}
+
+func panicf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -10,13 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Take gives the lock at key to a stranger for lease (1 ms or more), as a process
-// elsewhere would have it: a hash with one field, the stranger's "<uuid>:<number>",
-// with the hold count 1. It returns that field; every stranger has another one. A
-// lock that is taken changes hands: whoever had it has lost it, without a message.
+// Take gives the lock at key to a stranger for lease (1 ms or more), as if a process elsewhere held
+// it: a hash with one field, the stranger's "<uuid>:<number>", and the hold count 1. It returns that
+// field. Every stranger has another field. If the lock is held, its holder loses it, without a
+// message.
 func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 	if lease < time.Millisecond {
-		s.failure("redistest: Take(%q, %s): want a lease of 1ms or more, such as time.Minute", key, lease)
+		s.failure("redistest: Take(%q, %s): the lease must be at least 1ms, for example time.Minute", key, lease)
 	}
 	stranger = newStranger()
 	s.act("Take", func() error {
@@ -31,22 +30,22 @@ func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 	return stranger
 }
 
-// release is the end of a lock: the message only if there was one.
+// release deletes a lock. It sends the message only if there was one.
 const release = `if redis.call('del', KEYS[1]) == 1 then redis.call('publish', ARGV[1], '0') end`
 
-// Free releases the lock at key as its holder would: the key is deleted and those
-// who wait are sent the message. On a free key it does nothing.
+// Free releases the lock at key as its holder would: it deletes the key and sends the message to the
+// waiters. On a free key it does nothing.
 func (s *Server) Free(key string) {
 	s.act("Free", func() error { return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key)).Err()) })
 }
 
-// Expire ends the lease of the lock at key now, as if its time were over: the key
-// is gone, and nobody is sent a message.
+// Expire ends the lease of the lock at key now, as if its time had passed: the key is gone, and no
+// message is sent.
 func (s *Server) Expire(key string) {
 	s.act("Expire", func() error { return s.own.Del(unbound(), key).Err() })
 }
 
-// act does something as a stranger. Close waits for it.
+// act runs an action of a stranger. Close waits for it.
 func (s *Server) act(what string, do func() error) {
 	s.mu.Lock()
 	if !s.closed {
@@ -66,7 +65,7 @@ func orNil(err error) error {
 	return err
 }
 
-// channel is where the release of the lock at key is announced.
+// channel returns the channel on which the release of the lock at key is announced.
 func channel(key string) string {
 	if strings.Contains(key, "{") {
 		return "redisson_lock__channel:" + key
@@ -81,11 +80,3 @@ func newStranger() string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x:1", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
-
-// unbound is the context of what no caller's context concerns: a stranger acts on his
-// own.
-func unbound() context.Context {
-	return context.Background()
-}
-
-func panicf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

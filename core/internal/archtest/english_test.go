@@ -55,6 +55,9 @@ var written = []string{
 	"core/internal/reaper",
 	"core/internal/mempipe",
 	"core/internal/topology",
+	"core/internal/redisserver",
+	"core/internal/faultproxy",
+	"core/redistest",
 }
 
 // TestEnglish_SentencesReadAtOnce reports each sentence in comments, string literals and documents that

@@ -45,7 +45,7 @@ func each(t *testing.T, body func(t *testing.T, r rig)) {
 	}
 }
 
-// wantN checks the counter that the tests increment.
+// wantN requires the value of the counter that the tests increment.
 func (r rig) wantN(t *testing.T, want string) {
 	t.Helper()
 	if got := r.direct.Get(t.Context(), "n").Val(); got != want {
@@ -160,7 +160,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-func TestHoldRequest_LandsAfterOthersThoughTheClientHasGone(t *testing.T) {
+func TestHoldRequest_LandsAfterTheClientHasGone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		rule := r.proxy.HoldRequest(faultproxy.Once(faultproxy.Command("append")))
@@ -314,9 +314,8 @@ func TestPubSub_HeldConfirmation(t *testing.T) {
 	})
 }
 
-// TestMessage_IsNoReply has a message arrive while a reply is due: the rule must hit
-// the reply.
-func TestMessage_IsNoReply(t *testing.T) {
+// A message arrives while a reply is due. The rule must hit the reply.
+func TestPubSub_MessageWhileAReplyIsDue(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		sub := subscribe(t, r, "a")

@@ -5,55 +5,54 @@ import (
 	"time"
 )
 
-// Watch only counts: it applies no fault, and the rules after it are still asked.
+// Watch only counts. It applies no fault, and the rules after it are still asked.
 func (p *Proxy) Watch(m Match) *Rule { return p.add(watch, 0, m) }
 
-// DropReply loses the reply: the command reaches Redis and is executed, its reply is
-// swallowed, and then the connection is closed. The replies before it in a pipeline
-// are delivered; the commands behind it that have reached the proxy by then are
-// executed, and their replies are lost too.
+// DropReply loses the reply: the command reaches Redis and is executed, the proxy drops its reply,
+// and then closes the connection. Earlier replies in a pipeline are delivered. Later commands that
+// have reached the proxy are executed, and their replies are lost, too.
 func (p *Proxy) DropReply(m Match) *Rule { return p.add(dropReply, 0, m) }
 
-// HoldReply executes the command and keeps its reply back until [Rule.Release]. The
-// replies behind it on the connection wait too, messages included.
+// HoldReply executes the command and keeps its reply back until [Rule.Release]. Later replies on the
+// connection wait, too, messages included.
 func (p *Proxy) HoldReply(m Match) *Rule { return p.add(holdReply, 0, m) }
 
 // DelayReply is [Proxy.HoldReply] for d, or until [Rule.Release].
 func (p *Proxy) DelayReply(m Match, d time.Duration) *Rule { return p.add(holdReply, d, m) }
 
-// DropRequest loses the command: the connection is closed before it reaches Redis.
-// The replies to earlier commands of the connection are delivered first; what is
-// behind it in a pipeline is lost.
+// DropRequest loses the command: the connection is closed before the command reaches Redis. The
+// replies to earlier commands of the connection are delivered first. Later commands in a pipeline are
+// lost.
 func (p *Proxy) DropRequest(m Match) *Rule { return p.add(dropRequest, 0, m) }
 
-// HoldRequest keeps the command back until [Rule.Release]; it then reaches Redis
-// even if the client has closed the connection meanwhile. The commands behind it on
-// the connection wait too, those of other connections do not.
+// HoldRequest keeps the command back until [Rule.Release]. It then reaches Redis even if the client
+// has closed the connection. Later commands on the connection wait, too; commands on other
+// connections do not.
 func (p *Proxy) HoldRequest(m Match) *Rule { return p.add(holdRequest, 0, m) }
 
 // DelayRequest is [Proxy.HoldRequest] for d, or until [Rule.Release].
 func (p *Proxy) DelayRequest(m Match, d time.Duration) *Rule { return p.add(holdRequest, d, m) }
 
-// AnswerError has the command refused with an error, such as "BUSY a script runs": it does
-// not reach Redis. A PING goes there in its place, so that replies keep their order.
+// AnswerError refuses the command with an error, such as "BUSY a script runs". The command does not
+// reach Redis. A PING goes there in its place, so that replies keep their order.
 func (p *Proxy) AnswerError(m Match, says string) *Rule {
 	r := p.rule(answerError, 0, m)
 	r.says = says
 	return p.apply(r)
 }
 
-// BlackHole swallows everything in both directions while on: connections stay open,
-// new ones are accepted, nothing passes. A connection that lost something stays dead
-// afterwards, open and silent, until a side closes it. Commands that a rule holds
-// are past the hole: they land when they are released.
+// BlackHole swallows everything in both directions while on. Connections stay open, new ones are
+// accepted, nothing passes. A connection that lost something stays dead afterwards, open and silent,
+// until a side closes it. Commands that a rule holds are past the hole: they land when they are
+// released.
 func (p *Proxy) BlackHole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hole = on
 }
 
-// Cut closes all connections of clients; new ones are accepted. Commands that the
-// proxy has read still land.
+// Cut closes all connections of clients. New ones are accepted. Commands that the proxy has read
+// still land.
 func (p *Proxy) Cut() {
 	for _, l := range p.snapshot() {
 		l.cut()
@@ -75,10 +74,12 @@ func (p *Proxy) add(a action, delay time.Duration, m Match) *Rule {
 }
 
 func (p *Proxy) rule(a action, delay time.Duration, m Match) *Rule {
-	return &Rule{
-		proxy: p, match: m, action: a, delay: delay,
+	r := &Rule{
+		match: m, action: a, delay: delay, mu: &p.mu,
 		first: make(chan struct{}), released: make(chan struct{}),
 	}
+	r.remove = func() { p.remove(r) }
+	return r
 }
 
 func (p *Proxy) apply(r *Rule) *Rule {
@@ -94,7 +95,7 @@ func (p *Proxy) remove(r *Rule) {
 	p.rules = slices.DeleteFunc(p.rules, func(other *Rule) bool { return other == r })
 }
 
-// judge counts a command and gives the rule that applies to it, nil for none.
+// judge counts a command, and returns the rule that applies to it, nil for none.
 func (p *Proxy) judge(cmd []string) *Rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ type expected struct {
 	rule    *Rule  // applies to the first reply; may be nil
 }
 
-// inflight matches the replies of one connection to its commands: they come in the
-// order of the commands, but for messages, which come at any time.
+// inflight matches the replies on one connection to its commands. Replies come in the order of the
+// commands; messages come at any time.
 type inflight struct {
 	mu         sync.Mutex
 	queue      []expected
@@ -65,8 +65,8 @@ func (f *inflight) unsubscribe(kind string, names []string) (replies int) {
 	return len(names)
 }
 
-// received takes a value for the reply to the oldest command, if it is a reply, and
-// gives the rule for it.
+// received takes a value for the reply to the oldest command, if it is a reply, and returns the rule
+// for it.
 func (f *inflight) received(v value) *Rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,17 +83,17 @@ func (f *inflight) received(v value) *Rule {
 	return rule
 }
 
-// delivered says that the client has got what was received so far: only then may
-// its connection end.
+// delivered notes that the client has got everything received so far. Only then may its connection
+// end.
 func (f *inflight) delivered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkDrained()
 }
 
-// isReply tells replies from messages. In RESP3 a push is a reply only when it
-// confirms the (un)subscription that is due; in RESP2 messages are arrays like any
-// other, but come to subscribers only.
+// isReply distinguishes replies from messages. In RESP3 a push is a reply only if it confirms the
+// subscription or unsubscription that is due. In RESP2 messages are arrays like any other, but only
+// subscribers get them.
 func (f *inflight) isReply(v value) bool {
 	kind := strings.ToLower(v.text)
 	switch {
@@ -109,7 +109,7 @@ func (f *inflight) isReply(v value) bool {
 	return true
 }
 
-// finish says that no more commands will come.
+// finish notes that no more commands will come.
 func (f *inflight) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

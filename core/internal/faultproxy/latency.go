@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// Latency is a long way to Redis: every answer takes so much longer, however many of
-// them are on their way together. Make it with [NewLatency] or [Far].
+// Latency is a long way to Redis: every answer takes so much longer, however many answers are under
+// way together. Make it with [NewLatency] or [Far].
 type Latency struct {
 	added atomic.Int64
 	ended chan struct{}
 
-	mu      sync.Mutex // of running: who dials may do so when the test ends
+	mu      sync.Mutex // guards running, because a client may dial when the test ends
 	running sync.WaitGroup
 }
 
@@ -55,7 +55,7 @@ func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.
 	return l, far
 }
 
-// Dialer makes the connections of another dialer longer. They end with either side.
+// Dialer makes the connections of another dialer longer. A connection ends with either side.
 func (l *Latency) Dialer(
 	dial func(ctx context.Context, network, addr string) (net.Conn, error),
 ) func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -68,7 +68,7 @@ func (l *Latency) Dialer(
 	}
 }
 
-// connect makes a longer connection of one, unless the test has ended.
+// connect makes a longer connection of another one, unless the test has ended.
 func (l *Latency) connect(behind net.Conn) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,10 +86,10 @@ func (l *Latency) connect(behind net.Conn) (net.Conn, error) {
 	return near, nil
 }
 
-// Set changes the latency for what Redis answers from now on.
+// Set changes the latency of answers from now on.
 func (l *Latency) Set(d time.Duration) { l.added.Store(int64(d)) }
 
-// chunk is some bytes that Redis has sent, and when they arrive.
+// chunk is some bytes from Redis, and when they arrive.
 type chunk struct {
 	data []byte
 	due  time.Time

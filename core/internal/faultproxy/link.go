@@ -8,30 +8,38 @@ import (
 	"time"
 )
 
-// link is one connection of a client and the one to Redis behind it. Two goroutines
-// serve it, one for each direction. The one for commands decides when it ends: a
-// command that was read lands even if the client has gone.
+// link is one connection of a client, and the connection to Redis behind it. Two goroutines serve it,
+// one for each direction. The goroutine for commands decides when it ends: a command that was read
+// lands even if the client has gone.
 type link struct {
-	proxy    *Proxy
+	host     host
+	closing  <-chan struct{} // of the proxy
 	client   net.Conn
 	upstream net.Conn
 	inflight *inflight
-	silent   atomic.Bool   // lost something in a black hole: nothing passes any more
-	mute     atomic.Bool   // a reply was dropped: the client gets nothing any more
+	silent   atomic.Bool   // it lost something in a black hole: nothing passes any more
+	mute     atomic.Bool   // a reply was dropped: the client gets nothing more
 	ended    chan struct{} // closed when no more replies will come
 }
 
-func newLink(p *Proxy, client, upstream net.Conn) *link {
+// host is the proxy of a link.
+type host interface {
+	judge(cmd []string) *Rule // counts a command, and returns the rule that applies to it, nil for none
+	swallows() bool           // it is a black hole
+	forget(l *link)           // the link has ended
+}
+
+func newLink(h host, closing <-chan struct{}, client, upstream net.Conn) *link {
 	return &link{
-		proxy: p, client: client, upstream: upstream,
+		host: h, closing: closing, client: client, upstream: upstream,
 		inflight: newInflight(), ended: make(chan struct{}),
 	}
 }
 
-// forwardCommands carries commands to Redis until the client goes or a rule says
-// so. Then it waits for the replies that are due and ends the link.
+// forwardCommands carries commands to Redis until the client goes or a rule ends the connection. Then
+// it waits for the due replies and ends the link.
 func (l *link) forwardCommands() {
-	defer l.proxy.forget(l)
+	defer l.host.forget(l)
 	defer l.close()
 	in := bufio.NewReader(l.client)
 	for l.forwardCommand(in) {
@@ -40,13 +48,13 @@ func (l *link) forwardCommands() {
 	select {
 	case <-l.inflight.drained:
 	case <-l.ended:
-	case <-l.proxy.closing:
+	case <-l.closing:
 	}
 	l.cut()
 	l.linger()
 }
 
-// forwardCommand carries one command; false ends the connection.
+// forwardCommand carries one command. It returns false to end the connection.
 func (l *link) forwardCommand(in *bufio.Reader) bool {
 	cmd, err := readCommand(in)
 	if err != nil {
@@ -56,11 +64,11 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 		_, _ = io.Copy(io.Discard, in) // until the client closes
 		return false
 	}
-	rule := l.proxy.judge(cmd.args)
+	rule := l.host.judge(cmd.args)
 	if rule != nil && rule.action == dropRequest {
 		return false
 	}
-	if rule != nil && rule.action == holdRequest && !rule.wait(l.proxy.closing) {
+	if rule != nil && rule.action == holdRequest && !rule.wait(l.closing) {
 		return false
 	}
 	if rule != nil && rule.action == answerError {
@@ -71,7 +79,7 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 	return err == nil
 }
 
-// ping is what Redis gets in the place of a command that is answered with an error.
+// ping is the command that Redis gets in the place of a command that is answered with an error.
 func ping() command { return command{raw: []byte("*1\r\n$4\r\nPING\r\n"), args: []string{"PING"}} }
 
 // forwardReplies carries replies and messages to the client.
@@ -86,7 +94,7 @@ func (l *link) forwardReplies() {
 		l.forwardReply(v)
 		l.inflight.delivered()
 	}
-	if !l.swallows() { // the end of the connection is swallowed, too
+	if !l.swallows() { // a hole also swallows the end of the connection
 		l.cut()
 	}
 }
@@ -103,25 +111,24 @@ func (l *link) forwardReply(v value) {
 		l.mute.Store(true)
 		l.cut()
 	case rule != nil && rule.action == holdReply:
-		rule.wait(l.proxy.closing)
+		rule.wait(l.closing)
 	}
 	if l.mute.Load() || l.swallows() {
 		return
 	}
-	_, _ = l.client.Write(v.raw) // a client that has gone shows on the other side
+	_, _ = l.client.Write(v.raw) // the other goroutine notices that the client has gone
 }
 
-// swallows reports whether the link is in a black hole, or was when something should
-// have passed.
+// swallows reports whether the link is in a black hole, or was when something should have passed.
 func (l *link) swallows() bool {
-	if l.proxy.swallows() {
+	if l.host.swallows() {
 		l.silent.Store(true)
 	}
 	return l.silent.Load()
 }
 
-// cut ends the conversation with the client: it gets what was written and then the
-// end of the stream, and what it sends from now on is not read.
+// cut ends the conversation with the client: the client gets everything that was written, and then
+// the end of the stream. Its later commands are not read.
 func (l *link) cut() {
 	_ = l.client.SetReadDeadline(longAgo())
 	if half, ok := l.client.(interface{ CloseWrite() error }); ok {
@@ -131,9 +138,8 @@ func (l *link) cut() {
 	_ = l.client.Close()
 }
 
-// linger reads what the client still sends until it closes, within a second: closing
-// a TCP connection with unread data resets it, and a reset takes back replies that
-// the client has not read yet.
+// linger reads from the client until it closes, within a second. Closing a TCP connection with unread
+// data resets it, and a reset takes back replies that the client has not read yet.
 func (l *link) linger() {
 	_ = l.client.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, l.client)

@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// Match chooses commands by their arguments; cmd[0] is the command's name as the
-// client wrote it. It is called once per command and rule, in the order in which the
-// proxy reads the commands, never concurrently: it may keep state without a lock.
-// It must not call the proxy.
+// Match chooses commands by their arguments. cmd[0] is the command's name as the client wrote it. It
+// is called once per command and rule, in the order in which the proxy reads the commands, never
+// concurrently, so it may keep state without a lock. It must not call the proxy.
 type Match func(cmd []string) bool
 
-// Any matches every command, those of the handshake (HELLO, CLIENT) too.
+// Any matches every command, including the handshake (HELLO, CLIENT).
 func Any() Match { return func([]string) bool { return true } }
 
-// Command matches commands by name, without regard to case.
+// Command matches commands by name, case-insensitively.
 func Command(names ...string) Match {
 	return func(cmd []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, cmd[0]) })
 	}
 }
 
-// Containing matches commands of which one argument is arg, such as a key.
+// Containing matches commands that have arg, such as a key, among their arguments.
 func Containing(arg string) Match {
 	return func(cmd []string) bool { return slices.Contains(cmd[1:], arg) }
 }
 
-// All matches what all of ms match. It asks them in order and stops at the first
-// that does not, so that counters such as [Nth] belong outside.
+// All matches commands that all of ms match. It asks them in order and stops at the first that does
+// not match, so counters such as [Nth] belong outside.
 func All(ms ...Match) Match {
 	return func(cmd []string) bool {
 		for _, m := range ms {
@@ -51,5 +50,5 @@ func Nth(n int, m Match) Match {
 	}
 }
 
-// Once matches the next command that m matches and no other: Nth(1, m).
+// Once matches only the next command that m matches: Nth(1, m).
 func Once(m Match) Match { return Nth(1, m) }

@@ -27,8 +27,8 @@ type Proxy struct {
 	closed    bool
 }
 
-// New starts a proxy for the Redis at upstreamAddr on a free local port. It is
-// closed when the test ends: after the clients whose cleanup was registered later.
+// New starts a proxy for the Redis at upstreamAddr on a free local port. It is closed when the test
+// ends, after the clients whose cleanup was registered later.
 func New(tb testing.TB, upstreamAddr string) *Proxy {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context()) // cleanups may still connect
@@ -48,7 +48,7 @@ func Open(upstream Dialer) *Proxy {
 	return &Proxy{upstream: upstream, closing: make(chan struct{}), links: make(map[*link]struct{})}
 }
 
-// Addr is the host:port of the first listener; the host is an IP address.
+// Addr returns the host:port of the first listener; the host is an IP address.
 func (p *Proxy) Addr() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,14 +66,14 @@ func (p *Proxy) Listen(l net.Listener) {
 			if err != nil {
 				return
 			}
-			_ = p.Serve(client) // the client sees a connection closed at once
+			_ = p.Serve(client) // the client sees a connection that is closed at once
 		}
 	})
 }
 
-// Serve passes client's connection on, in goroutines of the proxy. The error says
-// that it was refused ([Proxy.Refuse], or the proxy is closed) or that Redis was not
-// reached; client is then closed.
+// Serve passes client's connection on, in goroutines of the proxy. It returns an error, and closes
+// client, if the connection was refused ([Proxy.Refuse], or the proxy is closed) or Redis was not
+// reached.
 func (p *Proxy) Serve(client net.Conn) error {
 	if err := p.connect(client); err != nil {
 		_ = client.Close()
@@ -82,8 +82,8 @@ func (p *Proxy) Serve(client net.Conn) error {
 	return nil
 }
 
-// connect makes a link and starts it. Inside a black hole Redis is reached all the
-// same, so that a link always has two ends; nothing travels on it.
+// connect makes a link and starts it. Inside a black hole it still reaches Redis, so that a link
+// always has two ends, although nothing travels on it.
 func (p *Proxy) connect(client net.Conn) error {
 	if !p.Accepts() {
 		return syscall.ECONNREFUSED
@@ -92,22 +92,22 @@ func (p *Proxy) connect(client net.Conn) error {
 	if err != nil {
 		return err
 	}
-	if !p.start(newLink(p, client, upstream)) {
+	if !p.start(newLink(p, p.closing, client, upstream)) {
 		_ = upstream.Close()
 		return syscall.ECONNREFUSED
 	}
 	return nil
 }
 
-// Accepts reports whether new connections are accepted: see [Proxy.Refuse].
+// Accepts reports whether new connections are accepted; see [Proxy.Refuse].
 func (p *Proxy) Accepts() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.closed && !p.refuse
 }
 
-// start runs the link, unless the proxy was closed meanwhile. Under the lock, so
-// that Close waits for every goroutine that was started.
+// start runs the link, unless the proxy was closed. It does so under the lock, so that Close waits
+// for every goroutine that was started.
 func (p *Proxy) start(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +136,8 @@ func (p *Proxy) snapshot() []*link {
 	return links
 }
 
-// Close ends the proxy: all connections and listeners are closed, what rules hold is
-// lost, and all goroutines have ended when it returns.
+// Close ends the proxy. It closes all connections and listeners, loses everything that rules hold,
+// and waits for all goroutines.
 func (p *Proxy) Close() {
 	if !p.markClosed() {
 		return

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxLength bounds one bulk string or aggregate: more is not Redis talking.
+// maxLength bounds one bulk string or aggregate. Redis sends no larger ones.
 const maxLength = 512 << 20
 
 var errProtocol = errors.New("faultproxy: not RESP")
@@ -60,7 +60,7 @@ func readArguments(r *bufio.Reader, head []byte) (command, error) {
 	return cmd, nil
 }
 
-// value is one complete reply or message of a server, with all that is in it.
+// value is one complete reply or message of a server, with all its elements.
 type value struct {
 	raw  []byte
 	kind byte   // its first byte: '+', '*', '>', …
@@ -97,7 +97,7 @@ func readBulk(r *bufio.Reader, v value) (value, error) {
 		return v, err
 	}
 	head := len(v.raw)
-	buf := bytes.NewBuffer(v.raw) // grows with what comes, not with what is announced
+	buf := bytes.NewBuffer(v.raw) // grows with the bytes that come, not with the announced length
 	if _, err := io.CopyN(buf, r, int64(n)+2); err != nil {
 		return value{}, err
 	}

@@ -18,52 +18,52 @@ const (
 
 // Rule is one fault of a proxy. Its methods are safe for concurrent use.
 type Rule struct {
-	proxy  *Proxy
 	match  Match
 	action action
-	delay  time.Duration // of holdRequest and holdReply; 0 is until released
+	delay  time.Duration // of holdRequest and holdReply; 0 waits for Release
 	says   string        // of answerError
 
 	first    chan struct{} // closed at the first hit
 	released chan struct{} // closed by Release and Remove
 	once     sync.Once
 
-	// Guarded by proxy.mu.
+	remove func() // takes it from the proxy
+
+	mu       *sync.Mutex // of the proxy; guards the rest
 	hits     int
 	executed int
 }
 
-// Hits says how many commands the rule applied to so far.
+// Hits returns how many commands the rule has applied to so far.
 func (r *Rule) Hits() int {
-	r.proxy.mu.Lock()
-	defer r.proxy.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.hits
 }
 
-// Executed says how many of these commands Redis has answered so far, whether the
-// client gets the answer or not. It does not count for [Proxy.Watch].
+// Executed returns how many of these commands Redis has answered so far, whether or not the client
+// gets the answer. It does not count for [Proxy.Watch].
 func (r *Rule) Executed() int {
-	r.proxy.mu.Lock()
-	defer r.proxy.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.executed
 }
 
-// Hit is closed when the rule applies for the first time: when the proxy has read
-// the command, before it does anything with it.
+// Hit returns a channel that is closed when the rule applies for the first time: when the proxy has
+// read the command, before it does anything with it.
 func (r *Rule) Hit() <-chan struct{} { return r.first }
 
-// Release lets go what the rule holds, now and later: a Hold rule then changes
-// nothing any more, but goes on counting.
+// Release lets everything go that the rule holds, now and later. A Hold rule then changes nothing any
+// more, but goes on counting.
 func (r *Rule) Release() { r.once.Do(func() { close(r.released) }) }
 
-// Remove ends the rule; what it holds is let go.
+// Remove ends the rule, and lets everything go that it holds.
 func (r *Rule) Remove() {
-	r.proxy.remove(r)
+	r.remove()
 	r.Release()
 }
 
-// wait keeps the caller for as long as the rule says. It is false when the proxy
-// was closed meanwhile.
+// wait waits as long as the rule says. It returns false if the proxy was closed.
 func (r *Rule) wait(closing <-chan struct{}) bool {
 	var over <-chan time.Time
 	if r.delay > 0 {
@@ -80,7 +80,7 @@ func (r *Rule) wait(closing <-chan struct{}) bool {
 	return true
 }
 
-// hit counts an application; the caller holds proxy.mu.
+// hit counts an application. The mutex is held.
 func (r *Rule) hit() {
 	if r.hits == 0 {
 		close(r.first)
@@ -89,7 +89,7 @@ func (r *Rule) hit() {
 }
 
 func (r *Rule) answered() {
-	r.proxy.mu.Lock()
-	defer r.proxy.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.executed++
 }

@@ -3,39 +3,16 @@ package redisserver
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// ServersEnv is the environment variable that names more server binaries by their paths,
-// separated as on PATH, such as /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and
-// [EachBinary] run a test on each of them, too.
-const ServersEnv = "INTERLOCK_REDIS_SERVERS"
-
-// Binary is a server program: redis-server, or one that takes its options, such as
-// valkey-server. The zero value is redis-server on PATH.
+// Binary is a server program: redis-server, or one with the same options, such as valkey-server. The
+// zero value is redis-server on PATH.
 type Binary struct{ path string }
 
-// EachBinary runs body in parallel subtests: "server" with redis-server on PATH, which is
-// skipped (or fails) as [Start] says, and with each binary that [ServersEnv] names, under the
-// name of its file. body must not call t.Parallel: EachBinary has done so.
-func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
-	t.Helper()
-	t.Run("server", func(t *testing.T) {
-		t.Parallel()
-		body(t, Binary{})
-	})
-	for _, path := range filepath.SplitList(os.Getenv(ServersEnv)) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
-			body(t, Binary{path})
-		})
-	}
-}
-
-// isOld reports whether it is a Redis 6, which cannot be given the port of its cluster bus, and
-// has no sharded pub/sub.
+// isOld reports whether it is a Redis 6, whose port of the cluster bus cannot be set, and which has
+// no sharded pub/sub.
 func (b Binary) isOld(tb testing.TB) bool {
 	tb.Helper()
 	if b.path == "" {
@@ -48,28 +25,33 @@ func (b Binary) isOld(tb testing.TB) bool {
 	return strings.Contains(string(version), " v=6.")
 }
 
-// Start is [Start] with this binary.
-func (b Binary) Start(tb testing.TB) *Server {
+// RequireEnv is the environment variable that turns a missing redis-server from a skip into a failure
+// when it is "1".
+const RequireEnv = "INTERLOCK_REQUIRE_REDIS"
+
+// onPath returns the path of redis-server, or ends the test.
+func onPath(tb testing.TB) string {
 	tb.Helper()
-	return b.start(tb, plainArgs)
+	path, err := exec.LookPath("redis-server")
+	if err == nil {
+		return path
+	}
+	if os.Getenv(RequireEnv) == "1" {
+		tb.Fatalf("redisserver: %s=1 and no redis-server on PATH: install Redis 7 or later, or unset the variable", RequireEnv)
+	}
+	tb.Skipf("redisserver: no redis-server on PATH (install Redis 7 or later to run this test; %s=1 makes this a failure)", RequireEnv)
+	return ""
 }
 
-// start runs a server with the command line that args makes for a port.
-func (b Binary) start(tb testing.TB, args commandLine) *Server {
+// inMemory makes a folder that is removed after the test, in memory if the system has a place for that. A node of a
+// cluster answers nothing while the disk confirms its nodes.conf, which takes seconds when the disk is busy. A
+// Sentinel waits for its sentinel.conf in the same way.
+func inMemory(tb testing.TB) string {
 	tb.Helper()
-	return b.startIn(tb, inMemory(tb), args)
-}
-
-// startIn is start with the folder that the server writes to.
-func (b Binary) startIn(tb testing.TB, dir string, args commandLine) *Server {
-	tb.Helper()
-	if b.path == "" {
-		b.path = onPath(tb)
+	dir, err := os.MkdirTemp("/dev/shm", "interlock-redis-") //nolint:usetesting // a folder of the test is on a disk
+	if err != nil {
+		return tb.TempDir()
 	}
-	s := &Server{t: tb, path: b.path, dir: dir, args: args}
-	if err := s.startAnywhere(); err != nil {
-		tb.Fatalf("redisserver: %v", err)
-	}
-	tb.Cleanup(s.Kill)
-	return s
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

@@ -21,11 +21,11 @@ type Cluster struct {
 	Masters []*Server
 
 	t     testing.TB
-	moved map[int64]*Server // owners of slots that are not where they began
+	moved map[int64]*Server // owners of moved slots
 }
 
-// StartCluster starts a cluster and returns when every node sees it complete: three
-// masters, or as many as said. It takes two or three seconds: the nodes have to meet.
+// StartCluster starts a cluster of three masters, or of as many as given, and returns when every node
+// sees it complete. It takes two or three seconds, because the nodes have to meet.
 func StartCluster(tb testing.TB, masters ...int) *Cluster {
 	tb.Helper()
 	return Binary{}.StartCluster(tb, masters...)
@@ -50,9 +50,9 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	return c
 }
 
-// bePatient has the nodes take each other for failed after a minute only. They have met by then,
-// for which a short time is better. With it a node that a busy machine does not run for two seconds
-// takes the cluster down for many more.
+// bePatient makes the nodes wait a minute before they take each other for failed. A short time is
+// better only while they meet. With a short time, a node that a busy machine does not run for two
+// seconds would take the cluster down for much longer.
 func (c *Cluster) bePatient() {
 	c.t.Helper()
 	for _, m := range c.Masters {
@@ -84,8 +84,8 @@ func (b Binary) clusterArgs(tb testing.TB) commandLine {
 	}
 }
 
-// Client makes a client of the cluster with go-redis's defaults, changed by opts.
-// It is closed when the test ends, before the nodes are killed.
+// Client makes a client of the cluster. opts change go-redis's defaults. The client is closed when
+// the test ends, before the nodes are killed.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	c.t.Helper()
 	o := &redis.ClusterOptions{Addrs: c.Addrs()}
@@ -97,7 +97,7 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return rdb
 }
 
-// NeedSharded skips a test of sharded pub/sub where the servers have none.
+// NeedSharded skips a test of sharded pub/sub if the servers have none.
 func (c *Cluster) NeedSharded(tb testing.TB) {
 	tb.Helper()
 	if !c.Sharded() {
@@ -111,7 +111,7 @@ func (c *Cluster) Sharded() bool {
 	return !Binary{c.Masters[0].path}.isOld(c.t)
 }
 
-// Addrs are the addresses of all nodes.
+// Addrs returns the addresses of all nodes.
 func (c *Cluster) Addrs() []string {
 	addrs := make([]string, len(c.Masters))
 	for i, m := range c.Masters {
@@ -120,7 +120,7 @@ func (c *Cluster) Addrs() []string {
 	return addrs
 }
 
-// Master is the node that serves key.
+// Master returns the node that serves key.
 func (c *Cluster) Master(key string) *Server {
 	c.t.Helper()
 	slot := c.slot(key)
@@ -154,7 +154,7 @@ func (c *Cluster) assignSlots() {
 	}
 }
 
-// introduce tells the first node about the others; gossip does the rest.
+// introduce makes the first node meet the others; gossip does the rest.
 func (c *Cluster) introduce() {
 	c.t.Helper()
 	for _, m := range c.Masters[1:] {
@@ -182,11 +182,11 @@ func (c *Cluster) busPort(m *Server) string {
 	return bus
 }
 
-// handshake is what nodes have for meeting: with the timeout that they start with, two seconds. Those
-// that a busy machine does not run meanwhile have to be introduced again.
+// handshake is how long nodes may take to meet, with their initial timeout of two seconds. Nodes that
+// a busy machine does not run in that time have to be introduced again.
 const handshake = 5 * time.Second
 
-// awaitComplete polls every node: each has its own view.
+// awaitComplete polls every node, because each has its own view.
 func (c *Cluster) awaitComplete() {
 	c.t.Helper()
 	introduced := time.Now()
@@ -242,4 +242,13 @@ func (c *Cluster) AddReplica(master *Server) *Server {
 	})
 	s.until("replica", infoHas("replication", "master_link_status:up"))
 	return s
+}
+
+func (c *Cluster) slot(key string) (slot int64) {
+	c.t.Helper()
+	c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) (err error) {
+		slot, err = rdb.ClusterKeySlot(ctx, key).Result()
+		return err
+	})
+	return slot
 }

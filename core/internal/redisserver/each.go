@@ -1,16 +1,16 @@
 package redisserver
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/redis/go-redis/v9"
 )
 
-// Each runs body in parallel subtests: "embedded" on a redistest server of its own, and
-// on one of its own of each binary, as [EachBinary] does. body must not call t.Parallel:
-// Each has done so.
+// Each runs body in parallel subtests: "embedded" on a new redistest server, and on a new server of
+// each binary, as [EachBinary] does. body must not call t.Parallel, because Each has done so.
 func Each(t *testing.T, body func(t *testing.T, rdb *redis.Client)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
@@ -21,4 +21,26 @@ func Each(t *testing.T, body func(t *testing.T, rdb *redis.Client)) {
 		t.Helper()
 		body(t, b.Start(t).Client())
 	})
+}
+
+// ServersEnv is the environment variable that names more server binaries by their paths, separated as
+// on PATH, for example /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and [EachBinary] run a
+// test on each of them, too.
+const ServersEnv = "INTERLOCK_REDIS_SERVERS"
+
+// EachBinary runs body in parallel subtests: "server" with redis-server on PATH, which is skipped (or
+// fails) as [Start] says, and one for each binary that [ServersEnv] names, under the name of its
+// file. body must not call t.Parallel, because EachBinary has done so.
+func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
+	t.Helper()
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		body(t, Binary{})
+	})
+	for _, path := range filepath.SplitList(os.Getenv(ServersEnv)) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			body(t, Binary{path})
+		})
+	}
 }

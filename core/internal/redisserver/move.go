@@ -1,7 +1,6 @@
 package redisserver
 
 import (
-	"context"
 	"net"
 	"testing"
 	"time"
@@ -9,12 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Move is a slot on its way from one master of a [Cluster] to another, as redis-cli moves it:
+// Move is a slot on its way from one master of a [Cluster] to another, moved as redis-cli does:
 //
-//	planned ── Open ──▶ open ── Keys, one after the other ──▶ moved ── End ──▶ over
+//	planned ── Open ──▶ open ── Keys, one after the other ──▶ moved ── End ──▶ ended
 //
-// While it is open, the old owner serves the keys that it has still, and the new one those that it
-// has already.
+// While it is open, the old owner serves the keys that it still has, and the new one the keys that it already has.
 type Move struct {
 	From, To *Server
 	Slot     int64
@@ -24,9 +22,10 @@ type Move struct {
 	from, to *redis.Client
 }
 
-// PlanMove is that of the slot of key, to the last master, or of a slot of that one to the first.
-// Who moves many slots at a time should move all in one direction: a node that is given one claims it
-// by a new epoch, and of two that do so at a time the other one may believe the older.
+// PlanMove plans to move the slot of key to the last master, or from the last master to the first. A
+// test that moves many slots at a time should move all in one direction: a node that receives a slot
+// claims it with a new epoch, and if two nodes do so at a time, another node may believe the older
+// claim.
 func (c *Cluster) PlanMove(key string) *Move {
 	c.t.Helper()
 	m := &Move{t: c.t, cluster: c, From: c.Master(key), To: c.Masters[len(c.Masters)-1], Slot: c.slot(key)}
@@ -37,7 +36,7 @@ func (c *Cluster) PlanMove(key string) *Move {
 	return m
 }
 
-// BeginMove plans one, and opens it.
+// BeginMove plans a move, and opens it.
 func (c *Cluster) BeginMove(key string) *Move {
 	c.t.Helper()
 	m := c.PlanMove(key)
@@ -52,10 +51,10 @@ func (m *Move) Open() {
 	m.set(m.from, "migrating", m.id(m.to))
 }
 
-// Left are the keys that the old owner has still, at most a hundred.
+// Left returns the keys that the old owner still has, a hundred at most.
 func (m *Move) Left() []string { return m.keysOn(m.from) }
 
-// Arrived are the keys that the new owner has, at most a hundred.
+// Arrived returns the keys that the new owner has, a hundred at most.
 func (m *Move) Arrived() []string { return m.keysOn(m.to) }
 
 func (m *Move) keysOn(rdb *redis.Client) []string {
@@ -65,7 +64,7 @@ func (m *Move) keysOn(rdb *redis.Client) []string {
 	return keys
 }
 
-// Keys moves keys, one after the other. One that is not there any more is none.
+// Keys moves keys, one after the other. It skips keys that do not exist any more.
 func (m *Move) Keys(keys ...string) {
 	m.t.Helper()
 	host, port, _ := net.SplitHostPort(m.To.Addr())
@@ -76,7 +75,8 @@ func (m *Move) Keys(keys ...string) {
 	}
 }
 
-// End moves what is left, and makes the new owner the master of the slot, and tells all.
+// End moves the remaining keys, makes the new owner the master of the slot, and announces that to all
+// nodes.
 func (m *Move) End() {
 	m.t.Helper()
 	for keys := m.Left(); len(keys) > 0; keys = m.Left() {
@@ -113,16 +113,7 @@ func (m *Move) check(err error) {
 	}
 }
 
-func (c *Cluster) slot(key string) (slot int64) {
-	c.t.Helper()
-	c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) (err error) {
-		slot, err = rdb.ClusterKeySlot(ctx, key).Result()
-		return err
-	})
-	return slot
-}
-
-// admin is a client of the server that its moves share.
+// admin returns the client of the server that its moves share.
 func (s *Server) admin() *redis.Client {
 	s.t.Helper()
 	if s.mover == nil {

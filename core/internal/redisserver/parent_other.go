@@ -4,5 +4,5 @@ package redisserver
 
 import "os/exec"
 
-// endWithParent does nothing here: a test process that dies leaves its servers.
+// endWithParent does nothing here: the servers of a test process that dies go on.
 func endWithParent(*exec.Cmd) {}

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// startTimeout is how long one process may take until it answers. It is generous:
-// a loaded machine is no reason to fail.
+// startTimeout is how long one process may take until it answers. It is generous, because a loaded machine
+// must not fail a test.
 const startTimeout = 2 * time.Minute
 
 // process is one running redis-server.
@@ -59,8 +60,8 @@ func spawn(path, dir string, args []string) (*process, error) {
 	return p, nil
 }
 
-// awaitReady polls until this very process answers: on a port lost to somebody
-// else another server would answer just as well.
+// awaitReady polls until this very process answers: on a port that another process has taken, another
+// server would answer just as well.
 func (p *process) awaitReady(ctx context.Context, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -104,8 +105,8 @@ func (p *process) logTail() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// poll calls check every few milliseconds until it succeeds, ctx ends, or exited is
-// closed. The error is the last one of check.
+// poll calls check every few milliseconds until it succeeds, ctx ends, or exited is closed. It
+// returns the last error of check.
 func poll(ctx context.Context, exited <-chan struct{}, check func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -126,8 +127,8 @@ func poll(ctx context.Context, exited <-chan struct{}, check func() error) error
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// freePort asks the system for a port. Somebody else may take it before it is
-// used; whoever uses it has to check and try again.
+// freePort asks the system for a port. Another process may take it before it is used, so the caller
+// has to check and try again.
 func freePort(ctx context.Context) (int, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -136,7 +137,15 @@ func freePort(ctx context.Context) (int, error) {
 	defer func() { _ = l.Close() }()
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
-		return 0, fmt.Errorf("listener has no TCP address but %v", l.Addr())
+		return 0, fmt.Errorf("the listener has the address %v, which is not a TCP address", l.Addr())
 	}
 	return addr.Port, nil
+}
+
+// probeOptions are the options of a client that fails fast, for polling.
+func probeOptions(addr string) *redis.Options {
+	return &redis.Options{
+		Addr: addr, PoolSize: 1, MaxRetries: -1, DialerRetries: 1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that notes how a helper ended the test.
+// recorder is a testing.TB that records how a helper ended the test.
 type recorder struct {
 	testing.TB
 

@@ -14,14 +14,14 @@ import (
 
 // Replicated is a master with replicas.
 type Replicated struct {
-	Master   *Server   // the present one, as far as this kit has made it
-	Replicas []*Server // the present ones
-	Sentinel *Server   // nil if nobody watches
+	Master   *Server   // the present master, as far as this kit knows
+	Replicas []*Server // the present replicas
+	Sentinel *Server   // nil if no Sentinel watches
 
 	t testing.TB
 }
 
-// StartReplicated starts a master with n replicas and returns when they are in sync.
+// StartReplicated starts a master with n replicas, and returns when they are in sync.
 func StartReplicated(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := &Replicated{t: tb, Master: start(tb, masterArgs)}
@@ -32,8 +32,8 @@ func StartReplicated(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// StartWatched is [StartReplicated] with one Sentinel that needs nobody's consent for a
-// failover, and takes a master for dead after 500 ms.
+// StartWatched is [StartReplicated] with one Sentinel, which needs no consent for a failover, and
+// takes a master for dead after 500 ms.
 func StartWatched(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := StartReplicated(tb, n)
@@ -42,14 +42,14 @@ func StartWatched(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// Client makes a client of the master, of whatever server that is if a Sentinel watches.
+// Client makes a client of the master. If a Sentinel watches, it is the server that the Sentinel
+// names.
 func (r *Replicated) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	r.t.Helper()
 	return failoverClient(r.t, r.Sentinel, opts)
 }
 
-// Promoted returns when the Sentinel has made another server the master. Kill the Master
-// before.
+// Promoted returns when the Sentinel has made another server the master. Kill the Master before.
 func (r *Replicated) Promoted() {
 	r.t.Helper()
 	before := r.Master
@@ -65,7 +65,7 @@ func (r *Replicated) Promoted() {
 	r.Master.until("promoted", infoHas("replication", "role:master"))
 }
 
-// resolve asks the Sentinel who is the master.
+// resolve asks the Sentinel for the master.
 func (r *Replicated) resolve(ctx context.Context, sentinel *redis.Client) error {
 	named, err := sentinel.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
 	if err != nil {
@@ -79,9 +79,8 @@ func (r *Replicated) resolve(ctx context.Context, sentinel *redis.Client) error 
 	return nil
 }
 
-// Rejoined starts the server that was the master before as a replica, and returns when all
-// are in sync. On a busy machine the Sentinel may take a live master for dead meanwhile, and
-// promote another one.
+// Rejoined starts the former master as a replica, and returns when all are in sync. On a busy machine
+// the Sentinel may take a live master for dead in that time, and promote another one.
 func (r *Replicated) Rejoined(old *Server) {
 	r.t.Helper()
 	old.args = replicaOf(r.Master)
@@ -97,7 +96,7 @@ func (r *Replicated) Rejoined(old *Server) {
 	r.awaitDiscovery()
 }
 
-// awaitSync waits until every replica is one of the master.
+// awaitSync waits until every replica replicates the master.
 func (r *Replicated) awaitSync() {
 	r.t.Helper()
 	for _, s := range r.Replicas {
@@ -108,14 +107,14 @@ func (r *Replicated) awaitSync() {
 	r.awaitStream()
 }
 
-// awaitStream waits until every replica gets what the master writes: one that counts as
-// online may wait for that for a second.
+// awaitStream waits until every replica gets the writes of the master. A replica that counts as
+// online may wait for them for a second.
 func (r *Replicated) awaitStream() {
 	r.t.Helper()
 	r.Master.until("replicas", r.streams)
 }
 
-// streams writes to the master, and wants all replicas to have it.
+// streams writes to the master, and requires that all replicas have the write.
 func (r *Replicated) streams(ctx context.Context, master *redis.Client) error {
 	conn := master.Conn()
 	defer func() { _ = conn.Close() }()

@@ -18,8 +18,8 @@ import (
 // MasterName is the name under which a [Sentinel] watches its master.
 const MasterName = "interlock"
 
-// Sentinel is a master with one replica, watched by one Sentinel that needs nobody's
-// consent for a failover (quorum 1) and takes a master for dead after 300 ms.
+// Sentinel is a master with one replica, watched by one Sentinel that needs no consent for a failover
+// (quorum 1) and takes a master for dead after 300 ms.
 type Sentinel struct {
 	Master   *Server // the master at the start
 	Replica  *Server // the replica at the start
@@ -28,8 +28,8 @@ type Sentinel struct {
 	t testing.TB
 }
 
-// StartSentinel starts the three processes and returns when the replica is in sync
-// and known to the Sentinel.
+// StartSentinel starts the three processes, and returns when the replica is in sync and known to the
+// Sentinel.
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{t: tb, Master: start(tb, masterArgs)}
@@ -40,8 +40,8 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	return s
 }
 
-// masterArgs starts a replica's first synchronisation at once: the default waits
-// five seconds for more replicas to come.
+// masterArgs starts a replica's first synchronisation at once: by default the master waits five
+// seconds for more replicas.
 func masterArgs(ctx context.Context, port int) ([]string, error) {
 	args, err := plainArgs(ctx, port)
 	return append(args, "--repl-diskless-sync-delay", "0"), err
@@ -74,8 +74,8 @@ func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 	}
 }
 
-// Client makes a failover client with go-redis's defaults, changed by opts. It is
-// closed when the test ends, before the servers are killed.
+// Client makes a failover client. opts change go-redis's defaults. The client is closed when the test
+// ends, before the servers are killed.
 func (s *Sentinel) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	s.t.Helper()
 	return failoverClient(s.t, s.Sentinel, opts)
@@ -100,8 +100,8 @@ func (s *Sentinel) DownAfter(d time.Duration) {
 	})
 }
 
-// AwaitFailover returns when the Sentinel names the first replica as the master and
-// that server accepts writes. Kill or Stop the Master before.
+// AwaitFailover returns when the Sentinel names the first replica as the master and that server
+// accepts writes. Kill or Stop the Master before.
 func (s *Sentinel) AwaitFailover() {
 	s.t.Helper()
 	s.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {

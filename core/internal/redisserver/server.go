@@ -9,14 +9,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// startAttempts is how often a start is tried, each time on another port.
+// startAttempts is how many ports a start tries.
 const startAttempts = 10
 
 // commandLine makes the arguments of a server on port.
 type commandLine func(ctx context.Context, port int) ([]string, error)
 
-// Server is one redis-server process. Its methods are for the test's goroutine:
-// they end the test when they fail.
+// Server is one redis-server process. Its methods are for the test's goroutine: they end the test if
+// they fail.
 type Server struct {
 	t    testing.TB
 	path string
@@ -28,8 +28,8 @@ type Server struct {
 	mover *redis.Client // made when first needed
 }
 
-// Start starts a redis-server for the test and returns when it answers. It is
-// killed when the test ends. The data is in memory only.
+// Start starts a redis-server for the test, and returns when it answers. The server is killed when
+// the test ends. Its data is in memory only.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	return start(tb, plainArgs)
@@ -43,8 +43,8 @@ func plainArgs(_ context.Context, port int) ([]string, error) {
 	}, nil
 }
 
-// StartDurable is [Start] with a server that keeps its data: every write is on disk
-// before it is answered, and is there again after [Server.Kill] and [Server.Restart].
+// StartDurable is [Start] with a server that keeps its data: every write is on disk before it is
+// answered, and is there again after [Server.Kill] and [Server.Restart].
 func StartDurable(tb testing.TB) *Server {
 	tb.Helper()
 	return Binary{}.startIn(tb, tb.TempDir(), func(ctx context.Context, port int) ([]string, error) {
@@ -58,7 +58,7 @@ func start(tb testing.TB, args commandLine) *Server {
 	return Binary{}.start(tb, args)
 }
 
-// startAnywhere tries ports until one is still free when the server gets there.
+// startAnywhere tries ports until one is still free when the server starts.
 func (s *Server) startAnywhere() error {
 	var last error
 	for range startAttempts {
@@ -83,12 +83,12 @@ func (s *Server) launch() error {
 	return err
 }
 
-// Addr is the server's host:port; the host is an IP address. It stays the same
-// over [Server.Restart].
+// Addr returns the server's host:port; the host is an IP address. It stays the same over
+// [Server.Restart].
 func (s *Server) Addr() string { return address(s.port) }
 
-// Client makes a client of the server with go-redis's defaults, changed by opts. It
-// is closed when the test ends, before the server is killed.
+// Client makes a client of the server. opts change go-redis's defaults. The client is closed when the
+// test ends, before the server is killed.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	s.t.Helper()
 	o := &redis.Options{
@@ -103,8 +103,8 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	return rdb
 }
 
-// Stop suspends the process (SIGSTOP): connections stay open, new ones are accepted
-// by the kernel, nothing is answered until [Server.Continue].
+// Stop suspends the process (SIGSTOP): connections stay open, the kernel accepts new ones, and
+// nothing is answered until [Server.Continue].
 func (s *Server) Stop() {
 	s.t.Helper()
 	if err := pause(s.proc.cmd.Process); err != nil {
@@ -112,8 +112,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// Continue resumes a stopped process (SIGCONT): it first serves what it was sent
-// meanwhile.
+// Continue resumes a stopped process (SIGCONT). It first serves the commands that arrived while it
+// was stopped.
 func (s *Server) Continue() {
 	s.t.Helper()
 	if err := resume(s.proc.cmd.Process); err != nil {
@@ -121,12 +121,12 @@ func (s *Server) Continue() {
 	}
 }
 
-// Kill ends the process at once (SIGKILL), stopped or not, and waits for it. The
-// data is gone, but for that of [StartDurable]. Killing a dead server does nothing.
+// Kill ends the process at once (SIGKILL), stopped or not, and waits for it. The data is gone, except
+// with [StartDurable]. Killing a dead server does nothing.
 func (s *Server) Kill() { s.proc.kill() }
 
-// Restart starts the server anew on the same port, with no data but that of
-// [StartDurable]; it kills it first if it still runs.
+// Restart starts the server anew on the same port. The data is gone, except with [StartDurable].
+// Restart first kills the server if it still runs.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
@@ -135,10 +135,42 @@ func (s *Server) Restart() {
 	}
 }
 
-// probeOptions is a client that fails fast, for polling.
-func probeOptions(addr string) *redis.Options {
-	return &redis.Options{
-		Addr: addr, PoolSize: 1, MaxRetries: -1, DialerRetries: 1,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+// Start is [Start] with this binary.
+func (b Binary) Start(tb testing.TB) *Server {
+	tb.Helper()
+	return b.start(tb, plainArgs)
+}
+
+// start runs a server with the command line that args makes for a port.
+func (b Binary) start(tb testing.TB, args commandLine) *Server {
+	tb.Helper()
+	return b.startIn(tb, inMemory(tb), args)
+}
+
+// startIn is start with the folder to which the server writes.
+func (b Binary) startIn(tb testing.TB, dir string, args commandLine) *Server {
+	tb.Helper()
+	if b.path == "" {
+		b.path = onPath(tb)
+	}
+	s := &Server{t: tb, path: b.path, dir: dir, args: args}
+	if err := s.startAnywhere(); err != nil {
+		tb.Fatalf("redisserver: %v", err)
+	}
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+// until repeats step, with a client of s, until it succeeds. The test fails if that takes longer than
+// a start may take.
+func (s *Server) until(what string, step func(context.Context, *redis.Client) error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), startTimeout)
+	defer cancel()
+	rdb := redis.NewClient(probeOptions(s.Addr()))
+	defer func() { _ = rdb.Close() }()
+	err := poll(ctx, s.proc.exited, func() error { return step(ctx, rdb) })
+	if err != nil {
+		s.t.Fatalf("redisserver: %s: %s: %v\n%s", what, s.Addr(), err, s.proc.logTail())
 	}
 }
