@@ -57,6 +57,7 @@ var written = []string{
 	"core/internal/topology",
 	"core/internal/redisserver",
 	"core/internal/faultproxy",
+	"core/internal/history",
 	"core/redistest",
 }
 

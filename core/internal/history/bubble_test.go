@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// bubbleLoad has few operations per second: an hour has to pass in a minute.
+// bubbleLoad has few operations per second, because an hour has to pass in a minute.
 var bubbleLoad = load{
 	Goroutines: 4, Watchdog: 6 * time.Second, Backend: core.DefaultBackendTimeout,
 	Think: 3 * time.Second, Work: 200 * time.Millisecond, Long: 4 * time.Second, Step: 10 * time.Millisecond, Special: 50, Edge: 8,
@@ -31,8 +31,8 @@ const (
 	bubbleLatency   = 300 * time.Microsecond
 )
 
-// TestHistory_Bubble has several clients work in a synctest bubble, on the embedded
-// Redis, under faults of the network, restarts of Redis, and ends of clients.
+// TestHistory_Bubble runs several clients in a synctest bubble, on the embedded Redis, under faults
+// of the network, restarts of Redis, and ends of clients.
 func TestHistory_Bubble(t *testing.T) {
 	t.Parallel()
 	seed, total := newSeed(t), duration(t, bubbleEnv, 2*time.Minute)
@@ -71,18 +71,18 @@ type bubble struct {
 	events []history.Event
 }
 
-// place is where one client after another works, behind a proxy of its own.
+// place is where one client after another works, behind its own proxy.
 type place struct {
 	proxy   *faultproxy.Proxy
-	through *redis.Client // whose options those of the workers have
+	through *redis.Client // the workers' clients have its options
 	holed   atomic.Bool
 	worker  *worker
 	rdb     *redis.Client // of the worker
 }
 
-// connect is what the workers dial with. go-redis connects a subscription under a
-// mutex, and nobody who waits for a mutex lets the time of a bubble go on. So a
-// connection is made at once or not at all.
+// connect is the dialer of the workers. go-redis connects a subscription under a mutex, and the time
+// of a bubble does not pass while a goroutine waits for a mutex. So a connection is made at once or
+// not at all.
 func (p *place) connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	if p.holed.Load() {
 		return nil, syscall.ETIMEDOUT
@@ -119,7 +119,7 @@ func (b *bubble) note(e history.Event) {
 	b.events = append(b.events, e)
 }
 
-// run has the clients work for total, and ends them.
+// run makes the clients work for total, and ends them.
 func (b *bubble) run(total time.Duration) {
 	b.t.Helper()
 	visit(b.t, b.direct, prepare)
@@ -170,7 +170,7 @@ func (b *bubble) finish(p *place) {
 	b.note(e)
 }
 
-// hands are those that break things: one for each client, and one for Redis.
+// hands break things: one hand for each client, and one for Redis.
 func (b *bubble) hands() []*hand {
 	hands := []*hand{b.hand(0, "redis", b.serverFaults(), 12*time.Second)}
 	for i, p := range b.places {
@@ -222,8 +222,8 @@ func (b *bubble) blackHole(p *place) func(on bool) {
 	}
 }
 
-// replace ends a client as the death of its process would: nothing that it sends from
-// now on arrives, and its locks are left to their leases.
+// replace ends a client as the death of its process would: nothing that it sends from now on arrives,
+// and its locks are left to their leases.
 func (b *bubble) replace(h *hand, p *place) {
 	p.proxy.Refuse(true)
 	ended, cancel := context.WithCancel(context.Background())

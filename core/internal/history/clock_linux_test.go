@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// monotonic is the clock that all processes of the machine share, and that does not
-// step: Go's own monotonic clock too, but that one is counted from each process's
-// start.
+// monotonic is the clock that all processes of the machine share, and that does not step. Go has a
+// monotonic clock, too, but counts it from the start of each process.
 func monotonic() time.Duration {
 	const clockMonotonic = 1
 	var ts syscall.Timespec
@@ -18,9 +17,9 @@ func monotonic() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// clockSince is the time since epoch, which is a reading of monotonic. It is read each time
-// anew: Go's clock and this one cannot be read at one instant, and a process that is kept
-// from running between the two would be ahead of the others.
+// clockSince returns the time since epoch, a reading of monotonic. It reads the clock each time: Go's
+// clock and this one cannot be read at one instant, and a process that is kept from running between
+// the two readings would be ahead of the others.
 func clockSince(epoch time.Duration) func() time.Duration {
 	return func() time.Duration { return monotonic() - epoch }
 }

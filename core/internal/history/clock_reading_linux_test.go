@@ -2,8 +2,8 @@ package history_test
 
 import "testing"
 
-// Two processes that read the clock one after the other read the later time later, however
-// long each was kept from running when it began.
+// Two processes read the clock one after the other. The later reading is later, however long each
+// process was kept from running when it began.
 func TestClock_OneForAll(t *testing.T) {
 	t.Parallel()
 	epoch := monotonic()

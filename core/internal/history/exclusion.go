@@ -3,28 +3,10 @@ package history
 import (
 	"cmp"
 	"slices"
-	"time"
+	"strings"
 )
 
-// certainty is the time in which a hold was certain to be the only one. A force
-// release ends the certainty: the holder may not know before its next renewal.
-type certainty struct {
-	span
-	event *Event
-}
-
-func (j *judge) certain(e *Event) (c certainty, ok bool) {
-	if e.Hold == nil || e.Hold.Alive <= e.End {
-		return certainty{}, false
-	}
-	c = certainty{span{e.End, e.Hold.Alive}, e}
-	if forced, found := j.forcedBetween(e, j.firstOf(e).Begin, c.to); found { // even before the grant was known, or from an earlier holder of the run
-		c.to = forced.from
-	}
-	return c, c.to > c.from
-}
-
-// exclusion finds owners of one key at one time that exclude each other.
+// exclusion finds owners that hold one key at one time and exclude each other.
 func (j *judge) exclusion() {
 	for key, events := range j.byKey {
 		var all []certainty
@@ -57,8 +39,8 @@ func (j *judge) overlaps(key string, all []certainty) {
 	}
 }
 
-// updates finds two updates that have read the same value: one of them is lost. It
-// needs no clock.
+// updates finds two updates that have read the same value, so that one of them is lost. It needs no
+// clock.
 func (j *judge) updates() {
 	type place struct {
 		key  string
@@ -83,8 +65,7 @@ func (j *judge) updates() {
 	}
 }
 
-// holders finds holds that Redis did not know of, or with another count, when their
-// holder asked.
+// holders finds holds that Redis did not know, or knew with another count, when their holder asked.
 func (j *judge) holders() {
 	for _, look := range j.looks {
 		e := j.asked(look)
@@ -94,13 +75,14 @@ func (j *judge) holders() {
 		switch count, there := look.Fields[e.Hold.Field]; {
 		case !there || j.stranger(e, look):
 			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s, and redis says %v", e.Owner, e.Keys[0], look.Fields)
-		case look.Count != 0 && look.Count != count && j.quiet(e.Begin, look.End): // else an older count may have come late
+		case look.Count != 0 && look.Count != count && j.quiet(e.Begin, look.End): // after a fault an older count may have come late
 			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s %d times, and redis says %d", e.Owner, e.Keys[0], look.Count, count)
 		}
 	}
 }
 
-// asked is the hold that asked, or an outer one with its field, if one was certain meanwhile.
+// asked returns the hold that asked, or an outer one with its field, if one was certain during the
+// question.
 func (j *judge) asked(look *Event) *Event {
 	for _, e := range j.byOwner[look.Owner] {
 		if e.Hold == nil || e.Hold.Field != look.Field || len(e.Keys) != 1 {
@@ -113,52 +95,107 @@ func (j *judge) asked(look *Event) *Event {
 	return nil
 }
 
-// overruns finds fixed leases that were believed in longer than they can have lasted
-// in Redis, counted from the latest moment of sending.
-func (j *judge) overruns() {
-	for _, e := range j.acquires {
-		if e.Hold == nil || e.Ask.Renewed || e.Hold.Refreshed || e.Ask.Reentry || len(e.Keys) > 1 || j.entered(e) {
-			continue
-		}
-		if over := e.Hold.Alive - (e.End + e.Ask.Lease); over > 0 {
-			j.reportf(Overrun, []*Event{e}, "%s believed in its lease of %s on %s for %s more", e.Owner, e.Ask.Lease, e.Keys[0], over)
-		}
-	}
+// writerField ends the field of a writer.
+const writerField = ":write"
+
+// exclude reports whether two owners of two acquisitions of one key cannot hold it together,
+// whichever others do.
+func exclude(a, b *Event) bool {
+	return a.Owner != b.Owner && a.Lock != Permit && (a.Lock != ReadLock || b.Lock != ReadLock)
 }
 
-// entered reports whether the hold was entered again, which may have prolonged it, or
-// may have been, by a process that died.
-func (j *judge) entered(e *Event) bool {
-	return !j.ended[e.Process] || len(j.byOwner[e.Owner]) > 1
-}
-
-// forced finds holds that were believed in long after they were forced away: longer
-// than any lease can have been confirmed before.
-func (j *judge) forced() {
-	for key, forces := range j.forces {
-		for _, f := range forces {
-			if f.Outcome != OK {
-				continue
-			}
-			for _, e := range j.byKey[key] {
-				j.forcedAway(f, e)
-			}
-		}
-	}
-}
-
-func (j *judge) forcedAway(f, e *Event) {
-	if e.Hold == nil || !frees(f, e) || e.Hold.Refreshed || j.entered(e) || j.firstOf(e).End > f.Begin || e.Hold.Alive < f.End {
+// permits finds more holders of a semaphore at a time than it has permits.
+func (j *judge) permits(key string, open []certainty) {
+	n, isSemaphore := j.Permits[key]
+	if !isSemaphore || len(open) <= n {
 		return
 	}
-	if over := e.Hold.Alive - (f.End + e.longest()); over > 0 {
-		j.reportf(Forced, []*Event{e, f}, "%s believed in %s for %s more than a lease after it was forced away", e.Owner, f.Keys[0], over)
+	events := make([]*Event, len(open))
+	for i, c := range open {
+		events[i] = c.event
+	}
+	j.reportf(TooManyHolders, events, "%s has %d permits and %d holders", key, n, len(open))
+}
+
+// reads finds readers that saw a value change while no writer may write. As with updates, writes of a
+// writer that had ended do not count.
+func (j *judge) reads() {
+	writers := j.writers()
+	for _, e := range j.acquires {
+		if e.Hold == nil {
+			continue
+		}
+		for _, r := range e.Hold.Reads {
+			if _, forced := j.forcedBetween(e, e.Begin, r.At); forced || !r.Certain || r.First == r.Last {
+				continue
+			}
+			if w := writers[r.Last]; w != nil && w.Owner != e.Owner {
+				j.reportf(DirtyRead, []*Event{e, w}, "%s read %s twice, first %d and then %d, which %s wrote",
+					e.Owner, r.Key, r.First, r.Last, w.Owner)
+			}
+		}
 	}
 }
 
-// safeUntil is until when the holder could rely on the lock: nothing but a force
-// release can have ended it before.
-func (j *judge) safeUntil(e *Event) (until time.Duration, ok bool) {
-	_, forced := j.forcedBetween(e, j.firstOf(e).Begin, e.Hold.end())
-	return e.Hold.Safe, !forced
+// writers returns, by value, the writers that certainly wrote it under the lock.
+func (j *judge) writers() map[uint64]*Event {
+	writers := make(map[uint64]*Event)
+	for _, e := range j.acquires {
+		if e.Hold == nil || e.Lock != WriteLock {
+			continue
+		}
+		for _, u := range e.Hold.Updates {
+			if _, forced := j.forcedBetween(e, e.Begin, u.At); !forced && u.Certain {
+				writers[u.Wrote] = e
+			}
+		}
+	}
+	return writers
+}
+
+// tokens finds fencing tokens that do not rise from grant to grant. Two certain holds were granted in
+// the order in which they were known, because the first one was still alive at the second.
+func (j *judge) tokens() {
+	for key, events := range j.byKey {
+		var all []certainty
+		for _, e := range events {
+			if c, ok := j.certain(e); ok && e.Lock == Fenced && !e.Ask.Reentry {
+				all = append(all, c)
+			}
+		}
+		slices.SortFunc(all, func(a, b certainty) int { return cmp.Compare(a.from, b.from) })
+		for i := 1; i < len(all); i++ {
+			if a, b := all[i-1].event, all[i].event; b.Hold.Token <= a.Hold.Token {
+				j.reportf(TokenOrder, []*Event{a, b}, "%s got %s with the token %d, and then %s with %d",
+					a.Owner, key, a.Hold.Token, b.Owner, b.Hold.Token)
+			}
+		}
+	}
+	for _, e := range j.acquires {
+		outer := j.owners[e.Owner]
+		if e.Lock == Fenced && e.Hold != nil && e.Ask.Reentry && outer != nil && outer.Hold != nil && e.Hold.Token != outer.Hold.Token {
+			j.reportf(TokenOrder, []*Event{outer, e}, "%s has the token %d, and entered with %d", e.Owner, outer.Hold.Token, e.Hold.Token)
+		}
+	}
+}
+
+// stranger reports whether Redis names a holder that cannot be there beside a hold.
+func (j *judge) stranger(e, look *Event) bool {
+	switch e.Lock {
+	case Permit:
+		return len(look.Fields) > j.Permits[e.Keys[0]]
+	case ReadLock, WriteLock:
+	default:
+		return len(look.Fields) != 1
+	}
+	writes := slices.ContainsFunc(j.byOwner[e.Owner], func(own *Event) bool { return own.Lock == WriteLock })
+	if writes && len(j.byOwner[e.Owner]) > 1 {
+		return false // a reader inside of a writer
+	}
+	for field := range look.Fields {
+		if field != e.Hold.Field && (writes || strings.HasSuffix(field, writerField)) {
+			return true
+		}
+	}
+	return false
 }

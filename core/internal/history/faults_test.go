@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// fault is one way to break something. It returns when it is over.
+// fault is one way to break something. It returns when the fault has ended.
 type fault struct {
 	name   string
 	weight int
@@ -44,8 +44,8 @@ func (h *hand) work(end time.Duration) {
 	}
 }
 
-// apply injects a fault, and notes it. That answers are late is noted for the process that
-// has to wait for them, and for another one that has come meanwhile.
+// apply injects a fault, and notes it. A fault that makes answers late is noted for the process that
+// has to wait for them, and for its successor.
 func (h *hand) apply(f fault) {
 	e := history.Event{Kind: history.Fault, Begin: h.now(), Note: h.name + ": " + f.name}
 	h.after, h.slow = 0, false
@@ -75,11 +75,10 @@ func (h *hand) choose() fault {
 	panic("no faults")
 }
 
-// scripts are the commands that locks consist of.
+// scripts matches the commands that locks consist of.
 var scripts = faultproxy.Command("evalsha", "eval")
 
-// networkFaults are those between one client and Redis. longest is how long one goes
-// on at most.
+// networkFaults are the faults between one client and Redis. longest is the longest that one goes on.
 func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Duration) []fault {
 	during := func(h *hand, r *faultproxy.Rule, d time.Duration) {
 		time.Sleep(d) // the fault, held open, or the calm between two
@@ -119,8 +118,8 @@ func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Du
 	}
 }
 
-// weather alternates storms, in which all hands work, and calms, in which everything
-// recovers and is judged strictly.
+// weather alternates storms, in which all hands work, and calms, in which everything recovers and is
+// judged strictly.
 type weather struct{ storm, calm time.Duration }
 
 // pass lasts for about total, and ends with a calm.

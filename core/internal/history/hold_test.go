@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// held is a hold, and what its holder notes of it. One goroutine at a time has it.
+// held is a hold with the notes of its holder. One goroutine at a time has it.
 type held struct {
 	*caller
 
@@ -20,7 +20,7 @@ type held struct {
 	hold    *core.Hold
 	depth   int  // re-entries that are not released
 	doubt   bool // the count in Redis may be another one
-	edge    bool // it is to last until its lease is over
+	edge    bool // it is to last until its lease has ended
 	relayed bool // the lock is to pass to the next caller soon
 }
 
@@ -40,7 +40,7 @@ func (h *held) use() {
 		h.passOn()
 	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
-	case n < 20, n < 50 && h.event.Lock == history.Permit: // which nobody enters again
+	case n < 20, n < 50 && h.event.Lock == history.Permit: // which no call re-enters
 		h.update(h.upTo(h.Long) / 2)
 	case n < 40:
 		h.enterAgain(1 + h.IntN(3))
@@ -66,7 +66,7 @@ func (h *held) use() {
 	h.release()
 }
 
-// moment is how long a hold lasts that is to be followed by others of its run.
+// moment is the length of a hold that other holds of its run are to follow.
 const moment = 5 * time.Millisecond
 
 // passOn works for a moment, or until the lease ends.
@@ -83,7 +83,7 @@ func (h *held) passOn() {
 	h.update(h.upTo(moment))
 }
 
-// alive looks at the context, and notes what it finds.
+// alive looks at the context, and notes its state.
 func (h *held) alive() bool {
 	now := h.now()
 	if h.ctx.Err() != nil {
@@ -110,7 +110,7 @@ func lossCause(ctx context.Context) history.Outcome {
 	}
 }
 
-// work goes on for d, or until the context ends, and looks at it all the time.
+// work goes on for d, or until the context ends, and looks at the context all the time.
 func (h *held) work(d time.Duration) (alive bool) {
 	for end := h.now() + d; ; {
 		if !h.alive() {
@@ -124,8 +124,8 @@ func (h *held) work(d time.Duration) (alive bool) {
 	}
 }
 
-// update reads the registers of the lock, works, and writes them. A reader reads only, and
-// who has one of several permits does neither.
+// update reads the registers of the lock, works, and writes them. A reader only reads, and the holder
+// of one of several permits does neither.
 func (h *held) update(d time.Duration) {
 	switch h.event.Lock {
 	case history.ReadLock:
@@ -179,7 +179,7 @@ func (h *held) again() request {
 	return r
 }
 
-// enterAgain acquires the lock under itself, so deep.
+// enterAgain acquires the lock under itself, to a depth.
 func (h *held) enterAgain(depth int) {
 	if depth == 0 {
 		h.update(h.upTo(h.Work))
@@ -201,7 +201,7 @@ func (h *held) enterAgain(depth int) {
 	h.look()
 }
 
-// enterBeside has two goroutines of the same request enter at once.
+// enterBeside makes two goroutines of the same request re-enter at once.
 func (h *held) enterBeside() {
 	var both sync.WaitGroup
 	for range 2 {
@@ -231,8 +231,7 @@ func (h *held) handOver() {
 	})
 }
 
-// enterAndOutlive enters again, hands the inner hold over, and releases the outer one
-// first.
+// enterAndOutlive re-enters, hands the inner hold over, and releases the outer one first.
 func (h *held) enterAndOutlive() {
 	if inner := h.acquire(h.ctx, h.again(), h); inner != nil {
 		inner.handOver()
@@ -240,7 +239,7 @@ func (h *held) enterAndOutlive() {
 	h.release()
 }
 
-// refresh changes the lease, and works on until it ends, or less.
+// refresh changes the lease, and works on until it ends, or for less.
 func (h *held) refresh() {
 	lease := (h.Long/20 + h.upTo(h.Long)/2).Truncate(time.Millisecond)
 	h.event.Hold.Refreshed = true
@@ -249,7 +248,7 @@ func (h *held) refresh() {
 	h.update(h.upTo(lease + h.Work))
 }
 
-// look asks Redis who holds the lock.
+// look asks Redis for the holder of the lock.
 func (h *held) look() {
 	if len(h.event.Keys) > 1 || !h.alive() {
 		return
@@ -270,12 +269,11 @@ func (h *held) look() {
 	h.note(e)
 }
 
-// workUntilLost changes what the lock guards again and again, for as long as the lease
-// allows.
+// workUntilLost changes the guarded value again and again, until the lease ends.
 func (h *held) workUntilLost() { h.workUntil(0) }
 
-// workUntil is workUntilLost up to a moment before the end of the lease, at which a
-// release may come too late.
+// workUntil is workUntilLost up to a moment before the end of the lease, at which a release may come
+// too late.
 func (h *held) workUntil(left time.Duration) {
 	longest := h.Long
 	if !h.event.Ask.Renewed {

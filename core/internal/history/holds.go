@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// losses finds holds whose context ended as lost before their deadline. That of a
-// re-entry ends with the outer one, which may hold other keys, too.
+// losses finds holds whose context ended as lost before their deadline. The context of a re-entry
+// ends with the outer one, which may hold other keys, too.
 func (j *judge) losses() {
 	for _, e := range j.acquires {
 		if e.Hold == nil || e.Hold.Cause != Lost || e.Ask.Reentry {
@@ -43,8 +43,8 @@ func (j *judge) releases() {
 	}
 }
 
-// turn is when a release can have had its turn: the operations of one owner go one
-// after the other.
+// turn returns when a release can have had its turn: the operations of one owner run one after the
+// other.
 func (j *judge) turn(e *Event) time.Duration {
 	begin := e.Hold.Release.Begin
 	at := begin
@@ -62,7 +62,7 @@ func (j *judge) turn(e *Event) time.Duration {
 	return at
 }
 
-// reentries finds holders that were kept out by their own lock.
+// reentries finds holders that their own lock kept out.
 func (j *judge) reentries() {
 	for _, e := range j.acquires {
 		outer := j.owners[e.Owner]
@@ -83,8 +83,8 @@ func (j *judge) reentries() {
 	}
 }
 
-// innerEnded reports whether a hold of another kind inside of outer, which a re-entry enters first, has ended before the
-// re-entry has.
+// innerEnded reports whether a hold of another kind inside outer, which a re-entry enters first,
+// ended before the re-entry did.
 func (j *judge) innerEnded(outer, e *Event) bool {
 	return e.Lock != outer.Lock && slices.ContainsFunc(j.byOwner[e.Owner], func(inner *Event) bool {
 		return inner != e && inner.Lock == e.Lock && inner.End <= e.Begin && inner.Hold != nil && inner.Hold.Cause == Lost && inner.Hold.Ended <= e.End

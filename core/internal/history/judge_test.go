@@ -19,8 +19,8 @@ var limits = history.Limits{
 	Turn:    5 * ms,
 }
 
-// hold is an acquisition of "k" with a fixed lease of one second, that took a
-// millisecond, and a release at once when it was last found alive.
+// hold is an acquisition of "k" with a fixed lease of one second. It took a millisecond, and was
+// released at the moment at which it was last found alive.
 func hold(owner string, begin, alive time.Duration) history.Event {
 	return history.Event{
 		Kind: history.Acquire, Process: 1, Goroutine: 1, Keys: []string{"k"}, Owner: owner,
@@ -33,7 +33,7 @@ func hold(owner string, begin, alive time.Duration) history.Event {
 	}
 }
 
-// refused is an acquisition of "k" that failed.
+// refused is a failed acquisition of "k".
 func refused(begin, end time.Duration, wait time.Duration, outcome history.Outcome) history.Event {
 	return history.Event{
 		Kind: history.Acquire, Process: 2, Goroutine: 1, Keys: []string{"k"}, Owner: "refused",
@@ -125,15 +125,15 @@ func reading(e history.Event, first, last uint64, certain bool) history.Event {
 	return of(history.ReadLock, e)
 }
 
-// count is a sample of the semaphore's free permits.
+// count is a sample of the semaphore's available permits.
 func count(at time.Duration, free int) history.Event {
 	return history.Event{Kind: history.Sample, Keys: []string{"p"}, Begin: at, End: at + ms, TTL: -1, Stays: true, Count: free}
 }
 
-// ended says that processes 1 and 2 did not die.
+// ended reports that processes 1 and 2 ended cleanly.
 var ended = []history.Event{{Kind: history.Finish, Process: 1}, {Kind: history.Finish, Process: 2}}
 
-// judgment is a history and what it shows.
+// judgment is a history and the rules that it breaks.
 type judgment struct {
 	name   string
 	want   string // a rule; empty: nothing
@@ -237,7 +237,7 @@ func TestJudge(t *testing.T) {
 		{"redis knows another one", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"x": 1})}},
 		{"redis has another count", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
 		{"an older count came late", "", []history.Event{broken(0, 5*ms), hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
-		{"asked when it was over", "", []history.Event{hold("a", 0, 50*ms), look("a", 50*ms, 1, nil)}},
+		{"asked after its end", "", []history.Event{hold("a", 0, 50*ms), look("a", 50*ms, 1, nil)}},
 
 		{"believed in beyond the lease", history.Overrun, []history.Event{changed(hold("a", 0, 1002*ms), lost)}},
 		{"lost at the end of the lease", "", []history.Event{changed(hold("a", 0, 990*ms), func(e *history.Event) {
@@ -322,7 +322,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudge_Kinds is TestJudge for what differs between the kinds of locks.
+// TestJudge_Kinds is TestJudge for the differences between the kinds of locks.
 func TestJudge_Kinds(t *testing.T) {
 	t.Parallel()
 	read := func(owner string, begin, alive time.Duration) history.Event {
@@ -362,11 +362,11 @@ func TestJudge_Kinds(t *testing.T) {
 		{"written beside a reader", history.DirtyRead, []history.Event{
 			reading(hold("a", 0, 50*ms), 3, uint64(60*ms), true), updated(write("b", 60*ms, 80*ms), 3, true),
 		}},
-		{"written beside a reader by one that was forced away", "", []history.Event{
+		{"written beside a reader by a writer that was forced away", "", []history.Event{
 			updated(write("b", 60*ms, 80*ms), 3, true), of(history.WriteLock, force(65*ms, 66*ms, history.OK)),
 			reading(hold("a", 67*ms, 90*ms), 3, uint64(60*ms), true),
 		}},
-		{"written beside a reader by one that had ended", "", []history.Event{
+		{"written beside a reader by a writer that had ended", "", []history.Event{
 			updated(write("b", 60*ms, 80*ms), 3, false), reading(hold("a", 80*ms, 90*ms), 3, uint64(60*ms), true),
 		}},
 		{"written when the reader had ended", "", []history.Event{reading(hold("a", 0, 50*ms), 3, uint64(60*ms), false), updated(write("b", 60*ms, 80*ms), 3, true)}},

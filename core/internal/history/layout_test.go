@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// layout is what a key in Redis has to do with a lock.
+// layout says how a key in Redis is related to a lock.
 type layout struct {
 	lock  string // the key of the lock
 	field string // whom the key is of, if its name says so
@@ -18,8 +18,8 @@ type layout struct {
 	read  func(ctx context.Context, p redis.Pipeliner, key string) func() (fields map[string]int, count int)
 }
 
-// layouts are those of the keys beside a lock, by their names. The first group of each is
-// the lock, the second one a field.
+// layouts are the layouts of the keys beside a lock, by their names. The first group of each is the
+// lock, the second one a field.
 var layouts = []struct {
 	*regexp.Regexp
 
@@ -82,7 +82,7 @@ func readDeadlines(ctx context.Context, p redis.Pipeliner, key string) func() (m
 	return func() (map[string]int, int) { return set(deadlines.Val()), 0 }
 }
 
-// readPermits tells the permits as a hold does: in hex.
+// readPermits returns the permits as a hold names them, in hex.
 func readPermits(ctx context.Context, p redis.Pipeliner, key string) func() (map[string]int, int) {
 	leases := p.ZRange(ctx, key, 0, -1)
 	return func() (map[string]int, int) {

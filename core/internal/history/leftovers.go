@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// leftovers finds in Redis what should not be there.
+// leftovers finds remains in Redis.
 func (j *judge) leftovers() {
 	released := j.released()
 	for _, s := range j.samples {
@@ -36,8 +36,9 @@ type lastRelease struct {
 	event *Event
 }
 
-// released are the fields that were given back for good: every hold of every owner that had the field,
-// one after the other, was released, and confirmed. Of a process that died not every hold is known.
+// released returns the fields that were given back for good: every hold of every owner that had the
+// field, one after the other, was released and confirmed. Not every hold of a process that died is
+// known.
 func (j *judge) released() map[holder]lastRelease {
 	released, held := make(map[holder]lastRelease), make(map[holder]bool)
 	for _, events := range j.byOwner {
@@ -60,8 +61,9 @@ func (j *judge) released() map[holder]lastRelease {
 }
 
 // passedOn reports whether a field that was there after its last release may have been passed to an
-// acquisition of the same process that has no event with this field. An acquisition that failed leaves the
-// field for a moment. An acquisition of several keys has the key as this field until it releases them.
+// acquisition of the same process that has no event with this field. A failed acquisition leaves the
+// field for a moment. An acquisition of several keys has the key with this field until it releases
+// them.
 func (j *judge) passedOn(s *Event, last lastRelease) bool {
 	return slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
 		waited := e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
@@ -76,7 +78,7 @@ func (j *judge) passedOn(s *Event, last lastRelease) bool {
 	})
 }
 
-// lastRelease is the end of an owner, if it is known.
+// lastRelease returns the last release of an owner, if it is known.
 func (j *judge) lastRelease(events []*Event) (last lastRelease, ok bool) {
 	for _, e := range events {
 		h := e.Hold

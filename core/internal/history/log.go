@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Log writes events, one line each and one write each: what was noted survives the
-// death of the process. It is safe for concurrent use.
+// Log writes events, one line each and one write each, so that they survive the death of the process.
+// It is safe for concurrent use.
 type Log struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -18,7 +18,7 @@ type Log struct {
 // NewLog makes a log that writes to out.
 func NewLog(out io.Writer) *Log { return &Log{out: out} }
 
-// Note writes an event. [Log.Err] has the first error.
+// Note writes an event. [Log.Err] returns the first error.
 func (l *Log) Note(e Event) {
 	text, err := json.Marshal(e)
 	l.mu.Lock()
@@ -31,15 +31,15 @@ func (l *Log) Note(e Event) {
 	}
 }
 
-// Err is the first error of a Note.
+// Err returns the first error of a Note.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Read reads what a Log has written. A last line that is not whole, because the
-// process was killed, is left out.
+// Read reads the events that a Log has written. It leaves out a last line that is not whole because
+// the process was killed.
 func Read(in io.Reader) ([]Event, error) {
 	var events []Event
 	for lines := bufio.NewReader(in); ; {

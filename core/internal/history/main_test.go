@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// What a run can be told by the environment.
+// The environment variables that configure a run.
 const (
 	durationEnv = "INTERLOCK_HISTORY"         // how long the processes run, such as 60s
 	bubbleEnv   = "INTERLOCK_HISTORY_BUBBLE"  // how long the bubble runs in its own time, such as 1h
@@ -28,10 +29,11 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if told := os.Getenv(workerEnv); told != "" {
-		os.Exit(workerMain(told))
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // thousands of lines about the faults
+	redis.SetLogger(silent{})
+	if task := os.Getenv(workerEnv); task != "" {
+		os.Exit(workerMain(task))
 	}
-	redis.SetLogger(silent{}) // thousands of lines about the faults
 	goleak.VerifyTestMain(m)
 }
 
@@ -40,7 +42,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// duration is how long a run takes.
+// duration returns the length of a run.
 func duration(t *testing.T, env string, usual time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv(env)
@@ -54,7 +56,7 @@ func duration(t *testing.T, env string, usual time.Duration) time.Duration {
 	return d
 }
 
-// newSeed is the seed of a run, printed.
+// newSeed returns the seed of a run, and logs it.
 func newSeed(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64N(1 << 32)
@@ -68,10 +70,10 @@ func newSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// shownViolations is how many violations are told with their window.
+// shownViolations is how many violations are reported with their window.
 const shownViolations = 3
 
-// judged fails the test if the events show a violation, and tells what they are of.
+// judged fails the test if the events show a violation, and logs a summary.
 func judged(t *testing.T, seed uint64, limits history.Limits, events []history.Event) {
 	t.Helper()
 	keep(t, events)
@@ -108,7 +110,7 @@ func keep(t *testing.T, events []history.Event) {
 	}
 }
 
-// summary is what happened, in numbers.
+// summary counts the events.
 func summary(events []history.Event) string {
 	kinds, outcomes := make(map[history.Kind]int), make(map[history.Outcome]int)
 	holds := make(map[history.Lock]int)
@@ -133,7 +135,8 @@ func summary(events []history.Event) string {
 		kinds, stood.Round(time.Millisecond), outcomes, holds, releases, updates, runsOf(events))
 }
 
-// wantRun fails the test if the lock never passed from caller to caller in memory: nothing was tested of that.
+// wantRun fails the test if the lock never passed from caller to caller in memory, because then it
+// has not tested that.
 func wantRun(t *testing.T, events []history.Event) {
 	t.Helper()
 	if len(history.Runs(events)) == 0 {
@@ -141,7 +144,7 @@ func wantRun(t *testing.T, events []history.Event) {
 	}
 }
 
-// runsOf counts the runs, and those in which no lease was renewed.
+// runsOf counts the runs, and the runs in which no lease was renewed.
 func runsOf(events []history.Event) string {
 	runs, longest, fixed := history.Runs(events), 0, 0
 	for _, run := range runs {

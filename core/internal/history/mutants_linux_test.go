@@ -17,9 +17,9 @@ type mutant struct {
 	file   string // below core
 	text   string // what is replaced; it stands there once
 	by     string
-	caught []string // one of these rules finds it
-	seldom bool     // it is run with INTERLOCK_HISTORY_MUTANTS=all only
-	rare   bool     // few processes die with what it is about
+	caught []string // rules, of which one finds the mistake
+	seldom bool     // it runs with INTERLOCK_HISTORY_MUTANTS=all only
+	rare   bool     // the mistake rarely shows when processes die
 }
 
 var mutants = []mutant{
@@ -30,7 +30,7 @@ var mutants = []mutant{
 		caught: []string{history.TwoHolders, history.LostUpdate, notLinearizable},
 	},
 	{
-		name: "release frees anybody's lock", file: "internal/redisstore/lua/release.lua",
+		name: "release frees any holder's lock", file: "internal/redisstore/lua/release.lua",
 		text:   "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then",
 		by:     "if redis.call('EXISTS', KEYS[1]) == 0 then",
 		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost, notLinearizable},
@@ -48,15 +48,15 @@ var mutants = []mutant{
 		caught: []string{history.Overrun},
 	},
 	{
-		name: "two callers at once in one run", file: "release.go",
-		text: "if o.client.queues.Passed(next, o, now) {\n\t\t\treturn true, nil",
-		by: "if o.client.queues.Passed(next, o, now) {\n\t\t\tif second := o.next(now); second != nil {\n" +
-			"\t\t\t\to.client.queues.Passed(second, o, now)\n\t\t\t}\n\t\t\treturn true, nil",
+		name: "two callers at once in one run", file: "internal/holding/release.go",
+		text: "if o.in.Queues.Passed(next, o, now) {\n\t\t\treturn true, nil",
+		by: "if o.in.Queues.Passed(next, o, now) {\n\t\t\tif second := o.chooseNext(now); second != nil {\n" +
+			"\t\t\t\to.in.Queues.Passed(second, o, now)\n\t\t\t}\n\t\t\treturn true, nil",
 		caught: []string{history.TwoHolders, history.LostUpdate, notLinearizable},
 	},
 	{
-		seldom: true, name: "a count of an earlier holder", file: "release.go",
-		text:   "return false, o.leaveInner(ctx, left, has)",
+		seldom: true, name: "a count of an earlier holder", file: "internal/holding/release.go",
+		text:   "return false, o.releaseInner(ctx, left, span)",
 		by:     "return false, nil",
 		caught: []string{history.NotInRedis},
 	},
@@ -91,7 +91,7 @@ var mutants = []mutant{
 		caught: []string{history.TokenOrder, notLinearizable},
 	},
 	{
-		seldom: true, name: "who has a fair lock stays in its queue", file: "internal/redisstore/lua/fair_acquire.lua",
+		seldom: true, name: "the holder of a fair lock stays in its queue", file: "internal/redisstore/lua/fair_acquire.lua",
 		text:   "    remove(at, {[field] = true})\n  end\n  redis.call('HSET'",
 		by:     "  end\n  redis.call('HSET'",
 		caught: []string{history.Leftover, history.LostWakeup},
@@ -104,10 +104,10 @@ var mutants = []mutant{
 	},
 }
 
-// TestMutants builds the library with a mistake, and wants the histories of it to be
-// found out. Without INTERLOCK_HISTORY_MUTANTS=1 it only looks whether the mistakes can
-// still be made: building and running three of them takes a minute. All of them, which take four, are run
-// with INTERLOCK_HISTORY_MUTANTS=all.
+// TestMutants builds the library with a mistake, and requires that its histories show it. Without
+// INTERLOCK_HISTORY_MUTANTS=1 it only checks that the mistakes can still be made: building and
+// running three of them takes a minute. All of them, which take four, run with
+// INTERLOCK_HISTORY_MUTANTS=all.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutants {
@@ -127,8 +127,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// overlay writes the file with the mistake, and what has the go command take it in
-// place of the right one.
+// overlay writes the file with the mistake, and the configuration that makes the go command use it.
 func (m mutant) overlay(t *testing.T) (path string) {
 	t.Helper()
 	right, err := filepath.Abs(filepath.Join("..", "..", m.file))
@@ -168,8 +167,8 @@ func (m mutant) build(t *testing.T, overlay string) (binary string) {
 	return binary
 }
 
-// mostRuns is how many histories of a mutant are tried, each with a seed of its own: a
-// short one on a machine that is slow may not come to where the mistake shows.
+// mostRuns is how many histories of a mutant are tried, each with another seed: on a slow machine a
+// short one may not come to where the mistake shows.
 const mostRuns = 8
 
 // run runs one test of the mutant until it fails as it should.

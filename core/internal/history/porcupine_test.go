@@ -18,9 +18,9 @@ import (
 // notLinearizable is the rule of Porcupine, in [history.Violation].
 const notLinearizable = "not linearizable"
 
-// A key is specified as an object that makes one step at a time. Porcupine looks for an order
-// of the steps in which each one is allowed and lies within its time. The time of a grant goes
-// from the call of Acquire to its return, the time of a release likewise.
+// A key is specified as an object that makes one step at a time. Porcupine looks for an order of the steps in
+// which each one is allowed and lies within its time. The time of a grant lasts from the call of Acquire to its
+// return, and likewise for a release.
 
 // verb is what a step does.
 type verb string
@@ -55,7 +55,7 @@ func (s step) String() string {
 	return text
 }
 
-// claim is what one owner has of a key as one kind.
+// claim is the holds that one owner has of a key as one kind.
 type claim struct {
 	owner  string
 	lock   history.Lock
@@ -64,7 +64,7 @@ type claim struct {
 	loose  bool // as of the step
 }
 
-// queued is the place that a waiter has at a time.
+// queued is the place of a waiter at a time.
 type queued struct {
 	owner string
 	at    time.Duration
@@ -89,8 +89,8 @@ func (s keyState) has(owner string, lock history.Lock) int {
 	return slices.IndexFunc(s.claims, func(c claim) bool { return c.owner == owner && c.lock == lock })
 }
 
-// with returns the state after one more hold of an owner, or after n fewer. States are values: what
-// they share is never written.
+// with returns the state after one more hold of an owner, or after n fewer. States are values: their
+// shared parts are never written.
 func (s keyState) with(c claim, more int) keyState {
 	s.claims = slices.Clone(s.claims)
 	switch i := s.has(c.owner, c.lock); {
@@ -111,7 +111,7 @@ func (s keyState) with(c claim, more int) keyState {
 // spec is the specification of a kind of lock. It reports whether a step may take the key in a state.
 type spec func(s keyState, by step) bool
 
-// specOf is the specification for a key, by the locks that it is taken as.
+// specOf returns the specification for a key, by the locks that it is taken as.
 func specOf(key string, lock history.Lock, permits map[string]int) spec {
 	switch lock {
 	case history.ReadLock, history.WriteLock:
@@ -149,7 +149,7 @@ func permitted(n int) spec {
 	return func(s keyState, _ step) bool { return len(s.claims) < n }
 }
 
-// next are the states that a step may lead to, none if it is not allowed.
+// next returns the states that a step may lead to, none if it is not allowed.
 func (allows spec) next(s keyState, do step) []keyState {
 	one := claim{owner: do.owner, lock: do.lock, loose: do.loose}
 	there := slices.ContainsFunc(s.claims, func(c claim) bool { return c.owner == do.owner })
@@ -195,13 +195,13 @@ func (allows spec) next(s keyState, do step) []keyState {
 	return []keyState{s}
 }
 
-// without is the queue without a waiter.
+// without returns the queue without a waiter.
 func (s keyState) without(owner string) []queued {
 	return slices.DeleteFunc(slices.Clone(s.queue), func(w queued) bool { return w.owner == owner })
 }
 
-// forced are the states after a ForceRelease of one kind. The force release of a writer frees the readers
-// inside of it, too, unless the writer has left them. Loose claims have steps of their own by which they end.
+// forced returns the states after a ForceRelease of one kind. A force release of the writer also
+// frees the readers inside it, unless the writer has left them. Loose claims end by separate steps.
 func (s keyState) forced(do step) []keyState {
 	freed, inner := s, s
 	freed.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.lock == do.lock && !c.loose })
@@ -211,7 +211,7 @@ func (s keyState) forced(do step) []keyState {
 	return []keyState{freed, inner}
 }
 
-// model is the specification for Porcupine, from a state on.
+// model returns the specification for Porcupine, from a state on.
 func (allows spec) model(from keyState) porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{from} },
@@ -226,10 +226,10 @@ func (allows spec) model(from keyState) porcupine.Model {
 	return nondeterministic.ToModel()
 }
 
-// open is the end of what may still happen at any time.
+// open is the end of an operation that may still happen at any time.
 const open = time.Duration(math.MaxInt64)
 
-// kept is for how long a waiter of a fair lock keeps its place however slow it is: the lock drops a
+// kept is for how long a waiter of a fair lock keeps its place, however slow it is: the lock drops a
 // waiter that has not looked for 0.75 s.
 const kept = 700 * time.Millisecond
 
@@ -261,7 +261,7 @@ func (o *owned) add(v verb, e *history.Event, call, end time.Duration) *operatio
 	return op
 }
 
-// foreign has Porcupine judge the events of a run.
+// foreign makes Porcupine judge the events of a run.
 type foreign struct {
 	limits history.Limits
 	faults []*history.Event
@@ -292,7 +292,7 @@ type foreignKey struct {
 	beside []*operation // those that are confirmed, and the refusals
 }
 
-// linearized has Porcupine judge the events of a run, and says how many operations they were.
+// linearized makes Porcupine judge the events of a run, and returns how many operations it judged.
 func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
 	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey), since: make(map[*history.Event]time.Duration)}
 	for _, run := range history.Runs(events) {
@@ -377,14 +377,14 @@ func (k *foreignKey) attempt(e *history.Event) {
 	}
 }
 
-// quiet reports whether no fault was felt between two moments.
+// quiet reports whether no fault had an effect between two moments.
 func (f *foreign) quiet(from, to time.Duration) bool {
 	return !slices.ContainsFunc(f.faults, func(e *history.Event) bool { return e.Begin <= to && e.End+f.limits.Recovery >= from })
 }
 
-// refuse makes the operations of the refusals. It leaves out a refusal where a fault is felt, and where
-// the key may have had a holder that no event shows. It leaves out fair locks and readers, because
-// not only a holder refuses them: a queue does, and a writer that waits.
+// refuse makes the operations of the refusals. It leaves out a refusal while a fault has effects, and
+// while the key may have had a holder that no event shows. It leaves out fair locks and readers,
+// because not only a holder refuses them: a queue does, and a waiting writer.
 func (f *foreign) refuse(k *foreignKey) {
 	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
@@ -400,8 +400,8 @@ func (f *foreign) refuse(k *foreignKey) {
 	}
 }
 
-// force makes the operations of the force releases. One that is not confirmed may land late, or never:
-// it makes holds loose, and is not an operation.
+// force makes the operations of the force releases. An unconfirmed force release may land late, or
+// never: it makes holds loose, and is not an operation.
 func (f *foreign) force(k *foreignKey) {
 	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
@@ -419,8 +419,8 @@ func (f *foreign) force(k *foreignKey) {
 	})
 }
 
-// disregard leaves out the holds of a run to which the lock passed after a force release may have ended
-// it: their process did not know, and another one may have had the lock already.
+// disregard leaves out the holds of a run to which the lock passed after a force release may have
+// ended the run: their process did not know, and another one may have had the lock already.
 func (f *foreign) disregard(k *foreignKey) {
 	maps.DeleteFunc(k.events, func(_ string, all []*history.Event) bool {
 		for _, e := range all {
@@ -433,8 +433,8 @@ func (f *foreign) disregard(k *foreignKey) {
 	})
 }
 
-// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have
-// since a moment.
+// forcedFrom returns when a force release may first have ended a hold of an owner; open if none may
+// have since a moment.
 func (k *foreignKey) forcedFrom(holds []*history.Event, since, until time.Duration) time.Duration {
 	from := open
 	for _, op := range k.forces {
@@ -449,7 +449,7 @@ func (k *foreignKey) forcedFrom(holds []*history.Event, since, until time.Durati
 }
 
 // own makes the operations of one owner. A hold whose process died before it was noted is not known:
-// what happened inside of it proves nothing.
+// the events inside it prove nothing.
 func (f *foreign) own(k *foreignKey, owner string) {
 	all := k.events[owner]
 	slices.SortFunc(all, func(a, b *history.Event) int { return cmp.Compare(a.Begin, b.Begin) })
@@ -488,15 +488,15 @@ func (f *foreign) own(k *foreignKey, owner string) {
 	k.owned = append(k.owned, o)
 }
 
-// released reports whether the owner certainly had the key when a hold was released. A release asks Redis,
-// unless it passes the lock on in memory.
+// released reports whether the owner certainly had the key when a hold was released. A release asks
+// Redis, unless it passes the lock on in memory.
 func (o *owned) released(f *foreign, k *foreignKey, e *history.Event, forced time.Duration) bool {
 	r := e.Hold.Release
 	return r.Outcome == history.OK && e.Hold.Left == 0 && (forced > r.End || o.simple && !k.mayPass(e) && f.quiet(r.Begin, r.End))
 }
 
-// mayPass reports whether the release of a hold may have passed the lock on in memory: to a caller of
-// the process that waited for it.
+// mayPass reports whether the release of a hold may have passed the lock on in memory to a waiting
+// caller of the process.
 func (k *foreignKey) mayPass(e *history.Event) bool {
 	passes := e.Lock == history.Reentrant || e.Lock == history.Spin
 	return passes && slices.ContainsFunc(k.asked, func(next *history.Event) bool {
@@ -504,8 +504,8 @@ func (k *foreignKey) mayPass(e *history.Event) bool {
 	})
 }
 
-// queue makes the operations of a waiter of a fair lock. Its place is certain when Redis has answered. An
-// attempt gives its place up if its lease has expired when it gets the answer.
+// queue makes the operations of a waiter of a fair lock. Its place is certain when Redis has
+// answered. An attempt gives its place up if its lease has expired when it gets the answer.
 func (f *foreign) queue(o *owned, e *history.Event) {
 	lapse := e.Begin + min(kept, e.Ask.Lease/2)
 	if e.Lock != history.Fair || e.Ask.Queued == 0 || e.Ask.Queued >= lapse {
@@ -519,8 +519,8 @@ func (f *foreign) queue(o *owned, e *history.Event) {
 	f.places++
 }
 
-// endsFrom is when the holds of an owner can have ended without a confirmation: when each of them can, or
-// by force.
+// endsFrom returns when the holds of an owner can have ended without a confirmation: when each of
+// them can, or by force.
 func (o *owned) endsFrom(all []*history.Event, forced time.Duration) (from time.Duration) {
 	refreshed := slices.ContainsFunc(all, func(e *history.Event) bool { return e.Hold.Refreshed })
 	for _, e := range all {
@@ -529,8 +529,8 @@ func (o *owned) endsFrom(all []*history.Event, forced time.Duration) (from time.
 	return min(from, forced)
 }
 
-// mayEnd is when a hold can have ended without a confirmation: when it is being released, or when its holder
-// does not rely on the lease any more.
+// mayEnd returns when a hold can have ended without a confirmation: during its release, or when its
+// holder does not rely on the lease any more.
 func mayEnd(h *history.Hold, leaseIsKnown bool) time.Duration {
 	released, expired := max(h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond), h.Alive // Redis rounds
 	if leaseIsKnown {
@@ -561,7 +561,8 @@ func (f *foreign) check(k *foreignKey) {
 	c.judge(c.take(open))
 }
 
-// moments are the times at which a key may be cut: while a hold is certain, and before an acquisition.
+// moments are the times at which a key may be cut: while a hold is certain, and before an
+// acquisition.
 func (k *foreignKey) moments() (all []time.Duration) {
 	for _, o := range k.owned {
 		all = append(all, o.operations[0].call-1)
@@ -585,7 +586,7 @@ type cutter struct {
 	from    keyState
 }
 
-// advance adds what begins before a moment.
+// advance adds the operations that begin before a moment.
 func (c *cutter) advance(at time.Duration) {
 	for ; c.coming < len(c.key.owned) && c.key.owned[c.coming].operations[0].call <= at; c.coming++ {
 		o := c.key.owned[c.coming]
@@ -594,12 +595,11 @@ func (c *cutter) advance(at time.Duration) {
 	}
 }
 
-// cut ends a partition at a moment, if the state is known then: every owner has the key certainly, or
-// has done with it, or is kept out of it by the others.
+// cut ends a partition at a moment, if the state is known then: every owner certainly has the key, or has released
+// it, or is kept out of it by the others.
 //
-// Where the certain holders leave no room, an owner whose release has begun must have released before
-// them, and a waiter gets the key after them: their operations are as good when they end, or begin, at
-// this moment.
+// While the certain holders leave no room, an owner whose release has begun must have released before them, and a
+// waiter gets the key after them. So their operations may end, or begin, at this moment.
 func (c *cutter) cut(at time.Duration) {
 	if slices.ContainsFunc(c.key.beside, func(op *operation) bool { return op.call <= at && op.end >= at }) {
 		return
@@ -632,7 +632,7 @@ func (c *cutter) cut(at time.Duration) {
 	c.from = state
 }
 
-// queuedAt reports whether a waiter has its place for certain at a moment.
+// queuedAt reports whether a waiter certainly has its place at a moment.
 func (c *cutter) queuedAt(o *owned, at time.Duration) bool {
 	has := slices.ContainsFunc(c.from.queue, func(w queued) bool { return w.owner == o.owner })
 	for _, op := range o.operations {
@@ -643,7 +643,7 @@ func (c *cutter) queuedAt(o *owned, at time.Duration) bool {
 	return has
 }
 
-// certainAt reports whether the owner has the key at a moment, for certain and once.
+// certainAt reports whether the owner certainly has the key at a moment, and once.
 func (o *owned) certainAt(at time.Duration) bool {
 	return o.simple && o.take.end < at && at < o.alive
 }
@@ -661,7 +661,7 @@ func (c *cutter) forcedBetween(from, to time.Duration) bool {
 	return slices.ContainsFunc(c.key.forces, func(op *operation) bool { return op.call <= to && op.end >= from })
 }
 
-// take takes the operations before a moment out.
+// take takes out the operations before a moment.
 func (c *cutter) take(at time.Duration) (before []*operation) {
 	var after []*owned
 	c.pending = 0
@@ -696,7 +696,7 @@ func (c *cutter) take(at time.Duration) (before []*operation) {
 	return before
 }
 
-// judge has Porcupine judge one partition.
+// judge makes Porcupine judge one partition.
 func (c *cutter) judge(operations []*operation) {
 	c.operations += len(operations)
 	c.partitions++
@@ -715,7 +715,8 @@ func (c *cutter) judge(operations []*operation) {
 	}
 }
 
-// reject reports what Porcupine could not put in an order, at the place to which it came.
+// reject reports the operations that Porcupine could not put in an order, at the place that it
+// reached.
 func (c *cutter) reject(model porcupine.Model, all []porcupine.Operation) {
 	_, info := porcupine.CheckOperationsVerbose(model, all, undecided)
 	var longest []porcupine.Operation
@@ -747,7 +748,7 @@ func (c *cutter) reject(model porcupine.Model, all []porcupine.Operation) {
 		c.key.name, stuck[0].step, model.DescribeState(state), strings.Join(order[max(0, len(order)-8):], "; ")))
 }
 
-// report makes a violation, with the events that it comes of.
+// report makes a violation, with the events behind it.
 func (f *foreign) report(stuck, before []*operation, text string) {
 	var events []*history.Event
 	for _, op := range slices.Concat(stuck, before) {
@@ -1004,7 +1005,7 @@ func TestPorcupine(t *testing.T) {
 	}
 }
 
-// TestPorcupine_Partitions has a long history cut into partitions, and one mistake in the middle found.
+// TestPorcupine_Partitions cuts a long history into partitions, and finds one mistake in the middle.
 func TestPorcupine_Partitions(t *testing.T) {
 	t.Parallel()
 	const turns, length = 2000, 10 * ms

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// workerTask is what a worker process is told.
+// workerTask is the task of a worker process.
 type workerTask struct {
 	Load    load
 	Process int
@@ -63,7 +63,7 @@ func (task workerTask) run() error {
 	return log.Err()
 }
 
-// work runs the worker, and says what was wrong at its end.
+// work runs the worker, and returns what went wrong at its end.
 func (task workerTask) work(shared registers, now func() time.Duration, log *history.Log) (wrong string) {
 	rdb := redis.NewClient(&redis.Options{Addr: task.Redis})
 	locks, err := core.New(rdb, core.WithWatchdog(task.Load.Watchdog), core.WithBackendTimeout(task.Load.Backend), core.WithObserver(refusals{now}.observer()))
@@ -121,8 +121,8 @@ type workerProcess struct {
 	err    error // of the process; read after exited
 }
 
-// startWorker starts this binary as a worker. The kernel kills it when the parent
-// dies, stopped or not.
+// startWorker starts this binary as a worker. The kernel kills it when the parent dies, stopped or
+// not.
 func startWorker(task workerTask) (*workerProcess, error) {
 	told, err := json.Marshal(task)
 	if err != nil {
@@ -164,11 +164,11 @@ func (p *workerProcess) kill() {
 	<-p.exited
 }
 
-// tell has the worker finish.
+// tell makes the worker finish.
 func (p *workerProcess) tell() { _ = p.stdin.Close() }
 
-// await waits for the end of a worker that was told. One that does not end in time
-// is made to say where it hangs.
+// await waits for the end of a worker that was asked to finish. If it does not end in time, await
+// makes it print its goroutines.
 func (p *workerProcess) await(limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -2,5 +2,5 @@
 
 package history_test
 
-// workerMain is not reached here: processes are run on Linux only.
+// workerMain is not reached here: processes run on Linux only.
 func workerMain(string) int { return 2 }

@@ -27,9 +27,8 @@ var processLoad = load{
 
 const workerProcesses = 3
 
-// TestHistory_Processes has worker processes work beside a redis-server that keeps its
-// data, under faults of the network, stops and deaths of workers, and stops, deaths
-// and restarts of Redis.
+// TestHistory_Processes runs worker processes beside a redis-server that keeps its data, under faults
+// of the network, stops and deaths of workers, and stops, deaths and restarts of Redis.
 func TestHistory_Processes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, newSeed(t))
@@ -43,8 +42,8 @@ func TestHistory_Processes(t *testing.T) {
 	}
 }
 
-// unhurried are limits of a run that nobody has asked for, which goes on beside whatever else
-// the machine does: what depends on speed has a minute more.
+// unhurried returns the limits of a run that was not requested, which shares the machine with other
+// tests: everything that depends on speed has a minute more.
 func unhurried(l history.Limits) history.Limits {
 	if os.Getenv(durationEnv) == "" {
 		l.Slack, l.Turn = time.Minute, time.Minute
@@ -52,7 +51,7 @@ func unhurried(l history.Limits) history.Limits {
 	return l
 }
 
-// recovery is how long a fault is felt: leases, and connections that are found dead.
+// recovery is how long the effects of a fault last: leases, and dead connections that are found.
 func (l load) recovery() time.Duration { return l.longestLease() + l.Backend }
 
 // fleet is the processes of a run.
@@ -73,7 +72,7 @@ type fleet struct {
 	events []history.Event
 }
 
-// post is where one worker process after another works, behind a proxy of its own.
+// post is where one worker process after another works, behind its own proxy.
 type post struct {
 	proxy   *faultproxy.Proxy
 	process *workerProcess
@@ -101,7 +100,7 @@ func (f *fleet) note(e history.Event) {
 	f.events = append(f.events, e)
 }
 
-// run has the workers work for total, ends them, and gathers what they have noted.
+// run makes the workers work for total, ends them, and gathers their notes.
 func (f *fleet) run(total time.Duration) {
 	f.t.Helper()
 	visit(f.t, f.direct, prepare)
@@ -138,7 +137,7 @@ func weatherOf(total time.Duration) weather {
 	return weather{storm: min(6*time.Second, max(total-calm, time.Second)), calm: calm}
 }
 
-// start has the next process work at a post.
+// start makes the next process work at a post.
 func (f *fleet) start(p *post) {
 	f.mu.Lock()
 	f.number++
@@ -156,7 +155,7 @@ func (f *fleet) start(p *post) {
 	}
 }
 
-// gather reads what the workers have noted. One that was killed has noted no end.
+// gather reads the notes of the workers. A killed worker has noted no end.
 func (f *fleet) gather() {
 	f.t.Helper()
 	for _, log := range f.logs {
@@ -173,8 +172,8 @@ func (f *fleet) gather() {
 	}
 }
 
-// hands are those that break things: one for Redis, one for the network of each
-// worker, and one for the workers.
+// hands break things: one hand for Redis, one for the network of each worker, and one for the
+// workers.
 func (f *fleet) hands() []*hand {
 	hands := []*hand{f.hand(0, "redis", f.serverFaults(), time.Second)}
 	for i, p := range f.posts {
@@ -228,7 +227,7 @@ func (f *fleet) workerFaults() []fault {
 	}
 }
 
-// lastForce is the force release that a process may have been at when it was killed.
+// lastForce is the force release that a process may have been executing when it was killed.
 func lastForce(of target, killed time.Duration) history.Event {
 	return history.Event{
 		Kind: history.Force, Keys: []string{of.key}, Lock: of.lock, Begin: killed - 3*processLoad.Backend, End: killed,

@@ -16,8 +16,7 @@ type sampler struct {
 	note func(history.Event)
 }
 
-// watch samples until stop is closed. In between it notes when Redis was slow though
-// nobody has broken it.
+// watch samples until stop is closed. In between it notes when Redis was slow without a fault.
 func (s sampler) watch(every time.Duration, stop <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -31,10 +30,10 @@ func (s sampler) watch(every time.Duration, stop <-chan struct{}) {
 	}
 }
 
-// slowReply is how long an answer may take without being a stall.
+// slowReply is how long an answer may take without counting as a stall.
 const slowReply = 20 * time.Millisecond
 
-// all samples every key there is, and says how many will have to go.
+// all samples every key, and returns how many will have to go.
 func (s sampler) all() (there int) {
 	begin := s.now()
 	names, err := s.rdb.Keys(context.Background(), "*").Result()
@@ -42,7 +41,7 @@ func (s sampler) all() (there int) {
 		s.note(history.Event{Kind: history.Stall, Begin: begin, End: end, Note: "redis"})
 	}
 	if err != nil {
-		return 1 // nobody knows
+		return 1 // unknown
 	}
 	for _, key := range names {
 		if !s.key(key) {
@@ -52,7 +51,7 @@ func (s sampler) all() (there int) {
 	return there
 }
 
-// key samples one key, and says whether it is one that stays.
+// key samples one key, and reports whether it stays.
 func (s sampler) key(key string) (stays bool) {
 	ctx, begin, l := context.Background(), s.now(), layoutOf(key)
 	var ttl *redis.DurationCmd

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// limitsOf are the limits of a run, with what is the same for all.
+// limitsOf returns the limits of a run.
 func limitsOf(l history.Limits) history.Limits {
 	l.Permits = make(map[string]int)
 	for _, key := range semaphores {
@@ -20,10 +20,10 @@ func limitsOf(l history.Limits) history.Limits {
 	return l
 }
 
-// forgotten is when a fair lock has forgotten who was missing of its queue.
+// forgotten is when a fair lock has forgotten the missing waiters of its queue.
 const forgotten = 2 * time.Second
 
-// visit is a client of its own that nobody disturbs.
+// visit makes a separate client without faults.
 func visit(t *testing.T, rdb *redis.Client, do func(ctx context.Context, locks *core.Client) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -50,8 +50,8 @@ func prepare(ctx context.Context, locks *core.Client) error {
 	return nil
 }
 
-// lookAfter clears up what the dead leave to those who come next: places in the queue of a
-// fair lock, and permits whose lease is over.
+// lookAfter clears up the remains of dead processes: places in the queue of a fair lock, and permits
+// whose lease has ended.
 func lookAfter(ctx context.Context, locks *core.Client) error {
 	nothing := func(context.Context) error { return nil }
 	for _, key := range []string{keys[11], keys[16]} {

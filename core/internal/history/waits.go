@@ -20,7 +20,7 @@ func (j *judge) waits() {
 	}
 }
 
-// waitBound is when an acquisition must have ended.
+// waitBound returns when an acquisition must have ended.
 func (j *judge) waitBound(e *Event) (at time.Duration, ok bool) {
 	switch wait := e.Ask.Wait; {
 	case wait > 0:
@@ -34,7 +34,8 @@ func (j *judge) waitBound(e *Event) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// refusals finds locks that were said to be taken or not reachable, and were neither.
+// refusals finds acquisitions that were refused although the lock was free, or failed although Redis
+// answered.
 func (j *judge) refusals() {
 	for _, e := range j.acquires {
 		if e.Ask.Reentry || !j.quiet(e.Begin, e.End) {
@@ -44,19 +45,19 @@ func (j *judge) refusals() {
 		case Busy:
 			hasty := e.Ask.Wait > 0 && e.Ask.Wait < j.Turn
 			if len(e.Keys) == 1 && !hasty && !j.takenBetween(e) {
-				j.reportf(BusyButFree, []*Event{e}, "%s was told that %s is taken, and nobody can have had it", e.Owner, e.Keys[0])
+				j.reportf(BusyButFree, []*Event{e}, "%s was refused %s, although no other can have had it", e.Owner, e.Keys[0])
 			}
 		case Unavailable:
-			// Who fails fast suffers from what was slow before.
+			// A caller that fails fast suffers from an earlier slowness.
 			if j.patience(e) > j.slack(e.Process, e.Begin-j.Recovery, e.End) {
-				j.reportf(NotReachable, []*Event{e}, "%s was told that redis does not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
+				j.reportf(NotReachable, []*Event{e}, "%s failed because redis did not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
 			}
 		default:
 		}
 	}
 }
 
-// patience is how long an acquisition gave Redis for an answer.
+// patience returns how long an acquisition gave Redis for an answer.
 func (j *judge) patience(e *Event) time.Duration {
 	if e.Ask.Wait > 0 {
 		return min(e.Ask.Wait, j.Backend)
@@ -64,23 +65,22 @@ func (j *judge) patience(e *Event) time.Duration {
 	return j.Backend
 }
 
-// takenBetween reports whether others can have kept e out of its key while it waited, or
-// shortly before.
+// takenBetween reports whether others can have kept e out of its key while it waited, or shortly
+// before.
 func (j *judge) takenBetween(e *Event) bool {
 	from, others := e.Begin-j.slack(e.Process, e.Begin, e.End), 0
 	for _, other := range j.byKey[e.Keys[0]] {
 		if other.Begin > e.End {
 			break
 		}
-		if inTheWay(other, e) && j.keepsOutUntil(other, e) >= from {
+		if competes(other, e) && j.keepsOutUntil(other, e) >= from {
 			others++
 		}
 	}
 	return others >= j.room(e.Keys[0], e)
 }
 
-// keepsOutUntil is until when other can keep e out: a reader is kept out also by a writer
-// that waits.
+// keepsOutUntil returns until when other can keep e out. A waiting writer also keeps a reader out.
 func (j *judge) keepsOutUntil(other, e *Event) time.Duration {
 	if e.Lock == ReadLock {
 		return max(j.goneBy(other), other.End+writerMark)
@@ -88,7 +88,7 @@ func (j *judge) keepsOutUntil(other, e *Event) time.Duration {
 	return j.goneBy(other)
 }
 
-// goneBy is when nothing of an acquisition can be in Redis any more, if Redis answers.
+// goneBy returns when nothing of an acquisition can be in Redis any more, if Redis answers.
 func (j *judge) goneBy(e *Event) time.Duration {
 	h := e.Hold
 	slack := j.slack(e.Process, e.Begin, e.End)
@@ -100,8 +100,25 @@ func (j *judge) goneBy(e *Event) time.Duration {
 	case h.Release.Outcome == OK:
 		return h.Release.End + h.Left
 	case h.Release.Outcome == Lost && h.Ended > 0:
-		return h.end() + e.longest() - e.Ask.Lease + e.Ask.Lease/50 + slack // the reserve, and the margin of the holder
+		return h.end() + e.longest() - e.Ask.Lease + e.Ask.Lease/50 + slack // plus the reserve, and the margin of the holder
 	default:
 		return h.end() + max(e.longest(), j.Residue)
 	}
+}
+
+// writerMark is how long a writer that waited for readers can keep new readers out after it has given
+// up.
+const writerMark = 900 * time.Millisecond
+
+// room returns how many rivals of an acquisition can have the key while it just does not get in.
+func (j *judge) room(key string, e *Event) int {
+	if e.Lock == Permit {
+		return j.Permits[key]
+	}
+	return 1
+}
+
+// competes reports whether other can keep e out, by its hold or by waiting.
+func competes(other, e *Event) bool {
+	return other != e && (e.Lock != ReadLock || other.Lock != ReadLock)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// wakeups finds times in which a lock was free, somebody waited for it, and Redis
-// answered, that are longer than the poll interval.
+// wakeups finds times longer than the poll interval in which a lock was free, a waiter waited for it,
+// and Redis answered.
 func (j *judge) wakeups() {
 	for key, events := range j.byKey {
 		gaps := make(map[Lock]spans)
@@ -33,7 +33,7 @@ type edge struct {
 	more int
 }
 
-// gaps are the times in which there was room for one more of a kind.
+// gaps returns the times in which there was room for one more of a kind.
 func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
 	one := &Event{Lock: lock}
 	edges := []edge{{0, 0}, {forever, j.room(key, one)}}
@@ -60,11 +60,11 @@ func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
 // forever is later than everything.
 const forever = time.Duration(1<<63 - 1)
 
-// taken is the time in which an acquisition can have had a key while Redis answered, so that
-// it was in the way of w: not while it waited for a single one, but for a writer that keeps
-// readers out.
+// taken returns the time in which an acquisition can have had a key while Redis answered, so that it
+// kept w out. While it waits for a single key it does not, unless it is a writer that keeps readers
+// out.
 func (j *judge) taken(e, w *Event) (t span, ok bool) {
-	if !inTheWay(e, w) {
+	if !competes(e, w) {
 		return t, false
 	}
 	t = span{e.Begin, j.keepsOutUntil(e, w)}

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// windowLines is how many lines a window has at most.
+// windowLines is the most lines of a window.
 const windowLines = 60
 
-// Window is what happened around a violation, one line each: everything on its keys,
-// and all faults, from the begin of the first event that shows it to the end of the
-// last.
+// Window describes the events around a violation, one line each: everything on its keys, and all
+// faults, from the begin of the first event that shows it to the end of the last.
 func Window(events []Event, v Violation) string {
 	var lines []line
 	around := bounds(v)
@@ -33,7 +32,7 @@ func Window(events []Event, v Violation) string {
 	return text.String()
 }
 
-// bounds is the time of a violation: where all its events overlap, or between them.
+// bounds returns the time of a violation: where all its events overlap, or between them.
 func bounds(v Violation) span {
 	around := span{v.Events[0].Begin, v.Events[0].until()}
 	for _, e := range v.Events[1:] {
@@ -42,15 +41,7 @@ func bounds(v Violation) span {
 	return span{min(around.from, around.to), max(around.from, around.to)}
 }
 
-// until is the end of everything that the event tells of.
-func (e *Event) until() time.Duration {
-	if e.Hold != nil {
-		return max(e.End, e.Hold.end())
-	}
-	return e.End
-}
-
-// concerns reports whether an event has to do with a violation.
+// concerns reports whether an event is related to a violation.
 func concerns(e *Event, v Violation) bool {
 	switch e.Kind {
 	case Fault, Stall, Finish:
@@ -79,8 +70,7 @@ func (l line) String() string {
 	return fmt.Sprintf("%s %12.6fs  %-7s %s", mark, l.at.Seconds(), l.who, l.text)
 }
 
-// shorten leaves out what does not fit, looks first, but never what shows the
-// violation.
+// shorten drops surplus lines, looks first, but never the events that show the violation.
 func shorten(lines []line) []line {
 	for _, kinds := range [][]Kind{{Look, Sample}, {Acquire, Force, Fault, Stall, Finish}} {
 		surplus := len(lines) - windowLines
@@ -95,7 +85,7 @@ func shorten(lines []line) []line {
 	return lines
 }
 
-// describe tells an event in moments.
+// describe describes the moments of an event.
 func describe(e *Event, guilty bool) []line {
 	who := fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine)
 	at := func(t time.Duration, format string, args ...any) line {

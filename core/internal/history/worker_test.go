@@ -26,7 +26,7 @@ type load struct {
 	Edge       int           // percent of the operations that hold until the lease ends
 }
 
-// Keys by what is done to them. Every key has a register, which is its index.
+// The keys, by their use. Every key has a register, which is its index.
 var keys = []string{
 	0: busiest, 1: "k1", 2: "k2", 3: "k3", 4: "k4",
 	5: "m5", 6: "m6", 7: "m7", 8: "m8", // also of MultiLocks
@@ -41,7 +41,7 @@ var keys = []string{
 
 const (
 	busiest = "hot"   // held shortly and often: there are always waiters to hand it to
-	edge    = "edge"  // held until its short lease is over
+	edge    = "edge"  // held until its short lease has ended
 	relay   = "relay" // wanted by several callers of a process at once
 
 	readWrite = "rw"
@@ -87,7 +87,7 @@ func slot(key string) int {
 	panic("no such key: " + key)
 }
 
-// registers are what the locks guard. Nothing but the locks orders the accesses.
+// registers are the values that the locks guard. Only the locks order the accesses.
 type registers interface {
 	load(slot int) uint64
 	store(slot int, value uint64)
@@ -139,7 +139,7 @@ func (w *worker) loop(goroutine int) {
 	}
 }
 
-// caller is one goroutine. Its random numbers are its own.
+// caller is one goroutine, with its own random numbers.
 type caller struct {
 	*worker
 	*rand.Rand
@@ -148,7 +148,7 @@ type caller struct {
 	ops int
 }
 
-// child is a goroutine beside this one, with random numbers of its own.
+// child is a goroutine beside this one, with other random numbers.
 func (g *caller) child() *caller {
 	return &caller{worker: g.worker, id: g.id, Rand: rand.New(rand.NewPCG(g.Uint64(), g.Uint64()))}
 }
@@ -161,7 +161,7 @@ func (g *caller) chance(percent int) bool { return g.IntN(100) < percent }
 
 func pick[T any](g *caller, from []T) T { return from[g.IntN(len(from))] }
 
-// act is one operation, with all that belongs to it.
+// act is one whole operation.
 func (g *caller) act() {
 	switch n := g.IntN(100); {
 	case n < g.Edge:
@@ -185,7 +185,7 @@ func (g *caller) act() {
 	}
 }
 
-// several are two or three of the keys that are taken together.
+// several returns two or three of the keys that are taken together.
 func (g *caller) several() []string {
 	names := append([]string{}, many...)
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -200,7 +200,7 @@ type request struct {
 	ask     history.Ask
 	cut     time.Duration // the context ends after this; 0: it does not
 	soft    bool          // by a cancel, not by a deadline
-	edge    bool          // the hold is to last until its lease is over
+	edge    bool          // the hold is to last until its lease has ended
 	relayed bool          // the lock is to pass to the next caller soon
 }
 
@@ -232,8 +232,8 @@ func (g *caller) request(keys []string) request {
 	return r
 }
 
-// toTheEdge is a request of a lease that ends while others wait: of the lock for that, or
-// of another kind.
+// toTheEdge is a request for a lease that ends while others wait: for the lock of that purpose, or
+// for one of another kind.
 func (g *caller) toTheEdge() request {
 	r := request{keys: []string{edge}, ask: history.Ask{Lease: (g.Long/50 + g.upTo(g.Long/5)).Truncate(time.Millisecond)}}
 	if g.chance(30) {
@@ -246,7 +246,7 @@ func (g *caller) toTheEdge() request {
 	return r
 }
 
-// relay has several callers of the process want one lock at once, so that it passes from one to the
+// relay makes several callers of the process want one lock at once, so that it passes from one to the
 // next. A fixed lease is so short that a run may come to its end.
 func (g *caller) relay(of target) {
 	r := request{keys: []string{of.key}, lock: of.lock, ask: history.Ask{Lease: g.Watchdog, Renewed: true}, relayed: true}
@@ -275,7 +275,7 @@ func (g *caller) lock(names []string, kind history.Lock) core.Lock {
 	return lockOf(g.locks, target{names[0], kind})
 }
 
-// lockOf is the lock of a client that a target names.
+// lockOf returns the lock of a client that a target names.
 func lockOf(locks *core.Client, of target) core.Lock {
 	switch of.lock {
 	case history.Fair:
@@ -295,8 +295,8 @@ func lockOf(locks *core.Client, of target) core.Lock {
 	return locks.Lock(of.key)
 }
 
-// acquire makes an acquisition with ctx, which is that of outer if it re-enters. It
-// gives nil if it failed; it is noted then.
+// acquire makes an acquisition with ctx, which is the context of outer if it re-enters. It returns
+// nil if the acquisition failed; it is noted then.
 func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	g.ops++
 	e := history.Event{
@@ -321,7 +321,7 @@ func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold, edge: r.edge, relayed: r.relayed}
 }
 
-// queuedKey is the key of a context for the time at which Redis refused an acquisition first.
+// queuedKey is the key of a context for the time at which Redis first refused an acquisition.
 type queuedKey struct{}
 
 // refusals is an observer that notes this time. A waiter of a fair lock has its place from then on.
@@ -335,7 +335,7 @@ func (r refusals) observeContention(ctx context.Context, c core.Contention) {
 	}
 }
 
-// bounded is the context of a request, and when it ends.
+// bounded returns the context of a request, and when it ends.
 func (g *caller) bounded(ctx context.Context, r request) (context.Context, context.CancelFunc, *atomic.Int64) {
 	ended := new(atomic.Int64)
 	switch {
@@ -354,7 +354,7 @@ func (g *caller) bounded(ctx context.Context, r request) (context.Context, conte
 	return ctx, cancel, ended
 }
 
-// force frees a lock whoever holds it.
+// force frees a lock, whichever client holds it.
 func (g *caller) force(of target) {
 	e := history.Event{Kind: history.Force, Process: g.process, Goroutine: g.id, Keys: []string{of.key}, Lock: of.lock, Begin: g.now()}
 	freed, err := lockOf(g.locks, of).ForceRelease(context.Background())
@@ -368,7 +368,7 @@ func (g *caller) force(of target) {
 	g.note(e)
 }
 
-// outcome is the class of an error. A loss matches ErrNotHeld too.
+// outcome returns the class of an error. A loss matches ErrNotHeld, too.
 func outcome(err error) history.Outcome {
 	for _, class := range []struct {
 		sentinel error

@@ -151,7 +151,8 @@ func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
 	return conn, err
 }
 
-// introduce makes a connection and authenticates on it.
+// introduceNamed makes a connection with a name. If naming fails, it makes one without a name. If
+// that works, later connections get no name.
 func (d *dialer) introduceNamed(ctx context.Context, p *progress) (net.Conn, error) {
 	owner := d.owner
 	if d.unnamed.Load() {
@@ -167,7 +168,7 @@ func (d *dialer) introduceNamed(ctx context.Context, p *progress) (net.Conn, err
 	return conn, err
 }
 
-// introduce makes a connection and says on it who the client is.
+// introduce makes a connection and authenticates on it.
 func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ net.Conn, err error) {
 	conn, err := d.dial(ctx, p)
 	if err != nil {

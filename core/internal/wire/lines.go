@@ -259,7 +259,8 @@ func (l *lines) leave(p *pipeline) {
 	}
 }
 
-// close ends the pipelines, and waits for their goroutines.
+// closeLeaving closes pipelines that have left, and reports whether others still leave. The mutex is
+// held.
 func (l *lines) closeLeaving(now time.Time) (busy bool) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)

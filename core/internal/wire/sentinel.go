@@ -59,7 +59,7 @@ func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	return now.Sub(last) > confirmedFor
 }
 
-// ask asks for the master. If another server is named, all connections are to be left.
+// askOften asks again and again, until there was no command for a while.
 func (s *sentinels) askOften() {
 	defer s.asking.Store(false)
 	ticker := time.NewTicker(confirmEvery)
@@ -74,7 +74,7 @@ func (s *sentinels) askOften() {
 	}
 }
 
-// ask asks for the master. If it is another one, all connections are to be left.
+// ask asks for the master. If another server is named, all connections are to be left.
 func (s *sentinels) ask(ctx context.Context) {
 	at := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.dialer.timeout)
