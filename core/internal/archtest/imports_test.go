@@ -8,8 +8,8 @@ import (
 
 const module = "github.com/interlock-go/interlock/"
 
-// layers says what each part may import from this module. A package belongs to the
-// longest part that its path begins with. Nobody may import telemetry.
+// layers says what each part may import from this module. A package belongs to the longest part that
+// its path begins with. No package may import telemetry.
 var layers = map[string][]string{
 	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},
 	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; what core links is checked below
@@ -75,7 +75,7 @@ func checkImports(t *testing.T, path string, imports []string) {
 	}
 }
 
-// part is the longest key of layers that path begins with.
+// part returns the longest key of layers that path begins with.
 func part(t *testing.T, path string) string {
 	t.Helper()
 	found := ""
@@ -131,8 +131,8 @@ func TestDependencies_OfALockAloneAreFew(t *testing.T) {
 	}
 }
 
-// linked tells whether a package is of one of the forbidden modules. This module's
-// own path begins like theirs.
+// linked returns the forbidden module to which a package belongs, if any. The path of this module
+// begins like some of them.
 func linked(path string, forbidden []string) (string, bool) {
 	if strings.HasPrefix(path, module) {
 		return "", false

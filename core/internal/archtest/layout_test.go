@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// topLevel is all that stands visibly at the root. Names with a dot are free.
+// topLevel lists the visible names at the root. Names with a dot are free.
 var topLevel = []string{
 	"go.mod", "go.sum", "README.md",
 	"core", "ginlock", "grpclock", "keyexpr", "failpolicy", "telemetry", "examples",
 }
 
-func TestLayout_TopLevelIsFixed(t *testing.T) {
+func TestLayout_TopLevel(t *testing.T) {
 	t.Parallel()
 	for _, path := range tracked(t) {
 		name, _, _ := strings.Cut(path, "/")
@@ -27,8 +27,8 @@ func TestLayout_TopLevelIsFixed(t *testing.T) {
 	}
 }
 
-// tracked are the files of the repository, with slashes, from the root. Without git,
-// in a downloaded module, they are what is on disk.
+// tracked returns the files of the repository, with slashes, from the root. Without git, in a
+// downloaded module, it returns the files on disk.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	dir := root(t)
@@ -57,7 +57,7 @@ func onDisk(t *testing.T, dir string) []string {
 	return files
 }
 
-func TestLayout_PackagesAreNamedAfterTheirJob(t *testing.T) {
+func TestLayout_PackageNames(t *testing.T) {
 	t.Parallel()
 	meaningless := []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 	seen := map[string]bool{}

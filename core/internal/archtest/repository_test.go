@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pkg is what these tests read of a package.
+// pkg is the part of a package that these tests read.
 type pkg struct {
 	ImportPath string   `json:"ImportPath"`
 	Imports    []string `json:"Imports"`
@@ -48,7 +48,7 @@ func run(t *testing.T, cmd *exec.Cmd) []byte {
 	return out
 }
 
-// root is the folder with the go.mod of this package.
+// root returns the folder with the go.mod of this package.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()

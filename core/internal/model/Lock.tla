@@ -227,7 +227,7 @@ Ask(p) ==
    moment of sending, so many ticks ago. *)
 Grant(c, field, lease, ago) ==
   LET from == IF Is("the lease counts from the answer") THEN 0 ELSE ago
-      margin == IF Is("there is no margin") THEN 0 ELSE Margin
+      margin == IF Is("the lease has no margin") THEN 0 ELSE Margin
       left == Max(lease - margin - from, 0)
   IN IF left = 0 THEN [Idle(c.turns, c.orphans \cup {field}) EXCEPT !.sure = TRUE]
      ELSE [Idle(c.turns - 1, c.orphans) EXCEPT !.state = "held", !.field = field, !.lease = lease,

@@ -32,7 +32,7 @@
 // Lock.tla, in the tests and in the table below.
 //
 // If a property does not hold, TLC prints a short behavior that breaks it, state by state. For
-// the mutant "there is no margin" it prints "Invariant Exclusion is violated" and these states:
+// the mutant "the lease has no margin" it prints "Invariant Exclusion is violated" and these states:
 // a acquires; the clock of a misses a tick; the lease ends in Redis; b acquires while a has a
 // tick left. Then either the model is wrong, or the protocol and the library have to change.
 //

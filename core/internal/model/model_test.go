@@ -28,6 +28,7 @@ func changed(change func(b *bounds)) bounds {
 
 // kept are the searches in which all promises hold. A nightly run adds the deep ones.
 var (
+	// kept are the searches in which all promises hold. A nightly run adds the deep ones.
 	kept = []check{
 		{"late commands", changed(func(b *bounds) { b.lost, b.late = 1, 1 })},
 		{"clocks", changed(func(b *bounds) { b.long, b.leases, b.margin, b.drift = 3, []int{3}, 1, 1 })},
@@ -84,14 +85,14 @@ func liveness(t *testing.T, c comes) result {
 		"CONSTRAINT Bounds\nCHECK_DEADLOCK FALSE\nPROPERTY "+c.property+"\n")
 }
 
-// mutants are changes of the protocol, by their names in Lock.tla, and the promise that each
-// of them breaks.
+// mutants are changes of the protocol, by their names in Lock.tla, and the promise that each of them
+// breaks.
 var mutants = []struct {
 	mutant, breaks string
 	change         func(b *bounds)
 }{
 	{"the lease counts from the answer", "Exclusion", nil},
-	{"there is no margin", "Exclusion", func(b *bounds) { b.long, b.leases, b.margin, b.drift = 3, []int{3}, 1, 1 }},
+	{"the lease has no margin", "Exclusion", func(b *bounds) { b.long, b.leases, b.margin, b.drift = 3, []int{3}, 1, 1 }},
 	{"a context ends by its timer only", "Exclusion", nil},
 	{"a context ends after the release", "Exclusion", nil},
 	{"a hand-off counts from its last send", "Exclusion", func(b *bounds) { b.may, b.turns = []string{"handoff"}, 2 }},
@@ -136,7 +137,7 @@ func TestModel_MutantsAreRefuted(t *testing.T) {
 	}
 }
 
-// TestModel_NotPromised has TLC find a behavior for each sentence that is not promised.
+// TestModel_NotPromised makes TLC find a behavior for each sentence that is not promised.
 func TestModel_NotPromised(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ may, violates, within string }{

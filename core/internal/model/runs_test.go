@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// The runs that are recorded: two processes want one key, a few turns each.
+// The recorded runs: two processes want one key, a few turns each.
 const (
 	runKey      = "k"
 	runCallers  = 2 // of each process
@@ -162,7 +162,7 @@ func (c *caller) turn(ctx context.Context) {
 	c.release(ctx, hold, &e)
 }
 
-// acquire notes an acquisition that has failed. Another one is noted by release.
+// acquire notes an acquisition that has failed. release notes an acquisition that has succeeded.
 func (c *caller) acquire(ctx context.Context, owner string, ask history.Ask, opts ...core.AcquireOption) (context.Context, *core.Hold, history.Event) {
 	e := history.Event{
 		Kind: history.Acquire, Process: c.process, Goroutine: c.goroutine, Keys: []string{runKey}, Owner: owner, Ask: &ask, Begin: c.now(),
@@ -196,7 +196,7 @@ func (c *caller) release(ctx context.Context, hold *core.Hold, e *history.Event)
 	c.note(*e)
 }
 
-// forceOnce frees the lock at some time, whoever holds it.
+// forceOnce frees the lock at some time, whichever process holds it.
 func (c *caller) forceOnce(ctx context.Context) {
 	c.pause(15 * time.Millisecond)
 	e := history.Event{Kind: history.Force, Process: c.process, Keys: []string{runKey}, Begin: c.now()}

@@ -63,12 +63,12 @@ func TestTable_EachPromiseHasARow(t *testing.T) {
 	}
 }
 
-// plain is the text of a comment in one line.
+// plain returns the text of a comment in one line.
 func plain(comment string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(comment, "//", " ")), " ")
 }
 
-// tables are the rows of the two tables of doc.go, without their heads.
+// tables returns the rows of the two tables of doc.go, without their heads.
 func tables(t *testing.T) (promised, not [][]string) {
 	t.Helper()
 	for line := range strings.Lines(read(t, "doc.go")) {
@@ -111,7 +111,7 @@ func names(t *testing.T, cell, text, definition string) {
 	}
 }
 
-// read is the text of files.
+// read returns the text of files.
 func read(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

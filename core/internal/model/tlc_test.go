@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Variables of the environment.
+// Environment variables.
 const (
 	jarEnv   = "INTERLOCK_TLC"   // the path of tla2tools.jar, or of a jar with the same classes
 	depthEnv = "INTERLOCK_MODEL" // deep: the bounds of a nightly run
@@ -104,7 +104,7 @@ const (
 	statusLiveness = 13
 )
 
-// alone lets one TLC work at a time: each uses all processors.
+// alone lets one TLC run at a time, because each uses all processors.
 var alone sync.Mutex
 
 // search runs TLC on a module of a folder. It skips the test without a jar.
@@ -140,7 +140,7 @@ func search(t *testing.T, dir, module, config string) result {
 	return r
 }
 
-// jar is the path of TLC. Without one the test is skipped.
+// jar returns the path of TLC. It skips the test without one.
 func jar(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv(jarEnv)
@@ -153,7 +153,7 @@ func jar(t *testing.T) string {
 	return path
 }
 
-// folder is a new folder with the modules of this one.
+// folder makes a new folder with the modules of this one.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -116,7 +116,7 @@ func (tr *trace) reentry(e history.Event, o int) {
 	tr.add(e.Hold.Release.End, o, word(e.Hold.Release.Outcome, "left"))
 }
 
-// word is the step that an outcome stands for.
+// word returns the step for an outcome.
 func word(outcome history.Outcome, ok string) string {
 	switch outcome {
 	case history.OK, history.Acquired:
@@ -141,7 +141,7 @@ func (tr *trace) tla() string {
 	return text.String()
 }
 
-// losers is how many holders lose their lock.
+// losers returns how many holders lose their lock.
 func (tr *trace) losers() int {
 	lost := make(map[int]bool)
 	for _, s := range tr.steps {
@@ -200,8 +200,8 @@ func recorded(t *testing.T, runs int) []trace {
 	return traces
 }
 
-// TestTrace_RunsAreAccepted wants the model to accept recorded runs, and to refuse changed
-// ones. With INTERLOCK_MODEL=deep it records five times as many runs.
+// TestTrace_RunsAreAccepted requires that the model accepts recorded runs, and refuses changed ones.
+// With INTERLOCK_MODEL=deep it records five times as many runs.
 func TestTrace_RunsAreAccepted(t *testing.T) {
 	t.Parallel()
 	runs := 100
@@ -264,7 +264,7 @@ var doctors = []struct {
 	}},
 }
 
-// early moves a grant to before a step of the holder before it, which is of another process.
+// early moves a grant to before a step of the previous holder, which belongs to another process.
 func early(tr trace, do string) (trace, bool) {
 	last := 0
 	for i, s := range tr.steps {

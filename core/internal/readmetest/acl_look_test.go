@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// looking is what the block of those begins with who only look at locks.
+// looking is the beginning of the block with the rights of users who only look at locks.
 const looking = "~shop:* ~{shop:*"
 
-// TestReadme_ACLSufficesToLook lets a user with the rights that the text names look at locks of all kinds, and
-// with those for locks free them, and asks Redis whether it refused anything.
+// TestReadme_ACLSufficesToLook lets a user with the documented rights look at locks of all kinds,
+// lets a user with the rights for locks free them, and asks Redis whether it refused anything.
 func TestReadme_ACLSufficesToLook(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -28,7 +28,7 @@ func TestReadme_ACLSufficesToLook(t *testing.T) {
 	})
 }
 
-// TestReadme_ACLSufficesToLookInACluster does so there, with what the text names for a Cluster.
+// TestReadme_ACLSufficesToLookInACluster does the same in a Cluster, with the documented additions.
 func TestReadme_ACLSufficesToLookInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -41,7 +41,7 @@ func TestReadme_ACLSufficesToLookInACluster(t *testing.T) {
 	})
 }
 
-// look has one user look at locks, and another one free them.
+// look makes one user look at locks, and another one free them.
 func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also []string, connect func(user string) redis.UniversalClient) {
 	t.Helper()
 	var topology []string
@@ -76,7 +76,7 @@ func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also
 		}
 		_, err = freer.Evict(t.Context(), hold.Key(), hold.Field())
 		ok(t, err)
-		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // who does not release is waited for until the lease is over
+		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // the call waits until the lease of a holder that does not release has ended
 			t.Errorf("%s was taken away: got %v from Release, want that it is lost", hold.Key(), err)
 		}
 	}
@@ -106,8 +106,10 @@ func holdEverything(t *testing.T, locks *core.Client) (holds []*core.Hold) {
 func TestReadme_ACLSufficesForScriptsThatLook(t *testing.T) {
 	t.Parallel()
 	rights := strings.Fields(aclBlock(t, looking))
-	source := redisstore.InspectSource()
-	own := source[strings.Index(source, "-- In front of inspect_key.lua"):] // before it are functions that it does not call
+	_, own, found := strings.Cut(redisstore.InspectSource(), "-- Stands before inspect_key.lua") // before it are functions that it does not call
+	if !found {
+		t.Fatal("the script does not contain the head of inspect.lua")
+	}
 	for _, m := range scriptCommand.FindAllStringSubmatch(own, -1) {
 		if command := "+" + strings.ToLower(m[1]); !slices.Contains(rights, command) {
 			t.Errorf("it needs %s", command)

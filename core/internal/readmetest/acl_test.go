@@ -23,8 +23,8 @@ const (
 	inCluster  = "a Cluster"
 )
 
-// TestReadme_ACLSuffices lets users with the rights that the text names do what locks do, each
-// with the rights for some kinds only, and asks Redis whether it refused anything.
+// TestReadme_ACLSuffices lets users with the documented rights do everything that locks do, each with
+// the rights for some kinds only, and asks Redis whether it refused anything.
 func TestReadme_ACLSuffices(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -45,7 +45,7 @@ func TestReadme_ACLSuffices(t *testing.T) {
 	})
 }
 
-// TestReadme_ACLSufficesInACluster does so there, with what the text names for a Cluster.
+// TestReadme_ACLSufficesInACluster does the same in a Cluster, with the documented additions.
 func TestReadme_ACLSufficesInACluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -69,8 +69,8 @@ func TestReadme_ACLSufficesInACluster(t *testing.T) {
 	})
 }
 
-// TestReadme_ACLSufficesForScripts looks for every command of every script, also of those that
-// run seldom, such as what clears up behind a command without an answer.
+// TestReadme_ACLSufficesForScripts looks for every command of every script, including scripts that
+// run seldom, for example to clear up after a command without an answer.
 func TestReadme_ACLSufficesForScripts(t *testing.T) {
 	t.Parallel()
 	of := map[string][]string{
@@ -94,8 +94,8 @@ func TestReadme_ACLSufficesForScripts(t *testing.T) {
 	}
 }
 
-// aclRules are the rights for a user that the text names: the block that begins with a key
-// pattern, and rows of the table behind it.
+// aclRules returns the documented rights of a user: the block that begins with a key pattern, and
+// rows of the table after it.
 func aclRules(t *testing.T, kinds ...string) []any {
 	t.Helper()
 	var rules []any
@@ -116,7 +116,7 @@ func aclRules(t *testing.T, kinds ...string) []any {
 	return rules
 }
 
-// aclBlock is the block of the text that begins so.
+// aclBlock returns the block of the text that begins with first.
 func aclBlock(t *testing.T, first string) string {
 	t.Helper()
 	lines := strings.Split(read(t, operating), "\n")

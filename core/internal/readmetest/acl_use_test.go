@@ -31,7 +31,7 @@ type lockOf struct {
 	opts []core.AcquireOption
 
 	several bool // a MultiLock, which has neither a state nor a force
-	permit  bool // nobody re-enters
+	permit  bool // no call re-enters
 }
 
 func aclGroups() []aclGroup {
@@ -67,7 +67,7 @@ func aclGroups() []aclGroup {
 	}
 }
 
-// use does with every lock of the group what can be done with it.
+// use exercises every operation of every lock of the group.
 func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	t.Helper()
 	for _, l := range g.locks {
@@ -81,8 +81,8 @@ func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	}
 }
 
-// everything acquires a lock, has both clients want it meanwhile, renews, refreshes, re-enters,
-// releases, leaves and forces it, and reads its state.
+// everything acquires a lock while the other client wants it, renews, refreshes, re-enters, releases,
+// leaves and forces it, and reads its state.
 func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
 	t.Helper()
 	lock := l.of(one)
@@ -101,7 +101,7 @@ func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
 		_, err = lock.State(ctx)
 		ok(t, err)
 	}
-	for _, wait := range []time.Duration{0, 20 * time.Millisecond} { // of a stranger, and one that gives up
+	for _, wait := range []time.Duration{0, 20 * time.Millisecond} { // of a stranger, and a waiter that gives up
 		_, third, err := l.of(other).Acquire(t.Context(), append(l.opts, core.WaitTime(wait))...)
 		if err == nil {
 			ok(t, third.Release(t.Context())) // a reader beside another
@@ -153,7 +153,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// handOff has a client pass a lock on.
+// handOff makes a client pass a lock on.
 func handOff(t *testing.T, one, other *core.Client, seen *seen) {
 	t.Helper()
 	contend(t, one, other)
@@ -162,7 +162,7 @@ func handOff(t *testing.T, one, other *core.Client, seen *seen) {
 	}
 }
 
-// readAndWrite does what readers and writers can do together.
+// readAndWrite exercises readers and writers together.
 func readAndWrite(t *testing.T, locks, _ *core.Client, _ *seen) {
 	t.Helper()
 	read, write := locks.ReadLock("map"), locks.WriteLock("map")
@@ -180,7 +180,7 @@ func readAndWrite(t *testing.T, locks, _ *core.Client, _ *seen) {
 	writers.Wait()
 }
 
-// countEverything does what semaphores and latches can do beside a lock.
+// countEverything exercises semaphores and latches beside a lock.
 func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	t.Helper()
 	permits := one.Semaphore("reports", 0)
@@ -233,7 +233,7 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	ok(t, err)
 }
 
-// seen notes what a client does by itself.
+// seen notes what a client does in the background.
 type seen struct {
 	handoff atomic.Bool
 	once    sync.Once
@@ -252,8 +252,8 @@ func (s *seen) observeHoldEnd(_ context.Context, r core.HoldResult) {
 
 func (s *seen) observeRenewal(context.Context, core.Renewal) { s.once.Do(func() { close(s.renewed) }) }
 
-// contend lets callers of all clients wait for one lock, which is held until all
-// the others of its client are queued.
+// contend makes callers of all clients wait for one lock, which is held until all the others of its
+// client are queued.
 func contend(t *testing.T, clients ...*core.Client) {
 	t.Helper()
 	const each = 8

@@ -16,7 +16,7 @@ type block struct {
 
 var fencedBlock = regexp.MustCompile("(?ms)^(?:<!-- given: ([^\n]*) -->\n)?```(\\w*)\n(.*?)^```$")
 
-// blocks gives the blocks of the pages in a language.
+// blocks returns the blocks of the pages in a language.
 func blocks(t *testing.T, language string, pages ...string) []block {
 	t.Helper()
 	var found []block
@@ -76,7 +76,8 @@ var (
 	}
 )
 
-// commentBlocks gives the blocks of a package comment by language. What is neither is text.
+// commentBlocks returns the blocks of a package comment by language. A block in neither language is
+// text.
 func commentBlocks(t *testing.T, c comment) map[string][]block {
 	t.Helper()
 	path, found := c.folder+"/doc.go", map[string][]block{}
@@ -94,7 +95,7 @@ func commentBlocks(t *testing.T, c comment) map[string][]block {
 	return found
 }
 
-// all gives the blocks of every page and package comment in a language.
+// all returns the blocks of every page and package comment in a language.
 func all(t *testing.T, language string) []block {
 	t.Helper()
 	found := blocks(t, language, pages...)

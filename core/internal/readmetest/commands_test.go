@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// texts gives every Markdown file of the repository, and every package comment that is in comments,
-// by their paths from the root.
+// texts returns every Markdown file of the repository, and every package comment in comments, by
+// their paths from the root.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{start: read(t, start), "core/cmd/interlock/doc.go": read(t, "core/cmd/interlock/doc.go")}
@@ -47,8 +47,8 @@ var (
 // notOurs are flags of other programs that stand alone in a text.
 var notOurs = []string{"--include_imports", "--enable-feature", "--scan"}
 
-// TestReadme_CommandsHaveTheseFlags asks the command for its own commands and flags.
-func TestReadme_CommandsHaveTheseFlags(t *testing.T) {
+// TestReadme_Commands asks the command interlock for its commands and flags.
+func TestReadme_Commands(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "interlock")
 	goTool(t, "", "build", "-o", program, "./core/cmd/interlock")
@@ -73,7 +73,7 @@ func TestReadme_CommandsHaveTheseFlags(t *testing.T) {
 		for _, m := range ours.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
 			known, is := flags[m[1]]
 			if !is {
-				t.Errorf("%s: there is no command %s", path, strings.TrimSpace(m[0]))
+				t.Errorf("%s: the command %s does not exist", path, strings.TrimSpace(m[0]))
 			}
 			seen++
 			for _, f := range flagOf.FindAllStringSubmatch(quoted.ReplaceAllString(m[2], ""), -1) {
@@ -97,9 +97,9 @@ var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 
 var goCommand = regexp.MustCompile("(?m)\\bgo ((?:-C \\S+ )?(?:run|test)(?: +[^\\s`#|]+)+)")
 
-// TestReadme_GoCommandsRunWhatThereIs looks up the folders of go run and go test, and the flags
-// of the programs in them.
-func TestReadme_GoCommandsRunWhatThereIs(t *testing.T) {
+// TestReadme_GoCommands looks up the folders of go run and go test, and the flags of the programs in
+// them.
+func TestReadme_GoCommands(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	for path, text := range texts(t) {
@@ -135,7 +135,7 @@ func TestReadme_GoCommandsRunWhatThereIs(t *testing.T) {
 	}
 }
 
-// goSources are the Go files of a folder, one after the other.
+// goSources returns the Go files of a folder, one after the other.
 func goSources(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -155,7 +155,7 @@ func goSources(t *testing.T, folder string) string {
 
 var variable = regexp.MustCompile(`\bINTERLOCK_[A-Z_]+\b`)
 
-// TestReadme_VariablesAreRead looks up the variables of the environment in the code.
+// TestReadme_VariablesAreRead looks up the environment variables in the code.
 func TestReadme_VariablesAreRead(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
@@ -173,7 +173,7 @@ func TestReadme_VariablesAreRead(t *testing.T) {
 	for path, text := range texts(t) {
 		for _, name := range variable.FindAllString(text, -1) {
 			if !strings.Contains(code.String(), `"`+name) {
-				t.Errorf("%s: nobody reads %s", path, name)
+				t.Errorf("%s: no code reads %s", path, name)
 			}
 		}
 	}
@@ -181,11 +181,11 @@ func TestReadme_VariablesAreRead(t *testing.T) {
 
 var blockOfCode = regexp.MustCompile(`(?m)^//\t`)
 
-// TestReadme_CommentsAreAllKnown wants every package comment with a block of code among those whose
-// blocks are compiled, but for those of the programs and of internal packages.
+// TestReadme_CommentsAreAllKnown requires that every package comment with a block of code is among
+// the comments whose blocks are compiled, except the comments of programs and of internal packages.
 func TestReadme_CommentsAreAllKnown(t *testing.T) {
 	t.Parallel()
-	known := []string{"core/cmd/interlock"} // which has commands, and tests of its own
+	known := []string{"core/cmd/interlock"} // which has commands, and separate tests
 	for _, c := range comments {
 		known = append(known, c.folder)
 	}

@@ -24,8 +24,7 @@ func TestReadme_GoBlocksCompile(t *testing.T) {
 	}
 }
 
-// check type-checks a block. In a fragment a value may go unused; a file must
-// compile as it stands.
+// check type-checks a block. In a fragment a value may go unused; a file must compile as it stands.
 func (p *packages) check(t *testing.T, b block) {
 	t.Helper()
 	source, isFile := b.source()
@@ -42,9 +41,8 @@ func (p *packages) check(t *testing.T, b block) {
 	_, _ = config.Check("readme", p.fset, []*ast.File{file}, nil)
 }
 
-// source makes a file of the block: it is one, or it is declarations, beside which
-// one variable may be given, or it is the body of a function whose parameters are
-// what is given.
+// source makes a file of the block. The block is a file, or it is declarations, to which one given
+// variable may be added, or it is the body of a function whose parameters are given.
 func (b block) source() (code string, isFile bool) {
 	line := fmt.Sprintf("//line %s:%d\n", b.file, b.line)
 	if strings.HasPrefix(b.code, "package ") {
@@ -68,7 +66,7 @@ func parses(source string) bool {
 	return err == nil
 }
 
-// imports are those of the known packages that the block mentions.
+// imports returns the imports of the known packages that the block mentions.
 func (b block) imports() string {
 	var lines []string
 	for name, path := range known {

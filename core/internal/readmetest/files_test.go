@@ -42,7 +42,7 @@ func TestReadme_ProtoBlocksCompile(t *testing.T) {
 	}
 }
 
-// wantRule expects one usable rule on a method.
+// wantRule requires one usable rule on a method.
 func wantRule(t *testing.T, method protoreflect.MethodDescriptor) {
 	t.Helper()
 	rules, problems := protorules.Of(method)

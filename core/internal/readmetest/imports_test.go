@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A page that is not README shows fragments. Once it says what they import, so that nobody has
-// to guess which package is meant.
+// Pages other than README show fragments. Each page says once what they import, so that a reader need
+// not guess which package is meant.
 func TestReadme_PagesSayWhatTheirCodeImports(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {

@@ -40,7 +40,7 @@ func TestReadme_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// wantTarget expects a file or folder, and in it a heading with that anchor, if there is one.
+// wantTarget requires a file or folder, and in it a heading with the anchor, if there is one.
 func wantTarget(t *testing.T, file, target, anchor string) {
 	t.Helper()
 	if anchor == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// What the Java method of the tables is and is called with.
+// The Java method of the tables, and its arguments.
 const javaMethod, javaClass = "pay", "com.shop.OrderService"
 
 var javaValue = strings.NewReplacer("#orderId", "42", "#userId", "7", "orderId", "42", "userId", "7")
@@ -25,7 +25,7 @@ var (
 	javaKey    = regexp.MustCompile(`(?:key = "|getLock\()(.*?)"?\)$`)
 )
 
-// annotation reads name and the values of keys.
+// annotation reads the name and the values of keys.
 func annotation(java string) (name string, values []string) {
 	if m := javaName.FindStringSubmatch(java); m != nil {
 		name = m[1]
@@ -38,7 +38,7 @@ func annotation(java string) (name string, values []string) {
 	return name, values
 }
 
-// klockKey is the key that klock 1.5 makes.
+// klockKey returns the key that klock 1.5 makes.
 func klockKey(java string) string {
 	name, values := annotation(java)
 	if name == "" {
@@ -47,7 +47,7 @@ func klockKey(java string) string {
 	return "lock." + name + strings.Join(values, "-")
 }
 
-// lock4jKey is the key that lock4j makes: 2.2.1 to 2.2.7, or 2.1.0 and 2.2.0.
+// lock4jKey returns the key that lock4j makes: 2.2.1 to 2.2.7, or 2.1.0 and 2.2.0.
 func lock4jKey(java string) string {
 	if strings.HasPrefix(java, "lockTemplate") {
 		return javaQuoted.FindStringSubmatch(java)[1]
@@ -62,8 +62,7 @@ func lock4jKey(java string) string {
 	return "lock4j:" + name + "#" + strings.Join(values, ".")
 }
 
-// redissonKey is the name given to getLock: a sum of texts and variables, or a SpEL
-// template.
+// redissonKey returns the name given to getLock: a sum of texts and variables, or a SpEL template.
 func redissonKey(java string) string {
 	expression := javaKey.FindStringSubmatch(java)[1]
 	if strings.Contains(expression, "#{") {
@@ -80,9 +79,8 @@ func redissonKey(java string) string {
 	return key
 }
 
-// TestMigration_KeysAreJavas computes the key as the Java library does and with the
-// template of the table.
-func TestMigration_KeysAreJavas(t *testing.T) {
+// TestMigration_Keys computes the key as the Java library does, and with the template of the table.
+func TestMigration_Keys(t *testing.T) {
 	t.Parallel()
 	for heading, java := range map[string]func(string) string{
 		"Redisson, and an annotation of your own": redissonKey, "klock": klockKey, "lock4j": lock4jKey,
@@ -162,12 +160,12 @@ func TestMigration_SpEL(t *testing.T) {
 			t.Errorf("function, %s: got %q, %v, want %q", row[2], got, err, want)
 		}
 		if got, err := httpKey(t, "#{"+plain(row[0])+"}"); err == nil && plain(row[0]) != plain(row[1]) {
-			t.Errorf("SpEL %s is no error, yields %q", row[0], got)
+			t.Errorf("SpEL %s yields %q, want an error", row[0], got)
 		}
 	}
 }
 
-// TestMigration_StrictKeys is about the values of which the text speaks.
+// TestMigration_StrictKeys tests the values that the text names.
 func TestMigration_StrictKeys(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
@@ -199,8 +197,8 @@ func TestMigration_StrictKeys(t *testing.T) {
 	}
 }
 
-// TestMigration_Flag evaluates the condition of the text: only the order service is
-// believed that it holds the lock.
+// TestMigration_Flag evaluates the condition of the text: only the order service is trusted when it
+// says that it holds the lock.
 func TestMigration_Flag(t *testing.T) {
 	t.Parallel()
 	condition := ""

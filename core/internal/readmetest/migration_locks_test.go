@@ -51,7 +51,7 @@ func cause(err error) failpolicy.Cause {
 	return ""
 }
 
-// TestMigration_Rename plays a holder of the old or the new key against each step.
+// TestMigration_Rename runs each step against a holder of the old or the new key.
 func TestMigration_Rename(t *testing.T) {
 	t.Parallel()
 	before, after := "lock.pay#{in.OrderID}", "order:pay:#{in.OrderID}"
@@ -77,7 +77,7 @@ func TestMigration_Rename(t *testing.T) {
 	}
 }
 
-// TestMigration_OtherLayouts plays a lock that is a string, on the key of a rule.
+// TestMigration_OtherLayouts runs a rule against a lock that is a string, on the key of the rule.
 func TestMigration_OtherLayouts(t *testing.T) {
 	t.Parallel()
 	srv := redistest.New(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// TestMigration_YAMLSaysWhatGoSays loads each YAML block and looks for its key and its
-// condition in the Go block before it.
-func TestMigration_YAMLSaysWhatGoSays(t *testing.T) {
+// TestMigration_YAMLAgreesWithGo loads each YAML block and looks for its key and its condition in the
+// Go block before it.
+func TestMigration_YAMLAgreesWithGo(t *testing.T) {
 	t.Parallel()
 	code, text := blocks(t, "go", migrating)[1:], blocks(t, "yaml", migrating) // the first Go block says what the others import
 	if len(code) != len(text) {
@@ -37,7 +37,7 @@ func TestMigration_YAMLSaysWhatGoSays(t *testing.T) {
 	}
 }
 
-// same wants a field of a YAML block in the Go block, if it is set, and there only then.
+// same requires a field of a YAML block in the Go block exactly if it is set.
 func same(t *testing.T, text, code block, field, inGo string, isSet bool) {
 	t.Helper()
 	if strings.Contains(text.code, field+":") != isSet || strings.Contains(code.code, inGo) != isSet {

@@ -16,8 +16,8 @@ var (
 	bare       = regexp.MustCompile(`^([A-Z]\w*[a-z]\w*)(?:\.([A-Z]\w*))?$`)
 )
 
-// TestReadme_NamesExist looks up every exported name in the pages, such as
-// core.WithPrefix, redis.Options.DB, Hold.Token or OnBusy.
+// TestReadme_NamesExist looks up every exported name in the pages, for example core.WithPrefix,
+// redis.Options.DB, Hold.Token or OnBusy.
 func TestReadme_NamesExist(t *testing.T) {
 	t.Parallel()
 	pkgs := load(t)
@@ -53,8 +53,8 @@ func TestReadme_LinksOfCommentsExist(t *testing.T) {
 	}
 }
 
-// wantNames expects the names of known packages to exist; a match is the whole, the package,
-// the name and a member of it.
+// wantNames requires that the names of known packages exist. A match is the whole, the package, the
+// name and a member of it.
 func (p *packages) wantNames(t *testing.T, where string, matches [][]string) {
 	t.Helper()
 	for _, m := range matches {
@@ -64,14 +64,14 @@ func (p *packages) wantNames(t *testing.T, where string, matches [][]string) {
 	}
 }
 
-// values are what the texts call a value of ours, whose methods and fields they name.
+// values are the names of values in the texts, whose methods and fields the texts use.
 var values = []string{"guard", "hold", "locks", "locking", "page", "refusal", "refused", "registry", "rules", "srv", "tel"}
 
-// foreign are words in the form of a Go name that are none of ours.
+// foreign are words in the form of a Go name that do not belong to this module.
 var foreign = []string{"RLock", "ErrorInfo", "RetryInfo"}
 
-// haveName tells whether one of our packages has the name, at its top level or, if
-// it is a single word, as a field or method of one of its types.
+// haveName reports whether a package of this module has the name, at its top level or, if it is a
+// single word, as a field or method of one of its types.
 func (p *packages) haveName(t *testing.T, name, member string) bool {
 	t.Helper()
 	for short, path := range known {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// known are the packages that the texts use, by the name they have there.
+// known are the packages that the texts use, by their name there.
 var known = map[string]string{
 	"adaptertest": module + "/core/aspect/adaptertest",
 	"aspect":      module + "/core/aspect",
@@ -96,8 +96,8 @@ func load(t *testing.T) *packages {
 	return &packages{importer: importer.ForCompiler(fset, "gc", lookup), fset: fset}
 }
 
-// notice makes go test run this test again when a package of this module changes:
-// it remembers the folders that a test has read.
+// notice makes go test run this test again when a package of this module changes, because it
+// remembers the folders that a test has read.
 func notice(t *testing.T, importPath, dir string) {
 	t.Helper()
 	if !strings.HasPrefix(importPath, module) {
@@ -108,7 +108,7 @@ func notice(t *testing.T, importPath, dir string) {
 	}
 }
 
-// named gives a known package by its name in the texts.
+// named returns a known package by its name in the texts.
 func (p *packages) named(t *testing.T, name string) *types.Package {
 	t.Helper()
 	pkg, err := p.Import(known[name])

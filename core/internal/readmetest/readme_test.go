@@ -26,7 +26,7 @@ const (
 // pages are the texts whose blocks, names and templates are compared with the code.
 var pages = []string{start, examples, choosing, operating, migrating, adapters}
 
-// read gives the text of a file.
+// read returns the text of a file.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
@@ -36,7 +36,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The way in is short: what is longer has a page of its own.
+// The entry page is short; longer texts have a separate page.
 func TestReadme_IsShort(t *testing.T) {
 	t.Parallel()
 	if n := len(read(t, start)); n > 12_000 {
@@ -44,7 +44,7 @@ func TestReadme_IsShort(t *testing.T) {
 	}
 }
 
-// rows gives the rows of the first table under a heading of a page, as cells.
+// rows returns the rows of the first table under a heading of a page, as cells.
 func rows(t *testing.T, page, heading string) [][]string {
 	t.Helper()
 	var table [][]string
@@ -82,7 +82,7 @@ func cells(row string) []string {
 // plain removes the marks of code.
 func plain(cell string) string { return strings.ReplaceAll(cell, "`", "") }
 
-// goTool runs the go command at the root and gives its output.
+// goTool runs the go command at the root, and returns its output.
 func goTool(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)

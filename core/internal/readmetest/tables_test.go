@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// facts runs testdata/facts, which prints what the code says, and gives the lines
-// that begin with a word, without it.
+// facts runs testdata/facts, which prints facts of the code, and returns the lines that begin with a
+// word, without it.
 func facts(t *testing.T, word string) []string {
 	t.Helper()
 	var found []string
@@ -63,7 +63,7 @@ func TestReadme_Errors(t *testing.T) {
 	sameLines(t, slices.Sorted(slices.Values(column(aligned(t, "core/doc.go", "error"), 0))), want)
 }
 
-// TestReadme_Kinds: one page has them all, the other the usual ones.
+// TestReadme_Kinds requires all kinds on one page and the usual ones on the other.
 func TestReadme_Kinds(t *testing.T) {
 	t.Parallel()
 	want := slices.Sorted(slices.Values(facts(t, "kind")))
@@ -84,8 +84,8 @@ func TestReadme_Kinds(t *testing.T) {
 	}
 }
 
-// aligned gives the rows of a table in a package comment: a block whose head begins with a
-// word, and whose columns are two spaces apart at least.
+// aligned returns the rows of a table in a package comment: a block whose head begins with a word,
+// and whose columns are at least two spaces apart.
 func aligned(t *testing.T, file, first string) [][]string {
 	t.Helper()
 	_, text, found := strings.Cut(read(t, file), "//\t"+first+" ")
@@ -134,7 +134,7 @@ func TestReadme_Constants(t *testing.T) {
 		}
 		object, ok := pkgs.named(t, m[1]).Scope().Lookup(m[2]).(*types.Const)
 		if !ok {
-			t.Errorf("%s: %s is no constant", row[0], m[0])
+			t.Errorf("%s: %s is not a constant", row[0], m[0])
 			continue
 		}
 		want, _ := constant.Int64Val(object.Val())
@@ -146,7 +146,7 @@ func TestReadme_Constants(t *testing.T) {
 
 var quantity = regexp.MustCompile(`^(?:.* to )?(\d+)(?: (\w+))?$`)
 
-// value reads a number with its unit; of a range the upper end.
+// value reads a number with its unit; for a range it is the upper end.
 func value(cell string) (int64, error) {
 	if cell == "watchdog" {
 		return watchdog, nil
@@ -185,9 +185,9 @@ func TestReadme_Defaults(t *testing.T) {
 
 var shortMetric = regexp.MustCompile("`((?:\\w+\\.)?\\w+)`")
 
-// TestReadme_MetricsOfTheNightExist looks up what the table for the night names; its second
-// column is where to look.
-func TestReadme_MetricsOfTheNightExist(t *testing.T) {
+// TestReadme_MetricsOfTheRunbook looks up the names in the table for an incident at night; its second
+// column says where to look.
+func TestReadme_MetricsOfTheRunbook(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{
 		"rule": true, "reason": true, "error.type": true, "lost": true, "lock.acquire": true, "lock.hold": true,
@@ -205,13 +205,13 @@ func TestReadme_MetricsOfTheNightExist(t *testing.T) {
 	}
 }
 
-// TestReadme_MetricsExist looks up every name of a metric, as Prometheus has it.
+// TestReadme_MetricsExist looks up every name of a metric, in the form of Prometheus.
 func TestReadme_MetricsExist(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {
 		for _, name := range prometheusName.FindAllString(read(t, page), -1) {
 			if !slices.ContainsFunc(telemetry.Metrics(), func(m telemetry.Metric) bool { return m.Prometheus == name }) {
-				t.Errorf("%s: there is no metric %s", page, name)
+				t.Errorf("%s: the metric %s does not exist", page, name)
 			}
 		}
 	}
@@ -224,8 +224,7 @@ var (
 	inlineTemplate = regexp.MustCompile("`([^`]*:#\\{[^`]*)`")
 )
 
-// TestReadme_TemplatesCompile compiles the key templates of the text and of the Go
-// blocks.
+// TestReadme_TemplatesCompile compiles the key templates of the text and of the Go blocks.
 func TestReadme_TemplatesCompile(t *testing.T) {
 	t.Parallel()
 	var templates []string
@@ -239,7 +238,7 @@ func TestReadme_TemplatesCompile(t *testing.T) {
 	}
 	for _, b := range all(t, "go") {
 		if b.file == migrating {
-			continue // whose keys have tests of their own
+			continue // whose keys have separate tests
 		}
 		for _, m := range goTemplate.FindAllStringSubmatch(b.code, -1) {
 			templates = append(templates, m[1])

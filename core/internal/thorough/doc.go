@@ -1,12 +1,12 @@
-// Package thorough is for tests that are made of much computation: on a busy machine, or
-// with the race detector, they would take many minutes, and a part of them finds most of what
-// they find. INTERLOCK_THOROUGH=1 has them run whole, as the checks of this repository do
-// once, without the race detector.
+// Package thorough is for tests that need much computation. Tests of any package of the module call
+// it. On a busy machine, or with the race detector, a whole run would take many minutes, and a part
+// of it finds most mistakes. INTERLOCK_THOROUGH=1 makes these tests run whole, as the checks of this
+// repository do once, without the race detector.
 package thorough
 
 import "os"
 
-// Or is n in a thorough run, else usual.
+// Or returns n in a thorough run, and usual otherwise.
 func Or(n, usual int) int {
 	if os.Getenv("INTERLOCK_THOROUGH") == "1" {
 		return n

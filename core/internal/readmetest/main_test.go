@@ -1,0 +1,12 @@
+package readmetest_test
+
+import (
+	"log/slog"
+	"testing"
+)
+
+// TestMain discards the log lines of package core about the faults that tests cause.
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	m.Run()
+}
