@@ -173,7 +173,7 @@ func TestLoad_TellsWhatIsWrongWithAStatus(t *testing.T) {
 		"{busy: {}}":                     `status.busy: empty: write {http: 423, grpc: ABORTED}, or remove the line`,
 		"{locked: {http: 409}}":          `status.locked: unknown field: write busy`,
 		"{redis: {http: 409}}":           `status.redis: unknown field: write backend`,
-		"{canceled: {http: 409}}":        `status.canceled: nobody is there to see it when the caller is gone: remove it`,
+		"{canceled: {http: 409}}":        `status.canceled: a caller that is gone sees no status: remove it`,
 		"{bussy: {http: 409}}":           `status.bussy: unknown field: write busy`,
 		"{busy: {http: 200}}":            `status.busy.http: 200 is not the status of an error: write one of 400 to 599, such as 409`,
 		"{busy: {http: 600}}":            `status.busy.http: 600 is not the status of an error: write one of 400 to 599, such as 409`,

@@ -4,23 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
-const (
-	maxNameLength = 100
-	maxTemplates  = 100
-
-	templateCount = "%d templates: write 1 to %d"
-)
-
-// checker collects what is wrong with one rule.
+// checker collects the problems of one rule.
 type checker struct {
 	rule     *Resolved
-	declared []Declared // what the rule was made of, lowest layer first
+	declared []Declared // the declarations of the rule, lowest layer first
 	problems []*Problem
 }
 
+// reportf reports a problem with a field, unless the field could not be read.
 func (c *checker) reportf(field, format string, args ...any) {
 	if base, _ := cutField(field); c.rule.broken.hasAny(base) {
 		return
@@ -28,18 +21,8 @@ func (c *checker) reportf(field, format string, args ...any) {
 	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
 }
 
-// reportErr reports each line of err as a problem of its own.
-func (c *checker) reportErr(field string, err error) {
-	if err == nil {
-		return
-	}
-	for line := range strings.Lines(err.Error()) {
-		c.reportf(field, "%s", strings.TrimSpace(line))
-	}
-}
-
-// check looks at a whole rule. Values from defaults and profiles were checked where
-// they were given; here they only count in combinations.
+// check checks a whole rule. The values of defaults and profiles were checked in their own places. Here only
+// their combinations count.
 func (c *checker) check(requireEndpoint bool) {
 	c.checkEndpoint(requireEndpoint)
 	if c.rule.None {
@@ -48,17 +31,17 @@ func (c *checker) check(requireEndpoint bool) {
 	}
 	for _, f := range ruleFields {
 		if c.rule.declared(f.name) {
-			f.check(c, &c.rule.Rule)
+			c.checkField(f)
 		}
 	}
 	c.checkKeys()
 	if c.rule.partial {
-		return // what belongs together is known when the lower layers are
+		return // the combinations depend on the lower layers
 	}
-	c.checkTogether()
+	checkTogether(c.rule, c.reportf)
 }
 
-// checkShared looks at values for many rules: defaults or a profile.
+// checkShared checks values for many rules: defaults or a profile.
 func (c *checker) checkShared(d *Declared) {
 	for _, f := range ruleFields {
 		switch {
@@ -69,8 +52,14 @@ func (c *checker) checkShared(d *Declared) {
 				Message: "belongs to a single rule: remove it here",
 			})
 		default:
-			f.check(c, &c.rule.Rule)
+			c.checkField(f)
 		}
+	}
+}
+
+func (c *checker) checkField(f *field[Rule]) {
+	for _, message := range f.check(c.rule.placeOf(f.name), &c.rule.Rule) {
+		c.reportf(f.name, "%s", message)
 	}
 }
 
@@ -100,7 +89,7 @@ func (c *checker) checkKeys() {
 			c.reportf("key", "blank: write a template such as %q", r.Endpoint.examples().key)
 		}
 	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
-		p := r.Problem("key", fmt.Sprintf("missing: write a template such as %s%s", quote(r.Endpoint.examples().key), c.elsewhere()))
+		p := r.Problem("key", fmt.Sprintf("missing: write a template such as %s%s", quote(r.Endpoint.examples().key), c.otherKey()))
 		p.Err = errKeyMissing
 		c.problems = append(c.problems, p)
 	}
@@ -109,35 +98,13 @@ func (c *checker) checkKeys() {
 // errKeyMissing is the Err of the problem that a rule has no key.
 var errKeyMissing = errors.New("ruleset: a rule has no key")
 
-// elsewhere says how an entry of a file gets the key of a rule that is written in Go,
-// where that does not happen by itself.
-func (c *checker) elsewhere() string {
+// otherKey returns advice for an entry of a file whose key probably stands in a rule in Go that the set does
+// not know.
+func (c *checker) otherKey() string {
 	if c.rule.origin.Layer != LayerYAML || c.rule.Endpoint.Transport != TransportHTTP || len(c.declared) > 1 {
 		return ""
 	}
 	return ", or give the rule that is written in Go to ruleset.WithRules"
-}
-
-// checkNone reports what a rule without a lock cannot have. Where a lower layer has
-// the rule, that is all there is to say.
-func (c *checker) checkNone() {
-	none := c.rule.Source("none").Layer
-	for _, d := range slices.Backward(c.declared) {
-		if d.Source.Layer < none && !d.Rule.None {
-			c.reportf("none", "the rule is declared in %s, and none says that there is none: write disabled: true to switch it off", d.Source.where())
-			return
-		}
-	}
-	for _, field := range Fields() {
-		switch {
-		case field == "endpoint" || field == "name" && c.rule.Source("name").Layer > none || field == "none" || !c.rule.declared(field):
-		case c.rule.Source(field).Layer > none:
-			c.reportf(field, "%s says that the endpoint needs no lock: write %s, too, to lock it after all", c.rule.Source("none").where(), c.rule.placeOf(field).example("none", "false"))
-			return
-		default:
-			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.rule.placeOf("none").spell("none"))
-		}
-	}
 }
 
 func (c *checker) checkTemplates() {
@@ -151,6 +118,28 @@ func (c *checker) checkTemplates() {
 			c.reportf(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", c.rule.Endpoint.examples().keys)
 		} else if first := slices.Index(keys, key); first < i {
 			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.rule.placeOf("keys").spell("keys"), first)
+		}
+	}
+}
+
+// checkNone reports the fields that a rule without a lock cannot have. Where a lower layer declares the rule,
+// it reports only that.
+func (c *checker) checkNone() {
+	none := c.rule.Source("none").Layer
+	for _, d := range slices.Backward(c.declared) {
+		if d.Source.Layer < none && !d.Rule.None {
+			c.reportf("none", "the rule is declared in %s, and none means that the endpoint has no rule: write disabled: true to switch it off", d.Source.where())
+			return
+		}
+	}
+	for _, field := range Fields() {
+		switch {
+		case field == "endpoint" || field == "name" && c.rule.Source("name").Layer > none || field == "none" || !c.rule.declared(field):
+		case c.rule.Source(field).Layer > none:
+			c.reportf(field, "%s says that the endpoint needs no lock: write %s, too, to lock it after all", c.rule.Source("none").where(), c.rule.placeOf(field).example("none", "false"))
+			return
+		default:
+			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.rule.placeOf("none").spell("none"))
 		}
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Change is one difference between two sets: a rule that came or went, or another value of a field
+// Change is one difference between two sets: a rule that was added or removed, or another value of a field
 // or a setting.
 type Change struct {
 	Endpoint Endpoint // zero for a setting
 	Rule     string   // the rule's name, empty for a setting
-	Field    string   // the field or setting, empty for a rule that came or went
+	Field    string   // the field or setting, empty for a rule that was added or removed
 
-	// Old and New are the values in the words of a file, empty where there is none.
-	// Keys that were one Key and are several Keys now are one change. OldSource and
+	// Old and New are the values as a file has them, empty if there is none.
+	// A change from Key to Keys is one change. OldSource and
 	// NewSource are the places of the values, or of the rules.
 	Old, New             string
 	OldSource, NewSource Source
 
-	// OldRule and NewRule are the rule before and after, nil where there is none and for a
+	// OldRule and NewRule are the rule before and after. They are nil if there is none, and for a
 	// setting.
 	OldRule, NewRule *Resolved
 
@@ -28,13 +28,13 @@ type Change struct {
 	Rekeys bool
 }
 
-// Diff lists what is different in next: the settings, then the rules of next in their
-// order, then those of old that are gone. Values that come from defaults and profiles
-// count like others; places alone do not. Rules are the same when endpoint and name
-// are.
+// Diff lists the differences of next: the settings, then the rules of next in their
+// order, then the removed rules of old. Values of defaults and profiles count like
+// others. A value in another place is no difference. Two rules with the same endpoint and
+// name are the same rule.
 func Diff(old, next *Set) []Change {
 	changes := diffValues(Change{}, namesOf(settingFields),
-		old.Settings().shown(old.base().settingAt), next.Settings().shown(next.base().settingAt))
+		settingValues(old.Settings(), old.base().settingAt), settingValues(next.Settings(), next.base().settingAt))
 	before, after := byIdentity(old), byIdentity(next)
 	for _, r := range next.Rules() {
 		if was := before[identityOf(&r.Rule)]; was != nil {
@@ -60,18 +60,18 @@ func byIdentity(s *Set) map[identity]*Resolved {
 	return rules
 }
 
-// diffFields compares the fields of a rule, without its name, which is the same, zeros,
-// which are no values, and those that a setting switches for all rules at once.
+// diffFields compares the fields of a rule. It leaves out its name, zeros, and the fields that a
+// setting switches for all rules at once.
 func diffFields(old, next *Resolved, oldSet, nextSet *Set) []Change {
 	was, is := oldSet.Settings(), nextSet.Settings()
 	switched := map[string]bool{"disabled": was.Disabled || is.Disabled, "dry_run": was.DryRun || is.DryRun}
 	ignored := func(f shownValue) bool { return f.zero || f.name == "name" || switched[f.name] }
 	return diffValues(Change{Endpoint: next.Endpoint, Rule: next.Name, OldRule: old, NewRule: next}, Fields(),
-		slices.DeleteFunc(old.shown(), ignored), slices.DeleteFunc(next.shown(), ignored))
+		slices.DeleteFunc(ruleValues(old), ignored), slices.DeleteFunc(ruleValues(next), ignored))
 }
 
-// diffValues lists the values that differ, in the order of names. Each is a change like the
-// one given.
+// diffValues lists the values that differ, in the order of names. Each is a copy of change with its
+// values.
 func diffValues(change Change, names []string, old, next []shownValue) []Change {
 	var changes []Change
 	before, after := byField(old), byField(next)
@@ -88,7 +88,7 @@ func diffValues(change Change, names []string, old, next []shownValue) []Change 
 	return changes
 }
 
-// byField has keys under key: they are one value in two forms.
+// byField returns the values by field. It has keys under key, because they are one value in two forms.
 func byField(list []shownValue) map[string]shownValue {
 	values := map[string]shownValue{}
 	for _, f := range list {
@@ -101,7 +101,7 @@ func byField(list []shownValue) map[string]shownValue {
 	return values
 }
 
-// text is the value as it is compared and shown.
+// text returns the value as a change compares and shows it.
 func (f shownValue) text() string {
 	if f.name == "" {
 		return ""
@@ -109,8 +109,8 @@ func (f shownValue) text() string {
 	return yamlText(f.value)
 }
 
-// markRekeys marks what takes other locks: rules that came and went, and the fields that say which
-// lock is taken.
+// markRekeys marks the changes that lead to another lock: added and removed rules, and fields that decide which
+// lock a call takes.
 func markRekeys(changes []Change, old, next *Set) {
 	places := map[Endpoint]bool{}
 	refused, _ := compareLocks(old, next)
@@ -124,7 +124,7 @@ func markRekeys(changes []Change, old, next *Set) {
 	}
 }
 
-// String is the change on one line.
+// String returns the change on one line.
 func (c Change) String() string {
 	if c.Endpoint.IsZero() && c.Rule == "" {
 		return fmt.Sprintf("changed setting %s: %s -> %s", c.Field, c.Was(), side(c.New, c.NewSource))
@@ -145,10 +145,10 @@ func (c Change) String() string {
 	return text
 }
 
-// Was is the old value with its place, or "not set".
+// Was returns the old value with its place, or "not set".
 func (c Change) Was() string { return side(c.Old, c.OldSource) }
 
-// side is one of two values with its place.
+// side returns one of two values with its place.
 func side(value string, source Source) string {
 	switch {
 	case value == "":

@@ -2,11 +2,8 @@ package ruleset
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -15,12 +12,11 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// Dump shows rules as they are in force: every field that has a value, in the words
-// of a rule file, with the place that the value comes from. What it writes depends on
-// nothing but its fields.
+// Dump shows the rules in force: every field that has a value, as a rule file writes
+// it, with the place from which the value comes. Its output depends only on its fields.
 type Dump struct {
-	// Settings are shown where they differ from the defaults. The zero value shows
-	// none.
+	// Settings are the settings of the file. WriteText shows those that differ from the defaults.
+	// For the zero value it shows none.
 	Settings Settings
 
 	// SettingSources are the places of settings, by their names outside Go. Optional.
@@ -30,30 +26,25 @@ type Dump struct {
 	// [Resolve].
 	Rules []*Resolved
 
-	// NoSources leaves the places out, and what was set to nothing, such as disabled:
-	// false. For comparing what rules say that were declared in different ways.
+	// NoSources leaves out the places, and fields that were set to their zero, such as disabled:
+	// false. Use it to compare rules that were declared in different ways.
 	NoSources bool
-}
-
-// Dump is the dump of the whole set.
-func (s *Set) Dump() Dump {
-	return Dump{Settings: s.Settings(), SettingSources: s.base().settingAt, Rules: s.Rules()}
 }
 
 // shownValue is a field of a rule that has a value, or a setting.
 type shownValue struct {
 	name   string
-	value  any // see field.show
+	value  any // see object
 	source Source
-	zero   bool // what it would be if nobody set it, such as disabled: false
+	zero   bool // the value is the same as without any declaration, such as disabled: false
 }
 
-// shown lists what the rule says, in the order of [Fields], and its name in any case.
-// Of a rule that says None nothing else counts.
-func (r *Resolved) shown() []shownValue {
+// ruleValues lists the values of a rule in the order of [Fields], always with the name.
+// A rule that says None has no other values than its endpoint.
+func ruleValues(r *Resolved) []shownValue {
 	var fields []shownValue
 	for _, f := range ruleFields {
-		source := r.cause(f.name)
+		source := causeOf(r, f.name)
 		switch {
 		case f.name == "name":
 		case source.Layer == layerNone, r.None && f.name != "endpoint" && f.name != "none":
@@ -64,17 +55,17 @@ func (r *Resolved) shown() []shownValue {
 	return fields
 }
 
-// cause is where the value of a field comes from. Debounce decides about the times
-// that are not declared.
-func (r *Resolved) cause(name string) Source {
+// causeOf returns the source of the value of a field. For times that are not declared, it is the source
+// of the debounce.
+func causeOf(r *Resolved, name string) Source {
 	if r.Debounce > 0 && (name == "wait_time" || name == "lease_time") && !r.declared(name) {
 		return r.Source("debounce")
 	}
 	return r.Source(name)
 }
 
-// shown lists the settings in the order of their declaration. A zero stands for the default.
-func (s Settings) shown(sources map[string]Source) []shownValue {
+// settingValues lists the settings in the order of their fields. A zero stands for the default.
+func settingValues(s Settings, sources map[string]Source) []shownValue {
 	var list []shownValue
 	plain := defaultSettings()
 	for _, f := range settingFields {
@@ -87,12 +78,9 @@ func (s Settings) shown(sources map[string]Source) []shownValue {
 	return list
 }
 
-// word is a text that needs no quotes in a file.
-type word string
-
 // WriteText writes a YAML document for people: the settings that are not the
 // defaults, then a block for each rule with one line for each field that has a value.
-// Where the value comes from stands in a comment behind it. Values of profiles stand in
+// A comment after the value shows its place. Values of profiles stand in
 // the rules; the profiles themselves are not written.
 func (d Dump) WriteText(w io.Writer) error {
 	var text bytes.Buffer
@@ -114,7 +102,7 @@ func (d Dump) WriteText(w io.Writer) error {
 
 func (d Dump) writeSettings(text *bytes.Buffer) {
 	var lines []dumpLine
-	for _, s := range d.Settings.shown(d.SettingSources) {
+	for _, s := range settingValues(d.Settings, d.SettingSources) {
 		if !s.zero {
 			lines = append(lines, dumpLine{s.name + ":", yamlText(s.value), d.comment(s.source)})
 		}
@@ -122,13 +110,13 @@ func (d Dump) writeSettings(text *bytes.Buffer) {
 	writeLines(text, lines, "", "")
 }
 
-// comment is what stands behind a value.
+// comment returns the comment after a value.
 func (d Dump) comment(s Source) string {
 	if d.NoSources || s.Layer == layerNone {
 		return ""
 	}
 	text := s.String()
-	if !isPrintable(text) {
+	if !strictyaml.IsPrintable(text) {
 		text = strconv.Quote(text)
 	}
 	return "# " + text
@@ -147,10 +135,10 @@ func (d Dump) writeRule(text *bytes.Buffer, r *Resolved) {
 	}
 }
 
-// maxColumn is how long a value can be without moving the comments of the others.
+// maxColumn is the length up to which a value moves the comments of the other lines.
 const maxColumn = 60
 
-// writeLines writes lines in columns, the first one behind first, and the others behind indent.
+// writeLines writes lines in columns. The first line begins with first, and the others with indent.
 func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
 	var cells bytes.Buffer
 	table := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
@@ -168,12 +156,12 @@ func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
 	}
 }
 
-// lines are the fields of a rule. One item of a list has a line of its own.
+// lines returns the lines of a rule: one for each field, and for each item of a list.
 func (d Dump) lines(r *Resolved) []dumpLine {
 	var lines []dumpLine
-	for _, f := range r.shown() {
+	for _, f := range ruleValues(r) {
 		if f.source.Layer == layerNone || d.NoSources && f.zero {
-			continue // a name that is its endpoint's, or no value
+			continue // a name that comes from the endpoint, or a zero
 		}
 		comment := d.comment(f.source)
 		if list, ok := f.value.([]string); ok {
@@ -192,47 +180,11 @@ func (d Dump) lines(r *Resolved) []dumpLine {
 	return lines
 }
 
-// yamlText spells a value of field.show on one line.
-func yamlText(value any) string {
-	switch v := value.(type) {
-	case string:
-		return yamlString(v)
-	case []string:
-		return "[" + list(v) + "]"
-	case object:
-		members := make([]string, len(v))
-		for i, m := range v {
-			members[i] = m.name + ": " + yamlText(m.value)
-		}
-		return "{" + strings.Join(members, ", ") + "}"
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
-// plainScalar matches texts that are themselves without quotes in YAML, in lists and
-// objects too.
-var plainScalar = regexp.MustCompile(`^[A-Za-z/][\w./@+-]*([ :][\w./@+*-]+)*$`)
-
-// yamlString quotes a text where YAML would read something else.
-func yamlString(s string) string {
-	reserved := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-	if plainScalar.MatchString(s) && !slices.Contains(reserved, strings.ToLower(s)) {
-		return s
-	}
-	return strictyaml.Quote(s)
-}
-
-// isPrintable reports whether a terminal shows the text as it is.
-func isPrintable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
-}
-
-// MarshalJSON gives an object with "settings", all of them, and "rules", a list with
+// MarshalJSON returns an object with all "settings", and "rules", a list with
 // one object for each rule. Their members are settings and fields by their names
 // outside Go: {"value": "10s", "source": {"layer": "yaml", "file": "locks.yaml",
-// "line": 7, "column": 5}}. There is no source where it is not known. Fields that nobody set are left out, but not the name.
-// "partial": true marks a rule whose key is declared elsewhere, see
+// "line": 7, "column": 5}}. A member has no source if it is not known. Fields without a value are left
+// out, except the name. "partial": true marks a rule whose key is declared elsewhere, see
 // [Resolved.Partial]. With NoSources a member is the value alone.
 func (d Dump) MarshalJSON() ([]byte, error) {
 	rules := make([]object, len(d.Rules))
@@ -244,7 +196,7 @@ func (d Dump) MarshalJSON() ([]byte, error) {
 
 func (d Dump) settingsObject() object {
 	all := object{}
-	for _, s := range d.Settings.shown(d.SettingSources) {
+	for _, s := range settingValues(d.Settings, d.SettingSources) {
 		all = append(all, member{s.name, d.field(s)})
 	}
 	return all
@@ -252,7 +204,7 @@ func (d Dump) settingsObject() object {
 
 func (d Dump) ruleObject(r *Resolved) object {
 	rule := object{}
-	for _, f := range r.shown() {
+	for _, f := range ruleValues(r) {
 		if d.NoSources && f.zero {
 			continue
 		}
@@ -273,33 +225,4 @@ func (d Dump) field(f shownValue) any {
 		field = append(field, member{"source", f.source})
 	}
 	return field
-}
-
-// object is a JSON object that keeps the order of its members.
-type object []member
-
-type member struct {
-	name  string
-	value any
-}
-
-// MarshalJSON leaves <, > and & as they are.
-func (o object) MarshalJSON() ([]byte, error) {
-	text := bytes.NewBufferString("{")
-	enc := json.NewEncoder(text)
-	enc.SetEscapeHTML(false)
-	for i, m := range o {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		if err := enc.Encode(m.name); err != nil {
-			return nil, err
-		}
-		text.WriteByte(':')
-		if err := enc.Encode(m.value); err != nil {
-			return nil, err
-		}
-	}
-	text.WriteByte('}')
-	return text.Bytes(), nil
 }

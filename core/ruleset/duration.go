@@ -16,10 +16,68 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// parse reads the text of a duration as rule files and options of a .proto have it: a time
-// such as 1m30s, or none, forever and watchdog. The error says what to write instead, as layer
-// spells it: [LayerProto] in quotes. Words of another field and times out of range are no errors
-// here: check reports them.
+// timeType is a time from 1ms to maxDuration, or one of the words that stand for something else.
+type timeType struct {
+	example time.Duration
+	words   []time.Duration   // such as NoWait
+	meant   map[string]string // the words for the numbers of other libraries
+}
+
+func (t timeType) read(d *strictyaml.Doc, v strictyaml.Value) (time.Duration, bool) {
+	if !d.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, t.examples()...)) {
+		return 0, false
+	}
+	x, err := t.parse(LayerYAML, v.Node.Value)
+	if err != nil {
+		d.Reportf(v.Node, v.Field, "%s", err)
+	}
+	return x, err == nil
+}
+
+func (t timeType) set(to *time.Duration, _ string, layer Layer, v any) (err error) {
+	var text string
+	if err = assign(&text, v); err == nil {
+		*to, err = t.parse(layer, text)
+	}
+	return err
+}
+
+func (timeType) show(v time.Duration) any { return word(durationWord(v)) }
+
+func (t timeType) check(at Source, d time.Duration) []string {
+	other, isWord := sentinels[d]
+	example, spelled := at.duration(t.example), make([]string, len(t.words))
+	for i, w := range t.words {
+		spelled[i] = at.duration(w)
+	}
+	words := strings.Join(spelled, " or ")
+	switch {
+	case slices.Contains(t.words, d), d >= time.Millisecond && d <= maxDuration, d == 0 && len(t.words) == 0:
+		return nil
+	case isWord:
+		return wrong("%s belongs to %s: write a time such as %s", at.duration(d), at.spell(other.field), orWords(example, words))
+	case words == "":
+		return wrong("%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(maxDuration), example, at.unitHint(d))
+	default:
+		return wrong("%s is out of range: write 1ms to %s%s", shortTime(d), orWords(shortTime(maxDuration), words), at.unitHint(d))
+	}
+}
+
+// orWords joins an example and the words that may stand in its place.
+func orWords(example, words string) string {
+	switch {
+	case words == "":
+		return example
+	case strings.Contains(words, " or "):
+		return example + ", " + words
+	default:
+		return example + ", or " + words
+	}
+}
+
+// parse parses a duration of a rule file or a .proto: a time such as 1m30s, or none, forever or watchdog.
+// The error says what to write instead, in quotes for [LayerProto]. parse accepts words of another field
+// and times out of range: check reports them.
 func (t timeType) parse(layer Layer, text string) (time.Duration, error) {
 	for d, s := range sentinels {
 		if s.word == text {
@@ -33,7 +91,7 @@ func (t timeType) parse(layer Layer, text string) (time.Duration, error) {
 	return 0, errors.New(t.problem(layer, strictyaml.Clip(text)))
 }
 
-// examples are a time, and the words of the field.
+// examples returns a time and the words of the field.
 func (t timeType) examples() []string {
 	list := []string{durationWord(t.example)}
 	for _, w := range t.words {
@@ -42,7 +100,7 @@ func (t timeType) examples() []string {
 	return list
 }
 
-// oneOf joins words as they are written in a layer.
+// oneOf joins words, in quotes where the layer needs them.
 func oneOf(layer Layer, words ...string) string {
 	words = slices.Clone(words)
 	for i := range words {
@@ -57,24 +115,12 @@ func oneOf(layer Layer, words ...string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// duration reads a time of a file.
-func (f *fileReader) duration(v value, t timeType) (time.Duration, bool) {
-	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, t.examples()...)) {
-		return 0, false
-	}
-	d, err := t.parse(LayerYAML, v.Node.Value)
-	if err != nil {
-		f.Reportf(v.Node, v.Field, "%s", err)
-	}
-	return d, err == nil
-}
-
 var (
 	goTime      = regexp.MustCompile(`^(\d+(\.\d+)?(ns|us|µs|μs|ms|s|m|h))+$`)
 	wholeNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 )
 
-// problem says what to write instead of text.
+// problem returns the message for a text that is not a duration.
 func (t timeType) problem(layer Layer, text string) string {
 	d, err := time.ParseDuration(text)
 	isZero := err == nil && d == 0
@@ -94,8 +140,8 @@ func (t timeType) problem(layer Layer, text string) string {
 	}
 }
 
-// meantBy are the words or times that text probably stands for, nil if that is not clear. A wrong guess
-// must not become a much longer time.
+// meantBy returns the words or times that text probably stands for, or nil if that is not clear. It leaves
+// out a guess that could be a much longer time.
 func (t timeType) meantBy(text string, isZero bool) []string {
 	if isZero {
 		text = "0"
@@ -128,7 +174,7 @@ func (t timeType) meantBy(text string, isZero bool) []string {
 	return times
 }
 
-// otherTime is a number with a unit as people write it, or without one.
+// otherTime matches a number with a unit as people write it, or without a unit.
 var otherTime = regexp.MustCompile(`^((?:[1-9]\d{0,11}|0)(?:\.\d+)?) ?([a-z]*)$`)
 
 var otherUnits = map[string]time.Duration{ //nolint:gochecknoglobals // a table that is only read
@@ -136,12 +182,4 @@ var otherUnits = map[string]time.Duration{ //nolint:gochecknoglobals // a table 
 	"s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
 	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute,
 	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
-}
-
-// unitHint recognises a bare number in Go.
-func (s Source) unitHint(d time.Duration) string {
-	if s.inFile() {
-		return ""
-	}
-	return missingunit.Hint(d)
 }

@@ -1,35 +1,36 @@
 package ruleset
 
-import "cmp"
+import (
+	"cmp"
+)
 
 // Kind is a kind of lock.
 type Kind string
 
-// The kinds of lock. All rules about one key need the same kind, except that [Read] and
-// [Write] belong together: a lock of one does not wake the waiters of another, and its holders
-// have other tokens or none. Where two keys are the same to the letter, another kind is an
-// error: see [MixedKinds].
+// The kinds of lock. All rules of one key need the same kind, except that [Read] and [Write] belong
+// together. A lock of one kind does not wake the waiters of another, and its holders have other tokens or
+// none. Two rules with the same template and different kinds are an error: see [MixedKinds].
 const (
-	// Reentrant is Redisson's RLock. The default.
+	// Reentrant is Redisson's RLock. It is the default.
 	Reentrant Kind = "reentrant"
-	// Fenced is RFencedLock: every holder has a larger fencing token than the one
-	// before, by which a store refuses the late write of a holder that was paused. Of
-	// one key only, as all that follow.
+	// Fenced is RFencedLock. Every holder has a larger fencing token than the one before. With the
+	// token a store refuses the late write of a holder that was paused. Fenced and the kinds below
+	// have one key only.
 	Fenced Kind = "fenced"
-	// Spin is RedissonSpinLock: without messages, for very many keys that are seldom
-	// taken. Who waits in another process attempts again and again.
+	// Spin is RedissonSpinLock. It sends no messages, which suits very many keys that are seldom
+	// taken. A waiter in another process attempts again and again.
 	Spin Kind = "spin"
 	// Fair is RedissonFairLock: first come, first served, across all processes. It costs
-	// throughput; the other kinds are fair enough where nobody counts turns.
+	// throughput. The other kinds are fair enough unless the order of single turns matters.
 	Fair Kind = "fair"
-	// Read is the read lock of RReadWriteLock: any number of calls hold it at a time, while
-	// nobody holds [Write] of the same key. A call under it cannot take Write of its key.
+	// Read is the read lock of RReadWriteLock. Any number of calls hold it at a time, while no call
+	// holds [Write] of the same key. A call that holds it cannot take Write of its key.
 	Read Kind = "read"
-	// Write is the write lock of RReadWriteLock: one call, and no reader. A call under it
-	// may take [Read] of its key, too.
+	// Write is the write lock of RReadWriteLock. One call holds it, and no reader. A call that holds
+	// it may take [Read] of its key, too.
 	Write Kind = "write"
-	// Semaphore is RPermitExpirableSemaphore: as many calls as there are [Rule.Permits] run
-	// at a time, across all processes. Busy is 429, RESOURCE_EXHAUSTED.
+	// Semaphore is RPermitExpirableSemaphore. [Rule.Permits] calls run at a time, across all
+	// processes. A busy semaphore is 429, RESOURCE_EXHAUSTED.
 	Semaphore Kind = "semaphore"
 )
 
@@ -42,8 +43,8 @@ type KindTraits struct {
 	Noun    string // in a sentence: "fair lock", "semaphore"
 
 	kind   Kind
-	family Kind // by default the kind
-	alone  Kind // to write in place of a shared kind; by default Reentrant
+	family Kind // the same for kinds whose holders of one key see each other; default: the kind
+	alone  Kind // the advice in place of a shared kind; default: Reentrant
 }
 
 // kinds is the table of kinds. A new kind is a constant, a row here, a value of Kind in
@@ -67,7 +68,7 @@ func Kinds() []Kind {
 	return list
 }
 
-// Traits returns the traits of the kind; for an unknown kind the zero value.
+// Traits returns the traits of the kind, or the zero value for an unknown kind.
 func (k Kind) Traits() KindTraits {
 	for i := range kinds {
 		if kinds[i].kind == k {
@@ -79,5 +80,5 @@ func (k Kind) Traits() KindTraits {
 
 func (k Kind) isKnown() bool { return k != "" && k.Traits().kind == k }
 
-// family is the same for kinds whose holders of one key see each other.
+// family returns the family of the kind: see [KindTraits].
 func (k Kind) family() Kind { return cmp.Or(k.Traits().family, k) }

@@ -72,7 +72,7 @@ func TestLoad_PermitsOfLayers(t *testing.T) {
 		"fenced, a token":    {"kind: fenced\n  token: true", ruleset.Rule{}, ""},
 		"fenced over others": {"kind: fenced", ruleset.Rule{Kind: ruleset.Spin}, ""},
 		"a token for a kind": {"token: true", semaphore, "token: several calls hold a semaphore at a time, and one token cannot order them: remove token, or write another kind, such as reentrant (kind comes from the program)"},
-		"a window":           {"debounce: 5s", semaphore, "and there is no last one after whom the window could begin: remove debounce, or write another kind, such as reentrant (kind comes from the program)"},
+		"a window":           {"debounce: 5s", semaphore, "has no last holder, so the window would never start: remove debounce, or write another kind, such as reentrant (kind comes from the program)"},
 	} {
 		_, err := overCode(t, "rules:\n- http: POST /a\n  "+tt.file+"\n", tt.lower)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {

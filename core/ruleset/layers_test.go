@@ -80,11 +80,11 @@ func TestLoad_ConflictsAreInTheHigherLayer(t *testing.T) {
 		want  string
 	}{
 		{"wait_time: 5s", ruleset.Rule{Debounce: time.Second}, "6:14: rule of http POST /a: wait_time: a debounced call never waits: remove wait_time" + debounced},
-		{"lease_time: 5s", ruleset.Rule{Debounce: time.Second}, "6:15: rule of http POST /a: lease_time: a debounced handler is held by the watchdog, and the window begins after it: remove lease_time" + debounced},
+		{"lease_time: 5s", ruleset.Rule{Debounce: time.Second}, "6:15: rule of http POST /a: lease_time: the watchdog holds the lock of a debounced handler, and the window begins after it: remove lease_time" + debounced},
 		{"on_busy: proceed", ruleset.Rule{Debounce: time.Second}, "6:12: rule of http POST /a: on_busy: proceeding inside the window undoes debounce: write another strategy" + debounced},
-		{"max_waiters: 5", ruleset.Rule{Debounce: time.Second}, "6:16: rule of http POST /a: max_waiters: nobody waits under this rule: remove it" + debounced},
-		{"max_waiters: 5", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: max_waiters: nobody waits under this rule: remove it (wait_time comes from the program)"},
-		{"on_overload: skip", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: on_overload: nobody waits under this rule, so there is no overload: remove it (wait_time comes from the program)"},
+		{"max_waiters: 5", ruleset.Rule{Debounce: time.Second}, "6:16: rule of http POST /a: max_waiters: no call waits under this rule: remove it" + debounced},
+		{"max_waiters: 5", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: max_waiters: no call waits under this rule: remove it (wait_time comes from the program)"},
+		{"on_overload: skip", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: on_overload: no call waits under this rule, so there is no overload: remove it (wait_time comes from the program)"},
 		{"fallback: q", ruleset.Rule{OnBusy: failpolicy.Skip}, `6:13: rule of http POST /a: fallback: "q" is never used: write on_busy: fallback, or remove it`},
 		{"response: '1'", ruleset.Rule{OnBusy: failpolicy.Skip}, "6:13: rule of http POST /a: response: never used: write on_busy: null_response, or remove it"},
 		{"on_busy: fallback", ruleset.Rule{}, `6:12: rule of http POST /a: on_busy: the strategy needs the name of a handler: write fallback: "name"`},
@@ -118,7 +118,7 @@ func TestLoad_MistakesOfTheProgramAreItsOwn(t *testing.T) {
 		{ruleset.Rule{Kind: ruleset.Semaphore}, `Kind: a semaphore has to know how many calls may run at once, across all instances: write Permits: 5 beside it`},
 		{ruleset.Rule{Kind: ruleset.Read, Token: true}, `Token: several calls hold a read lock at a time, and one token cannot order them: remove Token, or write another kind, such as ruleset.Write`},
 		{ruleset.Rule{Keys: []string{"a", "b"}, Kind: ruleset.Fenced}, "Kind: a fenced lock has one key, and Keys has 2 templates: write one template, or Kind: ruleset.Reentrant"},
-		{ruleset.Rule{WaitTime: ruleset.NoWait, MaxWaiters: 3}, "MaxWaiters: nobody waits under this rule: remove it"},
+		{ruleset.Rule{WaitTime: ruleset.NoWait, MaxWaiters: 3}, "MaxWaiters: no call waits under this rule: remove it"},
 	} {
 		_, err := overCode(t, "rules:\n- http: POST /a\n  message: later\n", c.lower)
 		if err == nil || !strings.HasSuffix(err.Error(), "rule of http POST /a: "+c.want) {

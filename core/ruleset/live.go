@@ -3,73 +3,52 @@ package ruleset
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
 // errClosed is the error of [Live.Reload] after [Live.Close].
 var errClosed = errors.New("ruleset: closed: the rules in force stay, and the file is not loaded again")
 
-// Reload is one attempt to take a file into force.
-type Reload struct {
-	File string
-	Hash string    // of the content: the first 12 hexadecimal digits of its SHA-256; empty if it could not be read
-	Time time.Time // of the attempt
-	Set  *Set      // now in force; nil if the first attempt failed
-	Old  *Set      // in force before; nil at the first attempt
-	Err  error     // why the new content was refused; nil if it is in force
-}
-
-// Live is a set that is loaded from a file and replaced when the file changes. It is
+// Live is a set that is loaded from a file, and replaced when the file changes. It is
 // a [Provider] and safe for concurrent use.
 //
-// A file that is refused leaves the old set in force. It is refused when it cannot be
-// read, when it is wrong, when it gives a rule that is in force another lock (see
-// [CompareLocks]), or when a subscriber cannot work with it. What is refused is not tried
+// A file that is refused leaves the old set in force. It is refused if it cannot be
+// read, if it has a mistake, if it gives another lock to a rule in force (see
+// [CompareLocks]), or if a subscriber cannot work with it. A refused content is not tried
 // again until the content changes or [Live.Reload] is called.
 type Live struct {
 	path    string // as given, for messages
-	file    string // the same from the root
+	file    string // the same, absolute
 	opts    []Option
-	panics  notify.Panics // of observers
 	current atomic.Pointer[Set]
 
-	calls       sync.Mutex    // held while subscribers are called, so that calls never overlap
-	subscribers []*subscriber // guarded by calls: in the order in which they came
+	subscribers subscribers
+	observers   observers
 
 	stop     chan struct{} // closed by Close
 	stopping sync.Once
 	watching sync.WaitGroup
 
-	listening sync.Mutex
-	listeners []*listener // guarded by listening
-	inForce   Reload      // guarded by listening: the attempt that took current into force
-
-	turn    sync.Mutex // one attempt after the other; readers of current never need it
+	turn    sync.Mutex // held by one attempt at a time; readers of current never need it
 	closed  bool       // guarded by turn
-	last    content    // guarded by turn: what was attempted last
-	alarmed bool       // guarded by turn: a refusal was logged, and not its end
+	last    content    // guarded by turn: the last content that was attempted
+	alarmed bool       // guarded by turn: a refusal was logged, and its end was not
 }
 
 var _ Provider = (*Live)(nil)
 
-// Open loads a rule file, which [Live.Reload] loads again. A file that is refused is
+// Open loads a rule file. [Live.Reload] loads it again. A file that is refused is
 // an error: see [Load].
 func Open(path string, opts ...Option) (*Live, error) {
-	file, err := fromRoot(path)
+	file, err := absolute(path)
 	if err != nil {
 		return nil, fmt.Errorf("ruleset: %w", err)
 	}
-	l := &Live{
-		path: path, file: file, opts: opts,
-		stop: make(chan struct{}),
-	}
+	l := &Live{path: path, file: file, opts: opts, stop: make(chan struct{})}
 	for _, o := range newConfig(opts).observers {
-		l.listeners = append(l.listeners, &listener{observe: o})
+		l.observers.list = append(l.observers.list, &observer{observe: o})
 	}
 	if err := l.Reload(); err != nil {
 		return nil, err
@@ -77,65 +56,29 @@ func Open(path string, opts ...Option) (*Live, error) {
 	return l, nil
 }
 
-// Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
-// in force. Observe does nothing if it was called with the same pointer before. Adapters call it with the observers of
-// their lock client, also from an observer or a subscriber: it does not wait for a reload that is
-// going on.
-func (l *Live) Observe(observe *func(Reload)) {
-	first, inForce := l.addListener(observe)
-	if first == nil {
-		return
-	}
-	defer first.calls.Unlock()
-	l.notify(first, inForce)
-}
-
-// addListener adds an observer, whose calls are locked until it was notified of the content in
-// force. It returns nil for one that is there already.
-func (l *Live) addListener(observe *func(Reload)) (*listener, Reload) {
-	l.listening.Lock()
-	defer l.listening.Unlock()
-	if slices.ContainsFunc(l.listeners, func(known *listener) bool { return known.observe == observe }) {
-		return nil, Reload{}
-	}
-	added := &listener{observe: observe}
-	added.calls.Lock()
-	l.listeners = append(l.listeners, added)
-	return added, l.inForce
-}
-
-func (l *Live) notify(to *listener, r Reload) {
-	notify.Each(&l.panics, []func(Reload){*to.observe}, func(observe func(Reload)) { observe(r) })
-}
-
-// observed reports whether there are observers.
-func (l *Live) observed() bool {
-	l.listening.Lock()
-	defer l.listening.Unlock()
-	return len(l.listeners) > 0
-}
-
-// conclude notes how an attempt ended, and returns the observers that are to be notified of it.
-func (l *Live) conclude(r Reload) []*listener {
-	l.listening.Lock()
-	defer l.listening.Unlock()
-	if r.Err == nil {
-		l.inForce = r
-	}
-	return slices.Clone(l.listeners)
-}
-
-// listener is an observer that is notified of one attempt after the other.
-type listener struct {
-	observe *func(Reload)
-	calls   sync.Mutex // held while observe is called
-}
-
-// Current is the set in force. It neither waits nor allocates.
+// Current returns the set in force. It neither waits nor allocates.
 func (l *Live) Current() *Set { return l.current.Load() }
 
-// Reload loads the file now, whether it changed or not. The error says why it was
-// refused. errClosed after Close.
+// Subscribe implements [Provider]. It waits while another subscriber prepares or
+// commits, but not for the file. A panic in prepare or commit is an error.
+//
+// In a commit, Current is the set that is committed.
+//
+// cancel may be called at any time, also from prepare and commit, and any number of
+// times. It does not wait for a call that has begun: the error of that prepare no longer
+// counts, and its commit is not called.
+func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) {
+	return l.subscribers.add(prepare, l.Current)
+}
+
+// Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
+// in force. It does nothing if it was called with the same pointer before. Adapters call it with the
+// observers of their lock client. It may be called from an observer or a subscriber, because it does not
+// wait for a reload that is going on.
+func (l *Live) Observe(observe *func(Reload)) { l.observers.add(observe) }
+
+// Reload loads the file now, even if it has not changed. The error says why the file was
+// refused. After Close, Reload returns an error and does not load the file.
 func (l *Live) Reload() error {
 	l.turn.Lock()
 	defer l.turn.Unlock()
@@ -145,7 +88,7 @@ func (l *Live) Reload() error {
 	return l.attempt(readContent(l.file))
 }
 
-// Close ends the watching, and waits for it and for a reload that is going on: then no
+// Close ends the watching, and waits for it and for a reload that is going on. After it, no
 // subscriber and no observer is called any more. The set in force stays. Close may be
 // called again; the error is always nil.
 func (l *Live) Close() error {
@@ -157,7 +100,7 @@ func (l *Live) Close() error {
 	return nil
 }
 
-// attempt tries to take c into force. The caller has the turn.
+// attempt tries to bring c into force. The caller holds turn.
 func (l *Live) attempt(c content) error {
 	l.last = c
 	old := l.Current()
@@ -166,14 +109,8 @@ func (l *Live) attempt(c content) error {
 		err = l.replace(next)
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
-	listeners := l.conclude(r)
-	if len(listeners) == 0 {
+	if !l.observers.notify(r) {
 		l.logApplied(r)
-	}
-	for _, to := range listeners {
-		to.calls.Lock()
-		l.notify(to, r)
-		to.calls.Unlock()
 	}
 	return err
 }
@@ -183,6 +120,40 @@ func (l *Live) load(c content) (next *Set, err error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("ruleset: %w", c.err)
 	}
-	defer caught("loading the file", &err)
+	defer recoverAs("loading the file", &err)
 	return Load(l.path, c.text, l.opts...)
+}
+
+// replace brings next into force, or changes nothing. The caller holds turn.
+//
+// It compares the locks after all subscribers have prepared: a mistake in a key changes the lock, too, and
+// the subscriber's message about the mistake is the better one.
+func (l *Live) replace(next *Set) error {
+	return l.subscribers.replace(next, func() error {
+		refused, _ := CompareLocks(l.Current(), next)
+		if err := Invalid(refused...); err != nil {
+			return err
+		}
+		l.current.Store(next)
+		return nil
+	})
+}
+
+// logApplied logs that a changed file is in force, with the calls that run unlocked from now on and the end
+// of a refusal that was logged. It is called when there are no observers.
+func (l *Live) logApplied(r Reload) {
+	if r.Err != nil {
+		return
+	}
+	list, ended := r.Unlocked(), ""
+	if l.alarmed {
+		ended = "; the refusal has ended"
+	}
+	switch {
+	case len(list) > 0:
+		slog.Error("lock rules loaded, and endpoints run unlocked"+ended, "file", r.File, "hash", r.Hash, "unlocked", list)
+	case r.Old != nil:
+		slog.Info("lock rules loaded"+ended, "file", r.File, "hash", r.Hash)
+	}
+	l.alarmed = false
 }

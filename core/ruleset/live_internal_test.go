@@ -57,10 +57,10 @@ func TestLive_ForgetsWhoCancelled(t *testing.T) {
 		}
 		cancel()
 	}
-	if n := len(l.subscribers); n > 1 {
+	if n := len(l.subscribers.list); n > 1 {
 		t.Errorf("%d of 100 subscribers are kept", n)
 	}
-	if err := l.Reload(); err != nil || len(l.subscribers) > 0 {
-		t.Errorf("got %v, %d subscribers are kept after a reload", err, len(l.subscribers))
+	if err := l.Reload(); err != nil || len(l.subscribers.list) > 0 {
+		t.Errorf("got %v, %d subscribers are kept after a reload", err, len(l.subscribers.list))
 	}
 }

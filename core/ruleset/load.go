@@ -3,44 +3,63 @@ package ruleset
 import (
 	"cmp"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// MaxFileSize is how many bytes a rule file may have.
+// MaxFileSize is the number of bytes that a rule file may have.
 const MaxFileSize = strictyaml.MaxSize
 
-// readBounded reads a little more than the limit at most, so that Load refuses it.
-func readBounded(path string) (text []byte, err error) {
-	file, err := os.Open(path) //nolint:gosec // the path is the program's own
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return io.ReadAll(io.LimitReader(file, MaxFileSize+1))
+// NewSet builds a set of rules declared in Go. Every rule needs an Endpoint, and
+// rules of one endpoint need different Names. The error is an [*InvalidError] with
+// every problem.
+func NewSet(rules []Rule, opts ...Option) (*Set, error) {
+	return BuildSet(inCode(rules), opts...)
 }
 
-// Load builds a set from the text of a rule file in YAML, of [MaxFileSize] at most; name is
-// what errors and sources call it. The file's defaults and profiles are laid over those
-// of the options, its rules over those of [WithRules]. The error is an [*InvalidError]
-// with every problem of reading and of resolving, in the order of the lines. Only
-// what is no YAML at all hides what comes after it.
+// BuildSet builds a set from declarations of any layer, in any order. Declarations of one
+// identity (Endpoint, Name) are one rule: a field that a higher layer sets replaces the whole field of the
+// lower one, and Key replaces Keys and the other way round. Two declarations of one identity in
+// one layer are an error. The rules keep the order of their first declarations. The error is an
+// [*InvalidError] with every problem.
+func BuildSet(declared []Declared, opts ...Option) (*Set, error) {
+	cfg := newConfig(opts)
+	cfg.rules = append(cfg.rules, declared...)
+	set, problems := buildSet(&cfg.declarations)
+	if err := Invalid(problems...); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// Resolve resolves rules for one place without a set. Adapters call it with rules that they
+// get directly. The rules need no Endpoint. Rules of one endpoint need different
+// Names. The error is an [*InvalidError] with every problem. Use the rules beside an error only
+// to find more problems.
+func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
+	r := newResolver(&newConfig(opts).declarations)
+	resolved := r.resolveAll(inCode(rules))
+	return resolved, Invalid(r.problems...)
+}
+
+// Load builds a set from the text of a rule file in YAML, of at most [MaxFileSize] bytes. Errors
+// and sources call the file name. The file's defaults and profiles are laid over those
+// of the options, and its rules over the rules of [WithRules]. The error is an [*InvalidError]
+// with every problem of reading and of resolving, in the order of the lines. Only a text that is
+// not YAML hides the problems after the first one.
 func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	cfg := newConfig(opts)
-	f := readFile(name, text, cfg)
+	f := readFile(name, text, cfg.service, &cfg.declarations)
 	if f.Doc == nil {
 		return nil, Invalid(f.problems...)
 	}
 	var set *Set
 	problems := f.problems
-	if !f.isFull() { // else the rest was not read
+	if !f.IsFull() { // a full one has not read the rest
 		var more []*Problem
-		set, more = cfg.build()
+		set, more = buildSet(&cfg.declarations)
 		problems = append(problems, more...)
 	}
 	slices.SortStableFunc(problems, byPosition)
@@ -51,18 +70,18 @@ func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	return set, nil
 }
 
-// firstOf is as many problems as are reported of a file. The last says how many more
-// there are.
+// firstOf returns as many problems as are reported of a file. The last one says how many more there are.
 func firstOf(problems []*Problem) []*Problem {
-	more := len(problems) - (maxProblems - 1)
+	const most = strictyaml.MaxProblems
+	more := len(problems) - (most - 1)
 	if more < 2 {
 		return problems
 	}
-	last := &Problem{Source: problems[maxProblems-1].Source, Message: fmt.Sprintf("and %d more problems: correct those above first", more)}
-	return append(problems[:maxProblems-1:maxProblems-1], last)
+	last := &Problem{Source: problems[most-1].Source, Message: fmt.Sprintf("and %d more problems: correct those above first", more)}
+	return append(problems[:most-1:most-1], last)
 }
 
-// byPosition orders problems by file, line and column; those without a file first.
+// byPosition orders problems by file, line and column. Problems without a file come first.
 func byPosition(a, b *Problem) int {
 	s, t := a.Source, b.Source
 	return cmp.Or(cmp.Compare(s.File, t.File), cmp.Compare(s.Line, t.Line), cmp.Compare(s.Column, t.Column))
@@ -71,8 +90,8 @@ func byPosition(a, b *Problem) int {
 //go:embed locks.schema.json
 var schema string
 
-// Schema is the JSON Schema (draft 2020-12) of a rule file, for editors. It finds
-// most of what [Load] refuses in a single rule, but nothing that depends on other
-// rules, on the program, or on the text itself, such as a value that YAML takes for
+// Schema returns the JSON Schema (draft 2020-12) of a rule file, for editors. The schema finds
+// most of the mistakes in a single rule that [Load] refuses. It does not find mistakes that depend on
+// other rules, on the program, or on the text itself, such as a value that YAML takes for
 // a comment.
 func Schema() []byte { return []byte(schema) }

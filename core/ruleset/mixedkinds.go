@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// MixedKinds reports rules that take one key as locks of different kinds, or as semaphores of two
-// sizes: where two of them met, the second call would fail, or one of them would let more calls run
-// than it says. Rules that state their kind come first, and each is compared with those that were in
-// order so far. It is for rules of one lock client with all their layers, such as all those that an
-// adapter runs; a set judges its own.
+// MixedKinds reports rules that take one key as locks of different kinds, or as semaphores of different
+// sizes. If two such calls met, the second one would fail, or more calls would run than one of the rules
+// permits. MixedKinds compares each rule with the earlier rules that were right, and begins with the rules
+// that state their kind. Call it with all rules of one lock client, after all layers were applied: an adapter
+// passes all rules that it runs. A set checks its own rules.
 //
-// It reports what is certain from the texts: keys are compared letter by letter, with their
-// prefix, within one transport; read and write locks are one kind here. Nothing is said of rules with
-// two conditions, which may share no call, of a key by which two endpoints differ (route, method), and
-// of a rule that is switched off.
+// MixedKinds reports only certain mistakes. It compares the templates of the keys letter by letter,
+// with their prefix, within one transport. Read and write locks count as one kind. It does not report
+// two rules with different conditions, because they may share no call, a key that differs between two
+// endpoints (route, method), and a rule that is switched off.
 func MixedKinds(rules []*Resolved) []*Problem {
 	rules = slices.Clone(rules)
 	slices.SortStableFunc(rules, func(a, b *Resolved) int {
@@ -30,14 +30,14 @@ func MixedKinds(rules []*Resolved) []*Problem {
 	known, seen := map[place][]*Resolved{}, map[*Resolved]bool{}
 	var problems []*Problem
 	for _, r := range rules {
-		if seen[r] { // one with a wildcard may be listed for each of its methods
+		if seen[r] { // a rule with a wildcard may be listed for each of its methods
 			continue
 		}
 		seen[r] = true
 		for _, l := range r.locks() {
 			at := place{r.Endpoint.Transport, l.key}
-			if i := slices.IndexFunc(known[at], func(other *Resolved) bool { return other.mixes(r, l.key) }); i >= 0 {
-				problems = append(problems, r.otherKind(known[at][i], l.key))
+			if i := slices.IndexFunc(known[at], func(other *Resolved) bool { return mixes(other, r, l.key) }); i >= 0 {
+				problems = append(problems, otherKind(r, known[at][i], l.key))
 				break
 			}
 			known[at] = append(known[at], r)
@@ -46,20 +46,19 @@ func MixedKinds(rules []*Resolved) []*Problem {
 	return problems
 }
 
-// namesEndpoint finds an expression with a variable that says where a call came in.
+// namesEndpoint matches an expression with a variable that depends on the endpoint.
 var namesEndpoint = regexp.MustCompile(`#\{.*\b(?:route|method)\b`)
 
-// mixes reports whether calls of the two rules meet on the key, which both take, with
-// different kinds or sizes.
-func (r *Resolved) mixes(other *Resolved, key string) bool {
+// mixes reports whether calls of two rules meet on a key that both take, with different kinds or sizes.
+func mixes(r, other *Resolved, key string) bool {
 	same := r.Kind.family() == other.Kind.family() && (!r.Kind.Traits().Permits || r.Permits == other.Permits)
 	meet := r.When == "" || other.When == "" || r.When == other.When
 	return !same && meet && (r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key))
 }
 
-// otherKind says what to do about a key that another rule takes as another kind, or about a
-// semaphore to which it gives another size.
-func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
+// otherKind returns the problem that r takes a key of another rule as another kind, or as a semaphore of
+// another size.
+func otherKind(r, other *Resolved, key string) *Problem {
 	called := "the " + other.Problem("", "").subject() + ", declared in " + other.origin.where()
 	if r.Kind == other.Kind {
 		return r.Problem("permits", fmt.Sprintf("%d of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
@@ -71,13 +70,4 @@ func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
 	}
 	return r.Problem("kind", fmt.Sprintf("a %s of %q, which is a %s for %s: one key has one kind: write %s, or another key",
 		r.Kind.Traits().Noun, key, other.Kind.Traits().Noun, called, same))
-}
-
-// kindKnown are the rules whose kind is in order, and not left to a lower layer.
-func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
-	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
-		tooMany := len(rule.Templates()) > 1 && !rule.Kind.Traits().Several
-		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
-			!rule.Kind.isKnown() || tooMany || rule.Kind.Traits().Permits && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
-	})
 }

@@ -5,25 +5,25 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // CompareLocks compares what two sets lock, as a reload from old to next does.
 //
-// A reload is refused where an endpoint loses a lock and gets another one in the same step:
-// programs with the old and with the next rules would run the same thing at the same time, each
-// under its own lock. A lock is a key with its prefix, to the letter, a kind, and the permits of a
-// semaphore. So a key is changed in two steps: key: old, keys: [old, new], key: new. Nothing is
-// refused if next has [Settings.AllowRekey].
+// A reload is refused if an endpoint loses a lock and gets another one in the same step.
+// Otherwise programs with the old and with the next rules would run the same thing at the same time,
+// each under its own lock. A lock is identified by the letters of its key with the prefix, by its kind, and
+// by the permits of a semaphore. So a key is changed in two steps: key: old, keys: [old, new], key: new.
+// Nothing is refused if next has [Settings.AllowRekey].
 //
-// Calls that run unlocked from now on are named: see [Unlocking].
+// unlocked lists the calls that run unlocked from now on: see [Unlocking].
 //
-// Each path that one of the sets names or has a wildcard for is judged with each method. Nothing is
-// refused for a method or a function whose key may come from a layer below the sets, because a rule has
-// none ([Resolved.Partial]) or because only one set names the endpoint: a caller that knows all layers uses
-// [CompareLocksAt].
+// CompareLocks compares each path for which one of the sets has a rule, with each method. It refuses
+// nothing for a gRPC method or a function whose key may come from a layer below the sets: a rule there has
+// no key ([Resolved.Partial]), or only one set names the endpoint. A caller that knows all layers calls
+// [CompareLocksAt] instead.
 func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	refused, unlocked = compareLocks(old, next)
 	if next.Settings().AllowRekey {
@@ -57,8 +57,8 @@ func compareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	return refused, unlocked
 }
 
-// calls are endpoints of all calls that the sets tell apart. One with a * in its path stands for the
-// calls there that no rule names.
+// calls returns an endpoint for each group of calls that the sets treat alike. An endpoint with a * in its
+// path stands for the calls there that no rule names.
 func calls(sets ...*Set) []Endpoint {
 	var rules []*Resolved
 	methods := []string{"*"}
@@ -83,21 +83,21 @@ func calls(sets ...*Set) []Endpoint {
 	return list
 }
 
-// CompareLocksAt is [CompareLocks] for the rules of one endpoint, such as those that
-// [Set.Overlay] returns for it. It does not ask whether the change is allowed.
+// CompareLocksAt is like [CompareLocks] for the rules of one endpoint, such as the rules that
+// [Set.Overlay] returns for it. It does not consider [Settings.AllowRekey].
 //
-// A call takes the locks of all its rules, one after the other, and which rule a lock belongs to does
-// not matter. Where all locks of one side are also taken by the other, nothing is refused. So rules may
-// be renamed, merged, split, added and removed.
+// A call takes the locks of all its rules, one after the other. It does not matter to which rule a lock
+// belongs. Nothing is refused if one side takes all locks of the other. So rules may be renamed, merged,
+// split, added and removed.
 func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlocked []Unlocking) {
 	losers, comers := strangers(old, next), strangers(next, old)
 	if !slices.ContainsFunc(slices.Concat(old, next), (*Resolved).Partial) {
 		refused = refusedAt(losers, comers)
 	}
 	for _, was := range old {
-		unlocked = append(unlocked, was.unlockedBy(e, next, comers)...)
+		unlocked = append(unlocked, unlockedBy(was, e, next, comers)...)
 	}
-	for _, is := range next { // one without a key may switch off the lock of a lower layer
+	for _, is := range next { // a rule without a key may switch off the lock of a lower layer
 		sameName := func(was *Resolved) bool { return was.Name == is.Name }
 		noted := func(u Unlocking) bool { return u.New == is }
 		if is.partial && is.lockless() != "" && !slices.ContainsFunc(old, sameName) && !slices.ContainsFunc(unlocked, noted) {
@@ -107,7 +107,7 @@ func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlo
 	return refused, unlocked
 }
 
-// first is the first of the rules, nil if there are none.
+// first returns the first of the rules, nil if there are none.
 func first(rules []*Resolved) *Resolved {
 	if len(rules) == 0 {
 		return nil
@@ -115,52 +115,8 @@ func first(rules []*Resolved) *Resolved {
 	return rules[0]
 }
 
-// lock is what two calls must both take to exclude each other.
-type lock struct {
-	kind    Kind
-	key     string // with its prefix
-	permits int    // of a semaphore
-}
-
-// locks are those that the rule takes.
-func (r *Resolved) locks() []lock {
-	if r.lockless() != "" {
-		return nil
-	}
-	list := make([]lock, len(r.Templates()))
-	for i, key := range r.lockKeys() {
-		if list[i] = (lock{kind: r.Kind, key: key}); r.Kind.Traits().Permits {
-			list[i].permits = r.Permits
-		}
-	}
-	return list
-}
-
-// lockKeys are the keys as they are compiled.
-func (r *Resolved) lockKeys() []string {
-	keys := slices.Clone(r.Templates())
-	for i := range keys {
-		keys[i] = r.Prefix + keys[i]
-	}
-	return keys
-}
-
-// lockless is the field by which a rule takes no lock, empty if it takes one.
-func (r *Resolved) lockless() string {
-	switch {
-	case r.None:
-		return "none"
-	case r.Disabled:
-		return "disabled"
-	case r.DryRun:
-		return "dry_run"
-	default:
-		return ""
-	}
-}
-
-// strangers are the rules here with a lock that no rule takes there whenever they do. The condition of
-// one and the same rule may change: that is named, and not refused.
+// strangers returns the rules of here with a lock that no rule of there takes under the same condition. A rule
+// may change its own condition: that is reported as an unlocking, and not refused.
 func strangers(here, there []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(here), func(r *Resolved) bool {
 		return !slices.ContainsFunc(r.locks(), func(l lock) bool {
@@ -171,7 +127,7 @@ func strangers(here, there []*Resolved) []*Resolved {
 	})
 }
 
-// refusedAt reports each rule that comes with a lock of its own in place of rules that lose one.
+// refusedAt reports each rule that takes a new lock in place of rules that lose one.
 func refusedAt(losers, comers []*Resolved) []*Problem {
 	var problems []*Problem
 	for _, r := range comers {
@@ -180,14 +136,14 @@ func refusedAt(losers, comers []*Resolved) []*Problem {
 			return was.Name != r.Name && slices.ContainsFunc(comers, sameName)
 		})
 		if len(gone) > 0 {
-			problems = append(problems, r.otherLock(gone))
+			problems = append(problems, otherLock(r, gone))
 		}
 	}
 	return problems
 }
 
-// otherLock says how to get to the lock of a rule from those that are gone.
-func (r *Resolved) otherLock(gone []*Resolved) *Problem {
+// otherLock returns the problem that r takes its lock in place of those of the rules that are gone.
+func otherLock(r *Resolved, gone []*Resolved) *Problem {
 	was, which := gone[0], "which is in force"
 	if i := slices.IndexFunc(gone, func(one *Resolved) bool { return one.Name == r.Name }); i >= 0 {
 		was = gone[i]
@@ -201,7 +157,7 @@ func (r *Resolved) otherLock(gone []*Resolved) *Problem {
 		apart   = "programs with the old and with the new rules would not exclude each other"
 		allowed = "allow_rekey: true if that does not matter, or when no program takes the lock"
 	)
-	both, then := r.steps(gone)
+	both, then := steps(r, gone)
 	stepwise := both + " first, roll it out everywhere, then " + then + "; or allow_rekey: true"
 	switch {
 	case r.Kind != was.Kind && r.Kind.family() == was.Kind.family():
@@ -215,7 +171,7 @@ func (r *Resolved) otherLock(gone []*Resolved) *Problem {
 				field = "key"
 			}
 		}
-		return refuse(field, list(was.lockKeys()), list(r.lockKeys()), apart, stepwise)
+		return refuse(field, quotedList(was.lockKeys()), quotedList(r.lockKeys()), apart, stepwise)
 	case r.Kind.Traits().Permits && r.Permits != was.Permits:
 		return refuse("permits", strconv.Itoa(was.Permits), strconv.Itoa(r.Permits), "programs with the old and with the new rules would set the number in turn", allowed)
 	default:
@@ -223,12 +179,12 @@ func (r *Resolved) otherLock(gone []*Resolved) *Problem {
 	}
 }
 
-// steps are what to write first, which takes the locks of both sides, and then.
-func (r *Resolved) steps(gone []*Resolved) (both, then string) {
+// steps returns what to write first, so that a call takes the locks of both sides, and what to write then.
+func steps(r *Resolved, gone []*Resolved) (both, then string) {
 	keys, without := func(r *Resolved) []string { return r.Templates() }, ""
-	then = "key: " + list(r.Templates())
+	then = "key: " + quotedList(r.Templates())
 	if r.Key == "" {
-		then = "keys: [" + list(r.Templates()) + "]"
+		then = "keys: [" + quotedList(r.Templates()) + "]"
 	}
 	if slices.ContainsFunc(gone, func(was *Resolved) bool { return was.Prefix != r.Prefix }) {
 		keys, without = (*Resolved).lockKeys, " without prefix"
@@ -237,7 +193,7 @@ func (r *Resolved) steps(gone []*Resolved) (both, then string) {
 		}
 	}
 	if !r.Kind.Traits().Several {
-		return "a second rule with key: " + list(keys(gone[0])) + " beside it", "remove that one"
+		return "a second rule with key: " + quotedList(keys(gone[0])) + " beside it", "remove that one"
 	}
 	if r.When != "" && slices.ContainsFunc(gone, func(was *Resolved) bool { return was.Name != r.Name && was.When != r.When }) {
 		without, then = without+" without when", then+" and when: "+strconv.Quote(r.When)
@@ -250,27 +206,18 @@ func (r *Resolved) steps(gone []*Resolved) (both, then string) {
 			}
 		}
 	}
-	return "keys: [" + list(all) + "]" + without, then
+	return "keys: [" + quotedList(all) + "]" + without, then
 }
 
-// list is keys as in a file.
-func list(keys []string) string {
-	quoted := make([]string, len(keys))
-	for i, key := range keys {
-		quoted[i] = strconv.Quote(key)
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// Unlocking is a rule whose lock some calls or all of them take no longer, or no longer insist on.
+// Unlocking is a rule whose lock some calls no longer take, or without which they now proceed.
 type Unlocking struct {
 	Endpoint Endpoint  // of the calls
-	Old      *Resolved // had the lock; nil if only lower layers know it
-	New      *Resolved // is why; nil if the rule is just gone
-	Field    string    // of New, such as "disabled", "when" or "on_busy"; empty if the rule is just gone
+	Old      *Resolved // the rule with the lock; nil if only lower layers declare it
+	New      *Resolved // the rule that unlocks the calls; nil if the old one was removed
+	Field    string    // the field of New that does so, such as "disabled", "when" or "on_busy"; empty if the old one was removed
 }
 
-// text is the unlocking in words for a log, such as "http POST /orders pay: removed".
+// text describes the unlocking for a log, such as "http POST /orders pay: removed".
 func (u Unlocking) text() string {
 	text := u.Endpoint.String()
 	if r := cmp.Or(u.Old, u.New); r.Name != r.Endpoint.Label() {
@@ -288,10 +235,10 @@ func (u Unlocking) text() string {
 	}
 }
 
-// unlockedBy reports how calls of e run without the lock of an old rule under the next ones.
-// The lock of a rule without a key belongs to a lower layer, and stays until a rule of its name switches
+// unlockedBy returns how calls of e run without the lock of an old rule r under the next rules.
+// The lock of a rule without a key belongs to a lower layer. Calls take it until a rule of its name switches
 // it off.
-func (r *Resolved) unlockedBy(e Endpoint, next, comers []*Resolved) []Unlocking {
+func unlockedBy(r *Resolved, e Endpoint, next, comers []*Resolved) []Unlocking {
 	if r.lockless() != "" {
 		return nil
 	}
@@ -310,7 +257,7 @@ func (r *Resolved) unlockedBy(e Endpoint, next, comers []*Resolved) []Unlocking 
 	}
 	switch {
 	case len(heirs) > 0:
-		return r.loosenedBy(e, heirs)
+		return loosenedBy(r, e, heirs)
 	case off != nil:
 		return []Unlocking{{e, r, off, off.lockless()}}
 	case r.partial:
@@ -320,8 +267,8 @@ func (r *Resolved) unlockedBy(e Endpoint, next, comers []*Resolved) []Unlocking 
 	}
 }
 
-// loosenedBy reports how the rules that take the lock of an old one let calls run without it.
-func (r *Resolved) loosenedBy(e Endpoint, heirs []*Resolved) []Unlocking {
+// loosenedBy returns how heirs, which take the lock of the old rule r, let calls run without it.
+func loosenedBy(r *Resolved, e Endpoint, heirs []*Resolved) []Unlocking {
 	var list []Unlocking
 	is := heirs[max(0, slices.IndexFunc(heirs, func(is *Resolved) bool { return is.Name == r.Name }))]
 	always := func(is *Resolved) bool { return is.When == "" || is.When == r.When }
@@ -337,10 +284,20 @@ func (r *Resolved) loosenedBy(e Endpoint, heirs []*Resolved) []Unlocking {
 	return list
 }
 
-// Unlocked lists what runs without its lock from this reload on, in words for a log:
-// "the whole file: disabled", or of each endpoint and rule that had a lock before, such as
-// "http POST /orders pay: removed": see [Unlocking]. A file that is loaded for the first time has its
-// own settings only. It is empty after a refusal, which changes nothing.
+// Reload is one attempt to bring a file into force.
+type Reload struct {
+	File string
+	Hash string    // the first 12 hexadecimal digits of the SHA-256 of the content; empty if it could not be read
+	Time time.Time // when the attempt began
+	Set  *Set      // in force after the attempt; nil if the first attempt failed
+	Old  *Set      // in force before; nil at the first attempt
+	Err  error     // the reason for which the new content was refused; nil if it is in force
+}
+
+// Unlocked lists the calls that run without their lock from this reload on, described for a log: "the
+// whole file: disabled", or a line such as "http POST /orders pay: removed" for each endpoint and rule that
+// had a lock before (see [Unlocking]). For a file that is loaded for the first time, only its settings count.
+// The list is empty after a refusal, which changes nothing.
 func (r Reload) Unlocked() []string {
 	if r.Err != nil || r.Set == nil {
 		return nil

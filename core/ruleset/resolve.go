@@ -2,15 +2,11 @@ package ruleset
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// resolver applies defaults, profiles and layers, and collects every problem.
+// resolver makes rules of declarations: it applies defaults, profiles and layers, and collects every problem.
 type resolver struct {
 	defaults        Resolved
 	profiles        profileList
@@ -21,48 +17,52 @@ type resolver struct {
 	problems        []*Problem
 }
 
-// identity is what makes two declarations the same rule.
+// identity identifies a rule. Declarations with the same identity are one rule.
 type identity struct {
 	endpoint Endpoint
 	name     string
-	broken   int // tells declarations apart whose endpoint or name is unreadable
+	broken   int // distinguishes declarations whose endpoint or name could not be read
 }
 
-func newResolver(cfg *config) *resolver {
+func identityOf(r *Rule) identity {
+	return identity{endpoint: r.Endpoint, name: cmp.Or(r.Name, r.Endpoint.Label())}
+}
+
+func newResolver(d *declarations) *resolver {
 	r := &resolver{
-		settings: cfg.settings, settingAt: cfg.settingAt,
-		profiles: profileList{byName: map[string]*Declared{}, unread: cfg.profilesUnread}, problems: slices.Clone(cfg.problems),
+		settings: d.settings, settingAt: d.settingAt,
+		profiles: profileList{byName: map[string]*Declared{}, unread: d.profilesUnread}, problems: slices.Clone(d.problems),
 	}
 	r.profiles.add(builtinProfiles()...)
 	r.defaults.overlay(&Declared{Rule: builtinDefaults(), Source: Source{Layer: LayerDefault}})
-	for i := range cfg.defaults {
-		r.checkShared(&cfg.defaults[i])
-		r.defaults.overlay(&cfg.defaults[i])
+	for i := range d.defaults {
+		r.checkShared(&d.defaults[i])
+		r.defaults.overlay(&d.defaults[i])
 	}
-	for i := range cfg.profiles {
-		switch p := &cfg.profiles[i]; {
+	for i := range d.profiles {
+		switch p := &d.profiles[i]; {
 		case p.Source.Profile == "":
 			r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
 		case isDefaultMeant(p.Source.Profile):
 			r.problems = append(r.problems, &Problem{Source: p.Source, Message: `write WithProfile("default", …), which is the one that applies to every rule`})
 		}
-		r.checkShared(&cfg.profiles[i])
+		r.checkShared(&d.profiles[i])
 	}
-	r.profiles.add(cfg.profiles...)
+	r.profiles.add(d.profiles...)
 	return r
 }
 
-// again is a resolver with the same defaults and profiles, and no problems.
+// again returns a resolver with the same defaults and profiles, and without problems.
 func (r *resolver) again() *resolver {
 	return &resolver{defaults: r.defaults, profiles: r.profiles, settings: r.settings, settingAt: r.settingAt, requireEndpoint: r.requireEndpoint}
 }
 
-// checkShared checks values that are shared by many rules.
+// checkShared checks values that many rules share.
 func (r *resolver) checkShared(d *Declared) {
-	own := Resolved{}
-	own.overlay(d)
-	own.origin = d.Source
-	c := checker{rule: &own}
+	shared := Resolved{}
+	shared.overlay(d)
+	shared.origin = d.Source
+	c := checker{rule: &shared}
 	c.checkShared(d)
 	for _, p := range c.problems {
 		p.Rule, p.Endpoint = "", Endpoint{}
@@ -70,6 +70,7 @@ func (r *resolver) checkShared(d *Declared) {
 	r.problems = append(r.problems, c.problems...)
 }
 
+// resolveAll makes rules of declarations, in the order in which they were first declared.
 func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 	var order []identity
 	groups := map[identity][]Declared{}
@@ -95,11 +96,7 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 	return rules
 }
 
-func identityOf(r *Rule) identity {
-	return identity{endpoint: r.Endpoint, name: cmp.Or(r.Name, r.Endpoint.Label())}
-}
-
-// resolve makes one rule of the declarations of one identity, and sorts them.
+// resolve makes one rule of the declarations of one identity. It sorts them by layer.
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, func(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) })
 	rule := &Resolved{
@@ -118,37 +115,9 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 	c := checker{rule: rule, declared: group}
 	c.check(r.requireEndpoint)
 	r.problems = append(r.problems, c.problems...)
-	c.applyDebounce()
+	applyDebounce(rule)
 	r.applySettings(rule)
 	return rule
-}
-
-// applySettings switches what the settings switch in every rule.
-func (r *resolver) applySettings(rule *Resolved) {
-	if r.settings.Disabled {
-		rule.Disabled = true
-		rule.sources["disabled"] = r.settingAt["disabled"]
-	}
-	if r.settings.DryRun {
-		rule.DryRun = true
-		rule.sources["dry_run"] = r.settingAt["dry_run"]
-	}
-}
-
-// mayBePartial reports whether the rule has no key, and a lower layer may bring one.
-func (r *Resolved) mayBePartial() bool {
-	return r.Endpoint.mayHaveLower() && !r.None && r.origin.Layer == LayerYAML && !r.declared("key") && !r.declared("keys")
-}
-
-func duplicate(d *Declared, first Source) *Problem {
-	where := ""
-	if first.File != "" {
-		where = " (the first is at " + first.String() + ")"
-	}
-	return &Problem{
-		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "name", Source: d.Source,
-		Message: "declared twice" + where + ": remove one, or give each its own name",
-	}
 }
 
 // applyProfile lays the profile that the highest declaration names over the defaults.
@@ -166,7 +135,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 	switch {
 	case d.Rule.Profile == defaultProfile:
 	case r.profiles.unread:
-		return // it may be one of those, and that was reported
+		return // the name may be one of those, and they were reported
 	default:
 		message = r.profiles.unknown(d.Rule.Profile)
 	}
@@ -175,7 +144,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 	})
 }
 
-// profileFrom is the highest declaration that sets the profile, nil if none does.
+// profileFrom returns the highest declaration that sets the profile, or nil.
 func profileFrom(group []Declared) *Declared {
 	for i := range slices.Backward(group) {
 		if group[i].sets(fieldNamed("profile")) {
@@ -185,37 +154,46 @@ func profileFrom(group []Declared) *Declared {
 	return nil
 }
 
-// isBlank reports whether s has no visible character.
-func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// profileList is the profiles by name.
-type profileList struct {
-	names  []string // in order
-	byName map[string]*Declared
-	unread bool // there are more, whose names could not be read
-	missed int  // how many were asked for in vain
-}
-
-// add adds profiles, each in the place of that of its name.
-func (l *profileList) add(profiles ...Declared) {
-	for _, p := range profiles {
-		name := p.Source.Profile
-		if l.byName[name] == nil {
-			l.names = append(l.names, name)
-		}
-		l.byName[name] = &p
+func duplicate(d *Declared, first Source) *Problem {
+	where := ""
+	if first.File != "" {
+		where = " (the first is at " + first.String() + ")"
+	}
+	return &Problem{
+		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "name", Source: d.Source,
+		Message: "declared twice" + where + ": remove one, or give each its own name",
 	}
 }
 
-// unknown says what to write instead of a name.
-func (l *profileList) unknown(name string) string {
-	const shown, guesses = 10, 100
-	e := failpolicy.UnknownWordError{What: "profile", Word: name, Known: l.names}
-	if l.missed++; l.missed <= guesses && len(name) <= maxNameLength {
-		e.Suggestion = failpolicy.Nearest(name, l.names)
+// applySettings applies the settings that switch every rule.
+func (r *resolver) applySettings(rule *Resolved) {
+	if r.settings.Disabled {
+		rule.Disabled = true
+		rule.sources["disabled"] = r.settingAt["disabled"]
 	}
-	if more := len(l.names) - shown; more > 1 {
-		e.Known = slices.Concat(l.names[:shown], []string{fmt.Sprintf("and %d more", more)})
+	if r.settings.DryRun {
+		rule.DryRun = true
+		rule.sources["dry_run"] = r.settingAt["dry_run"]
 	}
-	return e.Error()
+}
+
+// checkNames checks the names of the rules. together has the rules by their endpoints.
+func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]*Resolved) {
+	for _, all := range together {
+		slices.SortStableFunc(all, func(a, b *Resolved) int { return cmp.Compare(a.origin.Layer, b.origin.Layer) })
+	}
+	c := nameChecker{r.problems}
+	for _, rule := range rules {
+		c.check(rule, together[rule.Endpoint])
+	}
+	r.problems = c.problems
+}
+
+// kindKnown returns the rules whose kind is right, and not left to a lower layer.
+func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
+	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
+		tooMany := len(rule.Templates()) > 1 && !rule.Kind.Traits().Several
+		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
+			!rule.Kind.isKnown() || tooMany || rule.Kind.Traits().Permits && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
+	})
 }

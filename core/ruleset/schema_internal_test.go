@@ -126,14 +126,14 @@ func schemaObject(t *testing.T) object {
 	rules, settings := comments(t, "rule.go", "Rule"), comments(t, "settings.go", "Settings")
 	defs := map[string]object{
 		"Profile": {
-			{"properties", references(namesOf(sharedFields))},
+			{"properties", references(namesOf(sharedFields()))},
 			{"additionalProperties", false},
 			{"type", "object"},
 			{"description", "Values for the rules that name this profile, and for all rules if its name is default."},
 		},
 		"Rule": {
 			{"allOf", conditions()},
-			{"properties", references(ruleTable.names())},
+			{"properties", references(ruleMapping.Names())},
 			{"additionalProperties", false},
 			{"type", "object"},
 			{"description", "A lock around an endpoint."},
@@ -245,7 +245,7 @@ func timeSchema(typ timeType) object {
 
 func statusSchema() object {
 	causes := object{}
-	for _, name := range causeTable.names() {
+	for _, name := range causeMapping.Names() {
 		status := failpolicy.Cause(name).Status()
 		causes = append(causes, member{name, object{
 			{"properties", object{

@@ -1,6 +1,9 @@
 package ruleset
 
 import (
+	"cmp"
+	"errors"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -12,54 +15,21 @@ type Set struct {
 	exact    map[Endpoint][]*Resolved
 	prefixes map[Endpoint][]*Resolved // Path without its "/*"; "*" for everything
 	settings Settings
-	declared map[Endpoint][]Declared // what Overlay lays over lower layers
+	declared map[Endpoint][]Declared // the declarations that Overlay lays over lower layers
 	resolver *resolver               // for Overlay; without problems
-	file     string                  // that it was loaded from
+	file     string                  // from which the set was loaded
 }
 
-// NewSet builds a set of rules declared in Go. Every rule needs an Endpoint, and
-// rules of one endpoint need different Names. The error is an [*InvalidError] with
-// every problem.
-func NewSet(rules []Rule, opts ...Option) (*Set, error) {
-	return BuildSet(inCode(rules), opts...)
-}
-
-// BuildSet builds a set from declarations of any layer, in any order. Those of one
-// identity, which is (Endpoint, Name), are overlaid by their layers: a field that
-// a higher layer sets replaces the lower one's whole, and Key replaces Keys and the
-// other way round. Two declarations of one identity in one layer are an error. The
-// order of first declaration is kept. The error is an [*InvalidError] with every
-// problem.
-func BuildSet(declared []Declared, opts ...Option) (*Set, error) {
-	cfg := newConfig(opts)
-	cfg.declared = append(cfg.declared, declared...)
-	set, problems := cfg.build()
-	if err := Invalid(problems...); err != nil {
-		return nil, err
-	}
-	return set, nil
-}
-
-// build resolves everything that was declared.
-func (c *config) build() (*Set, []*Problem) {
-	r := newResolver(c)
+// buildSet resolves everything that was declared.
+func buildSet(d *declarations) (*Set, []*Problem) {
+	r := newResolver(d)
 	r.requireEndpoint, r.allowPartial = true, true
-	s := newSet(r.resolveAll(c.declared))
-	s.settings, s.resolver = c.settings, r.again()
-	for _, d := range c.declared {
-		s.declared[d.Rule.Endpoint] = append(s.declared[d.Rule.Endpoint], d)
+	s := newSet(r.resolveAll(d.rules))
+	s.settings, s.resolver = d.settings, r.again()
+	for _, rule := range d.rules {
+		s.declared[rule.Rule.Endpoint] = append(s.declared[rule.Rule.Endpoint], rule)
 	}
 	return s, r.problems
-}
-
-// Resolve resolves rules for one place without a set: what an adapter does with
-// rules that it is handed directly. They need no Endpoint; those of one endpoint
-// need different Names. The error is an [*InvalidError] with every problem; the rules
-// with it are for finding more of them only.
-func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
-	r := newResolver(newConfig(opts))
-	resolved := r.resolveAll(inCode(rules))
-	return resolved, Invalid(r.problems...)
 }
 
 func newSet(rules []*Resolved) *Set {
@@ -77,12 +47,35 @@ func newSet(rules []*Resolved) *Set {
 	return s
 }
 
+// orEmpty returns the set, or an empty one in place of nil.
+func (s *Set) orEmpty() *Set {
+	if s == nil {
+		return &Set{}
+	}
+	return s
+}
+
+// Rules returns every rule, in order.
+func (s *Set) Rules() []*Resolved { return slices.Clone(s.orEmpty().rules) }
+
+// Settings returns the settings of the file from which the set was loaded.
+func (s *Set) Settings() Settings { return cmp.Or(s.orEmpty().settings, defaultSettings()) }
+
+// File returns the name of the file from which the set was loaded, as it was given. It is empty for a
+// set that is written in Go.
+func (s *Set) File() string { return s.orEmpty().file }
+
+// Dump returns the dump of the whole set.
+func (s *Set) Dump() Dump {
+	return Dump{Settings: s.Settings(), SettingSources: s.base().settingAt, Rules: s.Rules()}
+}
+
 // Match returns the rules that apply to a call, in the order in which they were
 // declared; nil when there are none. e is the exact endpoint of the call, from
-// [Route], [GRPC] or [Func]. It does not allocate. Do not change the result.
+// [Route], [GRPC] or [Func]. Match does not allocate. Do not change the result.
 //
-// A gRPC method or a function may have declarations in other layers: an adapter of
-// those asks [Set.Overlay].
+// A gRPC method or a function may have declarations in other layers: its adapter
+// calls [Set.Overlay] instead.
 func (s *Set) Match(e Endpoint) []*Resolved {
 	found := s.Lookup(e)
 	if len(found) == 1 && found[0].None {
@@ -91,8 +84,8 @@ func (s *Set) Match(e Endpoint) []*Resolved {
 	return found
 }
 
-// Lookup is Match, but returns a rule that says None, too: what the set says about
-// an endpoint, as opposed to what is done there.
+// Lookup is like Match, but also returns a rule that says None. It returns what the set says
+// about an endpoint; Match returns the locks to take there.
 func (s *Set) Lookup(e Endpoint) []*Resolved {
 	if s == nil || len(s.rules) == 0 {
 		return nil
@@ -118,7 +111,7 @@ func (s *Set) Lookup(e Endpoint) []*Resolved {
 	}
 }
 
-// byMethod looks for the endpoint's method, then for any.
+// byMethod looks up the endpoint with its method, then with any method.
 func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
 	if found := index[e]; found != nil || e.Transport != TransportHTTP {
 		return found
@@ -127,17 +120,90 @@ func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
 	return index[e]
 }
 
-// orEmpty is the set, or an empty one in place of nil.
-func (s *Set) orEmpty() *Set {
-	if s == nil {
-		return &Set{}
+// Overlay returns the rules that apply to a call of the exact endpoint e, which lower layers declare
+// as lower, such as the options of its method in a .proto. The rules of the set that name exactly
+// e are laid over them. If neither declares anything for exactly e, the set's wildcards apply, as
+// in [Set.Match]. Overlay returns nil if there are no rules, or one that says None. The error is an
+// [*InvalidError] with every problem. Use the rules beside an error only to find more problems.
+//
+// Call it at start-up: it resolves the rules anew each time.
+func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
+	if len(lower) == 0 && !slices.ContainsFunc(s.orEmpty().exact[e], (*Resolved).Partial) {
+		return s.alone(e)
 	}
-	return s
+	r := s.base().again()
+	r.requireEndpoint = true
+	rules := r.resolveAll(slices.Concat(lower, s.orEmpty().declared[e]))
+	explainNames(r.problems, lower)
+	if err := Invalid(r.problems...); err != nil || len(rules) != 1 || !rules[0].None {
+		return rules, err
+	}
+	return nil, nil
 }
 
-// Rules returns every rule, in order.
-func (s *Set) Rules() []*Resolved { return slices.Clone(s.orEmpty().rules) }
+// alone returns the rules of an endpoint without lower layers. When the set was built, its checks left open
+// what lower layers could add.
+func (s *Set) alone(e Endpoint) ([]*Resolved, error) {
+	rules := s.Match(e)
+	return rules, Invalid(MixedKinds(rules)...)
+}
 
-// File is the name of the file that the set was loaded from, as it was given; empty for a set
-// that is written in Go.
-func (s *Set) File() string { return s.orEmpty().file }
+// base returns the resolver of the set, without problems.
+func (s *Set) base() *resolver {
+	if r := s.orEmpty().resolver; r != nil {
+		return r
+	}
+	return newResolver(&declarations{settings: defaultSettings()})
+}
+
+// Provider gives an adapter its rules. It is a [*Set], which never changes, or a [*Live]
+// set, which is replaced when its file changes.
+type Provider interface {
+	// Current returns the set in force.
+	Current() *Set
+
+	// Subscribe calls prepare, and the commit that it returns, for the set in force. It then does so
+	// for every set that is to replace it, until cancel is called. All subscribers
+	// prepare before any of them commits. If one of them returns an error, the new set is refused and
+	// none commits. If the first prepare fails, Subscribe returns its error and subscribes
+	// nothing.
+	//
+	// Calls never overlap, and no reload comes between the first prepare and the later ones. prepare and
+	// commit must not call the Provider. So a provider that passes on the calls of another one must not
+	// be given to a guard that has the other one, too.
+	Subscribe(prepare Prepare) (cancel func(), err error)
+}
+
+// Prepare makes everything ready to work with the set next, and changes nothing
+// before commit is called. commit must not fail and not block.
+type Prepare func(next *Set) (commit func(), err error)
+
+var _ Provider = (*Set)(nil)
+
+// Current returns the set itself.
+func (s *Set) Current() *Set { return s }
+
+// Subscribe calls prepare once, because a Set is never replaced.
+func (s *Set) Subscribe(prepare Prepare) (cancel func(), err error) {
+	commit, err := prepare(s)
+	if err != nil {
+		return nil, err
+	}
+	commit()
+	return func() {}, nil
+}
+
+// CheckProvider returns an error for a Provider that is nil, or the nil pointer beside an error that was
+// ignored. Adapters call it, because every endpoint would run unlocked.
+func CheckProvider(p Provider) error {
+	if isNil(p) {
+		return errors.New("the rules are nil: give those that ruleset.Open, ruleset.Watch or ruleset.NewSet made without an error")
+	}
+	return nil
+}
+
+// isNil reports whether v is nil or a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}

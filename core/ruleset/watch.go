@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Watch is [Open], and reloads whenever the content of the file has changed, until
-// [Live.Close]. It reads the file twice a second. So it sees a file that is replaced by renaming,
-// written in place, deleted and written again, on a network drive or behind symbolic links, and a
-// ConfigMap of Kubernetes (but not one that is mounted by subPath, which Kubernetes never updates).
+// Watch is like [Open], and reloads the file whenever its content has changed, until
+// [Live.Close]. It reads the file twice a second. So it notices a file that is replaced by renaming,
+// written in place, or deleted and written again, on a network drive or behind symbolic links. It
+// notices a ConfigMap of Kubernetes unless it is mounted by subPath, which Kubernetes never updates.
 //
-// Replace the file by renaming a complete one: half a list of rules is a list of rules, too. A
-// change is taken into force when the content has stayed the same for 1 s. So must the absence of
-// the file before it is reported. A file that never stays the same for so long is never taken;
-// [Live.Reload] waits for nothing.
+// Replace the file by renaming a complete one, because half a list of rules is a list of rules, too. A
+// new content comes into force when it has stayed the same for 1 s, and a missing file is reported
+// when it has been missing for 1 s. A content that changes more often never comes into force.
+// [Live.Reload] does not wait.
 //
-// A content that is the same as before is not reported. What is refused, and what
-// lets calls run unlocked ([Reload.Unlocked]), goes to [WithReloadObserver] and to the
-// observers of the lock clients that use the rules, or without any to [slog.Default] as an error;
-// so does every other load after the first, as information.
+// Watch does not report a content that is the same as before. It reports a refusal, and
+// calls that run unlocked from now on ([Reload.Unlocked]), to [WithReloadObserver] and to the
+// observers of the lock clients that use the rules. Without any observer it logs them to [slog.Default] as
+// errors, and every other load after the first one as information.
 func Watch(path string, opts ...Option) (*Live, error) { return watch(path, time.Second, opts...) }
 
 func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
@@ -31,9 +31,9 @@ func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
 	return l, nil
 }
 
-// watch reads the file until Close, and follows what it reads when that has been the same for the
-// settle time. The content decides, and no event of the file system: the folder may be busy, and some
-// drives report nothing.
+// watch reads the file until Close, and follows a content that has stayed the same for the settle time. It
+// compares contents and does not rely on events of the file system, because a folder may be busy, and some
+// drives report no events.
 func (l *Live) watch(settle time.Duration) {
 	turns := time.NewTicker(settle / 2)
 	defer turns.Stop()
@@ -54,35 +54,16 @@ func (l *Live) watch(settle time.Duration) {
 	}
 }
 
-// follow takes found into force unless it was tried last, or a Reload has read the file later.
+// follow brings found into force, unless it was attempted last, or a Reload has read the file later.
 func (l *Live) follow(found content) {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	if found.read.Before(l.last.read) || found.same(l.last) {
 		return
 	}
-	if err := l.attempt(found); err != nil && !l.observed() {
-		slog.LogAttrs(context.Background(), slog.LevelError, "lock rules refused: the old ones stay in force", //nolint:forbidigo // a file changes in no request
+	if err := l.attempt(found); err != nil && !l.observers.exist() {
+		slog.LogAttrs(context.Background(), slog.LevelError, "lock rules refused: the old ones stay in force", //nolint:forbidigo // a file does not change within a request
 			append([]slog.Attr{slog.String("file", l.path)}, LogAttrs(err)...)...)
 		l.alarmed = true
 	}
-}
-
-// logApplied logs, where no observer is notified of it, that a changed file is in force, with what
-// runs unlocked from now on and the end of a refusal that was logged: in one line.
-func (l *Live) logApplied(r Reload) {
-	if r.Err != nil {
-		return
-	}
-	list, over := r.Unlocked(), ""
-	if l.alarmed {
-		over = "; the refusal is over"
-	}
-	switch {
-	case len(list) > 0:
-		slog.Error("lock rules loaded, and endpoints run unlocked"+over, "file", r.File, "hash", r.Hash, "unlocked", list)
-	case r.Old != nil:
-		slog.Info("lock rules loaded"+over, "file", r.File, "hash", r.Hash)
-	}
-	l.alarmed = false
 }

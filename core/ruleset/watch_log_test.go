@@ -53,7 +53,7 @@ func TestWatch_TheEndOfALoggedRefusalIsLogged(t *testing.T) { //nolint:parallelt
 			t.Error("the broken file was taken")
 		}
 		rulesettest.Replace(t, path, keyed("a"))
-		wantLine(t, logged, "level=INFO", `msg="lock rules loaded; the refusal is over"`, path, "hash=")
+		wantLine(t, logged, "level=INFO", `msg="lock rules loaded; the refusal has ended"`, path, "hash=")
 		if err := l.Reload(); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestWatch_WhatRunsUnlockedAfterARefusalIsLoggedOnce(t *testing.T) { //nolin
 	rulesettest.Replace(t, path, broken)
 	wantLine(t, logged, "level=ERROR", "lock rules refused", path)
 	rulesettest.Replace(t, path, "rules: []\n")
-	wantLine(t, logged, "level=ERROR", `msg="lock rules loaded, and endpoints run unlocked; the refusal is over"`, path, `"[func task: removed]"`)
+	wantLine(t, logged, "level=ERROR", `msg="lock rules loaded, and endpoints run unlocked; the refusal has ended"`, path, `"[func task: removed]"`)
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}

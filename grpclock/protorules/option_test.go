@@ -103,7 +103,7 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 		},
 		{
 			"status number", lock(`key: "k" status: {lost: {http: 0}}`),
-			`status.lost.http: 0 is no status: write one of 400 to 599, such as 500`,
+			`status.lost.http: 0 is not a status: write one of 400 to 599, such as 500`,
 		},
 		{
 			"enum", lock(`key: "k" on_busy: 99`),

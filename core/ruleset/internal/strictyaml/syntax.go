@@ -1,8 +1,10 @@
 package strictyaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -10,9 +12,30 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// explain says why a text is not YAML: the trap that it fell into, or failing that what the
-// parser says.
-func (d *Doc) explain(err error) Problem {
+// parse returns the only document of text, or the problem that keeps text from being one document.
+func parse(text []byte, in lines) (*yaml.Node, Problem) {
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		return nil, in.explain(err)
+	}
+	var first, second yaml.Node
+	if err := loader.Load(&first); errors.Is(err, io.EOF) {
+		return &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null"}}}, Problem{}
+	} else if err != nil {
+		return nil, in.explain(err)
+	}
+	switch err := loader.Load(&second); {
+	case err == nil:
+		return nil, Problem{second.Line, second.Column, "", "a second document: remove the --- and put all rules into one list"}
+	case !errors.Is(err, io.EOF):
+		return nil, in.explain(err)
+	}
+	return &first, Problem{}
+}
+
+// explain returns why the text is not YAML. It recognises the common traps, and otherwise repeats the
+// message of the parser.
+func (l lines) explain(err error) Problem {
 	p := Problem{Line: 1, Column: 1, Message: "not YAML: " + err.Error()}
 	cause, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -20,21 +43,21 @@ func (d *Doc) explain(err error) Problem {
 	}
 	p.Line, p.Column = cause.Mark.Line, cause.Mark.Column
 	begin, says := cause.ContextMark, func(message string) bool { return strings.Contains(cause.Message, message) }
-	if line, column := d.bareTemplate(cause); line > 0 {
+	if line, column := l.bareTemplate(cause); line > 0 {
 		return Problem{line, column, "", `a value with #{…} needs quotes in […] and {…}: ["order:#{path.id}"]`}
 	}
-	line := d.line(p.Line)
-	before, _ := d.cut(p.Line, p.Column)
+	line := l.line(p.Line)
+	before, _ := l.cut(p.Line, p.Column)
 	special := begin
 	if says("cannot start any token") || says("unknown anchor") {
 		special = cause.Mark
 	}
-	_, value := d.cut(special.Line, special.Column)
+	_, value := l.cut(special.Line, special.Column)
 	switch {
 	case strings.Contains(line[:indentOf(line)], "\t"):
 		return Problem{p.Line, strings.IndexByte(line, '\t') + 1, "", "a tab: indent with spaces"}
 	case value != "" && special.Line == p.Line && strings.ContainsAny(value[:1], "*&!%@`|>"):
-		return Problem{special.Line, special.Column, "", fmt.Sprintf("a value that begins with %.1s needs quotes%s", value, quoteValue(d.line(special.Line)))}
+		return Problem{special.Line, special.Column, "", fmt.Sprintf("a value that begins with %.1s needs quotes%s", value, quoteValue(l.line(special.Line)))}
 	case says("mapping values are not allowed") && strings.Contains(before, ": "):
 		p.Message = "a value with a colon and a space needs quotes" + quoteValue(line)
 	case says("mapping values are not allowed"):
@@ -68,22 +91,22 @@ var (
 	flowTemplate = regexp.MustCompile(`[\[{].*?#\{`)
 )
 
-// bareTemplate is the place of the first template without quotes in […] or {…}, where its braces and
-// commas are YAML's; 0 if there is none.
-func (d *Doc) bareTemplate(cause *yaml.LoadError) (line, column int) {
+// bareTemplate returns the place of the first template without quotes in […] or {…}, where YAML takes its
+// braces and commas for parts of the list or mapping. It returns 0 if there is none.
+func (l lines) bareTemplate(cause *yaml.LoadError) (line, column int) {
 	first, template := max(cause.Mark.Line-1, 1), flowTemplate
 	if begin := cause.ContextMark.Line; begin > 0 && strings.Contains(cause.ContextMsg, "flow") {
 		first, template = min(first, begin), anyTemplate
 	}
 	for line := first; line <= cause.Mark.Line; line++ {
-		if at := template.FindStringIndex(unquoted(d.line(line))); at != nil {
-			return line, utf8.RuneCountInString(d.line(line)[:at[1]]) - 1
+		if at := template.FindStringIndex(unquoted(l.line(line))); at != nil {
+			return line, utf8.RuneCountInString(l.line(line)[:at[1]]) - 1
 		}
 	}
 	return 0, 0
 }
 
-// unquoted is a line with as many blanks in the place of its texts in quotes.
+// unquoted replaces the texts in quotes by as many blanks.
 func unquoted(line string) string {
 	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }

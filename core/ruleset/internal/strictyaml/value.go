@@ -1,17 +1,95 @@
 package strictyaml
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// Value is a node to be read, with what to call it.
+// MaxProblems is the number of problems that a Doc reports at most. A file with more is probably not a
+// file of settings.
+const MaxProblems = 1000
+
+// Doc is a document that is being read. It is not safe for concurrent use.
+type Doc struct {
+	// Root is the node of the whole document. It is null for a document without content.
+	Root *yaml.Node
+
+	lines    lines
+	notify   func(Problem)
+	problems int          // the number of those reported
+	reported map[int]bool // the lines with a problem
+	comments map[int]int  // the columns of the comments that begin with #{, by line
+}
+
+// Parse parses a text of one document. It calls report with every problem: with those of the text at
+// once, and with those of a value when the value is read. Parse returns nil if the text is not YAML. It
+// ignores a byte order mark, which some editors write.
+func Parse(text []byte, report func(Problem)) *Doc {
+	text = bytes.TrimLeft(text, "\ufeff")
+	d := &Doc{notify: report, reported: map[int]bool{}}
+	if p := textProblem(text); p.Message != "" {
+		d.report(p)
+		return nil
+	}
+	d.lines = linesOf(text)
+	document, p := parse(text, d.lines)
+	if p.Message != "" {
+		d.report(p)
+		return nil
+	}
+	d.comments = findComments(d.lines)
+	d.Root = document.Content[0]
+	return d
+}
+
+// report reports a problem, and quotes no more than the beginning of a very long value. The last of
+// [MaxProblems] says that more follow.
+func (d *Doc) report(p Problem) {
+	d.reported[p.Line] = true
+	if d.IsFull() {
+		return
+	}
+	if d.problems++; d.IsFull() {
+		p.Field, p.Message = "", "more problems follow: correct those above first"
+	}
+	p.Message = Clip(p.Message)
+	d.notify(p)
+}
+
+// IsFull reports whether the document has had [MaxProblems] problems. Further ones are not reported.
+func (d *Doc) IsFull() bool { return d.problems == MaxProblems }
+
+// Reportf reports a problem with a node.
+func (d *Doc) Reportf(n *yaml.Node, field, format string, args ...any) {
+	d.report(Problem{n.Line, n.Column, field, fmt.Sprintf(format, args...)})
+}
+
+// ReportComments reports the comments that begin with #{ and are not part of a value that was read. A
+// line that has another problem is left out. Call it after everything was read.
+func (d *Doc) ReportComments() {
+	for _, line := range slices.Sorted(maps.Keys(d.comments)) {
+		if !d.reported[line] {
+			d.report(Problem{line, d.comments[line], "", commentOrText})
+		}
+	}
+}
+
+const (
+	isComment     = "YAML takes #{…} after a space for a comment: quote the whole value"
+	commentOrText = "YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value"
+)
+
+// Value is a node to be read, with its name.
 type Value struct {
 	Field string     // such as "wait_time" or "keys[1]"
 	Key   *yaml.Node // nil in a list
@@ -19,12 +97,12 @@ type Value struct {
 	Flow  bool // inside of […] or {…}
 }
 
-// Item is an entry of a list.
+// Item returns entry i of a list.
 func (v Value) Item(i int) Value {
 	return Value{Field: fmt.Sprintf("%s[%d]", v.Field, i), Node: v.Node.Content[i], Flow: v.Node.Style&yaml.FlowStyle != 0}
 }
 
-// Pairs are the names and values of a mapping; prefix precedes its fields.
+// Pairs iterates over the names and values of a mapping. The field of each is prefix and its name.
 func Pairs(n *yaml.Node, prefix string) func(func(Value) bool) {
 	return func(yield func(Value) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -36,7 +114,8 @@ func Pairs(n *yaml.Node, prefix string) func(func(Value) bool) {
 	}
 }
 
-// Form is what a text may be besides one line of moderate length with something in it.
+// Form lists what a text may be. Its zero value permits one line that is not blank, of [MaxWord] bytes at
+// most.
 type Form struct{ Lines, Blank, Long bool }
 
 const (
@@ -44,8 +123,8 @@ const (
 	blocks = yaml.LiteralStyle | yaml.FoldedStyle
 )
 
-// isGiven reports a value that is missing, or that YAML made something else of than
-// what stands there. want is what to write.
+// isGiven reports a value that is missing, and a text that YAML reads differently from its author. want
+// says what to write.
 func (d *Doc) isGiven(v Value, want string) bool {
 	if !d.IsPlain(v) || d.isSwallowed(v) {
 		return false
@@ -65,7 +144,37 @@ func (d *Doc) isGiven(v Value, want string) bool {
 	return false
 }
 
-// noYAML is about what YAML can do, and a file of settings does not need.
+// isSwallowed reports a value of which YAML took all or the rest for a comment: key: order #{path.id}.
+func (d *Doc) isSwallowed(v Value) bool {
+	n := v.Node
+	column := d.comments[n.Line]
+	if n.Kind != yaml.ScalarNode || column <= n.Column {
+		return false
+	}
+	_, rest := d.lines.cut(n.Line, n.Column)
+	before := strings.TrimSpace(string([]rune(rest)[:min(column-n.Column, utf8.RuneCountInString(rest))]))
+	switch before {
+	case n.Value:
+		d.report(Problem{n.Line, column, v.Field, isComment + d.corrected(v)})
+	case quotedText.FindString(before):
+		d.report(Problem{n.Line, column, v.Field, isComment})
+	default:
+		return false // the comment follows another value
+	}
+	delete(d.comments, n.Line)
+	return true
+}
+
+// corrected returns a colon and the line of v with the value in quotes. It returns "" where the line
+// leaves open which part of it is the value.
+func (d *Doc) corrected(v Value) string {
+	if v.Flow || v.Key != nil && v.Key.Line != v.Node.Line {
+		return ""
+	}
+	return quoteValue(d.lines.line(v.Node.Line))
+}
+
+// noYAML is the message for the parts of YAML that a file of settings does not need.
 const noYAML = "aliases, anchors, merge keys and tags are not read here: write the value out, in quotes if it begins with *, & or !; values for several rules get a name under profiles:"
 
 // IsPlain reports anchors, aliases and tags.
@@ -78,7 +187,7 @@ func (d *Doc) IsPlain(v Value) bool {
 	return false
 }
 
-// Is reports a value of another kind than the wanted one.
+// Is reports a value whose kind of node is not the wanted one. want says what to write.
 func (d *Doc) Is(v Value, kind yaml.Kind, want string) bool {
 	if !d.isGiven(v, want) {
 		return false
@@ -90,7 +199,7 @@ func (d *Doc) Is(v Value, kind yaml.Kind, want string) bool {
 	return false
 }
 
-// Name reads the name of a pair; field is that of the mapping.
+// Name reads the name of a pair. field is the field of its mapping.
 func (d *Doc) Name(field string, key *yaml.Node) (string, bool) {
 	switch {
 	case key.Kind == yaml.ScalarNode && key.Tag == "!!merge":
@@ -106,10 +215,10 @@ func (d *Doc) Name(field string, key *yaml.Node) (string, bool) {
 	return "", false
 }
 
-// startsCurly finds a text that begins with a quote of a word processor or a chat.
+// startsCurly matches a text that begins with a quote of a word processor or a chat.
 var startsCurly = regexp.MustCompile(`^[“”„‟«»‘’‚‛‹›]`)
 
-// Text reads a text.
+// Text reads a text of the given form.
 func (d *Doc) Text(v Value, form Form) (string, bool) {
 	if !d.isText(v) {
 		return "", false
@@ -130,7 +239,7 @@ func (d *Doc) Text(v Value, form Form) (string, bool) {
 	return "", false
 }
 
-// isText reports a list or a mapping where text is wanted.
+// isText reports a list or a mapping that stands in the place of a text.
 func (d *Doc) isText(v Value) bool {
 	n := v.Node
 	switch {
@@ -148,8 +257,8 @@ func (d *Doc) isText(v Value) bool {
 	return false
 }
 
-// isOneLine reports a text of several lines. Even where YAML makes one line of them,
-// they are rather a quote that does not close, or an entry with too much indentation.
+// isOneLine reports a text of several lines. YAML joins some of them to one line, but their author has
+// more likely forgotten a quote, or indented the next entry too far.
 func (d *Doc) isOneLine(v Value) bool {
 	n := v.Node
 	isBlock := n.Style&blocks != 0
@@ -164,9 +273,9 @@ func (d *Doc) isOneLine(v Value) bool {
 	return false
 }
 
-// goesOn reports whether a text does not end in its line.
+// goesOn reports whether a text goes on after its first line.
 func (d *Doc) goesOn(n *yaml.Node) bool {
-	_, text := d.cut(n.Line, n.Column)
+	_, text := d.lines.cut(n.Line, n.Column)
 	if n.Style&quotes != 0 {
 		return text != "" && quotedText.FindStringIndex(text) == nil
 	}
@@ -185,11 +294,11 @@ func (d *Doc) Bool(v Value) (value, ok bool) {
 	return strings.EqualFold(v.Node.Value, "true"), true
 }
 
-// decimal is a whole number without what YAML versions read differently: 0x1F, 017,
-// 1_000, 1e3.
+// decimal matches a whole number. It leaves out the forms that versions of YAML read differently: 0x1F,
+// 017, 1_000, 1e3.
 var decimal = regexp.MustCompile(`^-?(0|[1-9]\d*)$`)
 
-// Int reads a number; example is one, for messages.
+// Int reads a whole number. Messages show example.
 func (d *Doc) Int(v Value, example string) (int, bool) {
 	if !d.Is(v, yaml.ScalarNode, "a decimal number such as "+example) {
 		return 0, false
@@ -203,8 +312,26 @@ func (d *Doc) Int(v Value, example string) (int, bool) {
 	return i, true
 }
 
-// IsList reports what is no list of texts.
-func (d *Doc) IsList(v Value) bool {
+// Texts reads a list of texts. A list with more than limit texts is reported: tooMany is the format of its
+// length and of limit.
+func (d *Doc) Texts(v Value, form Form, limit int, tooMany string) ([]string, bool) {
+	if !d.isList(v) {
+		return nil, false
+	}
+	if n := len(v.Node.Content); n > limit {
+		d.Reportf(v.Node, v.Field, tooMany, n, limit)
+		return nil, false
+	}
+	list, all := make([]string, len(v.Node.Content)), true
+	for i := range list {
+		text, ok := d.Text(v.Item(i), form)
+		list[i], all = text, all && ok
+	}
+	return list, all
+}
+
+// isList reports a value that is not a list.
+func (d *Doc) isList(v Value) bool {
 	want := v.Field + `: ["…", "…"]`
 	if v.Node.Kind == yaml.ScalarNode && v.Node.Tag != "!!null" {
 		want = fmt.Sprintf("%s: [%s]", v.Field, Quote(v.Node.Value))
@@ -212,7 +339,7 @@ func (d *Doc) IsList(v Value) bool {
 	return d.Is(v, yaml.SequenceNode, want)
 }
 
-// nodeText says what a node is.
+// nodeText describes a node in a message.
 func nodeText(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -224,7 +351,7 @@ func nodeText(n *yaml.Node) string {
 	}
 }
 
-// ScalarText says what a scalar is.
+// ScalarText describes a scalar in a message.
 func ScalarText(n *yaml.Node) string {
 	switch n.Tag {
 	case "!!int", "!!float":

@@ -151,7 +151,10 @@ var readings = map[string]struct {
 		},
 	},
 	"list": {
-		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return len(v.Node.Content), doc.IsList(v) },
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) {
+			list, ok := doc.Texts(v, strictyaml.Form{}, 10, "%d texts: write %d at most")
+			return len(list), ok
+		},
 		map[string]any{"a: [b, c]": 2, "a: []": 0, "a:\n- b": 1, "a:\n  - b\n  - c": 2},
 		map[string]string{
 			"a: b":      `1:4: a: "b" is text: write a: ["b"]`,

@@ -3,13 +3,15 @@ package ruleset
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// content is what a file had in it at one time, or why it could not be read.
+// content is the content of a file at one time, or the reason for which it could not be read.
 type content struct {
 	text []byte
 	sum  [sha256.Size]byte
@@ -17,8 +19,8 @@ type content struct {
 	read time.Time // when the reading began
 }
 
-// readContent reads the file. What is not a regular file is refused unread: a pipe
-// would block for as long as nobody writes to it.
+// readContent reads the file. It refuses a file that is not regular without opening it, because a pipe
+// would block until another process writes to it.
 func readContent(file string) content {
 	c := content{read: time.Now()}
 	info, err := os.Stat(file)
@@ -32,7 +34,17 @@ func readContent(file string) content {
 	return c
 }
 
-// hash is short: it is read by people, in logs and on dashboards.
+// readBounded reads at most one byte more than the limit, so that Load refuses a longer file.
+func readBounded(path string) (text []byte, err error) {
+	file, err := os.Open(path) //nolint:gosec // the path is the program's own
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return io.ReadAll(io.LimitReader(file, MaxFileSize+1))
+}
+
+// hash returns a short hash, because people read it in logs and on dashboards.
 func (c content) hash() string {
 	if c.err != nil {
 		return ""
@@ -48,9 +60,9 @@ func (c content) same(other content) bool {
 	return c.sum == other.sum
 }
 
-// fromRoot makes a path independent of later changes of the working directory. It
-// takes no ".." away: behind a symbolic link that is another directory.
-func fromRoot(path string) (string, error) {
+// absolute returns a path that does not depend on later changes of the working directory. It
+// keeps each "..", because after a symbolic link it leads to another directory.
+func absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
 	}
