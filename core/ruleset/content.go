@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -19,28 +20,44 @@ type content struct {
 	read time.Time // when the reading began
 }
 
-// readContent reads the file. It refuses a file that is not regular without opening it, because a pipe
-// would block until another process writes to it.
+// readContent reads the file. It refuses a file that is not regular without opening it, because opening
+// a device may have effects.
 func readContent(file string) content {
 	c := content{read: time.Now()}
 	info, err := os.Stat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", file)
+	if err == nil {
+		err = checkRegular(file, info)
 	}
 	if err == nil {
-		c.text, err = readBounded(file)
+		c.text, err = readRegular(file)
 	}
 	c.sum, c.err = sha256.Sum256(c.text), err
 	return c
 }
 
-// readBounded reads at most one byte more than the limit, so that Load refuses a longer file.
-func readBounded(path string) (text []byte, err error) {
-	file, err := os.Open(path) //nolint:gosec // the path is the program's own
+func checkRegular(file string, info os.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", file)
+	}
+	return nil
+}
+
+// readRegular reads at most one byte more than the limit, so that Load refuses a longer file. It opens the
+// file without blocking and checks it again: a pipe that took its place since the first check
+// would block until another process writes to it.
+func readRegular(path string) (text []byte, err error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the path is the program's own
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err == nil {
+		err = checkRegular(path, info)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return io.ReadAll(io.LimitReader(file, MaxFileSize+1))
 }
 
