@@ -30,7 +30,7 @@ type Change struct {
 
 // Diff lists the differences of next: the settings, then the rules of next in their
 // order, then the removed rules of old. Values of defaults and profiles count like
-// others. A value in another place is no difference. Two rules with the same endpoint and
+// others. Only the value counts, and not its place. Two rules with the same endpoint and
 // name are the same rule.
 func Diff(old, next *Set) []Change {
 	changes := diffValues(Change{}, namesOf(settingFields),

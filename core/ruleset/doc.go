@@ -1,29 +1,29 @@
-// Package ruleset is the declarative form of a lock: which key, for how long, and
-// what to do when it is not acquired. A [Rule] is data; templates are strings here and
-// are compiled by core/aspect.
+// Package ruleset contains the declarative form of a lock: its key, its times, and the answer to a
+// call that does not get it. A [Rule] is data: its templates are strings, which package core/aspect
+// compiles.
 //
-// Contract: a zero field of a [Rule] is "not set". What is not set comes from the
-// profile, then from the built-in defaults. Several declarations of the same rule are
-// overlaid: what a later layer sets wins. The result, a [Resolved] rule, has every
-// field set and knows where each value comes from. Nothing is repaired
-// silently: [NewSet] and [Resolve] report every problem at once, each with its
-// place, what is wrong and what to write instead, as one [*InvalidError].
+// A zero field of a [Rule] is not set. Its value comes from the
+// profile, and otherwise from the built-in defaults. Several declarations of one rule are
+// layers: a later layer replaces the fields that it sets. The result, a [Resolved] rule, has every
+// field set, and knows the place from which each value comes. Nothing is repaired
+// silently: [NewSet] and [Resolve] report every problem at once, as one [*InvalidError]. Each
+// problem has its place, says what is wrong, and what to write instead.
 //
-// A [Set] and a [Resolved] rule never change after they were built and are safe
+// A [Set] and a [Resolved] rule do not change after they were built, and are safe
 // for concurrent use.
 //
 // # Three places
 //
-// A rule can stand in Go, beside its method in a .proto file (package grpclock), and in a
-// file. What a later one sets wins, field by field, in this order. The rules in Go that a
-// file may change are those given to it, by [WithRules]; those that a program puts on a
-// route or around a function by itself stand alone.
+// A rule can be declared in Go, beside its method in a .proto file (package grpclock), and in a
+// rule file. They are layers in this order: the file replaces the fields that it sets, one by one. A file
+// can change the rules in Go that the program passes to it with [WithRules]. A rule that the
+// program puts on a route or around a function by itself stays unchanged.
 //
 // # Rule files
 //
-// A file is for the people who run the service. It has the fields of [Rule] and [Settings] by
-// the names that [Fields] lists, an endpoint as http, grpc or func, and durations as Go writes them
-// ("1m30s") or as none, forever and watchdog:
+// The people who run the service write its rule file. It has the fields of [Rule] and [Settings] under
+// the names that [Fields] lists. It writes an endpoint as http, grpc or func, and a duration as Go does
+// ("1m30s") or as none, forever or watchdog:
 //
 //	# yaml-language-server: $schema=locks.schema.json
 //	profiles:
@@ -50,33 +50,33 @@
 //	    on_busy: skip
 //	    wait_time: none
 //
-// The first line is for editors: `interlock schema` writes that file, [Schema] gives it.
+// The first line is for editors: `interlock schema` writes that file, and [Schema] returns its text.
 //
-//   - Quote keys. In YAML " #" begins a comment; a key that is cut off by one is an
-//     error, not a shorter key. Reading is strict: whatever is misspelled, of another type,
-//     empty, given twice, or swallowed by YAML is a problem with its line and column. Those
-//     inside of keys, and what follows from a field that is not known, come when the file
+//   - Quote keys. In YAML " #" begins a comment. A key that a comment cuts off is an
+//     error, not a shorter key. Reading is strict: a field that is misspelled, of another type,
+//     empty, given twice, or swallowed by YAML is a problem with its line and column. Problems
+//     inside of keys, and those that follow from an unknown field, are reported when the file
 //     itself is right.
-//   - POST /admin/* stands for all below that path, "* /admin/*" for any method. Where several
-//     endpoints with rules match, the most exact one applies alone.
-//   - Wildcards leave infrastructure alone: "*" does not cover gRPC's health checking, reflection
-//     and the like ([Endpoint.Infrastructure]), and a rule for any method does not cover CORS
-//     preflights. A rule that names the service, or OPTIONS, does. HTTP has no such names: write
+//   - POST /admin/* matches everything below that path, and "* /admin/*" does so for any method. If
+//     several endpoints with rules match a call, only the rules of the most exact one apply.
+//   - Wildcards do not match infrastructure. "*" does not match gRPC's health checking, reflection
+//     and similar methods ([Endpoint.Infrastructure]). A rule for any method does not match CORS
+//     preflights. A rule that names the service, or OPTIONS, does. HTTP has no reserved names: write
 //     `none: true` for /healthz and /metrics.
-//   - Of a profile that a rule names, and then of the profile default, come the fields that the
-//     rule does not write. A token that the kind of a rule cannot have is an error, wherever
-//     it comes from; permits of a profile are left out by a kind without them.
-//   - Several programs can share a file: services: [shop-api] in a rule, and [WithService] in
+//   - A rule gets the fields that it does not write from the profile that it names, and then from the
+//     profile default. A token that the kind of a rule cannot have is an error, wherever
+//     it comes from. A kind without permits ignores the permits of a profile.
+//   - Several programs can share a file: write services: [shop-api] in a rule, and [WithService] in
 //     the program.
-//   - For the whole file, at its top: disabled: true is the kill switch (handlers run unlocked,
-//     counted), dry_run: true counts what would have happened, unmatched: warn permits rules
-//     that match no endpoint, uncovered: error demands a rule, or none: true, for each endpoint
+//   - Settings at the top apply to the whole file. disabled: true is the kill switch: handlers run
+//     unlocked, and are counted. dry_run: true counts what would have happened. unmatched: warn permits
+//     rules that match no endpoint. uncovered: error demands a rule, or none: true, for each endpoint
 //     that changes something.
 //
-// # Loading, and loading again
+// # Loading and reloading
 //
-// [Open] reads a file, and again when Reload is called, and [Watch] when it changes, by an
-// editor or as a Kubernetes ConfigMap; [Load] reads a text. Adapters take what they give:
+// [Open] reads a file, and reads it again when Reload is called. [Watch] also reads it again when an
+// editor or a Kubernetes ConfigMap has changed it. [Load] reads a text. Adapters accept the results:
 //
 //	rules, err := ruleset.Watch("locks.yaml") // adapters notify the observers of their lock client
 //	if err != nil {
@@ -90,24 +90,24 @@
 //	}
 //	return r.Run(":8080")
 //
-// Replace a file by renaming a complete one; it is taken when it has been still for a
-// second. A file with a mistake is refused at start-up, with all its mistakes. At a
-// reload it leaves the old rules in force, is logged (by package telemetry, or without an
-// observer by slog), and counted; so is one that does not fit the program's endpoints. One
-// that lets calls run unlocked (a rule that is gone or switched off, another when, a strategy
-// proceed) is applied, and logged as an error, too; so is a file with disabled: true, also at
-// start-up.
+// Replace a file by renaming a complete one. It comes into force when it has not changed for a
+// second. At start-up, a file with mistakes is refused, with all its mistakes. At a
+// reload it is refused, too: the old rules stay in force, and the refusal is counted, and logged by
+// package telemetry, or by slog without an observer. A file that does not fit the program's endpoints
+// is refused in the same way. A file that lets calls run unlocked comes into force, and is logged as an
+// error: it removes or disables a rule, changes a when, or has a strategy proceed. A file with disabled:
+// true is logged as an error at start-up, too.
 //
-// A reload must not change a key, a prefix, a kind or a number of permits in one step: instances
+// A reload must not change a key, a prefix, a kind or a number of permits in one step, because instances
 // with the old file and with the new one would not exclude each other. Change key: old to
-// keys: [old, new], roll that out, then write key: new. Or say allow_rekey: true. All rules
+// keys: [old, new], roll that out, then write key: new. Or write allow_rekey: true. All rules
 // of an endpoint count together.
 //
 // The command core/cmd/interlock checks a file before it is deployed.
 //
 // # Kinds
 //
-// A rule with another kind than [Reentrant] says so:
+// A rule of another kind than [Reentrant] names it:
 //
 //	rules:
 //	  - http: GET /prices/:id
@@ -116,11 +116,11 @@
 //	  - http: PUT /prices/:id
 //	    key: "price:#{path.id}"
 //	    kind: write
-//	    token: true           # a number that is larger for every later writer
+//	    token: true           # each later writer has a larger number
 //	  - http: POST /reports
 //	    key: reports
 //	    kind: semaphore
 //	    permits: 5            # at once, across all instances
 //
-// Which kind to take, with which wait time and lease time, is in examples/choosing/README.md.
+// examples/choosing/README.md explains how to choose a kind, a wait time and a lease time.
 package ruleset

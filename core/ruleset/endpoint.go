@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Transport says what kind of endpoint an [Endpoint] is.
+// Transport is the transport of an [Endpoint].
 type Transport string
 
 // The transports.
@@ -22,23 +22,23 @@ const (
 	TransportFunc Transport = "func"
 )
 
-// Endpoint is the place where rules apply. It is a comparable value and costs no
-// allocation to build from its parts.
+// Endpoint is the place where rules apply. It is a comparable value, and building one from its parts
+// does not allocate.
 //
 // A `*` stands for any method, and at the end of a path for everything below it.
-// Where several endpoints with rules match a call, only the rules of the most
-// exact one apply: an exact path before a longer `/*` prefix before a shorter
-// one, and then an exact method before `*`. Wildcards leave [Endpoint.Infrastructure]
-// and CORS preflights alone.
+// If several endpoints with rules match a call, only the rules of the most
+// exact one apply. An exact path comes before a longer `/*` prefix, which comes before a shorter
+// one. Among equal paths, an exact method comes before `*`. Wildcards do not match
+// [Endpoint.Infrastructure] and CORS preflights.
 type Endpoint struct {
 	Transport Transport
-	Method    string // of HTTP: "POST" or "*"; else empty
+	Method    string // of HTTP: "POST" or "*"; otherwise empty
 	Path      string // "/orders/:id/pay", "/pkg.Service/Method", a function's name, or "*"
 }
 
-// HTTP is an HTTP endpoint: a method and the route as it was registered, such as
-// "POST /orders/:id/pay". Wildcards: "* /orders/:id", "POST /api/*", "*". It does
-// not fail; [NewSet] reports what is malformed.
+// HTTP returns an HTTP endpoint for a method and a route as it was registered, such as
+// "POST /orders/:id/pay". Wildcards: "* /orders/:id", "POST /api/*", "*". HTTP does
+// not fail; [NewSet] reports a malformed route.
 func HTTP(route string) Endpoint {
 	if route == "*" {
 		return Endpoint{TransportHTTP, "*", "*"}
@@ -47,24 +47,24 @@ func HTTP(route string) Endpoint {
 	return Endpoint{TransportHTTP, method, strings.TrimLeft(path, " ")}
 }
 
-// Route is the HTTP endpoint of a method and a registered route. It does not
+// Route returns the HTTP endpoint of a method and a registered route. It does not
 // allocate.
 func Route(method, path string) Endpoint { return Endpoint{TransportHTTP, method, path} }
 
-// GRPC is a gRPC endpoint: the full method "/pkg.Service/Method". Wildcards:
-// "/pkg.Service/*", "*". Blanks around it are none of it. It does not allocate.
+// GRPC returns the gRPC endpoint of a full method, "/pkg.Service/Method". Wildcards:
+// "/pkg.Service/*", "*". It ignores blanks around the method. It does not allocate.
 func GRPC(fullMethod string) Endpoint {
 	return Endpoint{TransportGRPC, "", strings.TrimSpace(fullMethod)}
 }
 
-// Func is a function, under the name that its rule is to have in metrics.
-// Blanks around the name are none of it.
+// Func returns the endpoint of a function. Metrics show its rule under this name.
+// Func ignores blanks around the name.
 func Func(name string) Endpoint { return Endpoint{TransportFunc, "", strings.TrimSpace(name)} }
 
 // Infrastructure reports whether the endpoint is a method for operating a server: health
-// checking, reflection, channelz, client status discovery and load reporting, whichever library
-// serves them. A rule for everything leaves it alone; a rule that names the method or its service
-// does not.
+// checking, reflection, channelz, client status discovery or load reporting, whichever library
+// serves it. A rule for everything does not match such a method. A rule that names the method or
+// its service does.
 func (e Endpoint) Infrastructure() bool {
 	for _, prefix := range [...]string{"/grpc.health.", "/grpc.reflection.", "/grpc.channelz.", "/envoy.service.status.", "/xds.service.orca."} {
 		if strings.HasPrefix(e.Path, prefix) {
@@ -74,10 +74,10 @@ func (e Endpoint) Infrastructure() bool {
 	return false
 }
 
-// IsZero reports whether no endpoint was given.
+// IsZero reports whether e is the zero Endpoint.
 func (e Endpoint) IsZero() bool { return e == Endpoint{} }
 
-// String is the endpoint as in a declaration, such as "http POST /orders/:id/pay".
+// String returns the endpoint as in a declaration, such as "http POST /orders/:id/pay".
 func (e Endpoint) String() string {
 	if e.IsZero() {
 		return ""
@@ -85,7 +85,7 @@ func (e Endpoint) String() string {
 	return string(e.Transport) + " " + e.Label()
 }
 
-// Label is the endpoint without its transport: the default name of its rule.
+// Label returns the endpoint without its transport. It is the default name of a rule.
 func (e Endpoint) Label() string {
 	switch {
 	case e.Method == "" || e.Method == e.Path:
@@ -97,8 +97,7 @@ func (e Endpoint) Label() string {
 	}
 }
 
-// examples are what to write, in messages, for the endpoints of a transport: an endpoint, a
-// key, and a key beside others.
+// examples has the examples of messages for a transport: an endpoint, a key, and a key beside others.
 type examples struct{ endpoint, key, keys string }
 
 func (e Endpoint) examples() examples {
@@ -112,15 +111,15 @@ func (e Endpoint) examples() examples {
 	}
 }
 
-// endpointMissing is for the rules of a file.
+// endpointMissing is the message for a rule of a file.
 const endpointMissing = "no endpoint: write http: POST /orders/:id/pay, grpc: /shop.Orders/Pay or func: close-day"
 
-// problem says what is malformed and what to write, there or in a file; "" if nothing
-// is.
+// problem returns the message for a malformed endpoint, "" for a right one. It spells examples for a file
+// or for Go.
 func (e Endpoint) problem(inFile bool) string {
 	switch {
 	case hasPlaceholder(e.Label()):
-		return fmt.Sprintf("%q is no place in the program: write it as it is registered, such as %q, and put #{…} into the key", e.Label(), e.examples().endpoint)
+		return fmt.Sprintf("%q is not a place in the program: write it as it is registered, such as %q, and put #{…} into the key", e.Label(), e.examples().endpoint)
 	case e.Transport == TransportHTTP:
 		return e.httpProblem()
 	case e.Transport == TransportGRPC:
@@ -142,7 +141,7 @@ func (e Endpoint) problem(inFile bool) string {
 	}
 }
 
-// hasLayers reports whether rules may be declared for the endpoint outside of a set.
+// hasLayers reports whether rules for the endpoint may be declared outside of a set.
 func (e Endpoint) hasLayers() bool { return e.Transport != TransportHTTP }
 
 // isWild reports whether the path is a wildcard.
@@ -159,7 +158,7 @@ func (e Endpoint) httpProblem() string {
 	case e.Path == "" && strings.HasPrefix(e.Method, "/"):
 		return fmt.Sprintf("%q has no method: write %q", text, "POST "+oneStar(e.Method))
 	case e.Path == "" || e.Method == "":
-		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, e.examples().endpoint)
+		return fmt.Sprintf("%q is not a route: write a method and a path such as %q", text, e.examples().endpoint)
 	case strings.HasPrefix(e.Method, "/"):
 		return fmt.Sprintf("%q: the method comes first: write %q", text, strings.ToUpper(e.Path)+" "+e.Method)
 	case strings.ContainsAny(e.Method, ",|/+"):
@@ -169,11 +168,11 @@ func (e Endpoint) httpProblem() string {
 	case slices.Contains([]string{"ANY", "ALL"}, strings.ToUpper(e.Method)) && strings.HasPrefix(e.Path, "/"):
 		return fmt.Sprintf("%q: a * stands for any method: write %q", text, "* "+oneStar(e.Path))
 	case method == "":
-		return fmt.Sprintf("%q: %+q is no method: write one such as POST, in capitals, or * for any", text, e.Method)
+		return fmt.Sprintf("%q: %+q is not a method: write one such as POST, in capitals, or * for any", text, e.Method)
 	case method != e.Method && strings.EqualFold(method, e.Method):
 		return fmt.Sprintf("%q: methods are upper case: write %q", text, method+" "+path)
 	case method != e.Method:
-		return fmt.Sprintf("%q: %+q is no method that is known: write %q", text, e.Method, method+" "+path)
+		return fmt.Sprintf("%q: %+q is not a known method: write %q", text, e.Method, method+" "+path)
 	case e.Path == "*":
 		return ""
 	case strings.Contains(e.Path, "://"):
@@ -184,9 +183,8 @@ func (e Endpoint) httpProblem() string {
 	return starProblem(text, e)
 }
 
-// meantMethod is the method itself if it may be one: *, or a word in capitals that is not
-// nearly a known one. It is the method that was probably meant otherwise, "" if that is
-// not clear.
+// meantMethod returns the method itself if it may be one: *, or a word in capitals that does not resemble a
+// known method. Otherwise it returns the method that was probably meant, or "" if that is not clear.
 func meantMethod(method string) string {
 	upper := strings.ToUpper(method)
 	known := []string{
@@ -205,8 +203,8 @@ func meantMethod(method string) string {
 	return ""
 }
 
-// meantPath is the path itself, that of a URL such as https://example.org/orders?page=1,
-// or with the slash that is missing.
+// meantPath returns the path with a slash at its beginning. Of a URL such as
+// https://example.org/orders?page=1 it returns the path alone.
 func meantPath(path string) string {
 	if address, err := url.Parse(path); err == nil && address.Host != "" {
 		path = address.Path
@@ -217,7 +215,7 @@ func meantPath(path string) string {
 	return "/" + path
 }
 
-// oneStar is a path with one star where others have two.
+// oneStar returns a path with one star in place of the two stars of other libraries.
 func oneStar(path string) string {
 	if before, _, found := strings.Cut(path+"/", "/**/"); found {
 		return before + "/*"
@@ -225,8 +223,8 @@ func oneStar(path string) string {
 	return path
 }
 
-// starProblem finds a * that is not at the end or not after a slash, and two of them.
-// Gin's "/*name" is none.
+// starProblem returns the message for a * that is not at the end or not after a slash, and for two of them.
+// It accepts gin's "/*name".
 func starProblem(text string, e Endpoint) string {
 	at := strings.IndexByte(e.Path, '*')
 	if at < 0 {
@@ -259,9 +257,9 @@ func (e Endpoint) grpcProblem() string {
 		return fmt.Sprintf("%q has blanks around it: write %q", path, strings.TrimSpace(path))
 	case !ok && strings.Count(path, ".") > 1 && path[0] != '/':
 		cut := strings.LastIndexByte(path, '.')
-		return fmt.Sprintf("%q is no full method: write %q", path, "/"+path[:cut]+"/"+path[cut+1:])
+		return fmt.Sprintf("%q is not a full method: write %q", path, "/"+path[:cut]+"/"+path[cut+1:])
 	case !ok || service == "" || method == "" || strings.Contains(method, "/"):
-		return fmt.Sprintf("%q is no full method: write one such as %q", path, e.examples().endpoint)
+		return fmt.Sprintf("%q is not a full method: write one such as %q", path, e.examples().endpoint)
 	case strings.Contains(service, "*"):
 		return fmt.Sprintf("%q: a * stands for the methods of one service, as in \"/shop.Orders/*\", or alone for every method: write one of these", path)
 	case method == "**":

@@ -13,13 +13,13 @@ func TestNewSet_RefusesEndpointsThatNothingMatches(t *testing.T) {
 		endpoint ruleset.Endpoint
 		want     string
 	}{
-		{ruleset.HTTP("PST /a"), `"PST" is no method that is known: write "POST /a"`},
-		{ruleset.HTTP("POSTT /a"), `"POSTT" is no method that is known: write "POST /a"`},
-		{ruleset.HTTP("GTE /a"), `"GTE" is no method that is known: write "GET /a"`},
-		{ruleset.HTTP("P\u039fST /a"), `"P\u039fST" is no method that is known: write "POST /a"`},
+		{ruleset.HTTP("PST /a"), `"PST" is not a known method: write "POST /a"`},
+		{ruleset.HTTP("POSTT /a"), `"POSTT" is not a known method: write "POST /a"`},
+		{ruleset.HTTP("GTE /a"), `"GTE" is not a known method: write "GET /a"`},
+		{ruleset.HTTP("P\u039fST /a"), `"P\u039fST" is not a known method: write "POST /a"`},
 		{ruleset.HTTP("GET,POST /a"), `a rule has one method, or * for any: write a rule for each method`},
 		{ruleset.HTTP("GET, POST /a"), `a rule has one method, or * for any: write a rule for each method`},
-		{ruleset.Route("M-SEARCH", "/a"), `"M-SEARCH" is no method: write one such as POST, in capitals, or * for any`},
+		{ruleset.Route("M-SEARCH", "/a"), `"M-SEARCH" is not a method: write one such as POST, in capitals, or * for any`},
 		{ruleset.HTTP("get a"), `methods are upper case: write "GET /a"`},
 		{ruleset.HTTP("POST https://example.org/a/:id#top"), `a route has no scheme and no host: write "POST /a/:id"`},
 		{ruleset.HTTP("* /a*"), `a * stands for everything below a slash: write "* /a/*"`},

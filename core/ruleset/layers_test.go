@@ -84,7 +84,7 @@ func TestLoad_ConflictsAreInTheHigherLayer(t *testing.T) {
 		{"on_busy: proceed", ruleset.Rule{Debounce: time.Second}, "6:12: rule of http POST /a: on_busy: proceeding inside the window undoes debounce: write another strategy" + debounced},
 		{"max_waiters: 5", ruleset.Rule{Debounce: time.Second}, "6:16: rule of http POST /a: max_waiters: no call waits under this rule: remove it" + debounced},
 		{"max_waiters: 5", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: max_waiters: no call waits under this rule: remove it (wait_time comes from the program)"},
-		{"on_overload: skip", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: on_overload: no call waits under this rule, so there is no overload: remove it (wait_time comes from the program)"},
+		{"on_overload: skip", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: on_overload: no call waits under this rule, so it never has an overload: remove it (wait_time comes from the program)"},
 		{"fallback: q", ruleset.Rule{OnBusy: failpolicy.Skip}, `6:13: rule of http POST /a: fallback: "q" is never used: write on_busy: fallback, or remove it`},
 		{"response: '1'", ruleset.Rule{OnBusy: failpolicy.Skip}, "6:13: rule of http POST /a: response: never used: write on_busy: null_response, or remove it"},
 		{"on_busy: fallback", ruleset.Rule{}, `6:12: rule of http POST /a: on_busy: the strategy needs the name of a handler: write fallback: "name"`},

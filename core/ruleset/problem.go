@@ -13,15 +13,15 @@ type Problem struct {
 	Field    string   // such as "wait_time"; empty for the rule as a whole
 	Source   Source   // where the offending value was declared
 	Message  string   // what is wrong and what to write instead
-	Err      error    // what found it, such as a *keyexpr.Error; nil if nothing tells more than Message
+	Err      error    // the error that has more details than Message, such as a *keyexpr.Error; nil if there is none
 }
 
-// ErrNoService is the Err of the problem that a file has rules for some programs only,
-// and it was not said which one this is; see [WithService].
+// ErrNoService is the Err of the problem that a file has rules for certain programs only,
+// and this program has not given its name with [WithService].
 var ErrNoService = errors.New("ruleset: the name of the program is missing")
 
-// Error is the problem, its place first. The message of a template has more lines:
-// the template itself with a caret.
+// Error returns the place and the text of the problem. The message for a template has more lines, which
+// show the template with a caret.
 func (p *Problem) Error() string {
 	if at := p.Position(); at != "" {
 		return at + ": " + p.Text()
@@ -29,13 +29,13 @@ func (p *Problem) Error() string {
 	return p.Text()
 }
 
-// Unwrap is Err, for [errors.As].
+// Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Position is the place in the file, such as "locks.yaml:14:3"; "" without one.
+// Position returns the place in the file, such as "locks.yaml:14:3", or "" without a file.
 func (p *Problem) Position() string { return p.Source.position() }
 
-// Text is [Problem.Error] without the place.
+// Text returns [Problem.Error] without the place.
 func (p *Problem) Text() string {
 	text := p.Message
 	for _, part := range []string{p.fieldName(), p.subject()} {
@@ -46,7 +46,7 @@ func (p *Problem) Text() string {
 	return text
 }
 
-// fieldName spells the field as it is written where it was declared.
+// fieldName spells the field like the place of its declaration.
 func (p *Problem) fieldName() string {
 	switch {
 	case p.Source.Layer == LayerYAML && p.Field == "endpoint":
@@ -58,17 +58,18 @@ func (p *Problem) fieldName() string {
 	}
 }
 
+// subject names the rule or the profile with the problem.
 func (p *Problem) subject() string {
 	name, e := p.Rule, p.Endpoint
 	switch {
 	case e.IsZero() && name == "" && p.Source.Layer == LayerProfile:
 		return "profile " + p.Source.Profile
 	case e.IsZero() && name == "" && p.Source.Layer == LayerYAML:
-		return "" // the position says it
+		return "" // the position is enough
 	case e.IsZero() && name == "" && p.Source.Layer == LayerDefault:
 		return "defaults"
 	case e.IsZero() && name == "" && p.Field == "" && p.Source.Layer == layerNone:
-		return "" // it is not about a rule
+		return "" // the problem is not with a rule
 	case e.IsZero() && name == "":
 		return "rule without endpoint and name"
 	case name == "" || name == e.Label():
@@ -80,13 +81,13 @@ func (p *Problem) subject() string {
 	}
 }
 
-// InvalidError is every problem that was found, in the order of the rules; those of a
-// file in the order of its lines.
+// InvalidError has every problem that was found, in the order of the rules. For a
+// file they are in the order of its lines.
 type InvalidError struct {
 	Problems []*Problem
 }
 
-// Error lists the problems, one after the other.
+// Error returns the problems, one on each line.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -98,7 +99,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("ruleset: %d problems\n\t%s", len(lines), strings.Join(lines, "\n\t"))
 }
 
-// Unwrap gives the problems, for [errors.As].
+// Unwrap returns the problems.
 func (e *InvalidError) Unwrap() []error {
 	errs := make([]error, len(e.Problems))
 	for i, p := range e.Problems {
@@ -107,7 +108,7 @@ func (e *InvalidError) Unwrap() []error {
 	return errs
 }
 
-// Invalid makes one [*InvalidError] of the problems, nil if there is none.
+// Invalid returns one [*InvalidError] with the problems, or nil if there are none.
 func Invalid(problems ...*Problem) error {
 	if len(problems) == 0 {
 		return nil

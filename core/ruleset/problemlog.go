@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// LogAttrs are what a log says of an error of a rule file, each in one line and without a
-// picture of the template: of a [*Problem] its "file", "line", "column", "rule",
-// "endpoint", "field", "problem" and "hint", as far as they are known; of an
-// [*InvalidError] a list, "problems"; of any other error "error", and "stack", a list, if
-// it is a panic.
+// LogAttrs returns the attributes of an error of a rule file for a log. Each is one line, without the
+// picture of the template.
+//
+//   - For a [*Problem]: "file", "line", "column", "rule", "endpoint", "field", "problem" and "hint", as far
+//     as they are known.
+//   - For an [*InvalidError]: "problems", a list.
+//   - For any other error: "error", and for a panic "stack", a list.
 func LogAttrs(err error) []slog.Attr {
-	if p, ok := err.(*Problem); ok { //nolint:errorlint // an InvalidError has some, too
+	if p, ok := err.(*Problem); ok { //nolint:errorlint // an InvalidError wraps problems, too
 		return p.logAttrs()
 	}
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
@@ -26,10 +28,10 @@ func LogAttrs(err error) []slog.Attr {
 	return attrs
 }
 
-// LogValue is the group of [LogAttrs].
+// LogValue returns the group of [LogAttrs].
 func (p *Problem) LogValue() slog.Value { return slog.GroupValue(p.logAttrs()...) }
 
-// LogValue is the list of the problems, each in one line.
+// LogValue returns the list of the problems, each in one line.
 func (e *InvalidError) LogValue() slog.Value { return slog.AnyValue(e.lines()) }
 
 func (p *Problem) logAttrs() []slog.Attr {
@@ -67,8 +69,8 @@ func (e *InvalidError) lines() []string {
 	return lines
 }
 
-// oneLine is a message in one line, without the pictures of templates in it: the lines that
-// begin with a bar.
+// oneLine joins the lines of a message. It leaves out the pictures of templates: the lines that begin with a
+// bar.
 func oneLine(text string) string {
 	var one strings.Builder
 	for line := range strings.Lines(text) {

@@ -314,7 +314,7 @@ func conditions() []object {
 			})},
 		},
 		{
-			{"$comment", "Where nobody waits there are no waiters, and there is no overload."},
+			{"$comment", "A rule under which no call waits has no waiters and no overload."},
 			{"if", object{{"anyOf", []object{needs("debounce"), is("wait_time", "none")}}}},
 			{"then", properties(object{{"max_waiters", object{{"maximum", 0}}}, {"on_overload", object{{"const", "error"}}}})},
 		},

@@ -68,10 +68,10 @@ var clashes = []clash{ //nolint:gochecknoglobals // a table that is only read
 	}, "no call waits under this rule: remove it", ""},
 	{"on_overload", []string{"debounce"}, false, func(r *Resolved) bool {
 		return r.Debounce > 0 && r.OnOverload != failpolicy.Error
-	}, "no call waits under this rule, so there is no overload: remove it", ""},
+	}, "no call waits under this rule, so it never has an overload: remove it", ""},
 	{"on_overload", []string{"wait_time"}, false, func(r *Resolved) bool {
 		return r.WaitTime == NoWait && r.OnOverload != failpolicy.Error && !(r.Debounce > 0 && decides(r, "on_overload", "debounce"))
-	}, "no call waits under this rule, so there is no overload: remove it", ""},
+	}, "no call waits under this rule, so it never has an overload: remove it", ""},
 }
 
 // strategies lists the fields with a strategy, in order.
