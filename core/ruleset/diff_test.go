@@ -1,6 +1,7 @@
 package ruleset_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,15 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
-
-func load(tb testing.TB, name, text string) *ruleset.Set {
-	tb.Helper()
-	set, err := ruleset.Load(name, []byte(text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return set
-}
 
 const oldRules = `
 uncovered: warn
@@ -55,7 +47,7 @@ func TestDiff(t *testing.T) {
 	golden.Assert(t, text.String(), "diff.txt")
 }
 
-func TestDiff_OfTheSameIsNothing(t *testing.T) {
+func TestDiff_SameSet(t *testing.T) {
 	t.Parallel()
 	set := load(t, "old.yaml", oldRules)
 	for name, other := range map[string]*ruleset.Set{"itself": set, "moved": load(t, "other.yaml", "\n\n"+oldRules)} {
@@ -68,7 +60,7 @@ func TestDiff_OfTheSameIsNothing(t *testing.T) {
 	}
 }
 
-func TestDiff_OfASwitchForAllRulesIsOneChange(t *testing.T) {
+func TestDiff_SettingForAllRules(t *testing.T) {
 	t.Parallel()
 	for setting, place := range map[string]string{"disabled": "1:11", "dry_run": "1:10"} {
 		on := setting + ": true\n" + oldRules
@@ -79,7 +71,7 @@ func TestDiff_OfASwitchForAllRulesIsOneChange(t *testing.T) {
 	}
 }
 
-func TestDiff_MarksWhatTakesAnotherLock(t *testing.T) {
+func TestDiff_Rekeys(t *testing.T) {
 	t.Parallel()
 	const endpoint = "http: POST /pay, "
 	for name, tc := range map[string]struct {
@@ -104,5 +96,64 @@ func TestDiff_MarksWhatTakesAnotherLock(t *testing.T) {
 		if marked != tc.want || len(changes) == 0 {
 			t.Errorf("%s: got %v, want it marked: %v", name, changes, tc.want)
 		}
+	}
+}
+
+// If the endpoint of a rule takes other locks, Diff marks the fields that decide about the lock, and the
+// added and removed rules. It marks nothing else.
+func TestDiff_RekeyedFields(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		old, next    string
+		marked, kept []string // changes by rule and field
+	}{
+		"one field of several": {
+			"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: l, wait_time: 3s, message: later}",
+			[]string{"a key"},
+			[]string{"a wait_time", "a message"},
+		},
+		"the prefix": {
+			"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: k, prefix: 'p:', max_waiters: 3}",
+			[]string{"a prefix"},
+			[]string{"a max_waiters"},
+		},
+		"the kind": {
+			"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: k, kind: fair}", []string{"a kind"}, nil,
+		},
+		"rules that come and go": {
+			"{http: POST /a, name: a, key: k}", "{http: POST /a, name: b, key: l}", []string{"b added", "a removed"}, nil,
+		},
+		"another endpoint": {
+			"{http: POST /a, name: a, key: k}\n{http: POST /b, name: b, key: k}", "{http: POST /a, name: a, key: l}\n{http: POST /b, name: b, keys: [k, l]}",
+			[]string{"a key"},
+			[]string{"b keys"},
+		},
+		"nothing": {
+			"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, keys: [k, l], on_busy: skip}", nil, []string{"a keys", "a on_busy"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var marked, kept []string
+			for _, c := range ruleset.Diff(ruleLines(t, tc.old), ruleLines(t, tc.next)) {
+				what := c.Rule + " " + c.Field
+				switch {
+				case c.OldRule == nil:
+					what += "added"
+				case c.NewRule == nil:
+					what += "removed"
+				}
+				if c.Rekeys {
+					marked = append(marked, what)
+				} else {
+					kept = append(kept, what)
+				}
+			}
+			slices.Sort(kept)
+			slices.Sort(tc.kept)
+			if !slices.Equal(marked, tc.marked) || !slices.Equal(kept, tc.kept) {
+				t.Errorf("got %q marked and %q kept, want %q and %q", marked, kept, tc.marked, tc.kept)
+			}
+		})
 	}
 }

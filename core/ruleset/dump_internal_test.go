@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// everything is a rule with a value in every field, not a valid one.
+// everything returns a rule with a value in every field. The rule is not valid.
 func everything(t *testing.T) *Resolved {
 	t.Helper()
 	var rule Rule
@@ -17,7 +17,7 @@ func everything(t *testing.T) *Resolved {
 	for _, field := range v.Fields() {
 		setSomething(t, field)
 	}
-	rule.None = false // nothing else is shown of a rule without a lock
+	rule.None = false // a rule without a lock has no other fields
 	r := &Resolved{}
 	r.overlay(&Declared{Rule: rule, Source: Source{Layer: LayerYAML, File: "locks.yaml", Line: 3, Column: 5}})
 	return r
@@ -41,17 +41,17 @@ func setSomething(t *testing.T, v reflect.Value) {
 			setSomething(t, field)
 		}
 	default:
-		t.Fatalf("fields of type %s are new: teach this test and fileValue how to write them", v.Type())
+		t.Fatalf("fields of type %s are new: teach this test how to set them", v.Type())
 	}
 }
 
-func TestDump_ShowsEveryFieldOfARule(t *testing.T) {
+func TestDump_EveryField(t *testing.T) {
 	t.Parallel()
 	r := everything(t)
 	text, object := dumped(t, Dump{Rules: []*Resolved{r}})
 	for _, field := range Fields() {
 		if field == "none" {
-			continue // alone, in the test of samples
+			continue // the samples have it
 		}
 		line := "    " + field + ":"
 		if field == "endpoint" {
@@ -69,14 +69,14 @@ func TestDump_ShowsEveryFieldOfARule(t *testing.T) {
 	}
 }
 
-func TestDump_ShowsEveryCauseOfAStatus(t *testing.T) {
+func TestDump_EveryStatus(t *testing.T) {
 	t.Parallel()
 	r := everything(t)
 	text, _ := dumped(t, Dump{Rules: []*Resolved{r}})
 	for field := range reflect.TypeFor[failpolicy.Statuses]().Fields() {
 		cause := failpolicy.Cause(strings.ToLower(field.Name))
 		if cause.Reason() == failpolicy.Cause("").Reason() {
-			t.Errorf("%s is no cause", cause)
+			t.Errorf("%s is not a cause", cause)
 		}
 		if !strings.Contains(text, string(cause)+": {http: 4711, grpc: ABORTED}") {
 			t.Errorf("the text has no %s:\n%s", cause, text)
@@ -84,7 +84,7 @@ func TestDump_ShowsEveryCauseOfAStatus(t *testing.T) {
 	}
 }
 
-func TestDump_ShowsEverySettingThatIsNoDefault(t *testing.T) {
+func TestDump_EverySetting(t *testing.T) {
 	t.Parallel()
 	var settings Settings
 	v := reflect.ValueOf(&settings).Elem()
@@ -106,7 +106,7 @@ func TestDump_ShowsEverySettingThatIsNoDefault(t *testing.T) {
 	}
 }
 
-// dumpObject is what the JSON of a dump contains.
+// dumpObject is the JSON of a dump.
 type dumpObject struct {
 	Settings map[string]any   `json:"settings"`
 	Rules    []map[string]any `json:"rules"`

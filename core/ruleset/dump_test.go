@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,24 +15,6 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
-
-// samples are the rule files of a folder of testdata.
-func samples(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
-	if err != nil || len(paths) < 20 {
-		t.Fatalf("testdata/%s has %d samples (%v)", folder, len(paths), err)
-	}
-	texts := map[string]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[strings.TrimSuffix(filepath.Base(path), ".yaml")] = string(text)
-	}
-	return texts
-}
 
 func dumpText(tb testing.TB, d ruleset.Dump) string {
 	tb.Helper()
@@ -57,7 +37,7 @@ func dumpJSON(tb testing.TB, d ruleset.Dump) string {
 	return text.String()
 }
 
-func TestDump_OfEverySample(t *testing.T) {
+func TestDump_Samples(t *testing.T) {
 	t.Parallel()
 	texts := samples(t, "valid")
 	dumps, err := filepath.Glob(filepath.Join("testdata", "valid", "*.dump.txt"))
@@ -81,21 +61,16 @@ func TestDump_OfEverySample(t *testing.T) {
 	}
 }
 
-// sampleOptions are what the samples need of a program.
-func sampleOptions() []ruleset.Option {
-	return []ruleset.Option{ruleset.WithService("shop-api")}
-}
-
 var profileLine = regexp.MustCompile(`(?m)^ +profile: .*\n`)
 
-func TestDump_TextIsARuleFileThatSaysTheSame(t *testing.T) {
+func TestDump_LoadsAgain(t *testing.T) {
 	t.Parallel()
 	for name, text := range samples(t, "valid") {
 		set, err := ruleset.Load(name, []byte(text), sampleOptions()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dump := profileLine.ReplaceAllString(dumpText(t, set.Dump()), "") // its values are there
+		dump := profileLine.ReplaceAllString(dumpText(t, set.Dump()), "") // the dump has the values of the profile
 		again, err := ruleset.Load(name, []byte(dump))
 		if err != nil {
 			t.Errorf("%s: %v in\n%s", name, err, dump)
@@ -109,7 +84,7 @@ func TestDump_TextIsARuleFileThatSaysTheSame(t *testing.T) {
 	}
 }
 
-// layered is a set whose values come from everywhere.
+// layered returns a set whose values come from every layer.
 func layered(t *testing.T) *ruleset.Set {
 	t.Helper()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
@@ -142,20 +117,20 @@ func layered(t *testing.T) *ruleset.Set {
 	return set
 }
 
-func TestDump_NamesEveryLayer(t *testing.T) {
+func TestDump_Layers(t *testing.T) {
 	t.Parallel()
 	d := layered(t).Dump()
 	d.Settings.Uncovered = ruleset.SeverityWarn
 	golden.Assert(t, dumpText(t, d), "dump.txt")
 	first := d
-	first.Rules = d.Rules[:1] // with all layers
+	first.Rules = d.Rules[:1] // the rule with all layers
 	golden.Assert(t, dumpJSON(t, first), "dump_json.txt")
 	d.NoSources = true
 	golden.Assert(t, dumpText(t, d), "dump_values.txt")
 	golden.Assert(t, dumpJSON(t, d), "dump_values_json.txt")
 }
 
-func TestDump_OfNothing(t *testing.T) {
+func TestDump_EmptySet(t *testing.T) {
 	t.Parallel()
 	var none *ruleset.Set
 	if got := dumpText(t, none.Dump()); got != "rules: []\n" {
@@ -163,9 +138,8 @@ func TestDump_OfNothing(t *testing.T) {
 	}
 }
 
-// Every setting of a file has its place, be it the default or not; one that the file does
-// not have has none.
-func TestDump_JSONHasThePlacesOfSettings(t *testing.T) {
+// Every setting of a file has its place, even if its value is the default. Other settings have no place.
+func TestDump_SettingSources(t *testing.T) {
 	t.Parallel()
 	lines := map[string]int{"disabled": 1, "allow_rekey": 2, "unmatched": 3, "uncovered": 4}
 	set := load(t, "locks.yaml", "disabled: true\nallow_rekey: false\nunmatched: error\nuncovered: warn\nrules: []\n")
@@ -195,7 +169,7 @@ func TestDump_JSONHasThePlacesOfSettings(t *testing.T) {
 	}
 }
 
-func TestDump_WithoutSourcesIsTheSameForEveryLayer(t *testing.T) {
+func TestDump_NoSources(t *testing.T) {
 	t.Parallel()
 	code := mustSet(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /pay"), Name: "pay", Key: "a", LeaseTime: time.Minute, OnBusy: failpolicy.Skip})
 	file, err := ruleset.Load("locks.yaml", []byte("rules:\n- {http: POST /pay, name: pay, key: a, lease_time: 60s, on_busy: skip}\n"))
@@ -217,7 +191,7 @@ func TestDump_WithoutSourcesIsTheSameForEveryLayer(t *testing.T) {
 	}
 }
 
-func TestDump_SpellsValuesSoThatYAMLReadsThemBack(t *testing.T) {
+func TestDump_QuotedValues(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
 		"a", "order:1", "a: b", "a:", "#{path.id}", "a #b", "- a", "*", "yes", "Null", "10s", "0x1F", "1.5", "~", "a'b", `a"b`, `'"`, `\d`, `\d'`,
@@ -237,7 +211,7 @@ func TestDump_SpellsValuesSoThatYAMLReadsThemBack(t *testing.T) {
 	}
 }
 
-func TestDump_SpellsTimesBriefly(t *testing.T) {
+func TestDump_Times(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
 		"10s": 10 * time.Second, "10m": 10 * time.Minute, "1h": time.Hour, "1h10m": 70 * time.Minute, "100h0m1s": 100*time.Hour + time.Second,
@@ -250,7 +224,7 @@ func TestDump_SpellsTimesBriefly(t *testing.T) {
 	}
 }
 
-func TestDump_KeepsACommentOnItsLine(t *testing.T) {
+func TestDump_CommentOnOneLine(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("x"), Key: "a", Profile: "a\nb: c"}},
 		ruleset.WithProfile("a\nb: c", ruleset.Rule{LeaseTime: time.Second}))
@@ -262,7 +236,7 @@ func TestDump_KeepsACommentOnItsLine(t *testing.T) {
 	}
 }
 
-func TestDump_ReportsTheErrorOfTheWriter(t *testing.T) {
+func TestDump_WriteText_WriterFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk full")
 	d := layered(t).Dump()
@@ -274,36 +248,3 @@ func TestDump_ReportsTheErrorOfTheWriter(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
-
-func ExampleDump_WriteText() {
-	set, err := ruleset.Load("locks.yaml", []byte(`
-dry_run: true
-rules:
-  - http: POST /orders/:id/pay
-    key: "order:pay:#{path.id}"
-    profile: quick
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := set.Dump().WriteText(os.Stdout); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// dry_run:  true  # locks.yaml:2:10
-	// rules:
-	//   - http:         POST /orders/:id/pay    # locks.yaml:4:11
-	//     key:          "order:pay:#{path.id}"  # locks.yaml:5:10
-	//     kind:         reentrant               # default
-	//     wait_time:    3s                      # profile quick
-	//     lease_time:   10s                     # profile quick
-	//     on_busy:      error                   # default
-	//     on_backend:   error                   # default
-	//     on_key:       error                   # default
-	//     on_overload:  error                   # default
-	//     on_lost:      cancel                  # default
-	//     key_format:   encode                  # default
-	//     profile:      quick                   # locks.yaml:6:14
-	//     dry_run:      true                    # locks.yaml:2:10
-}

@@ -14,14 +14,14 @@ const (
 	inProto = ruleset.LayerProto
 )
 
-// parseDuration sets a field to the text of a time, as a layer has it.
+// parseDuration sets a field to a time as a layer writes it.
 func parseDuration(layer ruleset.Layer, field, text string) (time.Duration, error) {
 	d := ruleset.Declared{Source: ruleset.Source{Layer: layer}}
 	err := d.Set(field, text)
 	return map[string]time.Duration{"wait_time": d.Rule.WaitTime, "lease_time": d.Rule.LeaseTime, "debounce": d.Rule.Debounce}[field], err
 }
 
-func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
+func TestDeclared_Set_Times(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"10s":      10 * time.Second,
@@ -48,8 +48,8 @@ func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
 	}
 }
 
-// Each has what was probably meant, if that is clear, and an example if it is not.
-func TestParseDuration_SaysWhatToWrite(t *testing.T) {
+// A message has the time that was probably meant if that is clear, and otherwise an example.
+func TestDeclared_Set_WrongTimes(t *testing.T) {
 	t.Parallel()
 	for field, texts := range map[string]map[string]string{
 		"wait_time": {
@@ -135,8 +135,8 @@ func TestParseDuration_SaysWhatToWrite(t *testing.T) {
 	}
 }
 
-// An option of a .proto is a text in quotes, and so is what is to be written there.
-func TestParseDuration_QuotesForAProto(t *testing.T) {
+// An option of a .proto is a text in quotes, and messages for it quote their examples, too.
+func TestDeclared_Set_WrongTimesInProto(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"10":          `"10" has no unit: write "10s"`,
@@ -153,7 +153,7 @@ func TestParseDuration_QuotesForAProto(t *testing.T) {
 	}
 }
 
-func TestParseDuration_ShowsNoEndlessText(t *testing.T) {
+func TestDeclared_Set_EndlessTime(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 5000), strings.Repeat("1", 5000), strings.Repeat("999999h", 1000), strings.Repeat("1 h ", 5000)} {
 		if _, err := parseDuration(inYAML, "wait_time", text); err == nil || len(err.Error()) > 1200 {
@@ -162,12 +162,12 @@ func TestParseDuration_ShowsNoEndlessText(t *testing.T) {
 	}
 }
 
-// toldTime is a time or a word that is told, as opposed to one of an example.
-var toldTime = regexp.MustCompile(`: write ([\w.]+)(?: or ([\w.]+))?(?: at most)?$`)
+// advisedTime matches the time or word that a message advises. It does not match an example.
+var advisedTime = regexp.MustCompile(`: write ([\w.]+)(?: or ([\w.]+))?(?: at most)?$`)
 
-// FuzzParseDuration: what is read is what Go reads, and what is told to be written is
+// FuzzDeclared_Set_Times checks that each time is read as Go reads it, and that each advised time can be
 // read.
-func FuzzParseDuration(f *testing.F) {
+func FuzzDeclared_Set_Times(f *testing.F) {
 	for _, text := range []string{"10s", "1h30m", "10", "3000", "1 hour", "PT5M", "1:30", "none", "0", "-1", "5S", "2 weeks and 1 day", "..s", "9e9h", "1.5.5s", "p", "1µs", "١s"} {
 		f.Add("wait_time", text)
 		f.Add("lease_time", text)
@@ -186,9 +186,9 @@ func FuzzParseDuration(f *testing.F) {
 			}
 			return
 		}
-		told := toldTime.FindStringSubmatch(err.Error())
-		for i := 1; i < len(told) && told[i] != ""; i++ {
-			got, again := parseDuration(inYAML, field, told[i])
+		advised := advisedTime.FindStringSubmatch(err.Error())
+		for i := 1; i < len(advised) && advised[i] != ""; i++ {
+			got, again := parseDuration(inYAML, field, advised[i])
 			if again != nil || got > ruleset.MaxDuration {
 				t.Errorf("%q: %v, which is followed by %v, %v", text, err, got, again)
 			}

@@ -1,13 +1,39 @@
 package ruleset_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-func TestNewSet_RefusesEndpointsThatNothingMatches(t *testing.T) {
+func TestEndpoint_String(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		endpoint    ruleset.Endpoint
+		text, label string
+	}{
+		{ruleset.Endpoint{}, "", ""},
+		{ruleset.HTTP("POST /orders/:id/pay"), "http POST /orders/:id/pay", "POST /orders/:id/pay"},
+		{ruleset.HTTP("*"), "http *", "*"},
+		{ruleset.GRPC("/shop.Orders/Pay"), "grpc /shop.Orders/Pay", "/shop.Orders/Pay"},
+		{ruleset.Func("close-day"), "func close-day", "close-day"},
+	} {
+		if got := tc.endpoint.String(); got != tc.text {
+			t.Errorf("String: got %q, want %q", got, tc.text)
+		}
+		if got := tc.endpoint.Label(); got != tc.label {
+			t.Errorf("Label: got %q, want %q", got, tc.label)
+		}
+	}
+	if ruleset.HTTP("POST  /x") != ruleset.Route("POST", "/x") {
+		t.Error("HTTP and Route differ")
+	}
+}
+
+func TestNewSet_MalformedEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		endpoint ruleset.Endpoint
@@ -42,7 +68,7 @@ func TestNewSet_RefusesEndpointsThatNothingMatches(t *testing.T) {
 	}
 }
 
-func TestNewSet_TakesEndpointsOfEveryRouter(t *testing.T) {
+func TestNewSet_ValidEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, e := range []ruleset.Endpoint{
 		ruleset.HTTP("PROPFIND /a"),
@@ -66,8 +92,7 @@ func TestNewSet_TakesEndpointsOfEveryRouter(t *testing.T) {
 	}
 }
 
-// TestSet_BlanksAroundAnEndpointAreNoneOfIt: for every transport.
-func TestSet_BlanksAroundAnEndpointAreNoneOfIt(t *testing.T) {
+func TestLoad_BlanksAroundEndpoints(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n- {http: ' POST  /a ', key: a}\n- {grpc: ' /a.B/C ', key: b}\n- {func: ' close-day ', key: c}\n"))
 	if err != nil {
@@ -78,4 +103,73 @@ func TestSet_BlanksAroundAnEndpointAreNoneOfIt(t *testing.T) {
 			t.Errorf("no rule for %s", e)
 		}
 	}
+}
+
+var advisedEndpoint = regexp.MustCompile(`: write "([^"]*)"$`)
+
+// The endpoint that a message advises is valid, and has the same transport.
+func TestLoad_EndpointAdvice(t *testing.T) {
+	t.Parallel()
+	for field, endpoints := range map[string]map[string]string{
+		"http": {
+			"/orders":                          "POST /orders",
+			"/orders/**":                       "POST /orders/*",
+			"post /orders":                     "POST /orders",
+			"Post /orders/:id":                 "POST /orders/:id",
+			"POST orders":                      "POST /orders",
+			"get orders/:id":                   "GET /orders/:id",
+			"/orders POST":                     "POST /orders",
+			"/orders post":                     "POST /orders",
+			"PSOT /orders":                     "POST /orders",
+			"DELET /orders":                    "DELETE /orders",
+			"OPTION /orders":                   "OPTIONS /orders",
+			"ANY /orders":                      "* /orders",
+			"all /orders/**":                   "* /orders/*",
+			"POST https://example.org/a/b?c=d": "POST /a/b",
+			"POST https://example.org":         "POST /",
+			"POST http://localhost:8080/a#top": "POST /a",
+			"POST /a/**":                       "POST /a/*",
+			"POST /a/*/b":                      "POST /a/*",
+			"POST /a*":                         "POST /a/*",
+			"GET /files/*path/x":               "GET /files/*",
+			"POST /a/*/*":                      "POST /a/*",
+		},
+		"grpc": {
+			"shop.v1.Orders/Pay": "/shop.v1.Orders/Pay",
+			"shop.v1.Orders.Pay": "/shop.v1.Orders/Pay",
+			"/shop.Orders/**":    "/shop.Orders/*",
+			"/shop.Orders/Pay*":  "/shop.Orders/*",
+			"/*":                 "*",
+			"/*/*":               "*",
+			"*/**":               "*",
+		},
+	} {
+		for wrong, want := range endpoints {
+			file := func(endpoint string) string { return fmt.Sprintf("rules:\n- %s: %q\n  key: a\n", field, endpoint) }
+			p := onlyProblem(t, file(wrong))
+			advised := advisedEndpoint.FindStringSubmatch(p.Message)
+			if advised == nil || advised[1] != want {
+				t.Errorf("%s: %q: got %s, want it to advise %q", field, wrong, p, want)
+				continue
+			}
+			if _, err := ruleset.Load("locks.yaml", []byte(file(advised[1]))); err != nil {
+				t.Errorf("%s: %q: %v is followed by %v", field, wrong, p, err)
+			}
+		}
+	}
+}
+
+// FuzzEndpoint checks that each endpoint is either refused, or found again.
+func FuzzEndpoint(f *testing.F) {
+	for _, s := range []string{"POST /orders/:id/pay", "*", "* /a/*", "GET /files/*path", "/x", "get /", "GET  /a//b", "POST /*/x", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, e := range []ruleset.Endpoint{ruleset.HTTP(text), ruleset.GRPC(text), ruleset.Func(text)} {
+			set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: e, Name: "x", Key: "a"}})
+			if err == nil && len(set.Match(e)) != 1 {
+				t.Errorf("%q was accepted but is not found", e)
+			}
+		}
+	})
 }

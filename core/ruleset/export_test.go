@@ -1,10 +1,17 @@
 package ruleset
 
-// For tests.
+import "time"
+
+// ErrClosed is the error of [Live.Reload] after [Live.Close].
 var ErrClosed = errClosed
 
-// MaxDuration is the longest time that a rule has.
+// MaxDuration is the longest time of a rule.
 const MaxDuration = maxDuration
 
 // LayerNone is the layer of a field that is not set.
 const LayerNone = layerNone
+
+// WatchFor is like [Watch] with another time for which a content must stay the same.
+func WatchFor(path string, settle time.Duration, opts ...Option) (*Live, error) {
+	return watch(path, settle, opts...)
+}

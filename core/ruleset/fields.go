@@ -53,7 +53,7 @@ var settingFields = []*field[Settings]{ //nolint:gochecknoglobals // a table tha
 }
 
 // The types of the fields that have words or forms of their own. A prefix and a message may be blank: with
-// them a rule does without those of its profile. A key may be blank here, because the check of the whole
+// them a rule does without the texts of its profile. A key may be blank here, because the check of the whole
 // rule has a better message for it.
 //
 //nolint:gochecknoglobals // tables that are only read

@@ -296,7 +296,7 @@ func readProfiles(d *strictyaml.Doc, v strictyaml.Value, f *fileReader) bool {
 		case !ok:
 			all = false
 		case isDefaultMeant(name):
-			d.Reportf(p.Key, v.Field, "%s: write default, which is the one that applies to every rule", strictyaml.KeyText(name))
+			d.Reportf(p.Key, v.Field, "%s: write default, the profile that applies to every rule", strictyaml.KeyText(name))
 			f.readProfile(defaultProfile, p)
 		case len(name) > maxNameLength:
 			d.Reportf(p.Key, v.Field, "a name of %d bytes: write %d at most", len(name), maxNameLength)

@@ -71,7 +71,7 @@ func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) {
 	return l.subscribers.add(prepare, l.Current)
 }
 
-// Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
+// Observe adds an observer beside the observers of [WithReloadObserver], and notifies it of the content
 // in force. It does nothing if it was called with the same pointer before. Adapters call it with the
 // observers of their lock client. It may be called from an observer or a subscriber, because it does not
 // wait for a reload that is going on.

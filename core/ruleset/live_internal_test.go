@@ -24,8 +24,8 @@ func save(t *testing.T, path, key string) {
 	}
 }
 
-// What the watcher read before somebody else loaded a later content is out of date.
-func TestLive_FollowsNoContentThatIsOlder(t *testing.T) {
+// The watcher ignores a content that it read before a later content was loaded.
+func TestLive_Follow_OlderContent(t *testing.T) {
 	t.Parallel()
 	l, path := openInternal(t)
 	save(t, path, "b")
@@ -47,7 +47,7 @@ func TestLive_FollowsNoContentThatIsOlder(t *testing.T) {
 	}
 }
 
-func TestLive_ForgetsWhoCancelled(t *testing.T) {
+func TestLive_Subscribe_CanceledAreRemoved(t *testing.T) {
 	t.Parallel()
 	l, _ := openInternal(t)
 	for range 100 {

@@ -1,8 +1,10 @@
 package ruleset_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-func TestOpen_FailsOnAFileThatIsRefused(t *testing.T) {
+func TestOpen_RefusedFile(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		path, hash string
@@ -43,7 +45,7 @@ func TestOpen_FailsOnAFileThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestLive_FirstLoadIsObserved(t *testing.T) {
+func TestOpen_Observed(t *testing.T) {
 	t.Parallel()
 	path, seen, before := fileWith(t, keyed("a")), newReloads(), time.Now()
 	l, err := ruleset.Open(path, ruleset.WithReloadObserver(seen.observe))
@@ -61,7 +63,7 @@ func TestLive_FirstLoadIsObserved(t *testing.T) {
 	wantKey(t, l, "a")
 }
 
-func TestLive_FileIsFoundAfterChangeOfDirectory(t *testing.T) {
+func TestLive_Reload_OtherWorkingDirectory(t *testing.T) {
 	path := fileWith(t, keyed("a"))
 	t.Chdir(filepath.Dir(path))
 	l, _ := opened(t, filepath.Base(path))
@@ -95,7 +97,7 @@ func TestLive_Reload(t *testing.T) {
 	}
 }
 
-func TestLive_BadFileLeavesTheOldSetInForce(t *testing.T) {
+func TestLive_Reload_Refused(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	l, seen := opened(t, path)
@@ -126,7 +128,7 @@ func TestLive_BadFileLeavesTheOldSetInForce(t *testing.T) {
 	}
 }
 
-func TestLive_KeysChangeInSteps(t *testing.T) {
+func TestLive_Reload_KeysInSteps(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("old"))
 	l, _ := opened(t, path)
@@ -165,7 +167,7 @@ func TestLive_Close(t *testing.T) {
 	wantKey(t, l, "a")
 }
 
-func TestLive_CloseWaitsForAReload(t *testing.T) {
+func TestLive_Close_WaitsForReload(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")))
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -192,7 +194,7 @@ func TestLive_CloseWaitsForAReload(t *testing.T) {
 
 func panicky(ruleset.Reload) { panic("observer") }
 
-func TestLive_PanicsOfObserversAreContained(t *testing.T) {
+func TestLive_Observe_PanicIsContained(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
 	if err := l.Reload(); err != nil {
@@ -201,7 +203,7 @@ func TestLive_PanicsOfObserversAreContained(t *testing.T) {
 	seen.good(t, keyed("a"))
 }
 
-func TestLive_ReloadsAreSerialised(t *testing.T) {
+func TestLive_Reload_Concurrent(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")))
 	running := 0 // the race detector watches it
@@ -227,15 +229,15 @@ func TestLive_ReloadsAreSerialised(t *testing.T) {
 	}
 }
 
-func TestLive_AllocsOfCurrent(t *testing.T) {
+func TestLive_Current_Allocs(t *testing.T) {
 	l, _ := opened(t, fileWith(t, keyed("a")))
 	if n := testing.AllocsPerRun(100, func() { l.Current().Match(task()) }); n > 0 {
 		t.Errorf("got %v allocations", n)
 	}
 }
 
-// TestLive_Observe_DuringAReload makes adapters where a reload is observed, and where it is prepared.
-func TestLive_Observe_DuringAReload(t *testing.T) {
+// Adapters are created while a reload is observed, and while it is prepared.
+func TestLive_Observe_DuringReload(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	added, inside := newReloads(), newReloads()
@@ -277,5 +279,62 @@ func TestLive_Observe_DuringAReload(t *testing.T) {
 	}
 	if len(added)+len(inside) > 0 {
 		t.Errorf("%d notifications more than attempts", len(added)+len(inside))
+	}
+}
+
+// A file that lets calls run unlocked comes into force, and is logged as an error like a refusal.
+func TestLive_Log_Unlocked(t *testing.T) { //nolint:paralleltest // see above
+	logged := logging(t)
+
+	const pay, ship = "  - {func: pay, key: pay}\n", "  - {func: ship, key: ship}\n"
+	for name, test := range map[string]struct {
+		first, next string
+		want        []string // none: the load is logged as information
+	}{
+		"the same":    {"rules:\n" + pay + ship, "rules:\n" + ship + pay, nil},
+		"removed":     {"rules:\n" + pay + ship, "rules:\n" + pay, []string{`msg="lock rules loaded, and endpoints run unlocked"`, `"[func ship: removed]"`}},
+		"kill switch": {"rules:\n" + pay, "disabled: true\nrules:\n" + pay, []string{"whole file", "disabled"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := fileWith(t, test.first)
+			l, err := ruleset.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeLater(t, l)
+			rulesettest.Replace(t, path, test.next)
+			if err := l.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			if test.want == nil {
+				wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path)
+				return
+			}
+			wantLine(t, logged, append(test.want, "level=ERROR", "endpoints run unlocked", path)...)
+		})
+	}
+	t.Run("at the start", func(t *testing.T) {
+		l, err := ruleset.Open(fileWith(t, "disabled: true\nrules:\n"+pay))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeLater(t, l)
+		if line := <-logged; !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "disabled") {
+			t.Errorf("got %q", line)
+		}
+	})
+}
+
+// A panic of an observer is logged once.
+func TestLive_Observe_PanicIsLoggedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
+	logged, before := &bytes.Buffer{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	defer slog.SetDefault(before)
+	l, _ := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if text := logged.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "ruleset_test.panicky") {
+		t.Errorf("logged: %s", text)
 	}
 }

@@ -3,118 +3,22 @@ package ruleset_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"github.com/interlock-go/interlock/core/internal/thorough"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-func ExampleLoad() {
-	set, err := ruleset.Load("locks.yaml", []byte(`
-profiles:
-  default: {wait_time: 5s}
-  checkout: {lease_time: 20s, on_busy: skip}
-rules:
-  - http: POST /orders/:id/pay
-    key: "order:pay:#{path.id}"
-    profile: checkout
-  - grpc: /shop.Orders/*
-    key: "order:#{req.order_id}"
-    wait_time: none
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, r := range set.Rules() {
-		fmt.Println(r.Endpoint, r.Source("key"))
-		fmt.Println("  wait_time comes from", r.Source("wait_time"))
-		fmt.Println("  lease_time comes from", r.Source("lease_time"))
-	}
-	// Output:
-	// http POST /orders/:id/pay locks.yaml:7:10
-	//   wait_time comes from default, locks.yaml:3:24
-	//   lease_time comes from profile checkout, locks.yaml:4:26
-	// grpc /shop.Orders/* locks.yaml:10:10
-	//   wait_time comes from locks.yaml:11:16
-	//   lease_time comes from default
-}
-
 const smallFile = "rules:\n  - {func: a, key: a}\n"
 
-func TestOpen_NamesTheFileAsGiven(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "locks.yaml")
-	if err := os.WriteFile(path, []byte(smallFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	live, err := ruleset.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := ruleset.Source{Layer: ruleset.LayerYAML, File: path, Line: 2, Column: 20}
-	if got := live.Current().Rules()[0].Source("key"); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-func TestOpen_Unreadable(t *testing.T) {
-	t.Parallel()
-	_, err := ruleset.Open(filepath.Join(t.TempDir(), "none.yaml"))
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing: got %v", err)
-	}
-	if _, err := ruleset.Open(t.TempDir()); err == nil {
-		t.Error("a folder: got no error")
-	}
-}
-
-func TestLoad_TooLargeOrTooDeep(t *testing.T) {
-	t.Parallel()
-	huge := smallFile + "#" + strings.Repeat("x", 4<<20)
-	for want, text := range map[string]string{
-		"locks.yaml: larger than 4 MiB":                              huge,
-		"nested too deeply":                                          "rules: " + strings.Repeat("[", 12_000),
-		"locks.yaml:1000:1: more problems follow: correct those abo": strings.Repeat("a: 1\n", 2_000),
-	} {
-		start := time.Now()
-		_, err := ruleset.Load("locks.yaml", []byte(text))
-		if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %.200v, want %q", err, want)
-		}
-		if took := time.Since(start); took > soon() {
-			t.Errorf("%s: took %s", want, took)
-		}
-	}
-}
-
-// TestLoad_OneLongLine: places are found in a time that is not the square of the
-// length, which would be minutes.
-func TestLoad_OneLongLine(t *testing.T) {
-	t.Parallel()
-	var rules []string
-	for i := range 30_000 {
-		rules = append(rules, fmt.Sprintf(`{"func": "é%d", "key": "a"}`, i))
-	}
-	text := `{"rules": [` + strings.Join(rules, ", ") + `]}`
-	start := time.Now()
-	set := mustLoad(t, text)
-	if took := time.Since(start); took > soon() {
-		t.Errorf("took %s", took)
-	}
-	last := set.Rules()[len(rules)-1].Source("key")
-	if want := len([]rune(text)) - len(`"a"}]}`) + 1; last.Line != 1 || last.Column != want {
-		t.Errorf("got %s, want column %d", last, want)
-	}
-}
-
-func TestLoad_TheFileIsLaidOverTheProgram(t *testing.T) {
+func TestLoad_OverProgram(t *testing.T) {
 	t.Parallel()
 	set := mustLoad(t, `
 profiles:
@@ -145,26 +49,7 @@ rules:
 	}
 }
 
-func TestLoad_ServicesLeaveOutWhatIsOfOthers(t *testing.T) {
-	t.Parallel()
-	const text = `
-rules:
-  - {func: a, key: a, services: [shop, billing]}
-  - {func: b, key: b, services: [billing]}
-  - {func: c, key: c}
-`
-	for service, want := range map[string]string{"shop": "a c", "billing": "a b c", "stock": "c"} {
-		var names []string
-		for _, r := range mustLoad(t, text, ruleset.WithService(service)).Rules() {
-			names = append(names, r.Name)
-		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s: got %q, want %q", service, got, want)
-		}
-	}
-}
-
-func TestLoad_SwitchesReachEveryRuleAndNameTheirPlace(t *testing.T) {
+func TestLoad_SettingForEveryRule(t *testing.T) {
 	t.Parallel()
 	set := mustLoad(t, "dry_run: true\nrules:\n  - {func: a, key: a, dry_run: false, disabled: true}\n",
 		ruleset.WithRules(ruleset.Rule{Endpoint: ruleset.Func("b"), Key: "b"}))
@@ -178,7 +63,7 @@ func TestLoad_SwitchesReachEveryRuleAndNameTheirPlace(t *testing.T) {
 	}
 }
 
-func TestLoad_ProblemsOfTheProgramComeFirst(t *testing.T) {
+func TestLoad_OrderOfProblems(t *testing.T) {
 	t.Parallel()
 	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: a, key: a, wait_time: 5}\n"),
 		ruleset.WithProfile("default", ruleset.Rule{LeaseTime: 5}), ruleset.WithRules(ruleset.Rule{Endpoint: ruleset.HTTP("POST /b")}))
@@ -194,32 +79,246 @@ func TestLoad_ProblemsOfTheProgramComeFirst(t *testing.T) {
 	}
 }
 
-// TestLoad_PartsHaveTheirOwnPlace: a list and a status over several lines.
-func TestLoad_PartsHaveTheirOwnPlace(t *testing.T) {
+func TestLoad_TooLargeOrTooDeep(t *testing.T) {
 	t.Parallel()
-	r := onlyRule(t, `rules:
-  - func: a
-    keys:
-      - a
-      - b
-    status:
-      busy:
-        http: 423
-`)
-	for field, want := range map[string]string{
-		"keys": "locks.yaml:4:7", "keys[1]": "locks.yaml:5:9", "status.busy.http": "locks.yaml:8:15", "status.key.http": "locks.yaml:7:7", "when": "locks.yaml:2:5",
+	huge := smallFile + "#" + strings.Repeat("x", 4<<20)
+	for want, text := range map[string]string{
+		"locks.yaml: larger than 4 MiB":                              huge,
+		"nested too deeply":                                          "rules: " + strings.Repeat("[", 12_000),
+		"locks.yaml:1000:1: more problems follow: correct those abo": strings.Repeat("a: 1\n", 2_000),
 	} {
-		if got := r.Problem(field, "bad").Source.String(); got != want {
-			t.Errorf("%s: got %s, want %s", field, got, want)
+		start := time.Now()
+		_, err := ruleset.Load("locks.yaml", []byte(text))
+		if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %.200v, want %q", err, want)
+		}
+		if took := time.Since(start); took > soon() {
+			t.Errorf("%s: took %s", want, took)
 		}
 	}
 }
 
-func TestLoad_WindowsAndUnixFilesSayTheSame(t *testing.T) {
+// The time to find places does not grow with the square of the length, which would take minutes.
+func TestLoad_OneLongLine(t *testing.T) {
 	t.Parallel()
-	unix := "rules:\n  - func: a\n    key: a\n    when: |\n      in.A\n      && in.B\n"
-	a, b := onlyRule(t, unix), onlyRule(t, "\ufeff"+strings.ReplaceAll(unix, "\n", "\r\n"))
-	if !reflect.DeepEqual(a, b) {
-		t.Errorf("got %+v and %+v", a, b)
+	var rules []string
+	for i := range 30_000 {
+		rules = append(rules, fmt.Sprintf(`{"func": "é%d", "key": "a"}`, i))
 	}
+	text := `{"rules": [` + strings.Join(rules, ", ") + `]}`
+	start := time.Now()
+	set := mustLoad(t, text)
+	if took := time.Since(start); took > soon() {
+		t.Errorf("took %s", took)
+	}
+	last := set.Rules()[len(rules)-1].Source("key")
+	if want := len([]rune(text)) - len(`"a"}]}`) + 1; last.Line != 1 || last.Column != want {
+		t.Errorf("got %s, want column %d", last, want)
+	}
+}
+
+// soon returns the time in which a file is answered. It is bounded only if INTERLOCK_TIMES=1 says that the
+// machine is idle. Elsewhere the time limit of go test is the bound, because a reader that is not linear
+// takes hours.
+func soon() time.Duration {
+	if os.Getenv("INTERLOCK_TIMES") == "1" {
+		return 2 * time.Minute
+	}
+	return math.MaxInt64
+}
+
+// repeated returns a text with n numbered parts.
+func repeated(head, part, tail string, n int) string {
+	var text strings.Builder
+	text.WriteString(head)
+	for i := range n {
+		text.WriteString(strings.ReplaceAll(part, "#", fmt.Sprint(i)))
+	}
+	text.WriteString(tail)
+	return text.String()
+}
+
+// bombs has files of less than 4 MiB that once took minutes, gigabytes, or both, by the beginning of the
+// first problem.
+func bombs() map[string]string {
+	profiles := repeated("profiles:\n", "  p#: {wait_time: 1s}\n", "rules:\n", 900)
+	long := strings.Repeat("a", 3<<20)
+	return map[string]string{
+		"locks.yaml:903:31: rule of func f0: profile: unknown profile \"nope0\"": repeated(profiles, "- {func: f#, key: a, profile: nope#}\n", "", 49_000),
+		"locks.yaml:3:9: rule of func a: keys: 290000 templates":                 repeated("rules:\n- func: a\n  keys: [", "a#,", "a]\n", 289_999),
+		"locks.yaml:4:3: rule of func a: services: 280000 programs":              repeated("rules:\n- func: a\n  services:\n", "  - a#\n", "", 280_000),
+		"locks.yaml: more than 300000 lines and values":                          repeated("{", "a#,", "a: b}\n", 300_001),
+		"locks.yaml:2:1: rules: 60000 rules":                                     repeated("rules:\n", "- {func: f#, key: a}\n", "", 60_000),
+		"locks.yaml:2:3: profiles: 60000 profiles":                               repeated("profiles:\n", "  p#: {wait_time: 1s}\n", "rules: []\n", 60_000),
+		"locks.yaml:2:5: profiles: a name of 3145728 bytes":                      repeated("profiles:\n  ? "+long+"\n  :\n", "    k#: a\n", "rules: []\n", 10_000),
+		"locks.yaml:2:9: func: 3145728 bytes long":                               repeated("rules:\n- func: "+long+"\n", "  k#: a\n", "", 10_000),
+		"locks.yaml:3:9: rule of func a: name: 3145728 bytes long":               repeated("rules:\n- func: a\n  name: "+long+"\n", "  k#: a\n", "", 10_000),
+		"locks.yaml:2:3: rule of http GET /0: key: missing":                      repeated("rules:\n", "- {http: GET /#}\n", "", 50_000),
+		"locks.yaml:3:3: rule of func f: name: declared twice":                   repeated("rules:\n", "- {func: f, key: a}\n", "", 50_000),
+		"locks.yaml:2:19: rule \"n0\" of func f: name: beside none":              repeated("rules:\n", "- {func: f, name: n#, none: true}\n", "", 49_000),
+		"locks.yaml:1:2: a0: unknown field":                                      repeated("{", "a#,", "a: b}\n", 299_000),
+		"locks.yaml:1:28: rule of func a: on_busy: unknown strategy":             "rules: [{func: a, on_busy: " + long + "}]\n",
+	}
+}
+
+// Every file is answered soon, with a text that people can read. The bounds are far above what is measured,
+// and far below what a quadratic reader takes.
+func TestLoad_Bombs(t *testing.T) {
+	t.Parallel()
+	const maxProblems, maxText = 1000, 1 << 20
+	largest := thorough.Or(4<<20, 1_200_000) // one goroutine reads a file
+	for want, text := range bombs() {
+		if len(text) > largest {
+			continue
+		}
+		start := time.Now()
+		_, err := ruleset.Load("locks.yaml", []byte(text))
+		if took := time.Since(start); took > soon() {
+			t.Errorf("%s: took %s", want, took)
+		}
+		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+		if !ok {
+			t.Errorf("%s: got %v", want, err)
+			continue
+		}
+		if first := invalid.Problems[0].Error(); !strings.HasPrefix(first, want) {
+			t.Errorf("got %.200s, want %s", first, want)
+		}
+		if n, size := len(invalid.Problems), len(err.Error()); n > maxProblems || size > maxText {
+			t.Errorf("%s: %d problems in %d bytes", want, n, size)
+		}
+	}
+}
+
+func TestLoad_TooManyProblems(t *testing.T) {
+	t.Parallel()
+	_, err := ruleset.Load("locks.yaml", []byte(repeated("rules:\n", "- {http: GET /#}\n", "", 1_500)))
+	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+	if !ok || len(invalid.Problems) != 1000 {
+		t.Fatalf("got %.200v, want 1000 problems", err)
+	}
+	if got, want := invalid.Problems[999].Error(), "locks.yaml:1001:3: and 501 more problems: correct those above first"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestLoad_UnknownAmongManyProfiles(t *testing.T) {
+	t.Parallel()
+	text := repeated("profiles:\n", "  p#: {wait_time: 1s}\n", "rules: [{func: a, key: a, profile: p900x}]\n", 999)
+	_, err := ruleset.Load("locks.yaml", []byte(text))
+	want := `unknown profile "p900x": write "p900" (one of quick, normal, heavy, long, p0, p1, p2, p3, p4, p5, and 993 more)`
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The bounds are above the size of rule files.
+func TestLoad_LargestFile(t *testing.T) {
+	t.Parallel()
+	const most = 17_000
+	rules := thorough.Or(most, 1_000) // one goroutine reads a file
+	text := bigFile(rules)
+	if size := len(text); rules == most && (size < 4_000_000 || size > 4<<20) {
+		t.Fatalf("%d bytes", size)
+	}
+	set, err := ruleset.Load("locks.yaml", []byte(text))
+	if err != nil || len(set.Rules()) != rules {
+		t.Fatalf("got %d rules, %v", len(set.Rules()), err)
+	}
+}
+
+// A file of comments takes no longer than others of its size. It would take hours if every comment were
+// looked for from the start of the file.
+func TestLoad_ManyComments(t *testing.T) {
+	t.Parallel()
+	const maxFileSize, maxProblems = 4 << 20, 1000
+	const head = "rules:\n- http: POST /orders\n  key: order\n"
+	for comment, want := range map[string]int{"  # one\n": 0, "  #{x}\n": maxProblems, "    #{\n": maxProblems, "#{x}\n": maxProblems} {
+		text := head + strings.Repeat(comment, (maxFileSize-len(head))/len(comment))
+		start := time.Now()
+		_, err := ruleset.Load("locks.yaml", []byte(text))
+		if took := time.Since(start); took > soon() {
+			t.Errorf("%q: took %s", comment, took)
+		}
+		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+		if ok != (want > 0) || ok && len(invalid.Problems) != want {
+			t.Fatalf("%q: got %.200v, want %d problems", comment, err, want)
+		}
+		if ok && !strings.HasPrefix(invalid.Problems[want-1].Message, "more problems follow") {
+			t.Errorf("%q: got %v as the last problem", comment, invalid.Problems[want-1])
+		}
+	}
+}
+
+func BenchmarkLoad_10000Rules(b *testing.B) {
+	text := []byte(bigFile(10_000))
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ruleset.Load("locks.yaml", text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// bigFile returns a file with n rules, with every way to write a rule.
+func bigFile(n int) string {
+	var text strings.Builder
+	text.WriteString("profiles:\n  default: {wait_time: 5s}\n  checkout: {lease_time: 20s, on_busy: skip}\nrules:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "  - http: POST /shop/%d/orders/:id\n    name: order-%d\n", i, i)
+		text.WriteString("    key: \"order:pay:#{path.id}\"\n    wait_time: 10s\n    lease_time: 30s\n")
+		text.WriteString("    on_backend: proceed\n    profile: checkout # as all of them\n    status: {busy: {http: 423, grpc: ABORTED}}\n")
+	}
+	return text.String()
+}
+
+// isInvisible reports a character that moves the cursor, or changes what a terminal shows.
+func isInvisible(r rune) bool { return unicode.IsControl(r) && r != '\n' || r == '\u202e' }
+
+// FuzzLoad checks that every file yields a set, or an InvalidError whose problems have places and visible
+// characters, and never a panic.
+func FuzzLoad(f *testing.F) {
+	for _, folder := range []string{"valid", "invalid"} {
+		paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+		if err != nil || len(paths) == 0 {
+			f.Fatalf("no samples: %v", err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Add([]byte(`{"\e[31m": 1, "\u202e": 1, "\x7f": 1, "\x7f": 1, profiles: {"\e": {"\e": 1}, default: 1, "\u202e": {"\e": 1}}, ` +
+		`rules: [{http: "/\e", "\e": 1, status: {busy: {"\e": 1}}, profile: "\u202e"}]}`))
+	f.Add([]byte("name: \t%"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		set, err := ruleset.Load("locks.yaml", text, ruleset.WithService("shop-api"))
+		if err == nil {
+			if set == nil {
+				t.Error("neither a set nor an error")
+			}
+			return
+		}
+		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+		if !ok || set != nil || len(invalid.Problems) == 0 {
+			t.Fatalf("got %v, %v", set, err)
+		}
+		line, column := 0, 0
+		for _, p := range invalid.Problems {
+			if p.Message == "" || p.Source.File != "locks.yaml" || p.Source.Line < 1 || p.Source.Column < 1 {
+				t.Errorf("no place or no message: %+v", p)
+			}
+			if strings.ContainsFunc(p.Error(), isInvisible) {
+				t.Errorf("not fit for a terminal: %q", p.Error())
+			}
+			if p.Source.Line < line || p.Source.Line == line && p.Source.Column < column {
+				t.Errorf("not in the order of the lines: %v", err)
+			}
+			line, column = p.Source.Line, p.Source.Column
+		}
+	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Rules of two kinds about one key are an error where it is certain that they meet.
-func TestNewSet_KindsOnOneKey(t *testing.T) {
+// Rules that take one key as two kinds are an error if their calls certainly meet.
+func TestNewSet_MixedKinds(t *testing.T) {
 	t.Parallel()
 	pay, cancel := ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("POST /orders/:id/cancel")
 	const k = "order:#{path.id}"
@@ -68,19 +68,8 @@ func TestNewSet_KindsOnOneKey(t *testing.T) {
 	}
 }
 
-// wantOnlyProblem looks for a text in the only problem; "" is for no error at all.
-func wantOnlyProblem(t *testing.T, err error, want string) {
-	t.Helper()
-	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
-	switch {
-	case want == "" && err == nil:
-	case !ok || len(invalid.Problems) != 1 || want == "" || !strings.Contains(err.Error(), want):
-		t.Errorf("got %v, want a problem with %q", err, want)
-	}
-}
-
-// What the lower layers of a function could have said is judged also where there are none.
-func TestOverlay_KindsOnOneKeyWithoutALowerLayer(t *testing.T) {
+// A mistake that lower layers could have corrected is reported if there are no lower layers.
+func TestSet_Overlay_MixedKindsWithoutLowerLayer(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: a, name: first, key: k}\n- {func: a, name: second, key: k, kind: fenced}\n"))
 	if err != nil {
@@ -90,8 +79,8 @@ func TestOverlay_KindsOnOneKeyWithoutALowerLayer(t *testing.T) {
 	wantOnlyProblem(t, err, `rule "first" of func a: kind: a reentrant lock of "k", which is a fenced lock for the rule "second"`)
 }
 
-// The rules of one place are judged with all their layers.
-func TestOverlay_KindsOnOneKey(t *testing.T) {
+// The rules of an endpoint are judged with all their layers.
+func TestSet_Overlay_MixedKinds(t *testing.T) {
 	t.Parallel()
 	const text = "rules:\n- {func: a, name: first, key: k}\n- {func: a, name: second, key: k, kind: fenced}\n"
 	set, err := ruleset.Load("locks.yaml", []byte(text))
@@ -107,13 +96,13 @@ func TestOverlay_KindsOnOneKey(t *testing.T) {
 	wantOnlyProblem(t, err, `which is a spin lock for the rule "first" of func a, declared in locks.yaml:2:3: one key has one kind: write kind: spin, or another key`)
 }
 
-func TestResolve_KindsOnOneKey(t *testing.T) {
+func TestResolve_MixedKinds(t *testing.T) {
 	t.Parallel()
 	_, err := ruleset.Resolve([]ruleset.Rule{{Name: "first", Key: "k", Kind: ruleset.Spin}, {Name: "second", Key: "k"}})
 	wantOnlyProblem(t, err, `rule "second": Kind: a reentrant lock of "k", which is a spin lock for the rule "first", declared in the program`)
 }
 
-// Of many rules about a key only the odd one out is reported.
+// Among many rules of a key, only the one of another kind is reported.
 func TestNewSet_OneOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	rules := make([]ruleset.Rule, 5)
@@ -125,9 +114,9 @@ func TestNewSet_OneOfAnotherKind(t *testing.T) {
 	wantOnlyProblem(t, err, "rule of func c: Kind: a fenced lock of \"k\", which is a spin lock for the rule of func a")
 }
 
-// The rule that states its kind is told to the one that leaves it to the default, wherever it
-// stands; among those that state it, and among those that do not, the first one counts.
-func TestMixedKinds_AdvisesTheKindThatIsStated(t *testing.T) {
+// A rule that leaves its kind to the default is compared with the rule that states it, even if that one
+// comes later. Otherwise the first rule counts.
+func TestMixedKinds_StatedKindFirst(t *testing.T) {
 	t.Parallel()
 	rule := func(name string, kind ruleset.Kind) ruleset.Rule {
 		return ruleset.Rule{Endpoint: ruleset.HTTP("POST /" + name), Key: "k", Kind: kind}
@@ -180,8 +169,8 @@ func TestMixedKinds_AdvisesTheKindThatIsStated(t *testing.T) {
 	}
 }
 
-// A rule with a wildcard that comes for each of its methods is one rule.
-func TestMixedKinds_OfAWildcardIsReportedOnce(t *testing.T) {
+// A rule with a wildcard that is listed for each of its methods is one rule.
+func TestMixedKinds_Wildcard(t *testing.T) {
 	t.Parallel()
 	rules, err := ruleset.Resolve([]ruleset.Rule{
 		{Endpoint: ruleset.GRPC("/shop.Orders/Pay"), Key: "k", Kind: ruleset.Fenced},

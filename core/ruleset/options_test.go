@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// An option that is nil is a mistake of the program, wherever options are taken. With a
-// nil observer nobody would hear of a file that is refused.
-func TestOptions_ThatAreNilAreProblems(t *testing.T) {
+// A nil option is a mistake of the program, in every function with options. A nil observer would hide
+// refusals.
+func TestOption_Nil(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	closed := func(l *ruleset.Live, err error) error {

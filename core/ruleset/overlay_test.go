@@ -10,20 +10,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// fromProto declares rules as the options of a method do.
-func fromProto(rules ...ruleset.Rule) []ruleset.Declared {
-	var declared []ruleset.Declared
-	for i, r := range rules {
-		declared = append(declared, ruleset.Declared{
-			Rule: r, Source: ruleset.Source{Layer: ruleset.LayerProto, File: "shop.proto", Line: 10 * (i + 1), Column: 5},
-		})
-	}
-	return declared
-}
-
-// A file is laid over the options of a method, field by field, and each value has the
-// place where it was written.
-func TestOverlay_TheFileOverTheOptions(t *testing.T) {
+// A file is laid over the options of a method, field by field. Each value has its own place.
+func TestSet_Overlay(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
 	lower := fromProto(ruleset.Rule{Endpoint: pay, Key: "order:#{req.id}", WaitTime: time.Second, OnBusy: failpolicy.Skip})
@@ -77,7 +65,7 @@ func TestOverlay_TheFileOverTheOptions(t *testing.T) {
 	}
 }
 
-func TestOverlay_WithoutALowerLayer(t *testing.T) {
+func TestSet_Overlay_WithoutLowerLayer(t *testing.T) {
 	t.Parallel()
 	set := mustLoad(t, "rules:\n- {grpc: '/shop.Orders/*', name: all, key: a}\n- {grpc: /shop.Orders/Pay, name: pay, key: b}\n- {grpc: /shop.Orders/Look, none: true}\n- {func: close, wait_time: 1s}\n")
 	for e, want := range map[ruleset.Endpoint][]string{
@@ -96,8 +84,8 @@ func TestOverlay_WithoutALowerLayer(t *testing.T) {
 	wantOnlyProblem(t, err, `locks.yaml:5:3: rule of func close: key: missing: write a template such as "order:pay:#{in.OrderID}"`)
 }
 
-// Nobody's rules can be laid over those of a lower layer, too.
-func TestOverlay_OfEmptySets(t *testing.T) {
+// Empty sets can be laid over lower layers, too.
+func TestSet_Overlay_EmptySets(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
 	for _, set := range []*ruleset.Set{nil, {}, mustLoad(t, "rules: []\n")} {
@@ -115,8 +103,8 @@ func TestOverlay_OfEmptySets(t *testing.T) {
 	}
 }
 
-// What is wrong in a lower layer is told with its place and in its words.
-func TestOverlay_TellsProblemsOfTheOptions(t *testing.T) {
+// A mistake in a lower layer is reported with its place, and spelled like the place.
+func TestSet_Overlay_Problems(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
 	for name, tc := range map[string]struct {
@@ -138,34 +126,5 @@ func TestOverlay_TellsProblemsOfTheOptions(t *testing.T) {
 			_, err := mustLoad(t, tc.text).Overlay(pay, fromProto(tc.lower...)...)
 			wantOnlyProblem(t, err, tc.want)
 		})
-	}
-}
-
-// Those who compile a rule speak of its fields in the words of the place where they are.
-func TestResolved_Spelled(t *testing.T) {
-	t.Parallel()
-	pay := ruleset.GRPC("/shop.Orders/Pay")
-	fair := ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Fair, OnBusy: failpolicy.NullResponse, WaitTime: ruleset.NoWait}
-	inCode := mustSet(t, fair).Rules()[0]
-	inProto, err := (*ruleset.Set)(nil).Overlay(pay, fromProto(fair)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inFile := onlyRule(t, "rules:\n- {grpc: /shop.Orders/Pay, key: a, kind: fair, on_busy: null_response, wait_time: none}\n")
-	for _, tc := range []struct {
-		field, word       string
-		code, proto, file string
-	}{
-		{"kind", "kind", "Kind", "kind", "kind"},
-		{"kind", "fair", "ruleset.Fair", "KIND_FAIR", "fair"},
-		{"on_busy", "null_response", "failpolicy.NullResponse", "STRATEGY_NULL_RESPONSE", "null_response"},
-		{"wait_time", "wait_time", "WaitTime", "wait_time", "wait_time"},
-		{"key", "strict", "ruleset.Strict", "strict", "strict"},
-	} {
-		for rule, want := range map[*ruleset.Resolved]string{inCode: tc.code, inProto[0]: tc.proto, inFile: tc.file} {
-			if got := rule.Spelled(tc.field, tc.word); got != want {
-				t.Errorf("%s of %s: got %s, want %s", tc.word, rule.Source(tc.field), got, want)
-			}
-		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // defaultProfile is the name of the values that apply to every rule.
 const defaultProfile = "default"
 
-// isDefaultMeant reports whether a name looks like that of the default profile. Another profile must not
+// isDefaultMeant reports whether a name looks like the name of the default profile. Another profile must not
 // have such a name, because no rule would use its values.
 func isDefaultMeant(name string) bool {
 	folded := strictyaml.FoldKey(name)

@@ -142,7 +142,7 @@ func refusedAt(losers, comers []*Resolved) []*Problem {
 	return problems
 }
 
-// otherLock returns the problem that r takes its lock in place of those of the rules that are gone.
+// otherLock returns the problem that r takes its lock in place of the locks of the rules that are gone.
 func otherLock(r *Resolved, gone []*Resolved) *Problem {
 	was, which := gone[0], "which is in force"
 	if i := slices.IndexFunc(gone, func(one *Resolved) bool { return one.Name == r.Name }); i >= 0 {

@@ -44,7 +44,7 @@ func newResolver(d *declarations) *resolver {
 		case p.Source.Profile == "":
 			r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
 		case isDefaultMeant(p.Source.Profile):
-			r.problems = append(r.problems, &Problem{Source: p.Source, Message: `write WithProfile("default", …), which is the one that applies to every rule`})
+			r.problems = append(r.problems, &Problem{Source: p.Source, Message: `write WithProfile("default", …), the profile that applies to every rule`})
 		}
 		r.checkShared(&d.profiles[i])
 	}

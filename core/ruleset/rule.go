@@ -198,7 +198,7 @@ func (r *Rule) Templates() []string {
 	return r.Keys
 }
 
-// goNames maps the names of the fields outside Go to those of [Rule]: "wait_time" to "WaitTime".
+// goNames maps the names of the fields outside Go to the fields of [Rule]: "wait_time" to "WaitTime".
 var goNames = func() map[string]string { //nolint:gochecknoglobals // a table that is only read
 	names := map[string]string{}
 	for field := range reflect.TypeFor[Rule]().Fields() {

@@ -19,9 +19,9 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// The schema is made of the table of fields, of the first comment of each field in Go, and of
-// what this file says of some fields beside. With -update it is written anew.
-func TestSchema_IsThatOfTheTable(t *testing.T) {
+// The schema is generated from the table of fields, from the comments of the fields in Go, and from the
+// additions in this file. With -update it is written anew.
+func TestSchema_Generated(t *testing.T) {
 	t.Parallel()
 	document, err := schemaObject(t).MarshalJSON()
 	if err != nil {
@@ -41,8 +41,7 @@ const (
 	dynamic = `#\{|\$\{|\{\{|[\x00-\x1f\x7f-\x9f]`
 )
 
-// beside is what the schema says of a field beside its type: which texts are right, examples, and
-// what an editor says of others.
+// beside has additions to the schema of a field: patterns, examples, and messages of an editor.
 var beside = map[string]object{
 	"http": {
 		{"not", object{{"pattern", dynamic}}},
@@ -56,7 +55,7 @@ var beside = map[string]object{
 		{"not", object{{"pattern", dynamic}}},
 		{"type", "string"},
 		{"pattern", `^\s*(\*|/([^/*\s][^/\s]*|\*[^/\s]+)/[^/\s]+)\s*$`},
-		{"description", "A full gRPC method. * stands for every method, of a service or of all; the latter leaves health checking and reflection alone."},
+		{"description", "A full gRPC method. * stands for every method, of a service or of all services. A * alone does not match health checking and reflection."},
 		{"examples", []string{"/shop.Orders/Pay", "/shop.Orders/*", "*"}},
 		{"patternErrorMessage", "Write a full method such as /shop.Orders/Pay."},
 	},
@@ -72,7 +71,7 @@ var beside = map[string]object{
 		{"items", object{{"type", "string"}, {"pattern", visible}, {"patternErrorMessage", "Write the name of a program."}}},
 		{"type", "array"},
 		{"minItems", 1},
-		{"description", "The programs that the rule is for, where several share the file. Default: all."},
+		{"description", "The programs to which the rule applies, if several share the file. Default: all."},
 	},
 	"name": {
 		{"not", object{{"pattern", dynamic}}},
@@ -89,18 +88,18 @@ var beside = map[string]object{
 		{"patternErrorMessage", "Write a JSON document, in single quotes."},
 	},
 	"prefix":      {{"not", object{{"pattern", dynamic}}}},
-	"on_busy":     {{"description", "What to do when the lock stays taken, and with a call inside a debounce window."}},
-	"on_backend":  {{"description", "What to do when Redis does not answer or cannot tell."}},
-	"on_key":      {{"description", "What to do with a request that yields no key."}},
-	"on_overload": {{"description", "What to do when too many callers wait already."}},
-	"on_lost":     {{"description", "What a loss of the lock does to the running handler. cancel: its context ends. ignore: nothing. fail: its context ends, and the caller gets an error in any case; a route of HTTP needs a buffer for it. Default: cancel."}},
-	"key_format":  {{"description", "How values enter the key. encode: what would make two keys ambiguous is percent-encoded. strict: such values are refused, for keys that are shared with programs which do not encode. Default: encode."}},
-	"status":      {{"description", "What a refused client sees, for each cause: an HTTP status, a gRPC code or both. What is left out is as without a rule: busy is 409, ABORTED, and for a semaphore 429, RESOURCE_EXHAUSTED."}},
-	"debounce":    {{"description", "Refuses further calls for this long after one succeeded: without an error, over HTTP with 2xx or 303. The lock is held with the watchdog while the handler runs, and no call waits for it. Not with read and semaphore, which several calls hold at a time."}},
-	"unmatched":   {{"description", "What becomes of a rule that matches no endpoint of the program. error: start-up and reload fail. warn: it is reported. ignore: nothing. Default: error."}},
-	"uncovered":   {{"description", "What becomes of an endpoint that changes something and has no rule, not even none: true. Such are HTTP methods other than GET, HEAD, OPTIONS and TRACE, and gRPC methods whose idempotency_level is not NO_SIDE_EFFECTS. error: start-up and reload fail. warn: it is reported. ignore: nothing. Default: ignore."}},
+	"on_busy":     {{"description", "The answer to a call that could not take the lock within wait_time, and to a call inside a debounce window."}},
+	"on_backend":  {{"description", "The answer to a call while Redis cannot say whether the lock is free."}},
+	"on_key":      {{"description", "The answer to a request that yields no key."}},
+	"on_overload": {{"description", "The answer to a call that finds too many waiters."}},
+	"on_lost":     {{"description", "The effect of a loss of the lock on the running handler. cancel: its context ends. ignore: nothing. fail: its context ends, and the caller gets an error in any case; an HTTP route needs a buffer for it. Default: cancel."}},
+	"key_format":  {{"description", "How values enter the key. encode: characters that would make two keys ambiguous are percent-encoded. strict: values with such characters are refused, for keys that are shared with programs which do not encode. Default: encode."}},
+	"status":      {{"description", "The status that a refused client sees, for each cause: an HTTP status, a gRPC code or both. The default of busy is 409, ABORTED, and for a semaphore 429, RESOURCE_EXHAUSTED."}},
+	"debounce":    {{"description", "Refuses further calls for this long after a call succeeded: without an error, over HTTP with 2xx or 303. The watchdog holds the lock while the handler runs, and no call waits for it. read and semaphore have no window, because several calls hold them at a time."}},
+	"unmatched":   {{"description", "The severity of a rule that matches no endpoint of the program. error: start-up and reload fail. warn: it is reported. ignore: nothing happens. Default: error."}},
+	"uncovered":   {{"description", "The severity of an endpoint that changes something and has no rule, not even none: true. An HTTP endpoint changes something unless its method is GET, HEAD, OPTIONS or TRACE, a gRPC method unless its idempotency_level is NO_SIDE_EFFECTS. error: start-up and reload fail. warn: it is reported. ignore: nothing happens. Default: ignore."}},
 	"profile": {
-		{"description", "The profile whose values count where the rule sets none: one under profiles, or quick (3s wait, 10s lease), normal (5s, 30s), heavy (10s, 60s), long (10s, watchdog)."},
+		{"description", "The profile whose values the rule takes for the fields that it does not set: one under profiles, or quick (3s wait, 10s lease), normal (5s, 30s), heavy (10s, 60s), long (10s, watchdog)."},
 		{"not", object{{"const", "default"}}},
 		{"examples", Profiles()},
 		{"patternErrorMessage", "Write the name of a profile."},
@@ -164,7 +163,7 @@ func schemaObject(t *testing.T) object {
 			{"additionalProperties", object{{"$ref", "#/$defs/Profile"}}},
 			{"propertyNames", object{{"type", "string"}, {"minLength", 1}}},
 			{"type", "object"},
-			{"description", "Values for several rules, by name. A rule takes a profile with profile: name; the values of default are for every rule."},
+			{"description", "Values for several rules, by name. A rule takes a profile with profile: name. The values of default apply to every rule."},
 		}},
 		member{"rules", object{
 			{"items", object{{"$ref", "#/$defs/Rule"}}},
@@ -208,7 +207,7 @@ func references(names []string) object {
 	return properties
 }
 
-// typeSchema is what a type says in the schema.
+// typeSchema returns the schema of a type.
 func typeSchema(typ any) object {
 	text := object{{"type", "string"}}
 	line := append(slices.Clip(text), member{"pattern", visible})
@@ -232,12 +231,12 @@ func typeSchema(typ any) object {
 	case interface{ words() []string }:
 		return object{{"type", "string"}, {"enum", typ.words()}}
 	}
-	panic(fmt.Sprintf("%T is new: teach this test how the schema has it", typ))
+	panic(fmt.Sprintf("%T is new: teach this test its schema", typ))
 }
 
 func timeSchema(typ timeType) object {
 	words, examples := typ.examples()[1:], append([]string{"10s"}, typ.examples()[1:]...)
-	advice := map[int]string{0: "Write a time such as 10s.", 1: "Write a time such as 30s, or watchdog for as long as the handler runs.", 2: "Write a time such as 10s, none for a single attempt, or forever."}
+	advice := map[int]string{0: "Write a time such as 10s.", 1: "Write a time such as 30s, or watchdog.", 2: "Write a time such as 10s, none for a single attempt, or forever."}
 	return object{
 		{"type", "string"}, {"pattern", "^(" + strings.Join(append(words, aTime), "|") + ")$"}, {"examples", examples}, {"patternErrorMessage", advice[len(words)]},
 	}
@@ -269,7 +268,7 @@ func codeNames() []string {
 	return names
 }
 
-// conditions are what a rule must not have together.
+// conditions returns the schemas for combinations of fields.
 func conditions() []object {
 	needs := func(names ...string) object { return object{{"required", names}} }
 	is := func(field string, values ...string) object {
@@ -298,7 +297,7 @@ func conditions() []object {
 		{{"$comment", "Exactly one endpoint."}, {"oneOf", []object{needs("http"), needs("grpc"), needs("func")}}},
 		{{"$comment", "Not key and keys."}, {"not", needs("key", "keys")}},
 		{
-			{"$comment", "A rule that says that no lock is needed has nothing else; other rules have a key, unless the .proto or the program can have it."},
+			{"$comment", "A rule with none: true has no other field. Other rules have a key, unless the .proto or the program may have it."},
 			{"if", isTrue("none")},
 			{"then", object{{"propertyNames", object{{"enum", []string{"http", "grpc", "func", "services", "none"}}}}}},
 			{"else", object{
@@ -307,7 +306,7 @@ func conditions() []object {
 			}},
 		},
 		{
-			{"$comment", "A debounced call does not wait, and its lock lives as long as the handler."},
+			{"$comment", "A debounced call does not wait, and holds its lock until the handler returns."},
 			{"if", needs("debounce")},
 			{"then", properties(object{
 				{"lease_time", object{{"const", "watchdog"}}}, {"on_busy", object{{"not", object{{"const", "proceed"}}}}}, {"wait_time", object{{"const", "none"}}},
@@ -318,14 +317,14 @@ func conditions() []object {
 			{"if", object{{"anyOf", []object{needs("debounce"), is("wait_time", "none")}}}},
 			{"then", properties(object{{"max_waiters", object{{"maximum", 0}}}, {"on_overload", object{{"const", "error"}}}})},
 		},
-		{{"$comment", "Such a lock has one key."}, {"if", is("kind", single...)}, {"then", oneKey}},
+		{{"$comment", "Locks of these kinds have one key."}, {"if", is("kind", single...)}, {"then", oneKey}},
 		{
-			{"$comment", "What several calls hold at a time has no token, and no window after the last of them."},
+			{"$comment", "A lock that several calls hold at a time has no token, and no last holder after which a window could begin."},
 			{"if", is("kind", shared...)},
 			{"then", properties(object{{"debounce", false}, {"token", object{{"const", false}}}})},
 		},
 		{
-			{"$comment", "Such a lock has a token in any case."},
+			{"$comment", "Locks of these kinds always have a token."},
 			{"if", is("kind", fenced...)},
 			{"then", properties(object{{"token", object{{"const", true}}}})},
 		},
@@ -338,8 +337,8 @@ func conditions() []object {
 	}
 }
 
-// comments are the comments of the fields of a struct of this package, by the names of the fields
-// outside Go: what stands before the field, on the same paragraph of the struct.
+// comments returns the comments of the fields of a struct of this package, by the names of the fields
+// outside Go.
 func comments(t *testing.T, file, name string) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -366,8 +365,8 @@ var (
 	link  = regexp.MustCompile(`\[([A-Za-z.]+)\]`)
 )
 
-// description is what beside says, or the comment in the words of a file: without the name that it
-// begins with in Go, and with the words for the constants. The strategies are explained.
+// description returns the description in beside. Otherwise it is the comment without its first word, in the
+// words of a file. A strategy is followed by the meanings of its values.
 func description(t *testing.T, name string, typ any, comment string) string {
 	t.Helper()
 	if i := slices.IndexFunc(beside[name], func(m member) bool { return m.name == "description" }); i >= 0 {
@@ -382,7 +381,7 @@ func description(t *testing.T, name string, typ any, comment string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// meanings is the table of strategies in package failpolicy, as sentences.
+// meanings returns the table of strategies of package failpolicy as sentences.
 func meanings(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile("../../failpolicy/strategy.go")
@@ -400,7 +399,7 @@ func meanings(t *testing.T) string {
 
 func (l wordList) words() []string { return l.known }
 
-// inFile is a name of Go as a file has it.
+// inFile returns a name of Go as a file has it.
 func inFile(name string) string {
 	switch name {
 	case "DefaultWaitTime":

@@ -3,6 +3,7 @@ package ruleset_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,134 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
+
+// judged loads a file and validates it with the schema. Both must agree.
+func judged(t *testing.T, text string, valid bool) {
+	t.Helper()
+	value, err := instance(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if err := compiledSchema(t).Validate(value); (err == nil) != valid {
+		t.Errorf("the schema says %v, want valid: %v:\n%s", err, valid, text)
+	}
+	if _, err := ruleset.Load("locks.yaml", []byte(text), ruleset.WithService("shop")); (err == nil) != valid {
+		t.Errorf("Load says %v, want valid: %v:\n%s", err, valid, text)
+	}
+}
+
+// The schema and Load agree about the top of a file.
+func TestSchema_TopOfFile(t *testing.T) {
+	t.Parallel()
+	const rule = "rules: [{func: a, key: a}]\n"
+	for text, valid := range map[string]bool{
+		rule:                                                      true,
+		"rules: []\n":                                             true,
+		"rules:\n":                                                false,
+		"rules: {}\n":                                             false,
+		"rules: a\n":                                              false,
+		"{}\n":                                                    false,
+		"[]\n":                                                    false,
+		"disabled: true\n" + rule:                                 true,
+		"disabled: 1\n" + rule:                                    false,
+		"dry_run: false\n" + rule:                                 true,
+		"dry_run: 'true'\n" + rule:                                false,
+		"allow_rekey: true\n" + rule:                              true,
+		"allow_rekey: [true]\n" + rule:                            false,
+		"allow_rekeys: true\n" + rule:                             false,
+		"unmatched: warn\n" + rule:                                true,
+		"unmatched: error\n" + rule:                               true,
+		"unmatched: ignore\n" + rule:                              true,
+		"unmatched: warning\n" + rule:                             false,
+		"uncovered: warn\n" + rule:                                true,
+		"uncovered: off\n" + rule:                                 false,
+		"uncovered:\n" + rule:                                     false,
+		"profiles: {}\n" + rule:                                   true,
+		"profiles: []\n" + rule:                                   false,
+		"profiles:\n" + rule:                                      false,
+		"profiles: {default: {}}\n" + rule:                        true,
+		"profiles: {p: {wait_time: 5s}}\n" + rule:                 true,
+		"profiles: {p: {wait_time: 5}}\n" + rule:                  false,
+		"profiles: {p: 5s}\n" + rule:                              false,
+		"profiles: {p:}\n" + rule:                                 false,
+		"profiles: {'': {wait_time: 5s}}\n" + rule:                false,
+		"profiles: {p: {key: a}}\n" + rule:                        false,
+		"profiles: {p: {name: a}}\n" + rule:                       false,
+		"profiles: {p: {none: true}}\n" + rule:                    false,
+		"profiles: {p: {profile: quick}}\n" + rule:                false,
+		"profiles: {p: {services: [a]}}\n" + rule:                 false,
+		"profiles: {p: {func: a}}\n" + rule:                       false,
+		"profiles: {p: {kind: fair, permits: 3}}\n" + rule:        true, // a rule may have another kind
+		"profiles: {p: {status: {busy: {http: 423}}}}\n" + rule:   true,
+		"profiles: {p: {status: {}}}\n" + rule:                    false,
+		"profiles: {p: {response: '1', on_busy: skip}}\n" + rule:  true,
+		"profiles: {p: {disabled: true, dry_run: true}}\n" + rule: true,
+	} {
+		judged(t, text, valid)
+	}
+}
+
+// The schema and Load agree about right and wrong values of each field.
+func TestSchema_Fields(t *testing.T) {
+	t.Parallel()
+	for field, values := range map[string]struct{ right, wrong []string }{
+		"name":        {[]string{"a", "a b", "ä", "a-b_c.d"}, []string{"''", "' '", "1", "[a]", "{a: b}", `"a\nb"`, "'${a}'", "'{{a}}'"}},
+		"wait_time":   {[]string{"1ms", "5s", "1h30m", "none", "forever", "1.5s"}, []string{"''", "5", "'5'", "watchdog", "5 s", "5S", "1d", "true", "[5s]", "0s", "infinite"}},
+		"lease_time":  {[]string{"1ms", "30s", "watchdog"}, []string{"none", "forever", "30", "30sec", "0", "{}"}},
+		"on_backend":  {[]string{"error", "skip", "null_response", "proceed"}, []string{"fail", "ERROR", "''", "true", "[error]"}},
+		"on_key":      {[]string{"error", "skip"}, []string{"ignore", "1"}},
+		"on_lost":     {[]string{"cancel", "ignore", "fail"}, []string{"error", "Cancel"}},
+		"when":        {[]string{"'true'", "query.mode == \"a\"", "\"a\\nb\""}, []string{"''", "' '", "true", "'#{a}'", "[a]"}},
+		"debounce":    {[]string{"5s", "1ms"}, []string{"none", "watchdog", "5", "0s", "''"}},
+		"max_waiters": {[]string{"0", "1", "100"}, []string{"-1", "1.5", "'1'", "true", "none"}},
+		"token":       {[]string{"true", "false"}, []string{"1", "yes", "'true'", "[]"}},
+		"message":     {[]string{"a", "''", "\"a\\nb\"", "'10'"}, []string{"10", "[a]", "true"}},
+		"prefix":      {[]string{"'shop:'", "''", "a"}, []string{"'#{a}'", "1", "[a]", `"\u0085"`, `"a\x9f"`, `"\x7f"`}},
+		"key_format":  {[]string{"encode", "strict"}, []string{"Strict", "none", "''"}},
+		"profile":     {[]string{"quick", "long"}, []string{"''", "default", "1", "[quick]"}},
+		"disabled":    {[]string{"true", "false"}, []string{"off", "0"}},
+		"dry_run":     {[]string{"true", "false"}, []string{"'false'", "no"}},
+		"services":    {[]string{"[shop]", "[shop, till]"}, []string{"[]", "shop", "['']", "[1]", "{shop: 1}"}},
+		"status": {
+			[]string{"{busy: {http: 423}}", "{lost: {grpc: ABORTED}}", "{backend: {http: 503, grpc: UNAVAILABLE}, key: {http: 422}}"},
+			[]string{"{}", "409", "{busy: 409}", "{busy: {}}", "{busy: {http: 399}}", "{busy: {http: 600}}", "{busy: {grpc: aborted}}", "{busy: {grpc: 10}}", "{locked: {http: 409}}"},
+		},
+		"kind": {[]string{"reentrant", "fenced", "spin", "fair", "read", "write"}, []string{"Fair", "RLock", "''", "[fair]"}},
+	} {
+		for valid, list := range map[bool][]string{true: values.right, false: values.wrong} {
+			for _, value := range list {
+				judged(t, fmt.Sprintf("rules:\n- {func: a, key: a, %s: %s}\n", field, value), valid)
+			}
+		}
+	}
+}
+
+// The schema and Load agree about endpoints, and ignore blanks around them.
+func TestSchema_Endpoints(t *testing.T) {
+	t.Parallel()
+	const control = `\u0085`
+	for endpoint, valid := range map[string]bool{
+		"http: ' POST /a '":               true,
+		"grpc: ' /a.B/C '":                true,
+		"grpc: ' * '":                     true,
+		"grpc: '/a.B/* '":                 true,
+		"func: ' a '":                     true,
+		"grpc: '/a.B/C d'":                false,
+		"grpc: '/a .B/C'":                 false,
+		"grpc: '/ a.B/C'":                 false,
+		`http: "POST /a` + control + `"`:  false,
+		`http: "POST /a` + control + `b"`: false,
+		`grpc: "/a.B/C` + control + `"`:   false,
+		`grpc: "/a.B/C` + control + `d"`:  false,
+		`func: "a` + control + `b"`:       false,
+		`func: "` + control + `"`:         false,
+	} {
+		judged(t, "rules: [{"+endpoint+", key: k}]\n", valid)
+	}
+	for _, wildcard := range []string{"http: 'POST /* '", "grpc: '/a.B/* '", "grpc: '* '", "func: 'a/* '"} {
+		judged(t, "rules: [{"+wildcard+"}]\n", false) // without a lower layer, the rule has no key
+	}
+}
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
@@ -33,7 +162,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// instance is a rule file as a validator wants it. The error is that it is no YAML.
+// instance returns a rule file as a validator wants it. The error means that it is not YAML.
 func instance(text string) (any, error) {
 	var value any
 	if err := yaml.Load([]byte(text), &value, yaml.WithUniqueKeys(false)); err != nil {
@@ -46,7 +175,7 @@ func instance(text string) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(document))
 }
 
-func TestSchema_AcceptsEveryValidSample(t *testing.T) {
+func TestSchema_ValidSamples(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	for name, text := range samples(t, "valid") {
@@ -60,7 +189,7 @@ func TestSchema_AcceptsEveryValidSample(t *testing.T) {
 	}
 }
 
-func TestSchema_RefusesEveryInvalidSampleThatItCan(t *testing.T) {
+func TestSchema_InvalidSamples(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	unseen, known := unseenBySchema(), map[string]bool{}
@@ -80,12 +209,12 @@ func TestSchema_RefusesEveryInvalidSampleThatItCan(t *testing.T) {
 	}
 	for name := range unseen {
 		if !known[name] {
-			t.Errorf("unseenBySchema has %s, which is no sample", name)
+			t.Errorf("unseenBySchema has %s, which is not a sample", name)
 		}
 	}
 }
 
-func TestSchema_AcceptsDumps(t *testing.T) {
+func TestSchema_Dump(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	value, err := instance(dumpText(t, layered(t).Dump()))
@@ -97,7 +226,7 @@ func TestSchema_AcceptsDumps(t *testing.T) {
 	}
 }
 
-// schemaObject is what this test looks at.
+// schemaObject has the parts of a schema that the tests read.
 type schemaObject struct {
 	ID          string                  `json:"$id"`
 	Ref         string                  `json:"$ref"`
@@ -147,7 +276,7 @@ func TestSchema_HasEveryField(t *testing.T) {
 	}
 }
 
-func TestSchema_SpeaksOfFilesOnly(t *testing.T) {
+func TestSchema_Words(t *testing.T) {
 	t.Parallel()
 	text := string(ruleset.Schema())
 	for _, word := range []string{"ruleset.", "failpolicy.", "WaitTime", "NoWait", "time.Second", "[", "]"} {
@@ -162,9 +291,8 @@ func TestSchema_SpeaksOfFilesOnly(t *testing.T) {
 	}
 }
 
-// TestSchema_HasTheDefaults holds the defaults of the schema against a rule that sets
-// nothing but its key.
-func TestSchema_HasTheDefaults(t *testing.T) {
+// The defaults of the schema are the values of a rule that sets only its key.
+func TestSchema_Defaults(t *testing.T) {
 	t.Parallel()
 	rules, err := ruleset.Resolve([]ruleset.Rule{{Key: "a"}})
 	if err != nil {
@@ -201,7 +329,7 @@ func TestSchema_HasTheDefaults(t *testing.T) {
 	}
 }
 
-func TestSchema_HasEveryWord(t *testing.T) {
+func TestSchema_Enums(t *testing.T) {
 	t.Parallel()
 	schema := parsedSchema(t)
 	for field, want := range map[string][]string{
@@ -233,9 +361,8 @@ func wordsOf[T ~string](list []T) []string {
 	return words
 }
 
-// TestSchema_JudgesSingleRules holds the parts of the schema against the loader:
-// both must say the same.
-func TestSchema_JudgesSingleRules(t *testing.T) {
+// The schema and Load agree about single rules.
+func TestSchema_SingleRules(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	for rule, valid := range map[string]bool{
@@ -349,5 +476,67 @@ func TestSchema_JudgesSingleRules(t *testing.T) {
 		if _, err := ruleset.Load("locks.yaml", []byte(text)); (err == nil) != valid {
 			t.Errorf("%s: Load says %v, want valid: %v", rule, err, valid)
 		}
+	}
+}
+
+// unseenBySchema returns the invalid samples that the schema accepts, by their names without numbers, with
+// the reasons. A validator sees single values of a file, and not its text.
+func unseenBySchema() map[string]string {
+	const (
+		twice     = "a validator sees the last of two values"
+		comment   = "a comment is not a value"
+		alias     = "a validator sees the value that an alias or a merge stands for"
+		number    = "a validator sees the number, not how it is written"
+		length    = "a schema cannot compute with times"
+		elsewhere = "the profile, the defaults of the program or a lower layer may have the missing value"
+		others    = "a schema cannot compare one rule with another, or with its profile"
+		program   = "the program knows"
+		quotes    = "a curly quote is an ordinary letter"
+		star      = "a pattern does not know where the transport permits a star"
+		below     = "a schema does not know the lower layers"
+	)
+	return map[string]string{
+		"top-level-duplicate":              twice,
+		"duplicate-field":                  twice,
+		"anchor-and-alias":                 alias,
+		"number-octal":                     number,
+		"number-fraction":                  number,
+		"duration-too-long":                length,
+		"duration-too-short":               length,
+		"profile-unknown":                  program + " profiles that the file does not have",
+		"endpoint-swallowed":               comment,
+		"template-swallowed":               comment,
+		"template-swallowed-after-quotes":  comment,
+		"template-swallowed-elsewhere":     comment,
+		"template-swallowed-and-open":      comment,
+		"key-date":                         "a validator sees the date as text",
+		"response-unused":                  elsewhere,
+		"fallback-missing":                 elsewhere,
+		"fallback-unused":                  elsewhere,
+		"none-beside-rule":                 others,
+		"rule-twice":                       others,
+		"rule-twice-by-name":               others,
+		"name-missing-on-one-of-two":       others,
+		"kinds-on-one-key":                 others,
+		"profile-swallowed":                comment,
+		"default-strategy-without-handler": elsewhere,
+		"comment-and-quotes":               comment,
+		"services-without-program-name":    program + " which service it is",
+		"profile-defaults":                 "the name of a profile is free",
+		"quotes-curly-around-comment":      quotes,
+		"quotes-curly-open":                quotes,
+		"endpoint-any-method":              "any word in capitals is a method",
+		"endpoint-two-stars":               "a second star looks like the name of Gin's wildcard",
+		"none-over-program":                below,
+		"none-over-proto":                  below,
+		"name-over-proto":                  below,
+		"name-over-program":                below,
+		"name-missing-over-program":        below,
+		"unused-because-of-defaults":       others,
+		"services-nearly-this-program":     program + " its own name",
+		"endpoint-star-inside-of-a-name":   star,
+		"kind-of-a-profile":                others,
+		"permits":                          elsewhere,
+		"sizes-of-a-semaphore":             others,
 	}
 }

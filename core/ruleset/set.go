@@ -123,7 +123,7 @@ func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
 // Overlay returns the rules that apply to a call of the exact endpoint e, which lower layers declare
 // as lower, such as the options of its method in a .proto. The rules of the set that name exactly
 // e are laid over them. If neither declares anything for exactly e, the set's wildcards apply, as
-// in [Set.Match]. Overlay returns nil if there are no rules, or one that says None. The error is an
+// in [Set.Match]. Overlay returns nil if there are no rules, or only one, which says None. The error is an
 // [*InvalidError] with every problem. Use the rules beside an error only to find more problems.
 //
 // Call it at start-up: it resolves the rules anew each time.

@@ -1,23 +1,14 @@
 package ruleset_test
 
 import (
+	"errors"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 )
-
-func mustSet(tb testing.TB, rules ...ruleset.Rule) *ruleset.Set {
-	tb.Helper()
-	set, err := ruleset.NewSet(rules)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return set
-}
 
 func TestSet_Match(t *testing.T) {
 	t.Parallel()
@@ -60,9 +51,9 @@ func TestSet_Match(t *testing.T) {
 	}
 }
 
-// A rule for everything is not for the services by which a server is looked after. A rule that names
-// such a service is.
-func TestSet_MatchLeavesInfrastructureAlone(t *testing.T) {
+// A rule for everything does not match the services that operate a server. A rule that names such a service
+// does.
+func TestSet_Match_Infrastructure(t *testing.T) {
 	t.Parallel()
 	everything := mustSet(t,
 		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Name: "everything", Key: "a"},
@@ -101,7 +92,7 @@ func TestSet_MatchLeavesInfrastructureAlone(t *testing.T) {
 	}
 }
 
-func TestSet_MatchDoesNotAllocate(t *testing.T) {
+func TestSet_Match_Allocs(t *testing.T) {
 	set := mustSet(t,
 		ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id"), Key: "a"},
 		ruleset.Rule{Endpoint: ruleset.HTTP("* /api/*"), Key: "a"},
@@ -113,7 +104,7 @@ func TestSet_MatchDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestSet_ZeroIsEmpty(t *testing.T) {
+func TestSet_Zero(t *testing.T) {
 	t.Parallel()
 	for _, set := range []*ruleset.Set{nil, {}} {
 		if len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
@@ -126,185 +117,13 @@ func TestSet_ZeroIsEmpty(t *testing.T) {
 	}
 }
 
-func TestSet_KeepsNoReferenceToTheCallersRule(t *testing.T) {
+func TestNewSet_CopiesKeys(t *testing.T) {
 	t.Parallel()
 	keys := []string{"a", "b"}
 	set := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("f"), Keys: keys})
 	keys[0] = "changed"
 	if got := set.Rules()[0].Keys[0]; got != "a" {
 		t.Errorf("got %q, want %q", got, "a")
-	}
-}
-
-func TestResolved_Defaults(t *testing.T) {
-	t.Parallel()
-	got := mustSet(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /pay"), Key: "a"}).Rules()[0].Rule
-	want := ruleset.Rule{
-		Endpoint: ruleset.Route("POST", "/pay"), Name: "POST /pay", Key: "a", Kind: ruleset.Reentrant,
-		WaitTime: 10 * time.Second, LeaseTime: ruleset.Watchdog, KeyFormat: ruleset.Encode,
-		OnBusy: failpolicy.Error, OnBackend: failpolicy.Error, OnKey: failpolicy.Error, OnOverload: failpolicy.Error,
-		OnLost: failpolicy.Cancel,
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-}
-
-func TestResolved_Profiles(t *testing.T) {
-	t.Parallel()
-	for profile, want := range map[string][2]time.Duration{
-		"quick":  {3 * time.Second, 10 * time.Second},
-		"normal": {5 * time.Second, 30 * time.Second},
-		"heavy":  {10 * time.Second, 60 * time.Second},
-		"long":   {10 * time.Second, ruleset.Watchdog},
-	} {
-		r := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("f"), Key: "a", Profile: profile}).Rules()[0]
-		if got := [2]time.Duration{r.WaitTime, r.LeaseTime}; got != want {
-			t.Errorf("%s: got %v, want %v", profile, got, want)
-		}
-		if got, want := r.Source("wait_time").String(), "profile "+profile; got != want {
-			t.Errorf("got source %q, want %q", got, want)
-		}
-	}
-}
-
-func TestResolved_RuleBeatsProfileBeatsDefaults(t *testing.T) {
-	t.Parallel()
-	rules, err := ruleset.Resolve(
-		[]ruleset.Rule{{Key: "a", Profile: "quick", LeaseTime: time.Second}},
-		ruleset.WithProfile("default", ruleset.Rule{WaitTime: time.Minute, LeaseTime: time.Minute, Prefix: "shop:"}),
-		ruleset.WithProfile("quick", ruleset.Rule{WaitTime: 2 * time.Second}),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rules[0]
-	if r.WaitTime != 2*time.Second || r.LeaseTime != time.Second || r.Prefix != "shop:" {
-		t.Errorf("got %v, %v, %q", r.WaitTime, r.LeaseTime, r.Prefix)
-	}
-	for field, want := range map[string]ruleset.Layer{
-		"wait_time": ruleset.LayerProfile, "lease_time": ruleset.LayerCode, "prefix": ruleset.LayerDefault,
-		"fallback": ruleset.LayerNone, "no such field": ruleset.LayerNone,
-	} {
-		if got := r.Source(field).Layer; got != want {
-			t.Errorf("%s: got %s, want %s", field, got, want)
-		}
-	}
-}
-
-func TestResolved_DebounceNeitherWaitsNorEnds(t *testing.T) {
-	t.Parallel()
-	r := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("f"), Key: "a", Profile: "quick", Debounce: time.Second}).Rules()[0]
-	if r.WaitTime != ruleset.NoWait || r.LeaseTime != ruleset.Watchdog {
-		t.Errorf("got %v, %v, want NoWait, Watchdog", r.WaitTime, r.LeaseTime)
-	}
-}
-
-func TestBuildSet_OverlaysLayers(t *testing.T) {
-	t.Parallel()
-	pay := ruleset.HTTP("POST /pay")
-	yaml := ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 7, Column: 3}
-	proto := ruleset.Source{Layer: ruleset.LayerProto, File: "order.proto", Line: 12}
-	set, err := ruleset.BuildSet([]ruleset.Declared{
-		{
-			Rule:   ruleset.Rule{Endpoint: pay, Keys: []string{"old", "new"}, WaitTime: time.Second},
-			Source: yaml,
-			Fields: map[string]ruleset.Source{"disabled": {Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 9, Column: 5}},
-		},
-		{Rule: ruleset.Rule{Endpoint: pay, Key: "old", Disabled: true, Prefix: "shop:", OnBusy: failpolicy.Skip}},
-		{Rule: ruleset.Rule{Endpoint: pay, WaitTime: time.Minute, OnBusy: failpolicy.Proceed}, Source: proto},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := set.Match(pay)[0]
-	if r.Key != "" || !reflect.DeepEqual(r.Keys, []string{"old", "new"}) {
-		t.Errorf("keys: got %q, %q", r.Key, r.Keys)
-	}
-	if r.Disabled || r.WaitTime != time.Second || r.OnBusy != failpolicy.Proceed || r.Prefix != "shop:" {
-		t.Errorf("got %+v", r.Rule)
-	}
-	for field, want := range map[string]string{
-		"keys": "locks.yaml:7:3", "key": "not set", "disabled": "locks.yaml:9:5", "on_busy": "order.proto:12", "prefix": "code", "on_key": "default",
-	} {
-		if got := r.Source(field).String(); got != want {
-			t.Errorf("%s: got source %q, want %q", field, got, want)
-		}
-	}
-}
-
-func TestBuildSet_KeepsTheOrderOfFirstDeclaration(t *testing.T) {
-	t.Parallel()
-	e := ruleset.Func("f")
-	set, err := ruleset.BuildSet([]ruleset.Declared{
-		{Rule: ruleset.Rule{Endpoint: e, Name: "b", Key: "b"}},
-		{Rule: ruleset.Rule{Endpoint: e, Name: "a", Key: "a"}},
-		{Rule: ruleset.Rule{Endpoint: e, Name: "b", Prefix: "p"}, Source: ruleset.Source{Layer: ruleset.LayerYAML}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rules := set.Match(e); len(rules) != 2 || rules[0].Name != "b" || rules[0].Prefix != "p" || rules[1].Name != "a" {
-		t.Errorf("got %+v", rules)
-	}
-}
-
-// The table has the fields of the struct, in their order.
-func TestFields_AreThoseOfRule(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for field := range reflect.TypeFor[ruleset.Rule]().Fields() {
-		names = append(names, outsideGo(field.Name))
-	}
-	if got := ruleset.Fields(); !slices.Equal(got, names) {
-		t.Errorf("got %q, want %q", got, names)
-	}
-}
-
-func TestFields_HaveUniqueNames(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for _, name := range ruleset.Fields() {
-		if name == "" || seen[name] {
-			t.Errorf("name %q is empty or used twice", name)
-		}
-		seen[name] = true
-	}
-}
-
-func TestEndpoint_Texts(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		endpoint    ruleset.Endpoint
-		text, label string
-	}{
-		{ruleset.Endpoint{}, "", ""},
-		{ruleset.HTTP("POST /orders/:id/pay"), "http POST /orders/:id/pay", "POST /orders/:id/pay"},
-		{ruleset.HTTP("*"), "http *", "*"},
-		{ruleset.GRPC("/shop.Orders/Pay"), "grpc /shop.Orders/Pay", "/shop.Orders/Pay"},
-		{ruleset.Func("close-day"), "func close-day", "close-day"},
-	} {
-		if got := tc.endpoint.String(); got != tc.text {
-			t.Errorf("String: got %q, want %q", got, tc.text)
-		}
-		if got := tc.endpoint.Label(); got != tc.label {
-			t.Errorf("Label: got %q, want %q", got, tc.label)
-		}
-	}
-	if ruleset.HTTP("POST  /x") != ruleset.Route("POST", "/x") {
-		t.Error("HTTP and Route differ")
-	}
-}
-
-func BenchmarkSet_MatchUnmatched(b *testing.B) {
-	set := mustSet(b,
-		ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id"), Key: "a"},
-		ruleset.Rule{Endpoint: ruleset.HTTP("* /api/*"), Key: "a"},
-	)
-	e := ruleset.Route("GET", "/users/:id/friends")
-	b.ReportAllocs()
-	for b.Loop() {
-		set.Match(e)
 	}
 }
 
@@ -321,6 +140,125 @@ func TestSet_File(t *testing.T) {
 	for set, want := range map[*ruleset.Set]string{loaded: "locks.yaml", written: "", nil: ""} {
 		if got := set.File(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func BenchmarkSet_MatchUnmatched(b *testing.B) {
+	set := mustSet(b,
+		ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id"), Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.HTTP("* /api/*"), Key: "a"},
+	)
+	e := ruleset.Route("GET", "/users/:id/friends")
+	b.ReportAllocs()
+	for b.Loop() {
+		set.Match(e)
+	}
+}
+
+// Match finds the rules of a call as the documentation of Endpoint describes it.
+func TestSet_Match_Model(t *testing.T) {
+	t.Parallel()
+	endpoints := []string{
+		"*", "POST *", "* /*", "POST /*", "GET /*", "* /a/*", "POST /a/*", "PUT /a/*", "* /a", "POST /a", "GET /a", "* /a/b", "PUT /a/b", "* /a/b/*", "POST /a/b/c", "* /a/:id", "POST /a/:id/*",
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	found := 0
+	for range 500 {
+		set := yamlSet(t, modelRules(random, endpoints...))
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+			for _, path := range []string{"", "/", "/a", "/a/", "/a/b", "/a/b/c", "/a/b/c/d", "/a/:id", "/a/:id/pay", "/z", "/ab", "//"} {
+				got, want := set.Match(ruleset.Route(method, path)), matching(set, method, path)
+				if !slices.Equal(namesOf(got), namesOf(want)) {
+					t.Fatalf("%s %s: got %q, want %q of\n%s", method, path, namesOf(got), namesOf(want), rulesOf(set))
+				}
+				if len(got) > 0 {
+					found++
+				}
+			}
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d calls had rules", found)
+	}
+}
+
+// A call does not match rules of another transport, even with wildcards.
+func TestSet_Match_Transports(t *testing.T) {
+	t.Parallel()
+	set := mustSet(t,
+		ruleset.Rule{Endpoint: ruleset.HTTP("*"), Name: "http", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Name: "grpc", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.Func("*"), Name: "func", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.GRPC("/shop.Orders/Pay"), Name: "pay", Key: "a"},
+	)
+	for e, want := range map[ruleset.Endpoint]string{
+		ruleset.Route("POST", "/shop.Orders/Pay"): "http",
+		ruleset.GRPC("/shop.Orders/Pay"):          "pay",
+		ruleset.GRPC("/shop.Orders/Ship"):         "grpc",
+		ruleset.Func("/shop.Orders/Pay"):          "func",
+		ruleset.Func("close-day"):                 "func",
+	} {
+		if got := namesOf(set.Match(e)); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: got %q, want %q", e, got, want)
+		}
+	}
+}
+
+// None takes its endpoint out of the reach of a wildcard: Match returns nothing, and Lookup returns the
+// rule.
+func TestSet_Lookup_None(t *testing.T) {
+	t.Parallel()
+	set := mustSet(t,
+		ruleset.Rule{Endpoint: ruleset.HTTP("POST /*"), Name: "all", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.HTTP("* /login"), None: true},
+		ruleset.Rule{Endpoint: ruleset.HTTP("POST /open/*"), None: true},
+	)
+	for path, isNone := range map[string]bool{"/login": true, "/open/a": true, "/open": false, "/pay": false} {
+		e := ruleset.Route("POST", path)
+		rules := set.Lookup(e)
+		if len(rules) != 1 || rules[0].None != isNone || (set.Match(e) == nil) != isNone {
+			t.Errorf("%s: got %q, and %q to match", path, namesOf(rules), namesOf(set.Match(e)))
+		}
+	}
+}
+
+// A Set is prepared and committed once. The caller gets the error of prepare.
+func TestSet_Subscribe(t *testing.T) {
+	t.Parallel()
+	set := mustSet(t, ruleset.Rule{Endpoint: task(), Key: "a"})
+	var got []*ruleset.Set
+	cancel, err := set.Subscribe(func(next *ruleset.Set) (func(), error) {
+		return func() { got = append(got, next) }, nil
+	})
+	if err != nil || len(got) != 1 || got[0] != set || set.Current() != set {
+		t.Errorf("got %v, %v", got, err)
+	}
+	cancel()
+	cancel()
+	refused := errors.New("no")
+	if cancel, err := set.Subscribe(func(*ruleset.Set) (func(), error) { return nil, refused }); !errors.Is(err, refused) || cancel != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+// byValue is a provider that is not a pointer.
+type byValue struct{ *ruleset.Set }
+
+func TestCheckProvider(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		p  ruleset.Provider
+		ok bool
+	}{
+		"nil":         {nil, false},
+		"no set":      {(*ruleset.Set)(nil), false},
+		"no live set": {(*ruleset.Live)(nil), false},
+		"empty set":   {new(ruleset.Set), true},
+		"a value":     {byValue{}, true},
+	} {
+		if err := ruleset.CheckProvider(tc.p); (err == nil) != tc.ok {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// settle is how long a content must stay the same for [ruleset.Watch].
+// settle is the time for which a content must stay the same for [ruleset.Watch].
 const settle = time.Second
 
-// inBubble is a parallel subtest in a bubble, where a busy machine makes no pause longer.
+// inBubble runs a parallel subtest in a bubble, where a busy machine makes no pause longer.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	})
 }
 
-// watched is opened for a watched file.
+// watched is like opened for a watched file.
 func watched(t *testing.T, path string) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
@@ -37,15 +37,15 @@ func watched(t *testing.T, path string) (*ruleset.Live, reloads) {
 	return l, seen
 }
 
-// way is a way to bring a new content under a path.
+// way is a way to give a path a new content.
 type way struct {
-	// begin makes the path with its first content below top.
+	// begin creates the path with its first content below top.
 	begin func(t *testing.T, top, text string) (path string)
-	// change gives it another one. n counts the changes.
+	// change gives the path another content. n counts the changes.
 	change func(t *testing.T, path, text string, n int)
 }
 
-// plain begins with an ordinary file.
+// plain creates an ordinary file.
 func plain(t *testing.T, top, text string) string {
 	t.Helper()
 	path := filepath.Join(mkdir(t, filepath.Join(top, "config")), "locks.yaml")
@@ -53,7 +53,7 @@ func plain(t *testing.T, top, text string) string {
 	return path
 }
 
-// linked begins with a link to a file in another directory.
+// linked creates a link to a file in another directory.
 func linked(t *testing.T, top, text string) string {
 	t.Helper()
 	path := filepath.Join(mkdir(t, filepath.Join(top, "config")), "locks.yaml")
@@ -66,7 +66,7 @@ func target(path string) string {
 	return filepath.Join(filepath.Dir(path), "..", "elsewhere", "real.yaml")
 }
 
-// mapDir makes a directory as Kubernetes does for a ConfigMap.
+// mapDir creates a directory as Kubernetes does for a ConfigMap.
 func mapDir(t *testing.T, top, text string, n int) {
 	t.Helper()
 	name := "..2024_" + string(rune('a'+n))
@@ -74,7 +74,7 @@ func mapDir(t *testing.T, top, text string, n int) {
 	rulesettest.Link(t, name, filepath.Join(top, "..data"))
 }
 
-// release makes a directory, and the link that says it is the current one.
+// release creates a directory, and a link to it as the current one.
 func release(t *testing.T, top, text string, n int) {
 	t.Helper()
 	name := "v" + string(rune('a'+n))
@@ -142,7 +142,7 @@ func ways() map[string]way {
 	}
 }
 
-func TestWatch_SeesEveryWayOfChange(t *testing.T) {
+func TestWatch_WaysOfChange(t *testing.T) {
 	t.Parallel()
 	for name, w := range ways() {
 		inBubble(t, name, func(t *testing.T) {
@@ -165,19 +165,19 @@ func TestWatch_SeesEveryWayOfChange(t *testing.T) {
 	}
 }
 
-func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
+func TestWatch_EveryContentOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
 		l, seen := watched(t, path)
 		quiet := func() {
 			t.Helper()
-			if time.Sleep(10 * settle); len(seen) > 0 { // for what must not come
+			if time.Sleep(10 * settle); len(seen) > 0 { // in the time of the bubble: nothing must be observed
 				t.Fatalf("observed %+v without a change", <-seen)
 			}
 		}
 		quiet()
-		rulesettest.Replace(t, path, keyed("a")) // the same
+		rulesettest.Replace(t, path, keyed("a")) // the same content
 		quiet()
 		if err := l.Reload(); err != nil {
 			t.Fatal(err)
@@ -194,13 +194,13 @@ func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
 		if l.Current() != first {
 			t.Error("a bad file replaced the set in force")
 		}
-		rulesettest.Replace(t, path, keyed("a")) // what is in force: but it is healthy again
+		rulesettest.Replace(t, path, keyed("a")) // the content in force, which ends the failure
 		seen.good(t, keyed("a"))
 		quiet()
 	})
 }
 
-func TestWatch_CloseEndsIt(t *testing.T) {
+func TestWatch_Close(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
@@ -208,7 +208,7 @@ func TestWatch_CloseEndsIt(t *testing.T) {
 		rulesettest.Replace(t, path, keyed("a", 1))
 		seen.good(t, keyed("a", 1))
 		rulesettest.Replace(t, path, keyed("a", 2))
-		time.Sleep(settle / 2) // it is seen, and waited for
+		time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
 		for range 2 {
 			if err := l.Close(); err != nil {
 				t.Error(err)
@@ -221,8 +221,8 @@ func TestWatch_CloseEndsIt(t *testing.T) {
 	})
 }
 
-// Of many changes in a row the last is taken, when nothing has changed for long enough.
-func TestWatch_TakesTheLastOfManyChanges(t *testing.T) {
+// Of many changes in a row, the last one comes into force, after nothing has changed for long enough.
+func TestWatch_LastOfManyChanges(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t testing.TB, path, text string){
 		"renamed": rulesettest.Replace,
@@ -243,10 +243,10 @@ func TestWatch_TakesTheLastOfManyChanges(t *testing.T) {
 			_, seen := watched(t, path)
 			for n := 1; n <= 20; n++ {
 				change(t, path, keyed("a", n))
-				time.Sleep(settle * 2 / 5) // the next change comes before this one has settled, and not whenever the file is read
+				time.Sleep(settle * 2 / 5) // in the time of the bubble: the next change comes before this one has settled
 			}
 			seen.good(t, keyed("a", 20))
-			time.Sleep(10 * settle) // for what must not come
+			time.Sleep(10 * settle) // in the time of the bubble: nothing must be observed
 			if len(seen) > 0 {
 				t.Errorf("observed besides: %+v", <-seen)
 			}
@@ -254,15 +254,14 @@ func TestWatch_TakesTheLastOfManyChanges(t *testing.T) {
 	}
 }
 
-// A change is taken when it has been still for the settle time: no sooner, and after that at
-// the next look.
-func TestWatch_TakesAChangeOnceItHasSettled(t *testing.T) {
+// A change comes into force after it has stayed for the settle time, when the file is read next.
+func TestWatch_SettleTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
 		_, seen := watched(t, path)
 		for n := 1; n <= 5; n++ {
-			time.Sleep(time.Duration(n) * settle / 10) // now and then between two looks
+			time.Sleep(time.Duration(n) * settle / 10) // in the time of the bubble: at several moments between two reads
 			changed := time.Now()
 			rulesettest.Replace(t, path, keyed("a", n))
 			waited := seen.next(t).Time.Sub(changed)
@@ -273,17 +272,17 @@ func TestWatch_TakesAChangeOnceItHasSettled(t *testing.T) {
 	})
 }
 
-// A change that is taken back before it has settled is none.
-func TestWatch_ForgetsAChangeThatIsTakenBack(t *testing.T) {
+// A change that is reverted before it has settled is not observed.
+func TestWatch_RevertedChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
 		l, seen := watched(t, path)
 		for _, other := range []string{keyed("b"), broken, ""} {
 			rulesettest.Write(t, path, other)
-			time.Sleep(settle / 2) // it is seen, and waited for
+			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
 			rulesettest.Write(t, path, keyed("a"))
-			time.Sleep(10 * settle) // for what must not come
+			time.Sleep(10 * settle) // in the time of the bubble: nothing must be observed
 		}
 		wantKey(t, l, "a")
 		if len(seen) > 0 {
@@ -292,8 +291,8 @@ func TestWatch_ForgetsAChangeThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// Watch reports a file that is gone for long once, and its return once.
-func TestWatch_TellsOfAnAbsentFileOnce(t *testing.T) {
+// Watch reports a file that stays missing once, and its return once.
+func TestWatch_AbsentFile(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(t testing.TB, path string){
 		"the file":   remove,
@@ -305,12 +304,12 @@ func TestWatch_TellsOfAnAbsentFileOnce(t *testing.T) {
 			l, seen := watched(t, path)
 			for n := 1; n <= 3; n++ {
 				away(t, path)
-				time.Sleep(10 * settle) // it is looked at many times
+				time.Sleep(10 * settle) // in the time of the bubble: the file is read many times
 				seen.bad(t, "no such file")
 				wantKey(t, l, "a")
 				mkdir(t, filepath.Dir(path))
 				rulesettest.Write(t, path, keyed("a", n))
-				time.Sleep(10 * settle) // it is looked at many times
+				time.Sleep(10 * settle) // in the time of the bubble: the file is read many times
 				seen.good(t, keyed("a", n))
 				if len(seen) > 0 {
 					t.Errorf("observed besides: %+v", <-seen)
@@ -321,19 +320,19 @@ func TestWatch_TellsOfAnAbsentFileOnce(t *testing.T) {
 }
 
 // Watch does not load a content that Reload has loaded before.
-func TestWatch_FollowsAReloadOfOthers(t *testing.T) {
+func TestWatch_AfterReload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
 		l, seen := watched(t, path)
 		for n := 1; n <= 5; n++ {
 			rulesettest.Write(t, path, keyed("a", n))
-			time.Sleep(settle / 2) // the watcher has seen it, and waits
+			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
 			if err := l.Reload(); err != nil {
 				t.Fatal(err)
 			}
 			seen.good(t, keyed("a", n))
-			time.Sleep(5 * settle) // for what must not come
+			time.Sleep(5 * settle) // in the time of the bubble: nothing must be observed
 			if len(seen) > 0 {
 				t.Errorf("observed besides: %+v", <-seen)
 			}
@@ -341,7 +340,7 @@ func TestWatch_FollowsAReloadOfOthers(t *testing.T) {
 	})
 }
 
-// slowly writes text in place, in parts, with a pause after each.
+// slowly writes text in place, in parts, with a pause after each part.
 func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -353,11 +352,11 @@ func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
 		if _, err := f.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pause) // the fault: a writer that is slow
+		time.Sleep(pause) // in the time of the bubble: a slow writer
 	}
 }
 
-// growing is a file in parts, each of which ends a file that is right.
+// growing returns a file in parts. The file is valid after each part.
 func growing(n int) (parts []string, text string) {
 	parts = []string{keyed("a")}
 	for i := range n {
@@ -369,7 +368,7 @@ func growing(n int) (parts []string, text string) {
 	return parts, text
 }
 
-func TestWatch_TakesNoHalfOfAFile(t *testing.T) {
+func TestWatch_GrowingFile(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		parts int
@@ -390,8 +389,8 @@ func TestWatch_TakesNoHalfOfAFile(t *testing.T) {
 	}
 }
 
-// A file that is new where the old one was is written in place as well.
-func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
+// A new file in the place of the old one is also written slowly.
+func TestWatch_GrowingNewFile(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(t *testing.T, path string){
 		"deleted":     func(t *testing.T, path string) { remove(t, path) },
@@ -404,7 +403,7 @@ func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
 			path := fileWith(t, keyed("a", 1))
 			_, seen := watched(t, path)
 			away(t, path)
-			time.Sleep(settle / 2) // it is seen that nothing is there
+			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the path without the file
 			if name == "a directory" {
 				remove(t, path)
 			}
@@ -415,8 +414,8 @@ func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
 	}
 }
 
-// A file is the one in force also if it was put there with the same content.
-func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
+// A file that was replaced by the same content is then written slowly.
+func TestWatch_GrowingSameFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a", 1))
@@ -426,7 +425,7 @@ func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
 			if n > 0 {
 				seen.good(t, keyed("a", n+1))
 			}
-			time.Sleep(2 * settle) // the file has been seen, and is at rest
+			time.Sleep(2 * settle) // in the time of the bubble: the file has settled
 			parts, text := growing(n + 1)
 			slowly(t, path, settle/3, parts...)
 			seen.good(t, text)
@@ -434,7 +433,7 @@ func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
 	})
 }
 
-func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
+func TestWatch_BriefAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
@@ -443,9 +442,77 @@ func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
 			if remove(t, path); n%2 == 0 {
 				rulesettest.Write(t, path, "")
 			}
-			time.Sleep(settle / 2) // how long it is absent, or empty
+			time.Sleep(settle / 2) // in the time of the bubble: the file is missing or empty
 			rulesettest.Replace(t, path, keyed("a", n))
 			seen.good(t, keyed("a", n))
 		}
 	})
+}
+
+// A refusal is logged if Watch has no observer. The test is not parallel, because there is one default
+// logger.
+func TestWatch_Log_Refusal(t *testing.T) { //nolint:paralleltest // see above
+	logged := logging(t)
+
+	path := fileWith(t, keyed("a"))
+	l, err := ruleset.WatchFor(path, 20*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	rulesettest.Replace(t, path, broken)
+	wantLine(t, logged, "level=ERROR", "lock rules refused: the old ones stay in force", path, "kye")
+	wantKey(t, l, "a")
+}
+
+// The end of a refusal is logged once, whether Watch or Reload loads the file. A later load does not repeat
+// it.
+func TestWatch_Log_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
+	logged := logging(t)
+
+	path := fileWith(t, keyed("a"))
+	l, err := ruleset.WatchFor(path, 20*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	for range 2 {
+		rulesettest.Replace(t, path, broken)
+		wantLine(t, logged, "level=ERROR", "lock rules refused", path)
+		if err := l.Reload(); err == nil {
+			t.Error("the broken file was taken")
+		}
+		rulesettest.Replace(t, path, keyed("a"))
+		wantLine(t, logged, "level=INFO", `msg="lock rules loaded; the refusal has ended"`, path, "hash=")
+		if err := l.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path, "hash=")
+	}
+	if len(logged) > 0 {
+		t.Errorf("logged besides: %q", <-logged)
+	}
+}
+
+// One line logs both the end of a refusal and the calls that run unlocked.
+func TestWatch_Log_UnlockedAfterRefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
+	logged := logging(t)
+
+	path := fileWith(t, keyed("a"))
+	l, err := ruleset.WatchFor(path, 20*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	rulesettest.Replace(t, path, broken)
+	wantLine(t, logged, "level=ERROR", "lock rules refused", path)
+	rulesettest.Replace(t, path, "rules: []\n")
+	wantLine(t, logged, "level=ERROR", `msg="lock rules loaded, and endpoints run unlocked; the refusal has ended"`, path, `"[func task: removed]"`)
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path)
+	if len(logged) > 0 {
+		t.Errorf("logged besides: %q", <-logged)
+	}
 }

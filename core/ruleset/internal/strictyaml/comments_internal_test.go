@@ -79,7 +79,7 @@ func TestFindComments(t *testing.T) {
 	}
 }
 
-// commentPlaces says where comments are found.
+// commentPlaces returns the places of the comments that findComments finds.
 func commentPlaces(t *testing.T, text string) string {
 	t.Helper()
 	d := Parse([]byte(text), func(p Problem) { t.Fatal(p) })
@@ -90,8 +90,8 @@ func commentPlaces(t *testing.T, text string) string {
 	return strings.Join(places, " ")
 }
 
-// triedPlaces says where comments are by trying: the first # of a line behind which
-// one can write something without changing a value.
+// triedPlaces finds comments by trying: a comment begins at the first # of a line after which a letter
+// changes no value.
 func triedPlaces(text string) string {
 	var places []string
 	values, offset := values(text), 0
@@ -115,7 +115,8 @@ func inComment(text string, at int, before string) bool {
 	return values(text[:at]+"x"+text[at:]) == before
 }
 
-// values are what the parser reads, without comments and places; "" if it is not YAML.
+// values returns what the parser reads, without comments and places. It returns "" for a text that is not
+// YAML.
 func values(text string) string {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {

@@ -2,12 +2,13 @@ package strictyaml_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// parsed is a document, nil if the text is none, and the problems that it is told of.
+// parsed returns the document, or nil if the text is not YAML, and the problems that are reported.
 func parsed(text string) (*strictyaml.Doc, *[]string) {
 	problems := &[]string{}
 	doc := strictyaml.Parse([]byte(text), func(p strictyaml.Problem) {
@@ -23,11 +24,11 @@ func parsed(text string) (*strictyaml.Doc, *[]string) {
 	return doc, problems
 }
 
-// onlyValue is the value of the first name of a document that is a mapping.
+// onlyValue returns the value of the first name of a document.
 func onlyValue(t *testing.T, doc *strictyaml.Doc) strictyaml.Value {
 	t.Helper()
 	if doc == nil {
-		t.Fatal("the text is no YAML")
+		t.Fatal("the text is not YAML")
 	}
 	for v := range strictyaml.Pairs(doc.Root, "") {
 		return v
@@ -35,3 +36,5 @@ func onlyValue(t *testing.T, doc *strictyaml.Doc) strictyaml.Value {
 	t.Fatal("the document has no name")
 	return strictyaml.Value{}
 }
+
+func long(part string, n int) string { return strings.Repeat(part, n) }

@@ -1,8 +1,15 @@
 package strictyaml_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
 
-// syntaxErrors are texts that are no YAML, each with the only problem.
+	"go.yaml.in/yaml/v4"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
+)
+
+// syntaxErrors has texts that are not YAML, each with its only problem.
 var syntaxErrors = map[string]string{
 	"a: [b, c\nd: e\n":          "1:4: the bracket that opens here is not closed, or a comma is missing before line 2, column 2",
 	"a: [b c, d\n":              "1:4: the bracket that opens here is not closed, or a comma is missing before line 2, column 1",
@@ -80,8 +87,8 @@ var syntaxErrors = map[string]string{
 	"a: \"\\xZZ\"\n":            `1:7: not YAML: while scanning a quoted scalar: did not find expected hexadecimal number`,
 }
 
-// TestParse_ExplainsWhatIsNoYAML: the parser's own words are left for what nobody writes.
-func TestParse_ExplainsWhatIsNoYAML(t *testing.T) {
+// Every common mistake has its own message. The messages of the parser remain for rare mistakes.
+func TestParse_NotYAML(t *testing.T) {
 	t.Parallel()
 	for text, want := range syntaxErrors {
 		doc, problems := parsed(text)
@@ -91,8 +98,8 @@ func TestParse_ExplainsWhatIsNoYAML(t *testing.T) {
 	}
 }
 
-// What looks like a mistake and is none to YAML is left to those who read the values.
-func TestParse_TakesWhatIsYAML(t *testing.T) {
+// Parse accepts texts that look like mistakes and are YAML. The reader of the values reports them.
+func TestParse_OddYAML(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "# b\n", "---\n", "a", "rules\n", "a:\n  - b\n   - c\n", "a: [“b”, “c: d”]\n", "? a\n", ": a: b\n", "a: !!x!y z\n", "\ufeffa: b\n", "a: b\r\nc: d\r\n",
@@ -101,5 +108,47 @@ func TestParse_TakesWhatIsYAML(t *testing.T) {
 		if doc, problems := parsed(text); doc == nil || doc.Root == nil || len(*problems) > 0 {
 			t.Errorf("%q: got %q", text, *problems)
 		}
+	}
+}
+
+func TestParse_Empty(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "\n\n", "# a\n", "---\n", "\ufeff", "~", "null\n"} {
+		doc, problems := parsed(text)
+		if doc == nil || len(*problems) > 0 || doc.Root.Kind != yaml.ScalarNode || doc.Root.Tag != "!!null" {
+			t.Errorf("%q: got %+v, %q", text, doc, *problems)
+		}
+	}
+}
+
+// Columns count characters, and lines end as in an editor.
+func TestParse_Places(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ключ: @\n":                "1:7: a value that begins with @",
+		"a: b\r\nc: d\r\n𝄞: @\r\n": "3:4: a value that begins with @",
+		"\ufeffa: @\n":             "1:4: a value that begins with @",
+		"# it's\n\n\na: @\n":       "4:4: a value that begins with @",
+		"日本: [語, #{本}]\n":          `1:9: a value with #{…} needs quotes in […] and {…}: ["order:#{path.id}"]`,
+	} {
+		if _, problems := parsed(text); len(*problems) != 1 || !strings.HasPrefix((*problems)[0], want) {
+			t.Errorf("%q: got %q, want %q", text, *problems, want)
+		}
+	}
+}
+
+// A very long line is refused like others, and no message shows it.
+func TestParse_LongLine(t *testing.T) {
+	t.Parallel()
+	rest := strings.Repeat("b", 5000)
+	for _, text := range []string{"a: b: " + rest, "a: @" + rest, "a: [#{" + rest + "}]", "a: 'b' " + rest} {
+		doc, problems := parsed(text)
+		if doc != nil || len(*problems) != 1 || len((*problems)[0]) > 200 {
+			t.Errorf("%.20s…: got %q", text, *problems)
+		}
+	}
+	doc, problems := parsed("a: '" + rest + "'")
+	if _, ok := doc.Text(onlyValue(t, doc), strictyaml.Form{Long: true}); !ok {
+		t.Errorf("got %q", *problems)
 	}
 }

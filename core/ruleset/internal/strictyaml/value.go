@@ -31,8 +31,8 @@ type Doc struct {
 	comments map[int]int  // the columns of the comments that begin with #{, by line
 }
 
-// Parse parses a text of one document. It calls report with every problem: with those of the text at
-// once, and with those of a value when the value is read. Parse returns nil if the text is not YAML. It
+// Parse parses a text of one document. It calls report with every problem: with the problems of the text at
+// once, and with the problems of a value when the value is read. Parse returns nil if the text is not YAML. It
 // ignores a byte order mark, which some editors write.
 func Parse(text []byte, report func(Problem)) *Doc {
 	text = bytes.TrimLeft(text, "\ufeff")

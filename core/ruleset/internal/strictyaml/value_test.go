@@ -2,18 +2,20 @@ package strictyaml_test
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// reading reads the value of the only name in a text, and says whether it could be.
+// reading reads the value of the only name in a text, and reports whether it could be read.
 type reading func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool)
 
-// readings are what the readers make of a value: the value itself, or a message.
+// readings has the results of the methods that read a value: the value, or the message.
 var readings = map[string]struct {
 	read reading
 	good map[string]any
@@ -183,12 +185,10 @@ var readings = map[string]struct {
 	},
 }
 
-// noYAML is the message about what YAML can do and a rule file does not need.
+// noYAML is the message for the parts of YAML that a rule file does not need.
 const noYAML = "aliases, anchors, merge keys and tags are not read here: write the value out, in quotes if it begins with *, & or !; values for several rules get a name under profiles:"
 
-func long(part string, n int) string { return strings.Repeat(part, n) }
-
-func TestDoc_ReadsValues(t *testing.T) {
+func TestDoc_Values(t *testing.T) {
 	t.Parallel()
 	for name, r := range readings {
 		t.Run(name, func(t *testing.T) {
@@ -210,8 +210,8 @@ func TestDoc_ReadsValues(t *testing.T) {
 	}
 }
 
-// An alias is refused where it stands, and so is the anchor that it means.
-func TestDoc_RefusesAliases(t *testing.T) {
+// An alias is refused, and so is its anchor.
+func TestDoc_IsPlain(t *testing.T) {
 	t.Parallel()
 	doc, problems := parsed("a: &x b\nc: *x\n")
 	for v := range strictyaml.Pairs(doc.Root, "top.") {
@@ -239,7 +239,7 @@ func TestValue_Item(t *testing.T) {
 	}
 }
 
-func TestPairs_StopsWhenNobodyWantsMore(t *testing.T) {
+func TestPairs_Break(t *testing.T) {
 	t.Parallel()
 	doc, _ := parsed("a: 1\nb: 2\nc: 3\n")
 	var fields []string
@@ -253,7 +253,7 @@ func TestPairs_StopsWhenNobodyWantsMore(t *testing.T) {
 	}
 }
 
-func TestDoc_IsTellsWhatWasWanted(t *testing.T) {
+func TestDoc_Is(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"a: b":   `1:4: a: "b" is text: write this`,
@@ -271,8 +271,8 @@ func TestDoc_IsTellsWhatWasWanted(t *testing.T) {
 	}
 }
 
-// Comments of no value are told at the end, unless their line has a problem already.
-func TestDoc_ReportsCommentsOfNoValue(t *testing.T) {
+// Comments outside of values are reported at the end, unless their line already has a problem.
+func TestDoc_ReportComments(t *testing.T) {
 	t.Parallel()
 	const about = "YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value"
 	for text, want := range map[string][]string{
@@ -300,6 +300,122 @@ func TestDoc_ReportsCommentsOfNoValue(t *testing.T) {
 			if (*problems)[i] != want[i] {
 				t.Errorf("%q: got %q, want %q", text, (*problems)[i], want[i])
 			}
+		}
+	}
+}
+
+// problemPlace matches the place before a message.
+var problemPlace = regexp.MustCompile(`^\d+:\d+: (?:a: )?`)
+
+// correctedLine returns the line that a message shows.
+func correctedLine(t *testing.T, text, problem string) string {
+	t.Helper()
+	_, line, found := strings.Cut(problemPlace.ReplaceAllString(problem, ""), ": a: ")
+	if !found {
+		t.Fatalf("%q: no line is shown in %s", text, problem)
+	}
+	return "a: " + line
+}
+
+// The line that a message shows is YAML without mistakes.
+func TestDoc_ShownCorrections(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{ // one line, with its meaning
+		"a: b #{c}":          `b #{c}`,
+		"a: #{b}":            `#{b}`,
+		"a: b #{c[\"d\"]} e": `b #{c["d"]} e`,
+		"a: b #{c} it's":     `b #{c} it's`,
+		"a: b, c #{d}":       `b, c #{d}`,
+		"a: b: c":            `b: c`,
+		"a: b: 'c'":          `b: 'c'`,
+		"a: @b":              `@b`,
+		"a: `b`":             "`b`",
+		"a: %b":              `%b`,
+		"a: |b":              `|b`,
+		"a: b: #{c}":         `b: #{c}`,
+		"a: *":               `*`,
+	} {
+		doc, problems := parsed(text + "\n")
+		if doc != nil {
+			doc.Text(onlyValue(t, doc), strictyaml.Form{})
+		}
+		if len(*problems) != 1 {
+			t.Errorf("%q: got %q, want one problem", text, *problems)
+			continue
+		}
+		line := correctedLine(t, text, (*problems)[0])
+		again, more := parsed(line + "\n")
+		if again == nil {
+			t.Errorf("%q: the shown line %q is refused: %q", text, line, *more)
+			continue
+		}
+		got, ok := again.Text(onlyValue(t, again), strictyaml.Form{})
+		if again.ReportComments(); !ok || len(*more) > 0 || got != want {
+			t.Errorf("%q: the shown line %q is read as %q, %q; want %q", text, line, got, *more, want)
+		}
+	}
+}
+
+// FuzzParse checks that every problem has a place in the text and a message, that a text that is not YAML is
+// reported, and that every value can be read by every method.
+func FuzzParse(f *testing.F) {
+	for text := range syntaxErrors {
+		f.Add(text)
+	}
+	for _, r := range readings {
+		for text := range r.good {
+			f.Add(text)
+		}
+		for text := range r.bad {
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 10_000 {
+			return
+		}
+		lines := strings.Split(strings.TrimLeft(text, "\ufeff"), "\n")
+		problems := 0
+		doc := strictyaml.Parse([]byte(text), func(p strictyaml.Problem) {
+			problems++
+			isPlace := p.Line >= 1 && p.Line <= len(lines)+1 && p.Column >= 1
+			if isPlace && p.Line <= len(lines) {
+				isPlace = p.Column <= utf8.RuneCountInString(lines[p.Line-1])+2
+			}
+			if !isPlace && p.Line > 0 || p.Message == "" || !utf8.ValidString(p.Message) {
+				t.Errorf("%q: got %+v", text, p)
+			}
+		})
+		if doc == nil {
+			if problems != 1 {
+				t.Errorf("%q: not YAML, with %d problems", text, problems)
+			}
+			return
+		}
+		readAll(doc, strictyaml.Value{Field: "root", Node: doc.Root})
+		doc.ReportComments()
+	})
+}
+
+// readAll reads a value and its parts by every method.
+func readAll(doc *strictyaml.Doc, v strictyaml.Value) {
+	if v.Node.Kind == yaml.AliasNode {
+		return
+	}
+	for _, r := range readings {
+		if v.Key != nil {
+			r.read(doc, v)
+		}
+	}
+	doc.Text(v, strictyaml.Form{})
+	switch v.Node.Kind {
+	case yaml.MappingNode:
+		for pair := range strictyaml.Pairs(v.Node, v.Field+".") {
+			readAll(doc, pair)
+		}
+	case yaml.SequenceNode:
+		for i := range v.Node.Content {
+			readAll(doc, v.Item(i))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ruleset_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -13,13 +14,63 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// on gives a rule an endpoint of its own, so that only its own problems show.
+// valid returns a rule without problems. Each test breaks one field of it.
+func valid() ruleset.Rule {
+	return ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Name: "pay", Key: "order:#{path.id}"}
+}
+
+// TestNewSet_EveryProblem has more mistakes, with their messages.
+func TestNewSet_OneMistake(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		field string
+		spoil func(r *ruleset.Rule)
+	}{
+		"blank name":             {"name", func(r *ruleset.Rule) { r.Name = " " }},
+		"long name":              {"name", func(r *ruleset.Rule) { r.Name = strings.Repeat("x", 101) }},
+		"newline in name":        {"name", func(r *ruleset.Rule) { r.Name = "pay\norder" }},
+		"name, no text":          {"name", func(r *ruleset.Rule) { r.Name = "pay\xff" }},
+		"message, no text":       {"message", func(r *ruleset.Rule) { r.Message = "busy\xff" }},
+		"blank key":              {"key", func(r *ruleset.Rule) { r.Key = "\t" }},
+		"too many keys":          {"keys", func(r *ruleset.Rule) { r.Key, r.Keys = "", numbered(101) }},
+		"blank condition":        {"when", func(r *ruleset.Rule) { r.When = " " }},
+		"permits of a spin lock": {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Spin, 1 }},
+		"huge permits":           {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, math.MaxInt32+1 }},
+		"token of a reader":      {"token", func(r *ruleset.Rule) { r.Kind, r.Token = ruleset.Read, true }},
+		"debounced semaphore":    {"debounce", func(r *ruleset.Rule) { r.Kind, r.Permits, r.Debounce = ruleset.Semaphore, 1, time.Second }},
+		"token of several keys":  {"token", func(r *ruleset.Rule) { r.Key, r.Keys, r.Token = "", []string{"a", "b"}, true }},
+		"newline in prefix":      {"prefix", func(r *ruleset.Rule) { r.Prefix = "a\n" }},
+	} {
+		rule := valid()
+		tc.spoil(&rule)
+		_, err := ruleset.NewSet([]ruleset.Rule{rule})
+		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+		if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != tc.field {
+			t.Errorf("%s: got %v, want one problem at %s", name, err, tc.field)
+			continue
+		}
+		p := invalid.Problems[0]
+		if !errors.Is(err, p) || p.Source.Layer != ruleset.LayerCode {
+			t.Errorf("%s: got %+v", name, p)
+		}
+	}
+}
+
+func numbered(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = strings.Repeat("k", i+1)
+	}
+	return keys
+}
+
+// on puts a rule on its own endpoint, so that it clashes with no other rule.
 func on(name string, r ruleset.Rule) ruleset.Rule {
 	r.Endpoint, r.Name = ruleset.Route("POST", "/"+name), name
 	return r
 }
 
-func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
+func TestNewSet_EveryProblem(t *testing.T) {
 	t.Parallel()
 	_, err := ruleset.NewSet([]ruleset.Rule{
 		{Key: "a"},
@@ -51,7 +102,7 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 		on("bad-response", ruleset.Rule{Key: "a", OnBusy: failpolicy.NullResponse, Response: "{status: pending}"}),
 		on("debounce-lease", ruleset.Rule{Key: "a", Debounce: time.Second, LeaseTime: time.Second, WaitTime: time.Second}),
 		on("debounce-proceed", ruleset.Rule{Key: "a", Debounce: time.Second, OnBusy: failpolicy.Proceed, MaxWaiters: 3}),
-		on("nobody-waits", ruleset.Rule{Key: "a", WaitTime: ruleset.NoWait, MaxWaiters: 3, OnOverload: failpolicy.Skip}),
+		on("no-call-waits", ruleset.Rule{Key: "a", WaitTime: ruleset.NoWait, MaxWaiters: 3, OnOverload: failpolicy.Skip}),
 		on("permits", ruleset.Rule{Key: "a", Permits: 3}),
 		on("no-permits", ruleset.Rule{Key: "s1", Kind: ruleset.Semaphore}),
 		on("negative-permits", ruleset.Rule{Key: "s2", Kind: ruleset.Semaphore, Permits: -3}),
@@ -76,7 +127,7 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 	golden.Assert(t, rulesettest.WithoutLists(err.Error())+"\n", "problems.txt")
 }
 
-func TestBuildSet_ProblemsNameTheFileAndItsWords(t *testing.T) {
+func TestBuildSet_ProblemsOfFile(t *testing.T) {
 	t.Parallel()
 	at := func(line int) ruleset.Source {
 		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line, Column: 5}
@@ -100,7 +151,7 @@ func TestBuildSet_ProblemsNameTheFileAndItsWords(t *testing.T) {
 	golden.Assert(t, err.Error()+"\n", "problems_yaml.txt")
 }
 
-func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
+func TestNewSet_ValidRules(t *testing.T) {
 	t.Parallel()
 	rules := []ruleset.Rule{
 		on("minimal", ruleset.Rule{Key: "a"}),
@@ -136,7 +187,7 @@ func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
 	}
 }
 
-// The shortest and the longest time are in range, and nothing beyond them is.
+// The shortest and the longest time are accepted, and times beyond them are refused.
 func TestNewSet_BoundsOfTimes(t *testing.T) {
 	t.Parallel()
 	for field, rule := range map[string]func(d time.Duration) ruleset.Rule{
@@ -166,14 +217,36 @@ func TestNewSet_BoundsOfTimes(t *testing.T) {
 	}
 }
 
-func TestResolve_NeedsNoEndpoint(t *testing.T) {
+// A file locks an endpoint for which the program declares None.
+func TestLoad_NoneRevoked(t *testing.T) {
 	t.Parallel()
-	rules, err := ruleset.Resolve([]ruleset.Rule{{Key: "a"}})
-	if err != nil || len(rules) != 1 {
-		t.Fatalf("got %v, %v", rules, err)
+	r, err := overCode(t, "rules:\n- http: POST /a\n  none: false\n  key: b\n", ruleset.Rule{None: true})
+	if err != nil || r.None || r.Key != "b" {
+		t.Errorf("got %+v, %v", r, err)
 	}
-	_, err = ruleset.Resolve([]ruleset.Rule{{Key: "a"}, {Key: "b"}})
-	if err == nil || !strings.Contains(err.Error(), "give each its own name") {
-		t.Errorf("two unnamed rules: got %v", err)
+}
+
+// A mistake in a rule of the program is reported in the words of Go, although a file changes the rule.
+func TestLoad_MistakesOfProgram(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lower ruleset.Rule
+		want  string
+	}{
+		{ruleset.Rule{Fallback: "q"}, `Fallback: "q" is never used: write OnBusy: failpolicy.Fallback, or remove it`},
+		{ruleset.Rule{Response: "1"}, `Response: never used: write OnBusy: failpolicy.NullResponse, or remove it`},
+		{ruleset.Rule{OnBusy: failpolicy.Fallback}, `OnBusy: the strategy needs the name of a handler: write Fallback: "name"`},
+		{ruleset.Rule{Debounce: time.Second, WaitTime: time.Second}, "WaitTime: a debounced call never waits: remove WaitTime or Debounce"},
+		{ruleset.Rule{LeaseTime: 30}, "LeaseTime: 30ns is out of range: write 1ms to 87600h, or ruleset.Watchdog (is a unit missing? 30*time.Second)"},
+		{ruleset.Rule{Permits: 3}, `Permits: a reentrant lock has no permits: remove it, or write Kind: ruleset.Semaphore`},
+		{ruleset.Rule{Kind: ruleset.Semaphore}, `Kind: a semaphore has to know how many calls may run at once, across all instances: write Permits: 5 beside it`},
+		{ruleset.Rule{Kind: ruleset.Read, Token: true}, `Token: several calls hold a read lock at a time, and one token cannot order them: remove Token, or write another kind, such as ruleset.Write`},
+		{ruleset.Rule{Keys: []string{"a", "b"}, Kind: ruleset.Fenced}, "Kind: a fenced lock has one key, and Keys has 2 templates: write one template, or Kind: ruleset.Reentrant"},
+		{ruleset.Rule{WaitTime: ruleset.NoWait, MaxWaiters: 3}, "MaxWaiters: no call waits under this rule: remove it"},
+	} {
+		_, err := overCode(t, "rules:\n- http: POST /a\n  message: later\n", c.lower)
+		if err == nil || !strings.HasSuffix(err.Error(), "rule of http POST /a: "+c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
 	}
 }

@@ -9,8 +9,56 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// What a message says to write must be what the place takes that it is about.
-func TestMessages_SpellAsTheLayerDoes(t *testing.T) {
+func TestSource_String(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]ruleset.Source{
+		"not set":         {},
+		"default":         {Layer: ruleset.LayerDefault},
+		"profile quick":   {Layer: ruleset.LayerProfile, Profile: "quick"},
+		"code":            {Layer: ruleset.LayerCode},
+		"proto":           {Layer: ruleset.LayerProto},
+		"yaml":            {Layer: ruleset.LayerYAML},
+		"locks.yaml":      {Layer: ruleset.LayerYAML, File: "locks.yaml"},
+		"locks.yaml:3":    {Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 3},
+		"order.proto:3:7": {Layer: ruleset.LayerProto, File: "order.proto", Line: 3, Column: 7},
+	} {
+		if got := s.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Packages that compile a rule spell its fields and values like the place from which they come.
+func TestResolved_Spelled(t *testing.T) {
+	t.Parallel()
+	pay := ruleset.GRPC("/shop.Orders/Pay")
+	fair := ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Fair, OnBusy: failpolicy.NullResponse, WaitTime: ruleset.NoWait}
+	inCode := mustSet(t, fair).Rules()[0]
+	inProto, err := (*ruleset.Set)(nil).Overlay(pay, fromProto(fair)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFile := onlyRule(t, "rules:\n- {grpc: /shop.Orders/Pay, key: a, kind: fair, on_busy: null_response, wait_time: none}\n")
+	for _, tc := range []struct {
+		field, word       string
+		code, proto, file string
+	}{
+		{"kind", "kind", "Kind", "kind", "kind"},
+		{"kind", "fair", "ruleset.Fair", "KIND_FAIR", "fair"},
+		{"on_busy", "null_response", "failpolicy.NullResponse", "STRATEGY_NULL_RESPONSE", "null_response"},
+		{"wait_time", "wait_time", "WaitTime", "wait_time", "wait_time"},
+		{"key", "strict", "ruleset.Strict", "strict", "strict"},
+	} {
+		for rule, want := range map[*ruleset.Resolved]string{inCode: tc.code, inProto[0]: tc.proto, inFile: tc.file} {
+			if got := rule.Spelled(tc.field, tc.word); got != want {
+				t.Errorf("%s of %s: got %s, want %s", tc.word, rule.Source(tc.field), got, want)
+			}
+		}
+	}
+}
+
+// The words that a message advises are valid in the place of the problem.
+func TestBuildSet_SpelledMessages(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -22,12 +70,12 @@ func TestMessages_SpellAsTheLayerDoes(t *testing.T) {
 			ruleset.LayerProto: `"5s", "none" or "forever"`,
 			ruleset.LayerYAML:  "5s, none or forever",
 		}},
-		{"response that nobody sees", ruleset.Rule{Response: "1"}, map[ruleset.Layer]string{
+		{"unused response", ruleset.Rule{Response: "1"}, map[ruleset.Layer]string{
 			ruleset.LayerCode:  "write OnBusy: failpolicy.NullResponse",
 			ruleset.LayerProto: "write on_busy: STRATEGY_NULL_RESPONSE",
 			ruleset.LayerYAML:  "write on_busy: null_response",
 		}},
-		{"fallback that nobody runs", ruleset.Rule{Fallback: "queue", OnBusy: failpolicy.Skip}, map[ruleset.Layer]string{
+		{"unused fallback", ruleset.Rule{Fallback: "queue", OnBusy: failpolicy.Skip}, map[ruleset.Layer]string{
 			ruleset.LayerCode:  "write OnBusy: failpolicy.Fallback",
 			ruleset.LayerProto: "write on_busy: STRATEGY_FALLBACK",
 			ruleset.LayerYAML:  "write on_busy: fallback",
@@ -58,8 +106,8 @@ func TestMessages_SpellAsTheLayerDoes(t *testing.T) {
 	}
 }
 
-// A word that is none is answered with the constants of Go where the rule is written in Go.
-func TestMessages_NameTheConstantsOfGo(t *testing.T) {
+// For a rule in Go, the message for an unknown word has the constants of Go.
+func TestNewSet_UnknownWords(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		rule ruleset.Rule

@@ -16,8 +16,30 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// TestLoad_InvalidSamples: every trap is an error that says where it is and what to
-// write.
+// samples returns the rule files of a folder of testdata, by name.
+func samples(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("testdata/%s has %d samples (%v)", folder, len(paths), err)
+	}
+	texts := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[strings.TrimSuffix(filepath.Base(path), ".yaml")] = string(text)
+	}
+	return texts
+}
+
+// sampleOptions returns the options that the samples need.
+func sampleOptions() []ruleset.Option {
+	return []ruleset.Option{ruleset.WithService("shop-api")}
+}
+
+// Every invalid sample is refused with the place of each mistake, and with what to write.
 func TestLoad_InvalidSamples(t *testing.T) {
 	t.Parallel()
 	for _, path := range sampleFiles(t, "invalid", 80) {
@@ -57,7 +79,7 @@ func loadSample(name string, text []byte) error {
 	return err
 }
 
-// overProto lays a file over the options of three methods. The last has two.
+// overProto lays a file over the options of three methods. The last method has two rules.
 func overProto(text []byte, options []ruleset.Option) error {
 	set, err := ruleset.Load("locks.yaml", text, options...)
 	if err != nil {
@@ -82,11 +104,11 @@ func overProto(text []byte, options []ruleset.Option) error {
 	return ruleset.Invalid(problems...)
 }
 
-// goWords are what no message about a file says, unless the file does.
+// goWords matches words of Go. A message about a file has none of them, unless the file has them.
 var goWords = regexp.MustCompile(`\b(?:HTTP|GRPC|Func)\("|\b(?:ruleset|failpolicy|time)\.[A-Z]\w*|\b(?:Wait|Lease)Time\b|\bOn[A-Z]\w+`)
 
-// checkWords: the problems are in the file, and use its words. Only the name of a
-// program and its rules are given in Go.
+// checkWords checks that the problems have places in the file, and use its words. Only the name of a program
+// and its rules are given in Go.
 func checkWords(t *testing.T, text string, problems []*ruleset.Problem) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
@@ -97,12 +119,12 @@ func checkWords(t *testing.T, text string, problems []*ruleset.Problem) {
 		}
 		line, column := p.Source.Line, p.Source.Column
 		if line < 1 || line > len(lines) || column < 1 || column > len([]rune(lines[line-1]))+1 {
-			t.Errorf("there is no such place: %s", p)
+			t.Errorf("the file does not have this place: %s", p)
 		}
 	}
 }
 
-// TestLoad_ValidSamples: what they say is shown by their dumps, in another test.
+// Every valid sample can be opened. TestDump_Samples compares its rules.
 func TestLoad_ValidSamples(t *testing.T) {
 	t.Parallel()
 	for _, path := range sampleFiles(t, "valid", 20) {
@@ -118,7 +140,7 @@ func TestLoad_ValidSamples(t *testing.T) {
 	}
 }
 
-// sampleFiles lists the rule files of a folder of testdata, at least so many.
+// sampleFiles lists the rule files of a folder of testdata. There must be at least atLeast.
 func sampleFiles(t *testing.T, folder string, atLeast int) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
@@ -126,4 +148,71 @@ func sampleFiles(t *testing.T, folder string, atLeast int) []string {
 		t.Fatalf("got %d samples (%v), want %d", len(paths), err, atLeast)
 	}
 	return paths
+}
+
+// shownLine matches a corrected line in a message, and shownValue a corrected value.
+var (
+	shownLine  = regexp.MustCompile(`(?:quote the whole value|needs quotes|needs quotes in \[…\] and \{…\}|not read here|in quotes|a dash is missing|after the colon|straight quotes): (.+)$`)
+	shownValue = regexp.MustCompile(`(?:is not a time|has no unit): write (\S+)(?: or \S+)?$`)
+)
+
+// Each correction that a message shows is written into the sample, until the sample loads or its messages
+// show no more corrections.
+func TestLoad_ShownCorrections(t *testing.T) {
+	t.Parallel()
+	corrected := 0
+	for _, path := range sampleFiles(t, "invalid", 80) {
+		name := filepath.Base(path)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(content)
+		for range 10 {
+			next, what := correct(text)
+			if what == "" {
+				break
+			}
+			if next == text {
+				t.Errorf("%s: what is shown changes nothing: %s", name, what)
+				break
+			}
+			corrected++
+			text = next
+			if _, again := correct(text); again == what {
+				t.Errorf("%s: the same again after writing what is shown: %s\n%s", name, what, text)
+				break
+			}
+		}
+	}
+	if corrected < 50 {
+		t.Errorf("only %d corrections were tried", corrected)
+	}
+}
+
+// correct writes the first correction that a message shows into the text. It returns the problem, or "" if
+// no message shows a correction.
+func correct(text string) (next, what string) {
+	_, err := ruleset.Load("locks.yaml", []byte(text), sampleOptions()...)
+	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+	if !ok {
+		return text, ""
+	}
+	for _, p := range invalid.Problems {
+		lines := strings.Split(text, "\n")
+		if p.Source.Line < 1 || p.Source.Line > len(lines) {
+			continue
+		}
+		line := &lines[p.Source.Line-1]
+		if shown := shownLine.FindStringSubmatch(p.Message); shown != nil {
+			*line = (*line)[:len(*line)-len(strings.TrimLeft(*line, " "))] + shown[1]
+		} else if shown := shownValue.FindStringSubmatch(p.Message); shown != nil {
+			start := p.Source.Column - 1
+			*line = (*line)[:start] + shown[1]
+		} else {
+			continue
+		}
+		return strings.Join(lines, "\n"), p.Error()
+	}
+	return text, ""
 }

@@ -12,14 +12,36 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// change is a field in two files: the rule without it, or with another value, and with
-// it.
+// The table has the fields of the struct, in their order.
+func TestFields_OfRule(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for field := range reflect.TypeFor[ruleset.Rule]().Fields() {
+		names = append(names, outsideGo(field.Name))
+	}
+	if got := ruleset.Fields(); !slices.Equal(got, names) {
+		t.Errorf("got %q, want %q", got, names)
+	}
+}
+
+func TestFields_Unique(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, name := range ruleset.Fields() {
+		if name == "" || seen[name] {
+			t.Errorf("name %q is empty or used twice", name)
+		}
+		seen[name] = true
+	}
+}
+
+// change has two rules: one without a field or with another value of it, and one with it.
 type change struct {
 	without, with string
 	also          []string // fields that change together with it
 }
 
-// special are the fields that need others beside them, or another rule.
+// special has the fields that need other fields beside them, or another rule.
 var special = map[string]change{
 	"endpoint": {without: "{func: a, name: x, key: a}", with: "{http: POST /a, name: x, key: a}"},
 	"name":     {without: "{func: a, key: a}", with: "{func: a, key: a, name: x}"},
@@ -37,7 +59,7 @@ var special = map[string]change{
 	"none":     {without: "{func: a}", with: "{func: a, none: true}"},
 }
 
-// fieldChanges has every field of a rule: the special ones, and of all others a value of their type
+// fieldChanges returns a change for every field of a rule. For a field that is not special, it takes a value
 // that is not the default.
 func fieldChanges(t *testing.T) map[string]change {
 	t.Helper()
@@ -50,7 +72,7 @@ func fieldChanges(t *testing.T) map[string]change {
 	return changes
 }
 
-// sampleOf is a value of a field that is not its default, by the schema.
+// sampleOf returns a value of a field that is not its default, from the schema.
 func sampleOf(t *testing.T, field string) string {
 	t.Helper()
 	def := parsedSchema(t).Defs[field]
@@ -68,7 +90,7 @@ func sampleOf(t *testing.T, field string) string {
 	}
 }
 
-func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
+func TestLoad_EveryField(t *testing.T) {
 	t.Parallel()
 	for field, c := range fieldChanges(t) {
 		without, with := onlyRule(t, "rules:\n  - "+c.without), onlyRule(t, "rules:\n\n  - "+c.with)
@@ -82,9 +104,9 @@ func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
 	}
 }
 
-// TestLoad_EveryFieldOfAProfileIsRead: in a profile, a value does the same as in the
+// TestLoad_EveryFieldOfProfile: in a profile, a value does the same as in the
 // rule itself.
-func TestLoad_EveryFieldOfAProfileIsRead(t *testing.T) {
+func TestLoad_EveryFieldOfProfile(t *testing.T) {
 	t.Parallel()
 	single := []string{"endpoint", "name", "key", "keys", "profile", "none"}
 	for field, c := range fieldChanges(t) {
@@ -105,7 +127,7 @@ func TestLoad_EveryFieldOfAProfileIsRead(t *testing.T) {
 	}
 }
 
-func TestLoad_EverySettingIsRead(t *testing.T) {
+func TestLoad_EverySetting(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{"disabled": "true", "dry_run": "true", "allow_rekey": "true", "unmatched": "ignore", "uncovered": "error"}
 	without := mustLoad(t, "rules: [{func: a, key: a}]").Settings()
@@ -117,25 +139,7 @@ func TestLoad_EverySettingIsRead(t *testing.T) {
 	}
 }
 
-func mustLoad(tb testing.TB, text string, opts ...ruleset.Option) *ruleset.Set {
-	tb.Helper()
-	set, err := ruleset.Load("locks.yaml", []byte(text), opts...)
-	if err != nil {
-		tb.Fatalf("%v in\n%s", err, text)
-	}
-	return set
-}
-
-func onlyRule(tb testing.TB, text string, opts ...ruleset.Option) *ruleset.Resolved {
-	tb.Helper()
-	rules := mustLoad(tb, text, opts...).Rules()
-	if len(rules) != 1 {
-		tb.Fatalf("got %d rules in\n%s", len(rules), text)
-	}
-	return rules[0]
-}
-
-// changed names the fields of two structs that are different.
+// changed returns the names of the fields that differ between two structs.
 func changed[T any](a, b T) []string {
 	var names []string
 	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
@@ -147,12 +151,12 @@ func changed[T any](a, b T) []string {
 	return names
 }
 
-// outsideGo is the name of a field outside Go: wait_time for WaitTime.
+// outsideGo returns the name of a field outside Go: wait_time for WaitTime.
 func outsideGo(name string) string {
 	return strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_$2"))
 }
 
-// settingNames are the names of the settings outside Go.
+// settingNames returns the names of the settings outside Go.
 func settingNames() []string {
 	var names []string
 	for field := range reflect.TypeFor[ruleset.Settings]().Fields() {

@@ -21,7 +21,7 @@ const (
 	stormEndpoints = 20
 )
 
-// generation is a file in which everything has the number: a torn set has two.
+// generation returns a file whose rules all have the number n. A torn set has two numbers.
 func generation(n int) string {
 	var text strings.Builder
 	text.WriteString("allow_rekey: true\nrules:\n")
@@ -31,12 +31,12 @@ func generation(n int) string {
 	return text.String()
 }
 
-// badGeneration is wrong in its last rule only.
+// badGeneration returns a file with a mistake in its last rule only.
 func badGeneration(n int) string {
 	return generation(n) + fmt.Sprintf("  - http: POST /bad\n    key: \"%d\"\n    wait_tme: 1s\n", n)
 }
 
-// caller reads the rules of every endpoint of a set until it is told to stop.
+// caller reads the rules of every endpoint until stop is set.
 func caller(current func() *ruleset.Set, stop *atomic.Bool) error {
 	for !stop.Load() {
 		time.Sleep(time.Millisecond) // leaves the processor to the watcher
@@ -58,7 +58,7 @@ func caller(current func() *ruleset.Set, stop *atomic.Bool) error {
 	return nil
 }
 
-func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
+func TestWatch_NoTornSet(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, top, text string, n int){
 		"rename": func(t *testing.T, top, text string, _ int) {
@@ -122,8 +122,8 @@ func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
 	}
 }
 
-// storm alternates good and bad files and checks what is observed. Of every three
-// changes one waits until it is in force: the others may overtake each other.
+// storm alternates good and bad files, and checks the observed reloads. It waits for one of every three
+// changes; the others may overtake each other.
 func storm(t *testing.T, change func(text string, n int), seen reloads) (goods int) {
 	t.Helper()
 	sets := map[string]string{hashOf(generation(0)): "good"}

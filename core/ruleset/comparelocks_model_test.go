@@ -11,15 +11,13 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// call is a call of one endpoint: what its values are, by the last letter of a key, and
-// which conditions hold.
+// call is a call of one endpoint: the value of each key, and the conditions that are true.
 type call struct {
 	values     map[string]string
 	conditions []string
 }
 
-// modelCalls are calls with every combination of two values of three keys and two
-// conditions.
+// modelCalls returns calls with every combination of two values of three keys, and of two conditions.
 func modelCalls() []call {
 	var list []call
 	for n := range 1 << 5 {
@@ -37,7 +35,7 @@ func modelCalls() []call {
 	return list
 }
 
-// takes are the locks of a call under the rules.
+// takes returns the locks that the call takes under the rules.
 func (c call) takes(rules []*ruleset.Resolved) []string {
 	var locks []string
 	for _, r := range rules {
@@ -51,8 +49,8 @@ func (c call) takes(rules []*ruleset.Resolved) []string {
 	return locks
 }
 
-// excluded reports whether two calls that exclude each other under the old rules, and
-// under the next ones, always do so when one of them runs under each.
+// excluded reports whether each two calls exclude each other when one of them runs under the old rules and
+// one under the next ones. Only calls count that do so under the old rules, and under the next ones.
 func excluded(old, next []*ruleset.Resolved) bool {
 	meet := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(lock string) bool { return slices.Contains(b, lock) })
@@ -72,8 +70,8 @@ func excluded(old, next []*ruleset.Resolved) bool {
 	return true
 }
 
-// matching finds the rules of a call as the documentation of Endpoint says it: an exact
-// path before a longer prefix before a shorter one, and then an exact method before *.
+// matching finds the rules of a call as the documentation of Endpoint describes it: an exact path before a
+// longer prefix before a shorter one, and then an exact method before *.
 func matching(set *ruleset.Set, method, path string) (rules []*ruleset.Resolved) {
 	best := -1
 	for _, r := range set.Rules() {
@@ -102,9 +100,7 @@ func matching(set *ruleset.Set, method, path string) (rules []*ruleset.Resolved)
 	return rules
 }
 
-func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
-
-// modelRules are one to four rules of the endpoints.
+// modelRules returns one to four rules of the endpoints.
 func modelRules(random *rand.Rand, endpoints ...string) []ruleset.Rule {
 	var rules []ruleset.Rule
 	used := map[string]bool{}
@@ -140,9 +136,9 @@ func alter(random *rand.Rand, rules []ruleset.Rule) []ruleset.Rule {
 	return rules
 }
 
-// Whatever is changed: two calls that exclude each other before and after it exclude
-// each other in between, or the change is refused, or it is named as what runs unlocked.
-func TestCompareLocks_LetsNothingThrough(t *testing.T) {
+// Two calls that exclude each other before and after a change do so during the change. Otherwise the change
+// is refused, or it is listed as an unlocking.
+func TestCompareLocks_Model_Exclusion(t *testing.T) {
 	t.Parallel()
 	wild := []string{"*", "POST *", "* /*", "POST /*", "* /a/*", "POST /a/*", "PUT /a/*", "* /a", "POST /a", "* /a/b", "PUT /a/b"}
 	for name, tc := range map[string]struct {
@@ -190,7 +186,7 @@ func TestCompareLocks_LetsNothingThrough(t *testing.T) {
 	}
 }
 
-// loses reports whether some call takes a lock of a rule before, and none of its locks after.
+// loses reports whether a call takes a lock of a rule before, and none of the rule's locks after.
 func loses(before, after []*ruleset.Resolved) bool {
 	return slices.ContainsFunc(before, func(was *ruleset.Resolved) bool {
 		return slices.ContainsFunc(modelCalls(), func(c call) bool {
@@ -200,9 +196,9 @@ func loses(before, after []*ruleset.Resolved) bool {
 	})
 }
 
-// Whatever is changed and not refused: it is named if there is a call that loses a lock, and
-// otherwise only where a rule has another condition.
-func TestCompareLocks_NamesEveryLoss(t *testing.T) {
+// A change that is not refused is listed if a call loses a lock. Otherwise it is listed only if a rule has
+// another condition.
+func TestCompareLocks_Model_Unlocked(t *testing.T) {
 	t.Parallel()
 	endpoints := []string{"*", "POST *", "* /*", "POST /*", "* /a/*", "POST /a/*", "PUT /a/*", "* /a", "POST /a", "* /a/b", "PUT /a/b"}
 	random := rand.New(rand.NewPCG(5, 6))
@@ -238,9 +234,9 @@ func TestCompareLocks_NamesEveryLoss(t *testing.T) {
 	}
 }
 
-// Where a change is refused, what is told to be written first is accepted, and so is the
-// change after that.
-func TestCompareLocks_TheWayOutIsAccepted(t *testing.T) {
+// If a change is refused, the first step that the message advises is accepted, and so is the change after
+// it.
+func TestCompareLocks_Model_Steps(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	denied := 0
@@ -264,7 +260,7 @@ func TestCompareLocks_TheWayOutIsAccepted(t *testing.T) {
 		step := yamlSet(t, firstStep(t, after, problems))
 		for _, change := range [][2]*ruleset.Set{{old, step}, {step, next}} {
 			if got := refused(change[0], change[1]); len(got) > 0 {
-				t.Fatalf("%v\nwas told for\n%s\nand is followed by\n%v\n%s", ruleset.Invalid(problems...), rulesOf(old, next), got, rulesOf(change[:]...))
+				t.Fatalf("%v\nis the refusal of\n%s\nand its advice is refused with\n%v\n%s", ruleset.Invalid(problems...), rulesOf(old, next), got, rulesOf(change[:]...))
 			}
 		}
 	}
@@ -275,7 +271,7 @@ func TestCompareLocks_TheWayOutIsAccepted(t *testing.T) {
 
 var stepText = regexp.MustCompile(`: write keys: (\[.*?\])( without prefix)?( without when)? first`)
 
-// firstStep are the rules with what the problems tell to write first.
+// firstStep returns the rules after the first step that the problems advise.
 func firstStep(t *testing.T, rules []ruleset.Rule, problems []*ruleset.Problem) []ruleset.Rule {
 	t.Helper()
 	rules = slices.Clone(rules)

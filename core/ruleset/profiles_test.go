@@ -9,9 +9,26 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// A profile that is not known is told with the one that was probably meant, or with
-// those that there are.
-func TestProfiles_OfAWrongName(t *testing.T) {
+func TestResolved_Profiles(t *testing.T) {
+	t.Parallel()
+	for profile, want := range map[string][2]time.Duration{
+		"quick":  {3 * time.Second, 10 * time.Second},
+		"normal": {5 * time.Second, 30 * time.Second},
+		"heavy":  {10 * time.Second, 60 * time.Second},
+		"long":   {10 * time.Second, ruleset.Watchdog},
+	} {
+		r := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("f"), Key: "a", Profile: profile}).Rules()[0]
+		if got := [2]time.Duration{r.WaitTime, r.LeaseTime}; got != want {
+			t.Errorf("%s: got %v, want %v", profile, got, want)
+		}
+		if got, want := r.Source("wait_time").String(), "profile "+profile; got != want {
+			t.Errorf("got source %q, want %q", got, want)
+		}
+	}
+}
+
+// The message for an unknown profile has the profile that was probably meant, or all that exist.
+func TestLoad_UnknownProfile(t *testing.T) {
 	t.Parallel()
 	many := "profiles:\n"
 	for i := range 20 {
@@ -23,7 +40,7 @@ func TestProfiles_OfAWrongName(t *testing.T) {
 	}{
 		"misspelt":           {"", "hevy", `unknown profile "hevy": write "heavy" ` + known},
 		"in capitals":        {"", "QUICK", `unknown profile "QUICK": write "quick" ` + known},
-		"of nobody":          {"", "reports", `unknown profile "reports" ` + known},
+		"unknown":            {"", "reports", `unknown profile "reports" ` + known},
 		"of the file":        {"profiles: {reports: {wait_time: 1s}}\n", "report", `unknown profile "report": write "reports" (one of quick, normal, heavy, long, reports)`},
 		"among many":         {many, "q07", `unknown profile "q07": write "p07" (one of quick, normal, heavy, long, p00, p01, p02, p03, p04, p05, and 14 more)`},
 		"the default":        {"", "default", "the default profile holds for every rule: remove the line"},
@@ -37,9 +54,9 @@ func TestProfiles_OfAWrongName(t *testing.T) {
 	}
 }
 
-// Where the names of profiles could not be read, an unknown one may be one of them: that
-// is told once, where it is.
-func TestProfiles_UnreadHideNoOtherProblem(t *testing.T) {
+// If names of profiles could not be read, an unknown profile may be one of them. Only the unread name is
+// reported.
+func TestLoad_UnreadProfiles(t *testing.T) {
 	t.Parallel()
 	for profiles, want := range map[string]string{
 		"profiles: [reports]":              "locks.yaml:1:11: profiles: a list: write names with values, such as default: {wait_time: 5s}",
@@ -48,7 +65,7 @@ func TestProfiles_UnreadHideNoOtherProblem(t *testing.T) {
 		"profiles: {' ': {wait_time: 1s}}": "locks.yaml:1:12: profiles: a profile without a name: write reports: or default:",
 		"profiles: {reports: 5s}":          "locks.yaml:1:21: profile reports: \"5s\" is text: write its values, such as wait_time: 5s",
 		"profiles: {reports: {wait_time: 1s}, reports: {wait_time: 2s}}": "locks.yaml:1:38: profiles.reports: given twice: remove this one, or the first in line 1",
-		"profiles: {Defaults: {wait_time: 1s}, reports: {}}":             "locks.yaml:1:12: profiles: Defaults: write default, which is the one that applies to every rule",
+		"profiles: {Defaults: {wait_time: 1s}, reports: {}}":             "locks.yaml:1:12: profiles: Defaults: write default, the profile that applies to every rule",
 	} {
 		_, err := ruleset.Load("locks.yaml", []byte(profiles+"\nrules:\n- {func: a, key: a, profile: reports}\n"))
 		if strings.Contains(profiles, "' '") {
@@ -59,25 +76,8 @@ func TestProfiles_UnreadHideNoOtherProblem(t *testing.T) {
 	}
 }
 
-// wantProblems wants problems with the given parts, in their order.
-func wantProblems(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("got no error, want %q", parts)
-		return
-	}
-	rest := err.Error()
-	for _, part := range parts {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			t.Errorf("got %v, want it to say %q", err, part)
-		}
-		rest = after
-	}
-}
-
-// What a program gives for many rules is checked where it is given.
-func TestOptions_OfAWrongProfile(t *testing.T) {
+// Values that the program gives for many rules are checked in their own place.
+func TestWithProfile_Wrong(t *testing.T) {
 	t.Parallel()
 	rule := ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "a"}
 	for name, tc := range map[string]struct {
@@ -85,7 +85,7 @@ func TestOptions_OfAWrongProfile(t *testing.T) {
 		want string
 	}{
 		"no name":            {ruleset.WithProfile("", ruleset.Rule{WaitTime: time.Second}), `WithProfile("") has no name: write WithProfile("reports", …)`},
-		"nearly default":     {ruleset.WithProfile("defaults", ruleset.Rule{WaitTime: time.Second}), `profile defaults: write WithProfile("default", …), which is the one that applies to every rule`},
+		"nearly default":     {ruleset.WithProfile("defaults", ruleset.Rule{WaitTime: time.Second}), `profile defaults: write WithProfile("default", …), the profile that applies to every rule`},
 		"a bare number":      {ruleset.WithProfile("p", ruleset.Rule{WaitTime: 5}), "profile p: WaitTime: 5ns is out of range: write 1ms to 87600h, ruleset.NoWait or ruleset.WaitForever (is a unit missing? 5*time.Second)"},
 		"a key":              {ruleset.WithProfile("p", ruleset.Rule{Key: "a"}), "profile p: Key: belongs to a single rule: remove it here"},
 		"a profile":          {ruleset.WithProfile("p", ruleset.Rule{Profile: "quick"}), "profile p: Profile: belongs to a single rule: remove it here"},
@@ -103,8 +103,8 @@ func TestOptions_OfAWrongProfile(t *testing.T) {
 	}
 }
 
-// The same name again replaces a profile, also a built-in one; the last one counts.
-func TestProfiles_ReplaceThoseOfTheirName(t *testing.T) {
+// A later profile replaces an earlier one of the same name, and a built-in one.
+func TestWithProfile_Replaces(t *testing.T) {
 	t.Parallel()
 	quick := ruleset.WithProfile("quick", ruleset.Rule{WaitTime: 7 * time.Second})
 	for name, tc := range map[string]struct {

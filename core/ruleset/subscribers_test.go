@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// adapter is a subscriber that writes down its calls.
+// adapter is a subscriber that records its calls.
 type adapter struct {
 	live      *ruleset.Live
 	err       error
@@ -20,7 +20,7 @@ type adapter struct {
 	onCommit  func()
 
 	calls []string
-	set   *ruleset.Set // committed
+	set   *ruleset.Set // the set that was committed
 }
 
 func (a *adapter) prepare(next *ruleset.Set) (func(), error) {
@@ -49,7 +49,7 @@ func (a *adapter) commit(next *ruleset.Set) {
 	a.set = next
 }
 
-// subscribe subscribes, and forgets about the calls of that.
+// subscribe subscribes, and removes the calls of the subscription.
 func subscribe(t *testing.T, l *ruleset.Live, a *adapter) (cancel func()) {
 	t.Helper()
 	cancel, err := l.Subscribe(a.prepare)
@@ -68,7 +68,7 @@ func wantCalls(t *testing.T, a *adapter, want ...string) {
 	a.calls = nil
 }
 
-func TestLive_SubscribersChangeOverTogether(t *testing.T) {
+func TestLive_Subscribe_AllOrNone(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
 	first := l.Current()
@@ -104,8 +104,8 @@ func TestLive_SubscribersChangeOverTogether(t *testing.T) {
 	}
 }
 
-// A mistake in a key makes another lock of it: what the subscriber says is the news.
-func TestLive_RekeyIsToldWhenNothingElseIsWrong(t *testing.T) {
+// A mistake in a key also changes the lock. The subscriber's error is reported, and not the other lock.
+func TestLive_Reload_SubscriberErrorBeforeRekey(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	l, _ := opened(t, path)
@@ -126,7 +126,7 @@ func TestLive_RekeyIsToldWhenNothingElseIsWrong(t *testing.T) {
 	}
 }
 
-func TestLive_PanicInCommitDoesNotKeepTheOthers(t *testing.T) {
+func TestLive_Subscribe_PanicInCommit(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")))
 	a, b := &adapter{live: l}, &adapter{live: l}
@@ -142,7 +142,7 @@ func TestLive_PanicInCommitDoesNotKeepTheOthers(t *testing.T) {
 	}
 }
 
-func TestLive_Cancel(t *testing.T) {
+func TestLive_Subscribe_Cancel(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
 	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
@@ -151,7 +151,7 @@ func TestLive_Cancel(t *testing.T) {
 	cancelC := subscribe(t, l, c)
 
 	a.err = errors.New("of no interest")
-	a.onPrepare = func() { cancelA(); cancelB() } // its own call, and before that of b
+	a.onPrepare = func() { cancelA(); cancelB() } // cancels itself, and b before its call
 	c.onPrepare = func() {}
 	if err := l.Reload(); err != nil {
 		t.Errorf("the error of a cancelled subscriber counts: %v", err)
@@ -181,7 +181,7 @@ func TestLive_Cancel(t *testing.T) {
 	wantCalls(t, e, "prepare")
 }
 
-func TestLive_SubscribeFails(t *testing.T) {
+func TestLive_Subscribe_Fails(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
 	for name, a := range map[string]*adapter{
@@ -201,9 +201,9 @@ func TestLive_SubscribeFails(t *testing.T) {
 	}
 }
 
-// No reload falls between the first call of a subscriber and its subscription, and
-// calls never overlap: what was committed last is in force.
-func TestLive_SubscribersMissNoReload(t *testing.T) {
+// No reload comes between the first call of a subscriber and its subscription, and calls never overlap. The
+// set that was committed last is in force.
+func TestLive_Subscribe_DuringReloads(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
 	var running sync.WaitGroup

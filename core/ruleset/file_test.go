@@ -1,82 +1,16 @@
 package ruleset_test
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// onlyProblem is the only problem of a file.
-func onlyProblem(t *testing.T, text string) *ruleset.Problem {
-	t.Helper()
-	_, err := ruleset.Load("locks.yaml", []byte(text), ruleset.WithService("shop"))
-	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
-	if !ok || len(invalid.Problems) != 1 {
-		t.Fatalf("got %v, want one problem in\n%s", err, text)
-	}
-	return invalid.Problems[0]
-}
-
-var toldEndpoint = regexp.MustCompile(`: write "([^"]*)"$`)
-
-// What is told to be written in place of an endpoint is one, of the same transport.
-func TestEndpoint_WhatIsToldIsAccepted(t *testing.T) {
-	t.Parallel()
-	for field, endpoints := range map[string]map[string]string{
-		"http": {
-			"/orders":                          "POST /orders",
-			"/orders/**":                       "POST /orders/*",
-			"post /orders":                     "POST /orders",
-			"Post /orders/:id":                 "POST /orders/:id",
-			"POST orders":                      "POST /orders",
-			"get orders/:id":                   "GET /orders/:id",
-			"/orders POST":                     "POST /orders",
-			"/orders post":                     "POST /orders",
-			"PSOT /orders":                     "POST /orders",
-			"DELET /orders":                    "DELETE /orders",
-			"OPTION /orders":                   "OPTIONS /orders",
-			"ANY /orders":                      "* /orders",
-			"all /orders/**":                   "* /orders/*",
-			"POST https://example.org/a/b?c=d": "POST /a/b",
-			"POST https://example.org":         "POST /",
-			"POST http://localhost:8080/a#top": "POST /a",
-			"POST /a/**":                       "POST /a/*",
-			"POST /a/*/b":                      "POST /a/*",
-			"POST /a*":                         "POST /a/*",
-			"GET /files/*path/x":               "GET /files/*",
-			"POST /a/*/*":                      "POST /a/*",
-		},
-		"grpc": {
-			"shop.v1.Orders/Pay": "/shop.v1.Orders/Pay",
-			"shop.v1.Orders.Pay": "/shop.v1.Orders/Pay",
-			"/shop.Orders/**":    "/shop.Orders/*",
-			"/shop.Orders/Pay*":  "/shop.Orders/*",
-			"/*":                 "*",
-			"/*/*":               "*",
-			"*/**":               "*",
-		},
-	} {
-		for wrong, want := range endpoints {
-			file := func(endpoint string) string { return fmt.Sprintf("rules:\n- %s: %q\n  key: a\n", field, endpoint) }
-			p := onlyProblem(t, file(wrong))
-			told := toldEndpoint.FindStringSubmatch(p.Message)
-			if told == nil || told[1] != want {
-				t.Errorf("%s: %q: got %s, want it to tell %q", field, wrong, p, want)
-				continue
-			}
-			if _, err := ruleset.Load("locks.yaml", []byte(file(told[1]))); err != nil {
-				t.Errorf("%s: %q: %v is followed by %v", field, wrong, p, err)
-			}
-		}
-	}
-}
-
-// Names that other libraries have for the fields of a rule, and what they are here.
-func TestLoad_KnowsTheNamesOfOthers(t *testing.T) {
+// Messages translate the names that other libraries have for the fields of a rule.
+func TestLoad_ForeignFieldNames(t *testing.T) {
 	t.Parallel()
 	for field, names := range map[string][]string{
 		"wait_time":   {"waitTime", "wait-time", "WaitTime", "waitTimeout", "timeout", "acquireTimeout", "wait_tme"},
@@ -100,14 +34,14 @@ func TestLoad_KnowsTheNamesOfOthers(t *testing.T) {
 		for _, name := range names {
 			p := onlyProblem(t, "rules:\n- func: a\n  "+name+": x\n")
 			if p.Field != name || p.Source.Line != 3 || p.Source.Column != 3 || !strings.Contains(p.Message+" ", "write "+field+" ") && !strings.Contains(p.Message, "write "+field+",") {
-				t.Errorf("%s: got %s, want it to tell %s", name, p, field)
+				t.Errorf("%s: got %s, want it to advise %s", name, p, field)
 			}
 		}
 	}
 }
 
-// What stands in the wrong place of a file is told its place.
-func TestLoad_TellsThePlaceOfAField(t *testing.T) {
+// A field in the wrong place is reported with the right place.
+func TestLoad_MisplacedFields(t *testing.T) {
 	t.Parallel()
 	const rule = "rules:\n- {func: a, key: a}\n"
 	for text, want := range map[string]string{
@@ -130,8 +64,8 @@ func TestLoad_TellsThePlaceOfAField(t *testing.T) {
 	}
 }
 
-// The words of a rule, as others have them, and what they are here.
-func TestLoad_KnowsTheWordsOfOthers(t *testing.T) {
+// Messages translate the words that other libraries have for values.
+func TestLoad_ForeignWords(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"on_busy: EXCEPTION":                  "error",
@@ -155,7 +89,7 @@ func TestLoad_KnowsTheWordsOfOthers(t *testing.T) {
 	} {
 		p := onlyProblem(t, "rules:\n- func: a\n  key: a\n  "+entry+"\n")
 		if !strings.Contains(p.Message, "write "+want) && !strings.Contains(p.Message, fmt.Sprintf("write %q", want)) {
-			t.Errorf("%s: got %s, want it to tell %s", entry, p, want)
+			t.Errorf("%s: got %s, want it to advise %s", entry, p, want)
 		}
 		if p.Source.Line != 4 || p.Source.Column < 8 {
 			t.Errorf("%s: got a problem at %s", entry, p.Source)
@@ -163,7 +97,7 @@ func TestLoad_KnowsTheWordsOfOthers(t *testing.T) {
 	}
 }
 
-func TestLoad_TellsWhatIsWrongWithAStatus(t *testing.T) {
+func TestLoad_WrongStatus(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]string{
 		"409":                            `status: 409 is a number: write busy: {http: 423, grpc: ABORTED}`,
@@ -192,7 +126,7 @@ func TestLoad_TellsWhatIsWrongWithAStatus(t *testing.T) {
 	}
 }
 
-func TestLoad_TellsWhatIsWrongWithServices(t *testing.T) {
+func TestLoad_WrongServices(t *testing.T) {
 	t.Parallel()
 	for services, want := range map[string]string{
 		"shop":            `services: "shop" is text: write services: ["shop"]`,
@@ -208,5 +142,53 @@ func TestLoad_TellsWhatIsWrongWithServices(t *testing.T) {
 		if !strings.HasSuffix(p.Error(), "rule of func a: "+want) {
 			t.Errorf("%s: got %s, want %s", services, p, want)
 		}
+	}
+}
+
+func TestLoad_Services(t *testing.T) {
+	t.Parallel()
+	const text = `
+rules:
+  - {func: a, key: a, services: [shop, billing]}
+  - {func: b, key: b, services: [billing]}
+  - {func: c, key: c}
+`
+	for service, want := range map[string]string{"shop": "a c", "billing": "a b c", "stock": "c"} {
+		var names []string
+		for _, r := range mustLoad(t, text, ruleset.WithService(service)).Rules() {
+			names = append(names, r.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: got %q, want %q", service, got, want)
+		}
+	}
+}
+
+func TestLoad_SourcesOfParts(t *testing.T) {
+	t.Parallel()
+	r := onlyRule(t, `rules:
+  - func: a
+    keys:
+      - a
+      - b
+    status:
+      busy:
+        http: 423
+`)
+	for field, want := range map[string]string{
+		"keys": "locks.yaml:4:7", "keys[1]": "locks.yaml:5:9", "status.busy.http": "locks.yaml:8:15", "status.key.http": "locks.yaml:7:7", "when": "locks.yaml:2:5",
+	} {
+		if got := r.Problem(field, "bad").Source.String(); got != want {
+			t.Errorf("%s: got %s, want %s", field, got, want)
+		}
+	}
+}
+
+func TestLoad_WindowsFile(t *testing.T) {
+	t.Parallel()
+	unix := "rules:\n  - func: a\n    key: a\n    when: |\n      in.A\n      && in.B\n"
+	a, b := onlyRule(t, unix), onlyRule(t, "\ufeff"+strings.ReplaceAll(unix, "\n", "\r\n"))
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("got %+v and %+v", a, b)
 	}
 }

@@ -1,74 +1,15 @@
 package ruleset_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// task is the endpoint of the rule in the files of these tests.
-func task() ruleset.Endpoint { return ruleset.Func("task") }
-
-// keyed is a file whose rule has the key. Its wait makes another content of the same
-// key.
-func keyed(key string, seconds ...int) string {
-	text := fmt.Sprintf("rules:\n  - func: task\n    key: %q\n", key)
-	for _, s := range seconds {
-		text += fmt.Sprintf("    wait_time: %ds\n", s)
-	}
-	return text
-}
-
-const broken = "rules:\n  - func: task\n    kye: a\n"
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])[:12]
-}
-
-func rename(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mkdir(t *testing.T, path string) string {
-	t.Helper()
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func remove(t testing.TB, path string) {
-	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fileWith is a new file.
-func fileWith(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "locks.yaml")
-	rulesettest.Write(t, path, text)
-	return path
-}
-
-// reloads collects what an observer is told.
+// reloads collects the attempts that an observer is notified of.
 type reloads chan ruleset.Reload
 
 func newReloads() reloads { return make(reloads, 10_000) }
@@ -106,8 +47,7 @@ func (r reloads) bad(t *testing.T, want string) {
 	}
 }
 
-// opened is a live set, closed at the end of the test, whose first load has been
-// observed.
+// opened returns a live set whose first load was observed. It is closed at the end of the test.
 func opened(t *testing.T, path string, opts ...ruleset.Option) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
@@ -134,5 +74,37 @@ func wantKey(t *testing.T, l *ruleset.Live, want string) {
 	t.Helper()
 	if rules := l.Current().Match(task()); len(rules) != 1 || rules[0].Key != want {
 		t.Errorf("got rules %v in force, want one with key %q", rules, want)
+	}
+}
+
+// lines collects the lines of a log.
+type lines chan string
+
+func (l lines) Write(text []byte) (int, error) {
+	l <- string(text)
+	return len(text), nil
+}
+
+// logging makes the default logger write to the returned lines until the test ends.
+func logging(t *testing.T) lines {
+	t.Helper()
+	logged, before := make(lines, 10), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return logged
+}
+
+// wantLine waits for a line with the given parts.
+func wantLine(t *testing.T, logged lines, parts ...string) {
+	t.Helper()
+	select {
+	case line := <-logged:
+		for _, want := range parts {
+			if !strings.Contains(line, want) {
+				t.Errorf("got %q, want it to say %q", line, want)
+			}
+		}
+	case <-time.After(5 * time.Minute): // for a test that fails
+		t.Fatalf("nothing was logged, want a line with %q", parts)
 	}
 }

@@ -2,6 +2,8 @@ package ruleset_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// Whatever is put in the place of a file: it is refused with a reason, the rules in force
-// stay, and a right file is taken after it.
-func TestLive_RefusesWhatIsNoRuleFile(t *testing.T) {
+// A file with another content is refused with a reason, and the rules in force stay. The next right file
+// comes into force.
+func TestLive_Reload_NotARuleFile(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		put  func(t *testing.T, path string)
@@ -64,21 +66,29 @@ func TestLive_RefusesWhatIsNoRuleFile(t *testing.T) {
 	}
 }
 
-// A Set never changes: it is prepared and committed once, and an error is the caller's.
-func TestSet_IsAProvider(t *testing.T) {
+func TestOpen_SourceNamesPath(t *testing.T) {
 	t.Parallel()
-	set := mustSet(t, ruleset.Rule{Endpoint: task(), Key: "a"})
-	var got []*ruleset.Set
-	cancel, err := set.Subscribe(func(next *ruleset.Set) (func(), error) {
-		return func() { got = append(got, next) }, nil
-	})
-	if err != nil || len(got) != 1 || got[0] != set || set.Current() != set {
-		t.Errorf("got %v, %v", got, err)
+	path := filepath.Join(t.TempDir(), "locks.yaml")
+	if err := os.WriteFile(path, []byte(smallFile), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	cancel()
-	cancel()
-	refused := errors.New("no")
-	if cancel, err := set.Subscribe(func(*ruleset.Set) (func(), error) { return nil, refused }); !errors.Is(err, refused) || cancel != nil {
-		t.Errorf("got %v", err)
+	live, err := ruleset.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ruleset.Source{Layer: ruleset.LayerYAML, File: path, Line: 2, Column: 20}
+	if got := live.Current().Rules()[0].Source("key"); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestOpen_Unreadable(t *testing.T) {
+	t.Parallel()
+	_, err := ruleset.Open(filepath.Join(t.TempDir(), "none.yaml"))
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: got %v", err)
+	}
+	if _, err := ruleset.Open(t.TempDir()); err == nil {
+		t.Error("a folder: got no error")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// The name that a message gives for a rule comes from the rule.
-func TestNames_TheSuggestedOneIsOfTheRule(t *testing.T) {
+// The name that a message suggests comes from the rule.
+func TestNewSet_SuggestedName(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.HTTP("POST /orders/:id/pay")
 	for name, tt := range map[string]struct {
