@@ -52,7 +52,7 @@ var settingFields = []*field[Settings]{ //nolint:gochecknoglobals // a table tha
 	column("uncovered", severityType, func(s *Settings) *Severity { return &s.Uncovered }),
 }
 
-// The types of the fields that have words or forms of their own. A prefix and a message may be blank: with
+// The types of the fields that have special words or forms. A prefix and a message may be blank: with
 // them a rule does without the texts of its profile. A key may be blank here, because the check of the whole
 // rule has a better message for it.
 //

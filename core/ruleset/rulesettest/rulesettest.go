@@ -1,5 +1,8 @@
-// Package rulesettest replaces rule files in tests, in the ways in which they are
-// replaced in operation, and makes messages comparable.
+// Package rulesettest helps tests of rule files. It replaces a file as editors and Kubernetes do, and
+// removes the lists from messages that grow with a new field, kind or strategy.
+//
+// It knows files, and the lists of packages ruleset and failpolicy. It does not know when a file is read again.
+// The tests of ruleset, of the adapters and of the command call it.
 package rulesettest
 
 import (
@@ -22,15 +25,15 @@ func Write(tb testing.TB, path, text string) {
 	}
 }
 
-// Replace puts a text in the place of a file by renaming a complete one.
+// Replace replaces a file by renaming a complete one.
 func Replace(tb testing.TB, path, text string) {
 	tb.Helper()
 	Write(tb, path+".new", text)
 	rename(tb, path+".new", path)
 }
 
-// Mount puts a text behind the symbolic links of a folder, as Kubernetes does with a
-// ConfigMap: the file leads to ..data, which leads to a folder that is new each time.
+// Mount writes a file as Kubernetes does with a ConfigMap: path is a symbolic link into ..data, which
+// is a symbolic link to a new folder each time.
 func Mount(tb testing.TB, path, text string) {
 	tb.Helper()
 	dir, name := filepath.Split(path)
@@ -42,7 +45,7 @@ func Mount(tb testing.TB, path, text string) {
 	}
 }
 
-// Link makes a symbolic link, or replaces one by renaming.
+// Link creates a symbolic link, or replaces one by renaming.
 func Link(tb testing.TB, target, path string) {
 	tb.Helper()
 	if err := os.Symlink(target, path+".new"); err != nil {
@@ -58,15 +61,14 @@ func rename(tb testing.TB, from, to string) {
 	}
 }
 
-// WithoutLists has a word in place of each list in a message that grows with a new field, kind or
-// strategy.
+// WithoutLists replaces each list of fields, kinds and strategies in a message by a word.
 func WithoutLists(text string) string {
 	text = strings.ReplaceAll(text, "http, grpc, func, services, "+strings.Join(ruleset.Fields()[1:], ", "), "<fields>")
 	text = withoutList(text, "<kinds>", "ruleset.", "KIND_", ruleset.Kinds())
 	return withoutList(text, "<strategies>", "failpolicy.", "STRATEGY_", failpolicy.Strategies())
 }
 
-// withoutList replaces a list as files, Go and .proto files have it.
+// withoutList replaces a list as files, Go and .proto files spell it.
 func withoutList[T ~string](text, name, inGo, inProto string, list []T) string {
 	spelled := make([][]string, 3)
 	for _, word := range list {
