@@ -5,39 +5,40 @@ import (
 	"strings"
 )
 
-// Cause is the reason why a handler did not run under its lock to the end. It is
-// a low-cardinality word, fit for a metric label. The zero value means that there
-// was no reason: the lock was acquired.
+// Cause is the reason why a handler did not run under its lock to the end. It has
+// few values, so that it can be a metric label. The zero value means that the lock was
+// acquired.
 type Cause string
 
-// The causes. The first five are answered by a [Strategy]; the others are not.
+// The causes. A [Strategy] answers the first five, and none of the others.
 const (
 	// Busy: another holder kept the lock for the whole wait time.
 	Busy Cause = "busy"
 	// Debounced: the call came inside a debounce window, or while the first call
 	// still ran.
 	Debounced Cause = "debounced"
-	// Backend: Redis did not answer, or could not tell. The lock is neither held
-	// nor known to be taken.
+	// Backend: Redis did not answer, or could not say whether the lock is free. The call does not
+	// hold the lock, and does not know of another holder.
 	Backend Cause = "backend"
 	// Key: the request yields no usable key.
 	Key Cause = "key"
-	// Overload: too many callers wait already.
+	// Overload: too many calls already wait.
 	Overload Cause = "overload"
 
-	// Lost: the lock ended under its running handler, or a shutdown did not wait for
-	// it, and the rule asks for an error ([Fail]), or the handler gave up because of it.
-	// What the handler did until then is done. Also: a call inside it asked for the same
-	// lock again, or for another one, when it had ended; that call's handler does not
-	// run, whatever its strategies say.
+	// Lost: the lock was lost while its handler ran, or a shutdown did not wait for
+	// the handler. The cause is reported if the rule asks for an error ([Fail]), or if the handler
+	// gave up because of the loss. The effects of the handler until then remain.
+	//
+	// A call inside the handler that asks for the same lock or another one after the loss
+	// has this cause, too. Its handler does not run, whatever its strategies say.
 	Lost Cause = "lost"
-	// Canceled: the caller is gone.
+	// Canceled: the caller went away.
 	Canceled Cause = "canceled"
-	// Deadline: the caller's deadline is over.
+	// Deadline: the caller's deadline has passed.
 	Deadline Cause = "deadline"
 )
 
-// causes is the documented table, causes with a strategy first.
+// causes is the table of causes, as the package comment documents it. Causes with a strategy come first.
 var causes = []answer{ //nolint:gochecknoglobals // a table that is only read
 	{Busy, Status{409, codeAborted}, "LOCK_BUSY", "Another request for the same resource is in progress"},
 	{Debounced, Status{429, codeResourceExhausted}, "LOCK_DEBOUNCED", "The same request was made a moment ago"},
@@ -49,7 +50,7 @@ var causes = []answer{ //nolint:gochecknoglobals // a table that is only read
 	{Deadline, Status{504, codeDeadlineExceeded}, "LOCK_DEADLINE_EXCEEDED", "The caller's deadline passed before the lock was free"},
 }
 
-// answer is a row of the table.
+// answer is a row of the table of causes.
 type answer struct {
 	cause         Cause
 	status        Status
@@ -65,7 +66,7 @@ func (c Cause) answer() answer {
 	return answer{c, Status{500, codeInternal}, "LOCK_UNKNOWN", "The request could not be completed"}
 }
 
-// Causes lists every cause, those with a strategy first.
+// Causes lists every cause. Causes with a strategy come first.
 func Causes() []Cause {
 	list := make([]Cause, len(causes))
 	for i := range causes {
@@ -74,21 +75,21 @@ func Causes() []Cause {
 	return list
 }
 
-// AsksStrategy reports whether the cause is answered by a strategy of the rule.
-// The others have one fixed answer.
+// AsksStrategy reports whether a strategy of the rule answers the cause.
+// Every other cause has one fixed answer.
 func (c Cause) AsksStrategy() bool {
 	return slices.Contains([]Cause{Busy, Debounced, Backend, Key, Overload}, c)
 }
 
-// Status is the default status of the cause. Of [Canceled] the HTTP half is 0:
-// nothing is written to a caller who is gone.
+// Status returns the default status of the cause. For [Canceled] the HTTP half is 0:
+// nothing is written to a caller that went away.
 func (c Cause) Status() Status { return c.answer().status }
 
-// Reason is the reason of the gRPC ErrorInfo detail, such as LOCK_BUSY. It is stable: clients may
+// Reason returns the reason of the gRPC ErrorInfo detail, such as LOCK_BUSY. It is stable: clients may
 // compare it.
 func (c Cause) Reason() string { return c.answer().reason }
 
-// Type is the `type` of the problem+json body (RFC 9457), such as
+// Type returns the `type` of the problem+json body (RFC 9457), such as
 // https://interlock-go.github.io/problems/lock-busy. It is a stable identifier: clients may
 // compare it, and need not fetch it.
 func (c Cause) Type() string {
@@ -99,6 +100,6 @@ func (c Cause) Type() string {
 	return "https://interlock-go.github.io/problems/" + strings.ToLower(strings.ReplaceAll(reason, "_", "-"))
 }
 
-// Title is the `title` of the problem+json body and the message of the gRPC
+// Title returns the `title` of the problem+json body and the message of the gRPC
 // status: one short English sentence without details of the request.
 func (c Cause) Title() string { return c.answer().title }

@@ -1,6 +1,9 @@
 package failpolicy
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Code is a gRPC status code, with the numbers of google.golang.org/grpc/codes:
 // failpolicy.Code(codes.Aborted) in a rule. Zero stands for "not set" in a [Status].
@@ -26,7 +29,7 @@ const (
 	codeUnauthenticated
 )
 
-// codeNames are the wire names, in the order of the numbers.
+// codeNames returns the wire names, in the order of the numbers.
 func codeNames() []string {
 	return []string{
 		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
@@ -35,7 +38,7 @@ func codeNames() []string {
 	}
 }
 
-// String is the code's wire name, such as "ABORTED", or "CODE(99)".
+// String returns the code's wire name, such as "ABORTED", or "CODE(99)" for an unknown code.
 func (c Code) String() string {
 	if c > codeUnauthenticated {
 		return "CODE(" + strconv.FormatUint(uint64(c), 10) + ")"
@@ -43,7 +46,7 @@ func (c Code) String() string {
 	return codeNames()[c]
 }
 
-// ParseCode reads a wire name such as "ABORTED". OK is refused: it is no error.
+// ParseCode parses a wire name such as "ABORTED". It refuses OK, which is not an error.
 func ParseCode(name string) (Code, error) {
 	names := codeNames()
 	for i, n := range names[1:] {
@@ -52,4 +55,34 @@ func ParseCode(name string) (Code, error) {
 		}
 	}
 	return codeOK, &UnknownWordError{What: "grpc code", Word: name, Known: names[1:], Suggestion: Nearest(name, names[1:])}
+}
+
+// Status is the status that a client sees, as a pair: one half for each transport. A zero half is
+// not set, and leaves the default of its cause.
+type Status struct {
+	HTTP int  // 400 to 599
+	GRPC Code // not OK
+}
+
+// problems returns the problems of the halves that are set.
+func (s Status) problems() []error {
+	var errs []error
+	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {
+		errs = append(errs, fmt.Errorf("http status %d is not an error: write one of 400 to 599, such as 409", s.HTTP))
+	}
+	if s.GRPC > codeUnauthenticated {
+		errs = append(errs, fmt.Errorf("grpc code %d does not exist: write one of 1 (CANCELLED) to %d (UNAUTHENTICATED), such as %d (ABORTED)", uint32(s.GRPC), uint32(codeUnauthenticated), uint32(codeAborted)))
+	}
+	return errs
+}
+
+// over returns base with the halves that s sets.
+func (s Status) over(base Status) Status {
+	if s.HTTP != 0 {
+		base.HTTP = s.HTTP
+	}
+	if s.GRPC != codeOK {
+		base.GRPC = s.GRPC
+	}
+	return base
 }

@@ -1,6 +1,6 @@
 package failpolicy
 
-// The codes by name, for tests.
+// The codes that tests use.
 const (
 	CodeCancelled       = codeCancelled
 	CodeInvalidArgument = codeInvalidArgument

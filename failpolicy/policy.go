@@ -1,6 +1,6 @@
 package failpolicy
 
-// Policy is what one rule says about failures. Zero fields are the defaults. It
+// Policy has the answers of one rule to failures. Zero fields are the defaults. It
 // is a small value without pointers: compare and copy it freely.
 type Policy struct {
 	OnBusy     Strategy // also answers [Debounced]
@@ -11,8 +11,8 @@ type Policy struct {
 	Statuses   Statuses
 }
 
-// Strategy is the strategy that answers a cause, [Error] where none was set and
-// where none is asked.
+// Strategy returns the strategy that answers a cause. It returns [Error] if none was set, and for a cause
+// that no strategy answers.
 func (p *Policy) Strategy(c Cause) Strategy {
 	var s Strategy
 	switch c {
@@ -31,7 +31,7 @@ func (p *Policy) Strategy(c Cause) Strategy {
 	return s
 }
 
-// Uses reports whether any cause is answered by s.
+// Uses reports whether s answers any cause.
 func (p *Policy) Uses(s Strategy) bool {
 	for _, c := range Causes() {
 		if c.AsksStrategy() && p.Strategy(c) == s {
@@ -41,7 +41,7 @@ func (p *Policy) Uses(s Strategy) bool {
 	return false
 }
 
-// Replies reports whether any cause is answered by a [Reply], and whether one of them has the
+// Replies reports whether a [Reply] answers any cause, and whether one of these replies has the
 // rule's response.
 func (p *Policy) Replies() (replies, body bool) {
 	for _, c := range Causes() {

@@ -5,47 +5,13 @@ import (
 	"fmt"
 )
 
-// Domain is the domain of the gRPC ErrorInfo detail that accompanies every
-// refusal.
-const Domain = "interlock"
-
-// Status is what a client sees, as a pair: one for each transport. A zero half is
-// "not set" and leaves the default of its cause.
-type Status struct {
-	HTTP int  // 400 to 599
-	GRPC Code // not OK
-}
-
-// problems returns the problems of the halves that are set.
-func (s Status) problems() []error {
-	var errs []error
-	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {
-		errs = append(errs, fmt.Errorf("http status %d is not an error: write one of 400 to 599, such as 409", s.HTTP))
-	}
-	if s.GRPC > codeUnauthenticated {
-		errs = append(errs, fmt.Errorf("grpc code %d does not exist: write one of 1 (CANCELLED) to %d (UNAUTHENTICATED), such as %d (ABORTED)", uint32(s.GRPC), uint32(codeUnauthenticated), uint32(codeAborted)))
-	}
-	return errs
-}
-
-// over lays the halves that are set over base.
-func (s Status) over(base Status) Status {
-	if s.HTTP != 0 {
-		base.HTTP = s.HTTP
-	}
-	if s.GRPC != codeOK {
-		base.GRPC = s.GRPC
-	}
-	return base
-}
-
-// Statuses changes what a client sees, per cause. The zero value changes nothing.
-// There is no entry for [Canceled]: nobody is there to see it.
+// Statuses changes the status that a client sees, for each cause. The zero value changes nothing.
+// It has no field for [Canceled], because a caller that went away sees no status.
 type Statuses struct {
 	Busy, Debounced, Backend, Key, Overload, Lost, Deadline Status
 }
 
-// Validate reports every unusable status, each with the cause it is given for.
+// Validate reports every unusable status, with its cause.
 func (s Statuses) Validate() error {
 	var errs []error
 	for _, c := range Causes() {
@@ -58,7 +24,7 @@ func (s Statuses) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Status is what a client sees for a cause under these changes.
+// Status returns the status that a client sees for a cause under these changes.
 func (s Statuses) Status(c Cause) Status {
 	if own := s.Of(c); own != nil {
 		return own.over(c.Status())
@@ -66,8 +32,8 @@ func (s Statuses) Status(c Cause) Status {
 	return c.Status()
 }
 
-// Of is the change for one cause, to read or to set it; nil for [Canceled] and for an unknown
-// cause.
+// Of returns the change for one cause, to read or to set it. It returns nil for [Canceled] and for an
+// unknown cause.
 func (s *Statuses) Of(c Cause) *Status {
 	switch c {
 	case Busy:
@@ -88,3 +54,15 @@ func (s *Statuses) Of(c Cause) *Status {
 		return nil
 	}
 }
+
+// Domain is the domain of the gRPC ErrorInfo detail that accompanies every
+// refusal.
+const Domain = "interlock"
+
+// TokenHeader is the header with the fencing token of the lock, as a decimal number. Adapters send it
+// with their option WithTokenHeader.
+const TokenHeader = "X-Lock-Token" //nolint:gosec // the name of a header; a fencing token is not a secret
+
+// ReasonMisconfigured is the reason in the ErrorInfo of a method with a broken rule, and
+// of a call that fails because of a mistake in the program.
+const ReasonMisconfigured = "LOCK_MISCONFIGURED"

@@ -65,6 +65,7 @@ var written = []string{
 	"core/internal/archtest",
 	"core/redistest",
 	"core/ruleset",
+	"failpolicy",
 }
 
 // TestEnglish_Sentences reports each sentence in comments, string literals and documents over which

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// edits is distance as its comment says it.
+// edits counts the edits that the comment of distance describes.
 func edits(s, t []rune) int {
 	switch {
 	case len(s) == 0 || len(t) == 0:
@@ -21,7 +21,7 @@ func edits(s, t []rune) int {
 	return least
 }
 
-func TestDistance_IsTheNumberOfEdits(t *testing.T) {
+func TestDistance(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	word := func() []rune {
@@ -39,7 +39,7 @@ func TestDistance_IsTheNumberOfEdits(t *testing.T) {
 	}
 }
 
-// BenchmarkNearest is one name that is wrong in a large program.
+// BenchmarkNearest looks for one wrong name among the names of a large program.
 func BenchmarkNearest(b *testing.B) {
 	names := make([]string, 10000)
 	for i := range names {
