@@ -20,8 +20,8 @@ func newHash() *command {
 	return &command{
 		name:     "hash",
 		synopsis: "KEY",
-		summary:  "the hashed form of a key, as traces and logs show it",
-		text: `Prints how traces and logs name a Redis key: the first 16 hexadecimal digits of
+		summary:  "show the hashed form of a key, as in traces and logs",
+		text: `Prints the name of a Redis key in traces and logs: the first 16 hexadecimal digits of
 its SHA-256. The client's prefix is part of the key.
 
 Example:
@@ -37,7 +37,7 @@ Example:
 func newSchema() *command {
 	return &command{
 		name:    "schema",
-		summary: "the JSON Schema of rule files, for editors",
+		summary: "print the JSON Schema of rule files, for editors",
 		text: `Prints the JSON Schema of rule files. Editors with the YAML language server find it by
 the first line of a rule file:
 
@@ -58,10 +58,10 @@ func newProto() *command {
 	return &command{
 		name:     "proto",
 		synopsis: "-o FOLDER",
-		summary:  "the .proto file of the lock options, to compile yours with",
-		text: `Writes interlock/v1/lock.proto, of the version that this Interlock is, below a folder, and
-prints where. The folder is an import root, for buf and protoc: .proto files that import
-the options need nothing else.
+		summary:  "write the .proto file of the lock options, to compile yours with",
+		text: `Writes interlock/v1/lock.proto of this version of Interlock below a folder, and prints its
+path. The folder is an import root for buf and protoc: .proto files that import the options
+need nothing else.
 
 Example:
   interlock proto -o third_party
@@ -79,7 +79,7 @@ Example:
 	}
 }
 
-// writeProto writes the files of the import root, over those of another version.
+// writeProto writes the files of the import root. It replaces the files of another version.
 func writeProto(std streams, root string) error {
 	return fs.WalkDir(proto.Root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -101,8 +101,8 @@ func writeProto(std streams, root string) error {
 func newVersion() *command {
 	return &command{
 		name:    "version",
-		summary: "which Interlock this is",
-		text:    "Prints the version of the Interlock module, and Go's.",
+		summary: "print the version of Interlock",
+		text:    "Prints the versions of the Interlock module and of Go.",
 		args:    noArguments,
 		run: func(_ context.Context, std streams, _ []string) error {
 			version := "(devel)"

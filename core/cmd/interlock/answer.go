@@ -15,19 +15,19 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// answer is what one rule does with a request.
+// answer is the effect of one rule on a request.
 type answer struct {
 	rule    *ruleset.Resolved
-	values  []value // what its key and condition read
-	applies bool    // the condition is met, or there is none
+	values  []value // the values that its key and condition read
+	applies bool    // the condition is true, or the rule has none
 	keys    []string
 	err     error // the reason why the request yields no key
 }
 
-// value is what a variable was in a request.
+// value is the value of a variable in a request.
 type value struct{ name, text string }
 
-// answersOf evaluates the rules of a place for a request. accept may refuse the value of a variable.
+// answersOf evaluates the rules of a site for a request. accept may refuse the value of a variable.
 func answersOf(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env keyexpr.Env, accept func(variable string) error) []answer {
 	list := make([]answer, len(rules))
 	for i, r := range rules {
@@ -42,7 +42,7 @@ func answersOf(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env
 	return list
 }
 
-// reason is why a rule yields no key, for people.
+// reason explains to people why the rule yields no key.
 func (a *answer) reason() string {
 	failure, ok := errors.AsType[*keyexpr.EvalError](a.err)
 	if !ok {
@@ -62,7 +62,7 @@ func (a *answer) reason() string {
 	return text
 }
 
-// recorder is the [keyexpr.Env] of a request, and notes what is read of it.
+// recorder is the [keyexpr.Env] of a request. It records the values that expressions read.
 type recorder struct {
 	env    keyexpr.Env
 	names  []string // by slot
@@ -99,6 +99,7 @@ func (r *recorder) Items(slot int, key string) ([]string, error) {
 	return values, err
 }
 
+// note records a value, once for each name.
 func (r *recorder) note(name, text string) {
 	for _, v := range r.values {
 		if v.name == name {
@@ -110,7 +111,7 @@ func (r *recorder) note(name, text string) {
 
 const missing = "(missing)"
 
-// text is a value on one line.
+// text returns a value on one line.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -125,13 +126,13 @@ func text(v any) string {
 		if err != nil {
 			return short(nil, err)
 		}
-		return short(json.Marshal(json.RawMessage(document))) // which also takes its varying spaces out
+		return short(json.Marshal(json.RawMessage(document))) // json.Marshal also removes the varying spaces
 	default:
 		return short(json.Marshal(v))
 	}
 }
 
-// maxText bounds what is shown of a body.
+// maxText is the number of characters of a body that are shown.
 const maxText = 200
 
 func short(document []byte, err error) string {
@@ -146,7 +147,7 @@ func short(document []byte, err error) string {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// selector is how a name is written after a variable.
+// selector returns a name as it is written after a variable.
 func selector(name string) string {
 	if identifier.MatchString(name) {
 		return "." + name

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -30,10 +29,10 @@ func newCheck() *command {
 	return &command{
 		name:     "check",
 		synopsis: "[LOCKS.yaml] [flags]",
-		summary:  "find what is wrong with a rule file",
-		text: `Checks a rule file as the program would at its start, as far as it is told about the
-program. Exit code 1 if there are errors, with --strict also if there are warnings.
-- reads the rules from the standard input. Rules that are written in Go are not known.
+		summary:  "find the mistakes in a rule file",
+		text: `Checks a rule file like the program at its start. The flags describe the program. Exit
+code 1 if there are errors, with --strict also if there are warnings. - reads the rules from
+the standard input. Rules that are written in Go are not known.
 
 Examples:
   interlock check locks.yaml
@@ -49,7 +48,7 @@ func (c *check) flags(set *pflag.FlagSet) {
 	c.imageFlag(set)
 	c.routesFlag(set)
 	c.serviceFlag(set)
-	set.StringVar(&c.against, "against", "", "the rule `file` in force: shows what changes, and what must not")
+	set.StringVar(&c.against, "against", "", "the rule `file` in force: lists the changes, and those that a reload refuses")
 	set.BoolVar(&c.strict, "strict", false, "warnings count as errors")
 	set.StringVar(&c.format, "format", "text", "`format` of the output: text, json or github (annotations of a workflow)")
 }
@@ -80,10 +79,10 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	return nil
 }
 
-// read reads the rule file and the one in force, nil for what was not given.
+// read reads the rule file and the rule file in force. Each is nil if it was not given.
 func (c *check) read(path string, stdin io.Reader) (file, old *rulefile.File, err error) {
 	if path == rulefile.Stdin && c.against == rulefile.Stdin {
-		return nil, nil, usagef("both rule files from the standard input: write one of them to a file")
+		return nil, nil, usagef("the two rule files cannot both come from the standard input: write one of them to a file")
 	}
 	if file, err = readRules(path, stdin); err != nil {
 		return nil, nil, err
@@ -94,8 +93,8 @@ func (c *check) read(path string, stdin io.Reader) (file, old *rulefile.File, er
 	return file, old, nil
 }
 
-// findings loads the rules and judges them. What is wrong with the file itself is a
-// finding, and nothing else is known then. summary begins the last line.
+// findings loads the rules and judges them. If the file has mistakes itself, it returns only these. summary begins
+// the last line of the output.
 func (c *check) findings(file, before *rulefile.File) (found []report.Finding, summary string, err error) {
 	name := c.descriptors
 	if file != nil {
@@ -115,7 +114,7 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 	if before != nil {
 		old, err := c.set(before)
 		if err != nil {
-			return nil, "", errors.New("--against: " + err.Error()) // it cannot be done, even if that file is all that is wrong
+			return nil, "", errors.New("--against: " + err.Error()) // exit code 2: the comparison is not possible
 		}
 		found = inspect.Against(old, in)
 	}
@@ -127,7 +126,7 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 	return append(found, result.Findings...), summary + ": ", nil
 }
 
-// verdict sums the findings up.
+// verdict counts the findings.
 func verdict(findings []report.Finding) string {
 	var parts []string
 	for _, s := range []report.Severity{report.Error, report.Warning, report.Note} {
@@ -139,19 +138,4 @@ func verdict(findings []report.Finding) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// oneOf reports a value of a flag that is none of the known ones.
-func oneOf(flag, value string, known []string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	return usagef("--%s %s: write %s", flag, value, strings.Join(known, ", "))
 }

@@ -25,14 +25,14 @@ func newDoctor() *command {
 		name:     "doctor",
 		synopsis: "[flags]",
 		summary:  "try what locks need from a Redis, and say what to change",
-		text: `Takes probe locks under the prefix, and says line by line what works, what fails, and
-which line of ACL or configuration to write: acquire, keep another client out,
-re-enter, renew, hand off, notify, release, several keys at once; the role of the
-server and its maxmemory-policy; clients that do not hear the messages. Give it the
-user, the prefix and the kinds of the service. It takes some seconds, writes keys
-that begin with PREFIXinterlock_preflight:, and deletes them. Exit code 1 if something
-fails. A program has the same from Client.Preflight of package core, also with a name
-mapper.
+		text: `Takes probe locks under the prefix, and reports in each line what works, what fails, and
+which line of ACL or configuration to write. It acquires, keeps another client out,
+re-enters, renews, hands off, notifies, releases, and takes several keys at once. It checks
+the role of the server and its maxmemory-policy, and looks for clients that do not receive
+the messages. Give it the user, the prefix and the kinds of the service. It takes some
+seconds, writes keys that begin with PREFIXinterlock_preflight:, and deletes them. Exit
+code 1 if something fails. A program can call Client.Preflight of package core instead, also
+with a name mapper.
 
 ` + urlText + `
 
@@ -57,7 +57,7 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 		kinds = append(kinds, core.Kind(name))
 	}
 	return d.open(ctx, std.in, func(locks *core.Client) error {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // the probes are deleted, too, when Ctrl-C ends the command
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // Preflight deletes its probes when Ctrl-C ends the command
 		defer stop()
 		report, err := locks.Preflight(ctx, kinds...)
 		switch {
@@ -82,11 +82,11 @@ func newWire() *command {
 	return &command{
 		name:     "wire",
 		synopsis: "[flags]",
-		summary:  "what Redisson needs to share the locks of a Redis",
-		text: `Says how Redisson has to be configured to share the locks of a lock client with these
-settings, and warns of waiters in the Redis that do not hear the client's messages. It
-sees the callers that wait while it runs, and no others. Exit code 1 if there are warnings. A program has the same from Client.Wire of package
-core, also with a name mapper.
+		summary:  "show how Redisson shares the locks of a Redis",
+		text: `Shows the configuration with which Redisson shares the locks of a lock client with these
+settings, and warns of waiters in the Redis that do not receive the client's messages. It
+sees only the callers that wait while it runs. Exit code 1 if there are warnings. A program
+can call Client.Wire of package core instead, also with a name mapper.
 
 ` + urlText + `
 

@@ -20,8 +20,8 @@ func newDump() *command {
 		name:     "dump",
 		synopsis: "[LOCKS.yaml] [flags]",
 		summary:  "show the rules in force, with the source of every value",
-		text: `Shows the rules as they are in force, with defaults, profiles and, with --descriptors,
-the options of .proto files: every value with the place that it comes from.
+		text: `Shows the rules in force, with defaults, profiles and, with --descriptors, the options of
+.proto files. Every value has the place from which it comes.
 
 Examples:
   interlock dump locks.yaml

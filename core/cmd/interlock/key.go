@@ -38,17 +38,17 @@ func newKey() *command {
 	return &command{
 		name:     "key",
 		synopsis: "[LOCKS.yaml] REQUEST [flags]",
-		summary:  "the Redis keys that a request would lock",
-		text: `Shows which rules concern a request, what their keys read, and the Redis keys; or why
-there is none. REQUEST is a method and a path, a full gRPC method, or the name of a
-function, alone or as 'func: close-day'. Exit code 1 if no rule concerns the request, or
-one yields no key; 0 if none is wanted (none: true).
+		summary:  "show the Redis keys that a request would lock",
+		text: `Shows the rules that match a request, the values that their keys read, and the Redis keys,
+or the reason why a rule yields no key. REQUEST is a method and a path, a full gRPC method,
+or the name of a function, alone or as 'func: close-day'. Exit code 1 if no rule matches
+the request, or if a rule yields no key; 0 if the rule says none: true.
 
-What only the server knows has to be given: the variables that it registers,
-client_ip or peer (--var), the prefix of its client (--prefix), below a wildcard its
-routes (--routes). A body is JSON if it looks like that, else a form, unless there is
-a Content-Type. A key over req needs --descriptors. The argument of a function is a Go
-value: keys that read it cannot be shown. - reads the rules from the standard input.
+Facts that only the server knows need flags: the variables that it registers, client_ip and
+peer (--var), the prefix of its client (--prefix), and its routes for rules with wildcards
+(--routes). A body without a Content-Type is JSON if it looks like JSON, and otherwise a
+form. A key over req needs --descriptors. The argument of a function is a Go value: keys
+that read it cannot be shown. - reads the rules from the standard input.
 
 Examples:
   interlock key locks.yaml 'POST /orders/42/pay?x=1' -H 'X-Id: 7' -d '{"sku":"a"}'
@@ -65,7 +65,7 @@ func (k *key) flags(set *pflag.FlagSet) {
 	set.StringVarP(&k.data, "data", "d", "", "the `body`; @file reads it from a file, @- from the standard input")
 	set.StringArrayVar(&k.variables, "var", nil, "the value of a variable, as `name=value`")
 	set.StringVar(&k.prefix, "prefix", "", "the `prefix` of the lock client, such as shop:")
-	set.BoolVar(&k.hash, "hash", false, "also show the keys as traces and logs do")
+	set.BoolVar(&k.hash, "hash", false, "also show the hashed keys of traces and logs")
 	k.imageFlag(set)
 	k.routesFlag(set)
 	k.serviceFlag(set)
@@ -75,7 +75,7 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 	if len(args) == 0 || len(args) == 1 && strings.HasSuffix(args[0], ".yaml") {
 		return usagef("no request: write a rule file and a request in quotes, such as locks.yaml 'POST /orders/42/pay'")
 	}
-	files, request := parted(args)
+	files, request := splitRequest(args)
 	answers, err := k.ask(ctx, std, files, request)
 	if unmatched, ok := errors.AsType[*noMatchError](err); ok {
 		fmt.Fprintln(std.out, unmatched)
@@ -103,9 +103,9 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 	return nil
 }
 
-// parted takes the request from the end of the arguments: a method, which is letters only, and
-// a path are two where they were not quoted.
-func parted(args []string) (files []string, request string) {
+// splitRequest splits the request from the files. The request is the last argument, or the last two: a method,
+// which has only letters, and a path, if they were not quoted.
+func splitRequest(args []string) (files []string, request string) {
 	last := len(args) - 1
 	if last > 0 && strings.HasPrefix(args[last], "/") && !strings.ContainsFunc(args[last-1], notLetter) {
 		return args[:last-1], args[last-1] + " " + args[last]
@@ -115,10 +115,10 @@ func parted(args []string) (files []string, request string) {
 
 func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
-// ask finds out what the rules do with the request.
+// ask evaluates the rules for the request.
 func (k *key) ask(ctx context.Context, std streams, file []string, request string) ([]answer, error) {
 	if k.data == "@-" && slices.Contains(file, rulefile.Stdin) {
-		return nil, usagef("the rule file and the body both from the standard input: write one of them to a file")
+		return nil, usagef("the rule file and the body cannot both come from the standard input: write one of them to a file")
 	}
 	variables, err := pairs(k.variables)
 	if err != nil {
@@ -142,7 +142,7 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	method, target, isHTTP := strings.Cut(request, " ")
 	switch {
 	case isFunction && len(set.Lookup(ruleset.Func(name))) == 0:
-		return nil, usagef("%q is no function with a rule: %s", name, meant(set, name))
+		return nil, usagef("%q is not a function with a rule: %s", name, meant(set, name))
 	case isFunction:
 		return p.function(name)
 	case isHTTP && method == strings.ToUpper(method):
@@ -154,13 +154,13 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	case len(set.Lookup(ruleset.Func(request))) > 0:
 		return p.function(request)
 	case isHTTP:
-		return nil, usagef("%q is no method: methods are in capitals, such as 'POST /orders/42/pay'", method)
+		return nil, usagef("%q is not a method: methods are in capitals, such as 'POST /orders/42/pay'", method)
 	default:
-		return nil, usagef("%q is no request: %s", request, meant(set, request))
+		return nil, usagef("%q is not a request: %s", request, meant(set, request))
 	}
 }
 
-// meant says what to write instead of what is no request.
+// meant returns advice for a text that is not a request.
 func meant(set *ruleset.Set, request string) string {
 	var functions []string
 	for _, r := range set.Rules() {
@@ -174,7 +174,7 @@ func meant(set *ruleset.Set, request string) string {
 	return "write a method and a path such as 'POST /orders/42/pay', a full gRPC method such as /shop.v1.Orders/Pay, or the name of a function with a rule"
 }
 
-// explain says what may be missing where rules do not compile.
+// explain adds the flags that may be missing to the error of rules that do not compile.
 func explain(err error, unknown bool, hint string) error {
 	switch {
 	case !isInvalid(err):
@@ -185,13 +185,13 @@ func explain(err error, unknown bool, hint string) error {
 	return fmt.Errorf("%w\n(a variable that the program registers needs --var name=value%s)", err, hint)
 }
 
-// write shows what one rule does.
+// write shows the effect of one rule.
 func (k *key) write(w io.Writer, a *answer) error {
 	r := a.rule
 	fmt.Fprintf(w, "rule %q of %s (%s)\n", r.Name, r.Endpoint, r.Source("endpoint"))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
-		if strings.ContainsAny(value, "\n\t") { // it would be another row, or another column
+		if strings.ContainsAny(value, "\n\t") { // they would begin another row or column
 			value = strconv.Quote(value)
 		}
 		fmt.Fprintf(table, "  %s\t%s\n", name, value)
@@ -203,7 +203,7 @@ func (k *key) write(w io.Writer, a *answer) error {
 	case a.err != nil:
 		row("no key", a.reason())
 	case !a.applies:
-		row("no lock", "the condition is not met: "+r.When)
+		row("no lock", "the condition is false: "+r.When)
 	case r.When != "":
 		row("when", r.When)
 	}
@@ -218,12 +218,12 @@ func (k *key) write(w io.Writer, a *answer) error {
 	case r.Disabled:
 		row("disabled", "the handler runs without the lock")
 	case r.DryRun:
-		row("dry run", "the handler runs without the lock; what is taken ends in "+aspect.ShadowSuffix)
+		row("dry run", "the handler runs without the lock; the key of its shadow ends in "+aspect.ShadowSuffix)
 	}
 	return table.Flush()
 }
 
-// pairs reads the values of --var.
+// pairs parses the values of --var.
 func pairs(values []string) (map[string]string, error) {
 	list := map[string]string{}
 	for _, v := range values {
@@ -236,7 +236,7 @@ func pairs(values []string) (map[string]string, error) {
 	return list, nil
 }
 
-// headers reads the values of --header.
+// headers parses the values of --header.
 func headers(values []string) (http.Header, error) {
 	list := http.Header{}
 	for _, v := range values {

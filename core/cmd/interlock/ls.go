@@ -29,19 +29,18 @@ func newLs() *command {
 	return &command{
 		name:     "ls",
 		synopsis: "[PREFIX] [flags]",
-		summary:  "the locks in a Redis: who holds them, for how long, who waits",
-		text: `Lists the locks whose Redis keys begin with PREFIX, of all if there is none, whoever
-has made them: Interlock or Redisson. Keys are looked at in portions, on every master
-of a Cluster; Redis is never held up, and locks are shown as they are found, so that
-the order is that of Redis, and one that changes meanwhile may be there twice. On a
-terminal the progress is shown. Nothing is written, and the exit code is 0, if there are
-none.
+		summary:  "list the locks in a Redis: holders, leases, waiters",
+		text: `Lists the locks of Interlock and of Redisson whose Redis keys begin with PREFIX. Without
+PREFIX it lists all locks. It reads the keys in portions, on every master of a Cluster, and
+never blocks Redis. It shows locks in the order in which Redis returns them, and a lock that
+changes during the command may appear twice. On a terminal it shows its progress. If there
+are no locks, it writes nothing, and the exit code is 0.
 
-Redis does not tell every kind apart: reentrant may be a spin lock, or a fair lock for
-which nobody waits. WAITERS are known of fair locks only; of others metrics tell. With
---counts plain semaphores and latches are listed, and with them every other number.
-Long keys are cut, and those that have more than visible characters are in quotes;
---json has each lock on a line, with its key as it is.
+Redis cannot distinguish every kind: reentrant may be a spin lock, or a fair lock without
+waiters. WAITERS are known for fair locks only; for other kinds metrics have them. With
+--counts it lists plain semaphores and latches, and with them every other number.
+Long keys are cut, and keys with invisible characters are in quotes. --json writes each lock
+on a line, with its unchanged key.
 
 ` + urlText + `
 
@@ -53,15 +52,9 @@ Examples:
 	}
 }
 
-// urlText is what help says of the Redis.
-const urlText = `The URL is one of go-redis: redis://, rediss:// or unix://, for a Sentinel with
-master_name, for a Cluster with --cluster and, if one address is not enough, addr. It may
-be in ` + redisVariable + `, or come from the standard input (--redis -), so that a
-password is not in the list of processes.`
-
 func (l *ls) flags(set *pflag.FlagSet) {
 	l.target.flags(set)
-	set.BoolVar(&l.counts, "counts", false, "also list numbers, which semaphores and latches are")
+	set.BoolVar(&l.counts, "counts", false, "also list numbers, such as semaphores and latches")
 	set.BoolVar(&l.json, "json", false, "write an object of JSON for each lock, on a line")
 }
 
@@ -92,7 +85,7 @@ func (l *ls) run(ctx context.Context, std streams, args []string) error {
 	})
 }
 
-// writer writes locks in the form that is wanted.
+// writer returns a function that writes locks in the form of the flags.
 func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 	if !l.json {
 		return newLockTable(w).write
@@ -108,20 +101,20 @@ func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 	}
 }
 
-// progress tells a terminal how far a list of locks is. Elsewhere it says nothing.
+// progress shows the progress of a list on a terminal. On other outputs it writes nothing.
 type progress struct {
 	to           io.Writer // nil: not a terminal
 	looked, keys int64
-	told         time.Time
+	shown        time.Time
 }
 
-// tellEvery is how often it tells.
-const tellEvery = 200 * time.Millisecond
+// progressInterval is the time between two updates of the progress.
+const progressInterval = 200 * time.Millisecond
 
-// newProgress tells a standard stream that is a terminal.
+// newProgress returns a progress for a standard stream.
 func newProgress(to io.Writer) *progress {
 	if shown, is := to.(visible); is {
-		to = shown.Writer // which gets more than visible characters from here
+		to = shown.Writer // the progress moves the cursor
 	}
 	file, is := to.(interface{ Stat() (os.FileInfo, error) })
 	if !is {
@@ -131,19 +124,19 @@ func newProgress(to io.Writer) *progress {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return &progress{}
 	}
-	return &progress{to: to, told: time.Now()}
+	return &progress{to: to, shown: time.Now()}
 }
 
 // add counts the keys of a page.
 func (p *progress) add(looked, keys int64) {
 	p.looked, p.keys = p.looked+looked, keys
-	if p.to != nil && time.Since(p.told) >= tellEvery {
-		p.told = time.Now()
+	if p.to != nil && time.Since(p.shown) >= progressInterval {
+		p.shown = time.Now()
 		fmt.Fprintf(p.to, "\r\x1b[K%d of %d keys", p.looked, p.keys)
 	}
 }
 
-// clear makes room on the line, before the table goes on and in the end.
+// clear clears the line, before the table goes on and at the end.
 func (p *progress) clear() {
 	if p.to != nil {
 		fmt.Fprint(p.to, "\r\x1b[K")

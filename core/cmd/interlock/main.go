@@ -9,7 +9,12 @@ import (
 )
 
 func main() {
-	gin.SetMode(gin.ReleaseMode) // its router is asked only
-	logging.Disable()            // the error says what go-redis would log of a Redis that is down
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	gin.SetMode(gin.ReleaseMode) // the commands use its router only
+	logging.Disable()            // the errors of the commands have what go-redis would log of a Redis that is down
+	os.Exit(commands().run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// commands returns the commands, in the order of the help.
+func commands() commandLine {
+	return commandLine{newCheck(), newDump(), newKey(), newHash(), newWire(), newDoctor(), newLs(), newWho(), newRelease(), newSchema(), newProto(), newVersion()}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// program is what several commands are told about the program that uses the rules.
+// program has the flags that describe the program with the rules, and the content of their files.
 type program struct {
 	service     string
 	descriptors string
@@ -38,7 +38,7 @@ func (p *program) serviceFlag(set *pflag.FlagSet) {
 	set.StringVar(&p.service, "service", "", "`name` of the program, for rules with a list of services")
 }
 
-// open reads the files of the flags, and gives the name of the rule file.
+// open reads the files of the flags, and returns the name of the rule file.
 func (p *program) open(args []string) (file string, err error) {
 	if file, err = p.ruleFile(args); err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func (p *program) open(args []string) (file string, err error) {
 	return file, nil
 }
 
-// set loads a rule file. Without one there are only the options of .proto files.
+// set loads a rule file. If file is nil, the set is empty, and only .proto files have rules.
 func (p *program) set(file *rulefile.File) (*ruleset.Set, error) {
 	if file == nil {
 		return ruleset.NewSet(nil)
@@ -72,8 +72,8 @@ func (p *program) set(file *rulefile.File) (*ruleset.Set, error) {
 	return set, err
 }
 
-// rules are those of a command that only shows something, with all files that it was
-// given. Whether the service is misspelt is said beside that.
+// rules opens the files of the flags and loads the rules, for a command that only shows them. It warns of a
+// misspelt service.
 func (p *program) rules(std streams, args []string) (*ruleset.Set, error) {
 	path, err := p.open(args)
 	if err != nil {
@@ -89,25 +89,24 @@ func (p *program) rules(std streams, args []string) (*ruleset.Set, error) {
 	return p.set(file)
 }
 
-// readRules reads a rule file, nil without one.
+// readRules reads a rule file. It returns nil for an empty path.
 func readRules(path string, stdin io.Reader) (*rulefile.File, error) {
 	if path == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no file was given
 	}
 	return rulefile.Read(path, stdin)
 }
 
-// adviseService says how this program is told the service, where the loader has
-// advice for those who write one.
+// adviseService replaces the advice of the loader, which is for Go, by the flag of this command.
 func adviseService(problems []*ruleset.Problem, file *rulefile.File) {
 	for _, p := range problems {
 		if errors.Is(p, ruleset.ErrNoService) && len(file.Services) > 0 {
-			p.Message = "rules for some programs only: say which one is meant: --service " + strings.Join(file.Services, " or --service ")
+			p.Message = "the rules are for certain programs only: write --service " + strings.Join(file.Services, " or --service ")
 		}
 	}
 }
 
-// ruleFile is the one argument of a command; none if there are descriptors.
+// ruleFile returns the one argument of a command. It may be missing if there are descriptors.
 func (p *program) ruleFile(args []string) (string, error) {
 	switch {
 	case len(args) == 0 && p.descriptors != "":
@@ -115,7 +114,7 @@ func (p *program) ruleFile(args []string) (string, error) {
 	case len(args) == 0:
 		return "", usagef("no rule file: write its name, such as locks.yaml, - for the standard input, or --descriptors for the rules of .proto files")
 	case len(args) > 1:
-		return "", usagef("%q is one file too many: call it once for each", args[1])
+		return "", usagef("%q is one file too many: call the command once for each file", args[1])
 	default:
 		return args[0], nil
 	}

@@ -31,17 +31,17 @@ func newRelease() *command {
 		name:     "release",
 		synopsis: "KEY [flags]",
 		summary:  "take a lock from its holders, after a question",
-		text: `Shows the holders of the lock, up to 50, asks whether to go on, takes the lock from the
-holders that it has shown, notifies the waiters, and says which holders have lost it. A
-holder with another field, which came later, keeps the lock. Callers of one client that
-pass a lock on in memory have one field: the caller that has the lock after the answer
-loses it, which may be a later one than at the question. A holder of Interlock finds out
-at its next renewal; one with a fixed lease, or of Redisson, when it releases. The work
-that the lock guarded may still go on. Plain semaphores, latches and keys that are not
-locks have no holders, and stay. Exit code 1 if no holder has lost the lock.
+		text: `Shows at most 50 holders of the lock, and asks whether to go on. Then it takes the lock from
+the holders that it has shown, notifies the waiters, and lists the holders that have lost
+the lock. A later holder with another field keeps the lock. Callers of one client that pass
+a lock on in memory have one field: the caller that has the lock after the answer loses it,
+and not the caller at the time of the question. A holder of Interlock learns of the loss
+at its next renewal. A holder with a fixed lease, or of Redisson, learns of it when it
+releases. The work under the lock may still go on. Plain semaphores, latches and keys that
+are not locks have no holders, and stay. Exit code 1 if no holder has lost the lock.
 
-The answer is read from the standard input. --yes asks nothing. With --holder the others
-keep the lock.
+The answer is read from the standard input. With --yes the command asks no question. With
+--holder the other holders keep the lock.
 
 ` + urlText + `
 
@@ -56,9 +56,9 @@ Examples:
 
 func (r *release) flags(set *pflag.FlagSet) {
 	r.target.flags(set)
-	set.StringArrayVar(&r.holders, "holder", nil, "take it only from this `field` (see who); may be given several times")
+	set.StringArrayVar(&r.holders, "holder", nil, "take the lock only from this `field` (see who); may be given several times")
 	set.BoolVarP(&r.yes, "yes", "y", false, "do not ask")
-	set.BoolVar(&r.json, "json", false, "write an object of JSON, with what was there before")
+	set.BoolVar(&r.json, "json", false, "write an object of JSON, with the lock before the command")
 	r.pubSubFlag(set)
 }
 
@@ -67,14 +67,14 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 		return usagef("--holder is empty: write the field of a holder, as interlock who shows it")
 	}
 	if r.url == "-" && !r.yes {
-		return usagef("the URL and the answer both from the standard input: write --yes, or set %s", redisVariable)
+		return usagef("the URL and the answer cannot both come from the standard input: write --yes, or set %s", redisVariable)
 	}
 	return r.locks(ctx, std.in, func(locks *core.Client) error {
 		return r.free(ctx, std, locks, args[0])
 	})
 }
 
-// free takes the lock from the holders that it shows, or from the ones of --holder, if the operator agrees.
+// free takes the lock from the holders that it shows, or from the holders of --holder, if the operator agrees.
 func (r *release) free(ctx context.Context, std streams, locks *core.Client, key string) error {
 	seen, err := locks.Inspect(ctx, key)
 	if err != nil {
@@ -89,26 +89,26 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 			return err
 		}
 		if !agreed(std, whom) {
-			return r.tell(std, false, seen, "nothing was done")
+			return r.report(std, false, seen, "nothing was done")
 		}
 	}
 	before, err := locks.Evict(ctx, key, fields...)
 	switch {
 	case errors.Is(err, core.ErrNotHeld) && before.HolderCount == 0:
-		return r.tell(std, false, before, "nobody holds it")
+		return r.report(std, false, before, "the lock has no holder")
 	case before.HolderCount > 0 && (errors.Is(err, core.ErrNotHeld) || errors.Is(err, core.ErrInvalid)):
-		why := "nothing was done: it is held by " + heldBy(before)
+		why := "nothing was done: the lock is held by " + heldBy(before)
 		if len(r.holders) == 0 {
-			why += " by now; where the holders change quickly, repeat it with --yes"
+			why += " now; if the holders change quickly, repeat the command with --yes"
 		}
-		return r.tell(std, false, before, why)
+		return r.report(std, false, before, why)
 	case err != nil:
 		return err
 	}
-	return r.tell(std, true, before, "")
+	return r.report(std, true, before, "")
 }
 
-// fieldsOf are the fields of the holders of a lock.
+// fieldsOf returns the fields of the holders of a lock.
 func fieldsOf(e *core.LockEntry) (fields []string) {
 	for _, h := range e.Holders {
 		fields = append(fields, h.Field)
@@ -116,9 +116,9 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 	return fields
 }
 
-// agreed asks whether to go on.
+// agreed asks the operator whether to go on.
 func agreed(std streams, whom string) bool {
-	fmt.Fprintf(std.err, "\nTake it from %s? The work that it guards may still go on. [y/N] ", whom)
+	fmt.Fprintf(std.err, "\nTake the lock from %s? The work under it may still go on. [y/N] ", whom)
 	line, err := bufio.NewReader(io.LimitReader(std.in, bounded.Line)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(std.err)
@@ -130,17 +130,17 @@ func agreed(std streams, whom string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// tell says what was done, and who has lost the lock.
-func (r *release) tell(std streams, freed bool, before core.LockEntry, why string) error {
+// report writes the result, with the holders that have lost the lock.
+func (r *release) report(std streams, freed bool, before core.LockEntry, why string) error {
 	var err error
 	if r.json {
 		err = json.NewEncoder(std.out).Encode(struct {
-			Freed  bool     `json:"freed"` // a holder has lost it; before has these holders
+			Freed  bool     `json:"freed"` // a holder has lost the lock; before has these holders
 			Others int      `json:"others"`
 			Before jsonLock `json:"before"`
 		}{freed, before.HolderCount - len(before.Holders), jsonOf(before)})
 	} else {
-		_, err = io.WriteString(std.out, told(freed, before, why))
+		_, err = io.WriteString(std.out, resultText(freed, before, why))
 	}
 	if err == nil && !freed {
 		return errProblems
@@ -148,8 +148,8 @@ func (r *release) tell(std streams, freed bool, before core.LockEntry, why strin
 	return err
 }
 
-// told is the text of tell.
-func told(freed bool, before core.LockEntry, why string) string {
+// resultText returns the result as text.
+func resultText(freed bool, before core.LockEntry, why string) string {
 	if !freed {
 		return fmt.Sprintf("%s: %s\n", shown(before.Key), why)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,11 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // A reader that came after the holders were shown keeps the lock.
-func TestRelease_OfAReaderThatCameLater(t *testing.T) {
+func TestRelease_LaterReader(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()
 	if err != nil {
@@ -40,8 +42,8 @@ func TestRelease_OfAReaderThatCameLater(t *testing.T) {
 	seen := read()
 	var later *core.Hold
 	var stdout strings.Builder
-	question := &answerless{then: func() { later = read() }}
-	code := run(t.Context(), []string{"release", "k", "--redis", srv.URL()}, strings.NewReader("y\n"), &stdout, question)
+	question := &interruptedQuestion{then: func() { later = read() }}
+	code := commands().run(t.Context(), []string{"release", "k", "--redis", srv.URL()}, strings.NewReader("y\n"), &stdout, question)
 	if code != exitFine || !strings.Contains(stdout.String(), "lost by "+seen.Field()) {
 		t.Errorf("exit code %d, %q, want that the first reader has lost it", code, stdout.String())
 	}
@@ -53,21 +55,21 @@ func TestRelease_OfAReaderThatCameLater(t *testing.T) {
 	}
 }
 
-// answerless does something when the question is there.
-type answerless struct {
+// interruptedQuestion calls then when it is asked the question.
+type interruptedQuestion struct {
 	text strings.Builder
 	then func()
 }
 
-func (a *answerless) Write(p []byte) (int, error) {
+func (a *interruptedQuestion) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), "[y/N]") {
 		a.then()
 	}
 	return a.text.Write(p)
 }
 
-// Who cannot be told what became of the lock learns at least that.
-func TestRelease_CannotBeWritten(t *testing.T) {
+// If the result cannot be written, the exit code and an error say so.
+func TestRelease_BrokenOutput(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()
 	if err != nil {
@@ -79,9 +81,51 @@ func TestRelease_CannotBeWritten(t *testing.T) {
 		stdout, end := io.Pipe()
 		stdout.Close()
 		var stderr strings.Builder
-		code := run(t.Context(), []string{"release", "k", "--redis", srv.URL(), "--yes", "--json=" + strconv.FormatBool(as == "json")}, strings.NewReader(""), end, &stderr)
+		code := commands().run(t.Context(), []string{"release", "k", "--redis", srv.URL(), "--yes", "--json=" + strconv.FormatBool(as == "json")}, strings.NewReader(""), end, &stderr)
 		if code != exitCannot || !strings.Contains(stderr.String(), io.ErrClosedPipe.Error()) {
 			t.Errorf("%s: exit code %d and %q, want %d and why", as, code, stderr.String(), exitCannot)
 		}
+	}
+}
+
+// A waiter gets the lock as soon as an operator has released it.
+func TestRelease_NotifiesWaiters(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	locks, err := core.New(srv.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.WithoutCancel(t.Context())) })
+	if err := srv.Client().HSet(t.Context(), "k", ann, 1).Err(); err != nil { // without an end, so that only a message helps
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		got <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
+	}()
+	for locks.Stats().Waiters == 0 {
+		time.Sleep(time.Millisecond) // until the waiter waits
+	}
+	if r := interlock(t, "", "release", "k", "--yes", "--redis", "redis://"+srv.Addr()); r.code != exitFine {
+		t.Error(r)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// An endless answer is not a yes.
+func TestRelease_EndlessAnswer(t *testing.T) {
+	t.Parallel()
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	srv.Take("k", 1<<40)
+	var stdout, stderr bytes.Buffer
+	if code := commands().run(t.Context(), []string{"release", "k", "--redis", srv.URL()}, endless{}, &stdout, &stderr); code != exitProblems {
+		t.Errorf("exit code %d, %s", code, stdout.String())
 	}
 }

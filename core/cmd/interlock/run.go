@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -19,39 +20,37 @@ import (
 // The exit codes.
 const (
 	exitFine     = 0
-	exitProblems = 1 // what was asked about is not in order
-	exitCannot   = 2 // what was asked cannot be done
+	exitProblems = 1 // the command has found problems
+	exitCannot   = 2 // the command could not do its work
 )
+
+// commandLine is the program: its commands, in the order of the help.
+type commandLine []*command
 
 // command is one command of the program.
 type command struct {
 	name     string
 	synopsis string               // the arguments, as help shows them
-	summary  string               // one line
-	text     string               // what help says more, with examples
-	args     func([]string) error // nil: run looks at them
+	summary  string               // one line of the overview
+	text     string               // the text of help, with examples
+	args     func([]string) error // checks the arguments; nil: run checks them
 	flags    func(*pflag.FlagSet)
 	run      func(ctx context.Context, std streams, args []string) error
 }
 
-// commands is the table of commands, in the order of the help.
-func commands() []*command {
-	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newDoctor(), newLs(), newWho(), newRelease(), newSchema(), newProto(), newVersion()}
-}
-
-// noArguments is for a command that takes none.
+// noArguments checks the arguments of a command that takes none.
 func noArguments(args []string) error {
 	if len(args) > 0 {
-		return usagef("arguments %q: there are none", args)
+		return usagef("arguments %q: the command takes none", args)
 	}
 	return nil
 }
 
-// oneKey is for a command that is about one key, which is called so.
-func oneKey(called string) func([]string) error {
+// oneKey returns a check for the arguments of a command that takes one key. Messages call the key noun.
+func oneKey(noun string) func([]string) error {
 	return func(args []string) error {
 		if len(args) != 1 {
-			return usagef("%d arguments: write one %s, in quotes if it has spaces", len(args), called)
+			return usagef("%d arguments: write one %s, in quotes if it has spaces", len(args), noun)
 		}
 		return nil
 	}
@@ -63,52 +62,53 @@ type streams struct {
 	out, err io.Writer
 }
 
-// errProblems ends a command with [exitProblems]. The problems were written.
+// errProblems ends a command with [exitProblems]. The command has written the problems.
 var errProblems = errors.New("problems were found")
 
-// usageError says how the program was called wrongly.
+// usageError reports a wrong call of the program.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// run is the whole program, but for the process around it.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// run runs the command that args name, and returns the exit code.
+func (l commandLine) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	std := streams{stdin, visible{stdout}, visible{stderr}}
 	if len(args) == 0 {
-		fmt.Fprint(std.err, overview())
+		fmt.Fprint(std.err, l.overview())
 		return exitCannot
 	}
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "--help", "-h":
-		return help(std, rest)
+		return l.help(std, rest)
 	case "--version":
 		name = "version"
 	}
-	c, err := find(name)
+	c, err := l.find(name)
 	if err != nil {
 		return fail(std, "interlock", err)
 	}
 	return c.execute(ctx, std, rest)
 }
 
-// find is the command of a name.
-func find(name string) (*command, error) {
+// find returns the command with a name.
+func (l commandLine) find(name string) (*command, error) {
 	var names []string
-	for _, c := range commands() {
+	for _, c := range l {
 		if c.name == name {
 			return c, nil
 		}
 		names = append(names, c.name)
 	}
 	if near := failpolicy.Nearest(name, names); near != "" {
-		return nil, usagef("there is no command %q: did you mean %q?", name, near)
+		return nil, usagef("unknown command %q: did you mean %q?", name, near)
 	}
-	return nil, usagef("there is no command %q: there are %s", name, strings.Join(names, ", "))
+	return nil, usagef("unknown command %q: the commands are %s", name, strings.Join(names, ", "))
 }
 
+// execute parses the flags, runs the command and returns the exit code.
 func (c *command) execute(ctx context.Context, std streams, args []string) int {
 	set := c.flagSet()
 	switch err := set.Parse(args); {
@@ -138,7 +138,7 @@ func (c *command) execute(ctx context.Context, std streams, args []string) int {
 	}
 }
 
-// isInvalid reports whether the rules are at fault, not the call.
+// isInvalid reports whether err is about the rules, and not about the call.
 func isInvalid(err error) bool {
 	_, ok := errors.AsType[*ruleset.InvalidError](err)
 	return ok
@@ -155,7 +155,7 @@ func (c *command) flagSet() *pflag.FlagSet {
 	return set
 }
 
-// flagError says what to write instead of a flag that does not exist.
+// flagError returns an error with the flag to write instead of an unknown one.
 func flagError(set *pflag.FlagSet, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -167,27 +167,27 @@ func flagError(set *pflag.FlagSet, err error) error {
 		return usagef("%v: did you mean --%s?", err, near)
 	}
 	if len(names) == 0 {
-		return usagef("%v: there are no flags", err)
+		return usagef("%v: the command has no flags", err)
 	}
-	return usagef("%v: there are --%s", err, strings.Join(names, ", --"))
+	return usagef("%v: the flags are --%s", err, strings.Join(names, ", --"))
 }
 
-// fail writes why the program could not do what it was asked.
-func fail(std streams, who string, err error) int {
-	fmt.Fprintf(std.err, "%s: %v\n", who, err)
+// fail writes the error of a call, and returns the exit code.
+func fail(std streams, called string, err error) int {
+	fmt.Fprintf(std.err, "%s: %v\n", called, err)
 	if _, usage := errors.AsType[*usageError](err); usage {
-		fmt.Fprintf(std.err, "Run %q.\n", strings.Replace(who, "interlock", "interlock help", 1))
+		fmt.Fprintf(std.err, "Run %q.\n", strings.Replace(called, "interlock", "interlock help", 1))
 	}
 	return exitCannot
 }
 
-// help writes the overview, or what one command does.
-func help(std streams, args []string) int {
+// help writes the overview, or the manual of one command.
+func (l commandLine) help(std streams, args []string) int {
 	if len(args) == 0 {
-		fmt.Fprint(std.out, overview())
+		fmt.Fprint(std.out, l.overview())
 		return exitFine
 	}
-	c, err := find(args[0])
+	c, err := l.find(args[0])
 	if err != nil {
 		return fail(std, "interlock", err)
 	}
@@ -196,21 +196,21 @@ func help(std streams, args []string) int {
 }
 
 // overview lists the commands.
-func overview() string {
+func (l commandLine) overview() string {
 	var text strings.Builder
-	text.WriteString("Interlock looks at lock rules without a server and without Redis, and at the locks in a Redis.\n\nCommands:\n")
-	for _, c := range commands() {
+	text.WriteString("Interlock checks lock rules without a server and without Redis, and shows the locks in a Redis.\n\nCommands:\n")
+	for _, c := range l {
 		fmt.Fprintf(&text, "  %-8s %s\n", c.name, c.summary)
 	}
-	text.WriteString("\nMore about one: interlock help check\n" +
+	text.WriteString("\nThe manual of a command: interlock help check\n" +
 		"In a module that uses Interlock, once:\n" +
 		"  go get -tool github.com/interlock-go/interlock/core/cmd/interlock\n" +
 		"and then: go tool interlock check locks.yaml\n" +
-		"Exit codes: 0 in order, 1 problems were found, 2 it cannot be done.\n")
+		"Exit codes: 0 no problems, 1 problems were found, 2 the command could not run.\n")
 	return text.String()
 }
 
-// help is the manual of a command.
+// help returns the manual of a command.
 func (c *command) help() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Usage: %s\n\n%s\n", strings.TrimSpace("interlock "+c.name+" "+c.synopsis), c.text)
@@ -220,12 +220,28 @@ func (c *command) help() string {
 	return text.String()
 }
 
-// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character as JSON
-// does, such as \u001b: a key, a field or a file cannot move the cursor, change colours or turn the direction of
-// text, and a string of JSON stays the same string.
+// counted returns a number with a noun, such as "1 rule" or "2 rules".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// oneOf returns an error for a value of a flag that is not one of the known ones.
+func oneOf(flag, value string, known []string) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return usagef("--%s %s: write %s", flag, value, strings.Join(known, ", "))
+}
+
+// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character like
+// JSON, such as \u001b. So a key, a field or a file cannot move the cursor, change colours or change the
+// direction of text, and a string of JSON stays the same string.
 type visible struct{ io.Writer }
 
-// Write writes p, which has to end with a whole character.
+// Write writes p, which must end with a whole character.
 func (v visible) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p))
 	for rest := p; len(rest) > 0; {

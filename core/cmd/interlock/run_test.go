@@ -1,181 +1,169 @@
 package main
 
 import (
-	"slices"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/bufbuild/protocompile"
-	"gotest.tools/v3/golden"
-
-	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// golded is a call of the program whose result is in a golden file.
-type golded struct {
-	name string
-	args []string
-}
-
-// $SHOP, $TYPO and $KINDS are images.
-var runs = []golded{
-	{"usage_help", []string{"help"}},
-	{"usage_help_check", []string{"help", "check"}},
-	{"usage_help_unknown", []string{"help", "chekc"}},
-	{"usage_command", []string{"chek", "testdata/locks.yaml"}},
-	{"usage_command_far", []string{"deploy"}},
-	{"usage_flag", []string{"check", "testdata/locks.yaml", "--descriptor", "x"}},
-	{"usage_flag_far", []string{"check", "testdata/locks.yaml", "--zzz"}},
-	{"usage_flag_none", []string{"hash", "--zzz", "x"}},
-	{"usage_flag_value", []string{"check", "testdata/locks.yaml", "--routes"}},
-	{"usage_format", []string{"check", "testdata/locks.yaml", "--format", "xml"}},
-	{"usage_no_file", []string{"check"}},
-	{"usage_two_files", []string{"check", "a.yaml", "b.yaml"}},
-	{"unreadable_file", []string{"check", "testdata/no.yaml"}},
-	{"unreadable_routes", []string{"check", "testdata/locks.yaml", "--routes", "testdata/no.json"}},
-	{"unreadable_routes_format", []string{"check", "testdata/locks.yaml", "--routes", "testdata/sample.json"}},
-	{"unreadable_routes_null", []string{"check", "testdata/locks.yaml", "--routes", "testdata/routes_null.json"}},
-	{"unreadable_routes_names", []string{"check", "testdata/locks.yaml", "--routes", "testdata/routes_names.json"}},
-	{"unreadable_descriptors", []string{"check", "testdata/locks.yaml", "--descriptors", "testdata/locks.yaml"}},
-	{"unreadable_old", []string{"check", "testdata/locks.yaml", "--against", "testdata/wrong_strategy.yaml"}},
-
-	{"check_fine", []string{"check", "testdata/locks.yaml"}},
-	{"check_with_descriptors", []string{"check", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
-	{"check_wrong_strategy", []string{"check", "testdata/wrong_strategy.yaml"}},
-	{"check_wrong_names", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml"}},
-	{"check_wrong_names_json", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml", "--format", "json"}},
-	{"check_wrong_names_github", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml", "--format=github"}},
-	{"check_wrong_options", []string{"check", "--descriptors", "$TYPO"}},
-	{"check_kinds_options", []string{"check", "--descriptors", "$KINDS"}},
-	{"check_kinds", []string{"check", "testdata/kinds.yaml", "--descriptors", "$KINDS"}},
-	{"check_kinds_mended", []string{"check", "testdata/kinds_mended.yaml", "--descriptors", "$KINDS"}},
-	{"check_options", []string{"check", "--descriptors", "$SHOP"}},
-	{"check_options_missing", []string{"check", "testdata/overlaid.yaml", "--descriptors", "$SHOP"}},
-	{"check_program", []string{"check", "testdata/program.yaml", "--routes", "testdata/routes.json", "--descriptors", "$SHOP"}},
-	{"check_program_unknown", []string{"check", "testdata/program.yaml"}},
-	{"check_grpc", []string{"check", "testdata/grpc.yaml", "--descriptors", "$SHOP"}},
-	{"check_names", []string{"check", "testdata/names.yaml"}},
-	{"check_wildcards", []string{"check", "testdata/wild.yaml", "--routes", "testdata/routes.json"}},
-	{"check_wildcards_unknown", []string{"check", "testdata/wild.yaml"}},
-	{"check_warnings", []string{"check", "testdata/warnings.yaml"}},
-	{"check_against", []string{"check", "testdata/rekeyed.yaml", "--against", "testdata/locks.yaml"}},
-	{"check_against_overlaid", []string{"check", "testdata/rekeyed.yaml", "--against", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
-	{"check_against_allowed", []string{"check", "testdata/rekey_allowed.yaml", "--against", "testdata/locks.yaml"}},
-	{"check_against_itself", []string{"check", "testdata/locks.yaml", "--against", "testdata/locks.yaml"}},
-	{"check_services", []string{"check", "testdata/services.yaml", "--service", "shop"}},
-	{"check_services_unknown", []string{"check", "testdata/services.yaml"}},
-	{"check_services_near", []string{"check", "testdata/services.yaml", "--service", "shopp"}},
-	{"check_services_far", []string{"check", "testdata/services.yaml", "--service", "billing"}},
-	{"check_switched", []string{"check", "testdata/switched.yaml"}},
-	{"check_profiles", []string{"check", "testdata/profiles.yaml", "--service", "shop"}},
-	{"check_profiles_options", []string{"check", "testdata/profiles.yaml", "--service", "shop", "--descriptors", "$TYPO"}},
-	{"check_elsewhere", []string{"check", "testdata/elsewhere.yaml", "--descriptors", "$SHOP"}},
-	{"check_variable", []string{"check", "testdata/locks.yaml", "--routes", "testdata/routes_bare.json"}},
-	{"check_against_unlocked", []string{"check", "testdata/unlocked.yaml", "--against", "testdata/locked.yaml"}},
-	{"check_against_switched_off", []string{"check", "testdata/switched_off.yaml", "--against", "testdata/empty.yaml", "--descriptors", "$SHOP"}},
-	{"check_against_switched", []string{"check", "testdata/switched.yaml", "--against", "testdata/locked.yaml"}},
-	{"check_against_replaced", []string{"check", "testdata/replaced.yaml", "--against", "testdata/warnings.yaml"}},
-	{"check_against_unknown", []string{"check", "testdata/locks.yaml", "--against", "testdata/no.yaml"}},
-
-	{"dump_overlaid", []string{"dump", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
-	{"dump_options", []string{"dump", "--descriptors", "$SHOP"}},
-	{"dump_services_near", []string{"dump", "testdata/services.yaml", "--service", "shopp"}},
-	{"dump_services_unknown", []string{"dump", "testdata/services.yaml"}},
-	{"dump_invalid", []string{"dump", "testdata/wrong_strategy.yaml"}},
-	{"dump_invalid_options", []string{"dump", "--descriptors", "$TYPO"}},
-
-	{"key_http", []string{"key", "testdata/locks.yaml", "POST /orders/4%202/pay?mode=now", "--prefix", "shop:", "--hash"}},
-	{"key_http_when", []string{"key", "testdata/locks.yaml", "POST /orders/42/pay?mode=async"}},
-	{"key_http_routes", []string{"key", "testdata/locks.yaml", "POST /orders/open/pay", "--routes", "testdata/routes.json"}},
-	{"key_http_no_route", []string{"key", "testdata/locks.yaml", "POST /orders", "--routes", "testdata/routes.json"}},
-	{"key_http_no_rule", []string{"key", "testdata/locks.yaml", "GET /orders/42/pay"}},
-	{"key_http_variable", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie: session=a%20b", "--var", "user=ann"}},
-	{"key_http_variable_missing", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie: session=1"}},
-	{"key_http_variable_unset", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie: session=1", "--routes", "testdata/routes.json"}},
-	{"key_http_missing", []string{"key", "testdata/locks.yaml", "POST /cart", "--var", "user=ann"}},
-	{"key_http_variable_typed", []string{"key", "testdata/served.yaml", "POST /orders/42/pay?mode=async", "-d", "{\"items\": [{\"count\": 1}]}", "--routes", "testdata/routes.json", "--var", "principal={\"Tenant\": \"a\"}"}},
-	{"key_http_variable_wrong", []string{"key", "testdata/served.yaml", "POST /orders/42/pay", "--routes", "testdata/routes.json", "--var", "principal=a"}},
-	{"key_http_preflight", []string{"key", "testdata/route.yaml", "OPTIONS /admin/users/3", "-H", "Origin: https://a.example", "-H", "Access-Control-Request-Method: PUT"}},
-	{"key_http_no_path", []string{"key", "testdata/locks.yaml", "POST orders"}},
-	{"key_http_long_body", []string{"key", "testdata/sampled.yaml", "POST /orders/42/pay", "-d", `{"sku": "a", "text": "` + strings.Repeat("long ", 50) + `"}`}},
-	{"key_http_bad_body", []string{"key", "testdata/sampled.yaml", "POST /orders/42/pay", "-d", "{", "-H", "Content-Type: application/json"}},
-	{"key_http_list", []string{"key", "testdata/disabled.yaml", "POST /d", "-d", `{"list": ["b", "a"]}`}},
-	{"key_http_form", []string{"key", "testdata/disabled.yaml", "POST /e", "-d", "x=1", "--var", "client_ip=192.0.2.7"}},
-	{"key_http_client_ip", []string{"key", "testdata/disabled.yaml", "POST /e", "-d", "x=1"}},
-	{"key_http_disabled", []string{"key", "testdata/disabled.yaml", "POST /a/1"}},
-	{"key_http_dry_run", []string{"key", "testdata/disabled.yaml", "POST /b/1"}},
-	{"key_http_none", []string{"key", "testdata/disabled.yaml", "POST /c"}},
-	{"key_http_wildcard_route", []string{"key", "testdata/route.yaml", "POST /admin/users/3?x=1"}},
-	{"key_http_wildcard_route_in_condition", []string{"key", "testdata/route.yaml", "POST /admin/users/3?x=1&y=2"}},
-	{"key_http_wildcard_routes", []string{"key", "testdata/route.yaml", "POST /admin/users/3?x=1", "--routes", "testdata/routes_bare.json"}},
-	{"key_http_wildcard_parameter", []string{"key", "testdata/route.yaml", "DELETE /users/3"}},
-	{"key_http_route", []string{"key", "testdata/route.yaml", "PUT /admin/users/3"}},
-	{"key_http_wildcard", []string{"key", "testdata/disabled.yaml", "POST /api/a/b?x=1"}},
-	{"key_grpc", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pay", "-d", `{"order_id": "42"}`, "--descriptors", "$SHOP"}},
-	{"key_grpc_options", []string{"key", "/shop.v1.Orders/Pay", "-d", `{"order_id": 7, "sku": "a"}`, "--descriptors", "$SHOP"}},
-	{"key_grpc_metadata", []string{"key", "testdata/overlaid.yaml", "/shop.v1.Orders/Cancel", "-H", "Tenant: a", "--var", "user=ann"}},
-	{"key_grpc_peer", []string{"key", "testdata/grpc.yaml", "/shop.v1.Orders/Cancel", "--var", "peer=192.0.2.7"}},
-	{"key_grpc_no_peer", []string{"key", "testdata/grpc.yaml", "/shop.v1.Orders/Cancel"}},
-	{"key_grpc_wildcard", []string{"key", "testdata/grpc.yaml", "/shop.v2.Orders/Pay", "-H", "tenant: a", "-H", "tenant: b"}},
-	{"key_grpc_no_descriptors", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Cancel"}},
-	{"key_grpc_bad_data", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pay", "-d", `{"orderr_id": "42"}`, "--descriptors", "$SHOP"}},
-	{"key_grpc_no_method", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pya", "--descriptors", "$SHOP"}},
-	{"key_grpc_no_rule", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Watch", "--descriptors", "$SHOP"}},
-	{"key_grpc_none", []string{"key", "testdata/route.yaml", "/shop.v1.Orders/Watch", "--descriptors", "$SHOP"}},
-	{"key_grpc_none_option", []string{"key", "/typo.v1.Orders/Ping", "--descriptors", "$TYPO"}},
-	{"key_grpc_elsewhere", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pay"}},
-	{"key_grpc_elsewhere_no_option", []string{"key", "testdata/elsewhere.yaml", "/shop.v1.Orders/Cancel", "--descriptors", "$SHOP"}},
-	{"key_func", []string{"key", "testdata/locks.yaml", "close-day"}},
-	{"key_func_constant", []string{"key", "testdata/functions.yaml", "close-day", "--prefix", "eu:"}},
-	{"key_func_of_words", []string{"key", "testdata/functions.yaml", "close the year"}},
-	{"key_func_as_in_the_file", []string{"key", "testdata/functions.yaml", "func: close the year"}},
-	{"key_func_as_in_the_file_near", []string{"key", "testdata/functions.yaml", "func: close the yeer"}},
-	{"key_func_condition", []string{"key", "testdata/functions.yaml", "close-month"}},
-	{"key_func_elsewhere", []string{"key", "testdata/functions.yaml", "elsewhere"}},
-	{"check_functions", []string{"check", "testdata/functions.yaml"}},
-	{"key_func_none", []string{"key", "testdata/route.yaml", "nothing"}},
-	{"wire_no_redis", []string{"wire"}},
-	{"wire_arguments", []string{"wire", "--redis", "redis://127.0.0.1:1", "shop:"}},
-	{"wire_mode", []string{"wire", "--redis", "redis://127.0.0.1:1", "--pubsub", "on"}},
-	{"wire_url", []string{"wire", "--redis", "redis://shop:sec%ret@127.0.0.1:1/0"}},
-	{"wire_url_of_a_cluster", []string{"wire", "--cluster", "--redis", "redis://shop:sec%ret@127.0.0.1:1"}},
-	{"wire_url_of_a_sentinel", []string{"wire", "--redis", "redis://127.0.0.1:1/a?master_name=main"}},
-	{"key_near_function", []string{"key", "testdata/locks.yaml", "closeday"}},
-	{"key_lower_case_method", []string{"key", "testdata/locks.yaml", "post /orders/42/pay"}},
-	{"key_no_request", []string{"key", "testdata/locks.yaml", "open-day"}},
-	{"key_two_inputs", []string{"key", "-", "POST /cart", "-d", "@-"}},
-	{"check_two_inputs", []string{"check", "-", "--against", "-"}},
-	{"key_no_arguments", []string{"key", "testdata/locks.yaml"}},
-	{"key_bad_header", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie"}},
-	{"key_bad_variable", []string{"key", "testdata/locks.yaml", "POST /cart", "--var", "user"}},
-	{"key_no_data", []string{"key", "testdata/locks.yaml", "POST /cart", "-d", "@testdata/no.json"}},
-
-	{"hash", []string{"hash", "shop:order:pay:42"}},
-	{"hash_nothing", []string{"hash"}},
-	{"schema_arguments", []string{"schema", "x"}},
-	{"proto_nowhere", []string{"proto"}},
-}
-
-func TestRun_Golden(t *testing.T) {
+func TestRun_Help(t *testing.T) {
 	t.Parallel()
-	shop := compileImage(t, protocompile.SourceInfoStandard, shopProto)
-	typo := compileImage(t, protocompile.SourceInfoStandard, typoProto)
-	kinds := compileImage(t, protocompile.SourceInfoStandard, kindsProto)
-	images := strings.NewReplacer("$SHOP", shop, "$TYPO", typo, "$KINDS", kinds)
-	names := strings.NewReplacer(shop, "$SHOP", typo, "$TYPO", kinds, "$KINDS")
-	seen := map[string]bool{}
-	for _, c := range runs {
-		if seen[c.name] {
-			t.Errorf("two runs are called %s", c.name)
+	manual, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nothing, want := interlock(t, ""), (result{exitCannot, "", commands().overview()}); nothing != want {
+		t.Errorf("without a command: got %s, want %s", nothing, want)
+	}
+	for _, c := range commands() {
+		byName := interlock(t, "", "help", c.name)
+		byFlag := interlock(t, "", c.name, "--help")
+		if byName != byFlag || byName.code != exitFine {
+			t.Errorf("%s: help and --help differ: %s and %s", c.name, byName, byFlag)
 		}
-		seen[c.name] = true
-		t.Run(c.name, func(t *testing.T) {
+		if line := "//\t" + c.name; !strings.Contains(string(manual), line) || !strings.Contains(string(manual), c.summary) {
+			t.Errorf("%s: the package comment lacks the command, or its summary %q", c.name, c.summary)
+		}
+		if !strings.Contains(commands().overview(), c.summary) {
+			t.Errorf("%s: the overview lacks it", c.name)
+		}
+	}
+}
+
+// Rules from the standard input are treated like the file, under another name.
+func TestRun_StandardInput(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/locks.yaml"
+	rules, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ byFile, byInput []string }{
+		{[]string{"check", file}, []string{"check", "-"}},
+		{[]string{"check", file, "--against", file}, []string{"check", "-", "--against", file}},
+		{[]string{"check", file, "--against", file}, []string{"check", file, "--against", "-"}},
+		{[]string{"dump", file}, []string{"dump", "-"}},
+		{[]string{"key", file, "POST /orders/42/pay"}, []string{"key", "-", "POST /orders/42/pay"}},
+		{[]string{"key", file, "POST /orders/42/pay"}, []string{"key", "-", "POST", "/orders/42/pay"}},
+	} {
+		t.Run(strings.Join(c.byInput, " "), func(t *testing.T) {
 			t.Parallel()
-			args := slices.Clone(c.args)
-			for i := range args {
-				args[i] = images.Replace(args[i])
+			want := interlock(t, "", c.byFile...)
+			if c.byInput[1] == "-" {
+				want.stdout = strings.ReplaceAll(want.stdout, file, "stdin")
 			}
-			golden.Assert(t, rulesettest.WithoutLists(names.Replace(interlock(t, "", args...).String())), "golden/"+c.name+".txt")
+			if got := interlock(t, string(rules), c.byInput...); got != want || got.code != exitFine {
+				t.Errorf("got %s, want %s", got, want)
+			}
 		})
+	}
+}
+
+// Every command refuses endless input.
+func TestRun_EndlessInput(t *testing.T) {
+	t.Parallel()
+	const zero = "/dev/zero"
+	if _, err := os.Stat(zero); err != nil {
+		t.Skipf("this system has no file without an end: %v", err)
+	}
+	for _, args := range [][]string{
+		{"check", zero},
+		{"check", "-"},
+		{"check", "testdata/locks.yaml", "--against", zero},
+		{"check", "testdata/locks.yaml", "--routes", zero},
+		{"check", "--descriptors", zero},
+		{"dump", zero},
+		{"key", "testdata/locks.yaml", "POST /cart", "-d", "@" + zero},
+		{"key", "testdata/locks.yaml", "POST /cart", "-d", "@-"},
+		{"ls", "--redis", "-"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := commands().run(t.Context(), args, endless{}, &stdout, &stderr); code == exitFine || !strings.Contains(stderr.String()+stdout.String(), "larger than ") {
+			t.Errorf("%q: exit code %d, %.200q, want how much there may be", args, code, stdout.String()+stderr.String())
+		}
+	}
+}
+
+// hostile has characters that a terminal must not get: commands in 7 and in 8 bits, a new line, the end of a
+// line, the direction of text, and an invisible tag.
+const hostile = "\x1b[2J\x7f\u0085\u009b31m\n\r\u202e\u2066\u2028\u200b\U000e0041"
+
+// wantVisible checks that a stream has visible characters, and new lines only at the end of a line of the
+// command.
+func wantVisible(t *testing.T, what, text string) {
+	t.Helper()
+	for i, r := range text {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == utf8.RuneError {
+			t.Errorf("%s: got %q at %d of %q", what, r, i, text)
+			return
+		}
+	}
+	if strings.Contains(text, "31m\n") {
+		t.Errorf("%s: a new line of the input is in %q", what, text)
+	}
+}
+
+// A terminal gets no control character of a call, a file or a key.
+func TestRun_VisibleOutput(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	rdb, url := srv.Client(), "redis://"+srv.Addr()
+	key := "shop:" + hostile
+	for _, err := range []error{
+		rdb.HSet(t.Context(), key, ann, 1).Err(),
+		rdb.RPush(t.Context(), "redisson_lock_queue:{"+key+"}", hostile).Err(),
+		rdb.HSet(t.Context(), "cart:"+hostile, hostile, 1).Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := filepath.Join(t.TempDir(), "\u009b31m.yaml")
+	escaped := `\e[2J\x7f\u0085\u009b31m\u202e\u2066\u2028\u200b\U000e0041`
+	text := "rules:\n  - http: \"POST /" + escaped + "\"\n    name: \"" + escaped + "\"\n    key: \"" + escaped + "#{path." + escaped + "}\"\n" +
+		"  - func: \"f" + escaped + "\"\n    key: \"" + escaped + "\"\n"
+	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"ls", "--redis", url},
+		{"ls", "--redis", url, "--json"},
+		{"who", key, "--redis", url},
+		{"who", key, "--redis", url, "--json"},
+		{"who", "cart:" + hostile, "--redis", url},
+		{"release", "cart:" + hostile, "--redis", url, "--holder", hostile, "--yes"},
+		{"release", key, "--redis", url, "--holder", bob, "--yes"},
+		{"release", key, "--redis", url, "--holder", bob, "--yes", "--json"},
+		{"release", key, "--redis", url},
+		{"wire", "--redis", url, "--prefix", hostile},
+		{"hash", hostile},
+		{"check", rules},
+		{"check", rules, "--format", "json"},
+		{"check", rules, "--format", "github"},
+		{"dump", rules},
+		{"dump", rules, "--format", "json"},
+		{"key", rules, "func: f\x1b[2J"},
+		{"key", "testdata/locks.yaml", "POST /orders/42/pay", "--prefix", hostile},
+	} {
+		got := interlock(t, "", args...)
+		wantVisible(t, strings.Join(args[:1], " ")+" (stdout)", got.stdout)
+		wantVisible(t, strings.Join(args[:1], " ")+" (stderr)", got.stderr)
+	}
+	for _, as := range [][]string{{"ls", "--redis", url, "--json"}, {"who", key, "--redis", url, "--json"}} {
+		var lock jsonLock
+		if err := json.Unmarshal([]byte(interlock(t, "", as...).stdout), &lock); err != nil {
+			t.Fatal(err)
+		}
+		if lock.Key != key || !reflect.DeepEqual(lock.Waiters, []string{hostile}) {
+			t.Errorf("%s: JSON has another text: %q, %q", as[0], lock.Key, lock.Waiters)
+		}
 	}
 }

@@ -41,8 +41,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// served is the program that would serve a request, as far as it is known. Its adapters read the request and
-// evaluate the rules, and take no lock.
+// served stands for the program that would serve a request. Its adapters read the request and evaluate the rules,
+// and take no lock.
 type served struct {
 	set       *ruleset.Set
 	routes    *routes.Table     // nil: not known
@@ -50,18 +50,17 @@ type served struct {
 	variables map[string]string // the values of registered variables, and of client_ip and peer
 
 	body     []byte
-	anyRoute bool // a wildcard concerns the request: which route serves it is not known
+	anyRoute bool // a rule with a wildcard matches, and the route that serves the request is not known
 	route    routes.Route
 
 	answers []answer
-	refused error // why the adapter answers that the rules cannot work
+	refused error // the reason for which the adapter refuses the request
 }
 
-// noMatchError says that no rule locks anything for a request.
+// noMatchError reports that no rule takes a lock for a request.
 type noMatchError struct {
-	onPurpose bool // a rule says so
-
-	text string
+	text      string
+	onPurpose bool // a rule says None
 }
 
 func (e *noMatchError) Error() string { return e.text }
@@ -70,17 +69,17 @@ func noMatchf(format string, args ...any) error {
 	return &noMatchError{text: fmt.Sprintf(format, args...)}
 }
 
-// unlocked says that an endpoint has no lock because a declaration says so.
+// unlocked returns the error for an endpoint with a rule that says None.
 func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
 	return &noMatchError{onPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
 }
 
-// noRule says why no rule of the set is for an endpoint; nil if there are some.
+// noRule returns an error if no rule of the set takes a lock for an endpoint.
 func (s *served) noRule(e ruleset.Endpoint) error {
 	rules := s.set.Lookup(e)
 	switch {
 	case len(rules) == 0:
-		return noMatchf("no rule is for %s", e)
+		return noMatchf("no rule matches %s", e)
 	case rules[0].None:
 		return unlocked(e, rules[0].Source("none"))
 	default:
@@ -88,7 +87,7 @@ func (s *served) noRule(e ruleset.Endpoint) error {
 	}
 }
 
-// elsewhere reports a rule whose key is not in the file.
+// elsewhere returns an error for a rule whose key is not in the file.
 func (s *served) elsewhere(e ruleset.Endpoint, where string) error {
 	for _, r := range s.set.Lookup(e) {
 		if r.Partial() {
@@ -98,7 +97,7 @@ func (s *served) elsewhere(e ruleset.Endpoint, where string) error {
 	return nil
 }
 
-// function answers for a call of a function. What is made of its argument has no key.
+// function answers for a call of a function. A rule whose key reads the argument yields no key.
 func (s *served) function(name string) ([]answer, error) {
 	e := ruleset.Func(name)
 	if err := cmp.Or(s.noRule(e), s.elsewhere(e, "the program")); err != nil {
@@ -117,32 +116,32 @@ func (s *served) function(name string) ([]answer, error) {
 	return answersOf(at, rules, p, argument{}, s.accept), nil
 }
 
-// argument is the [keyexpr.Env] of a function, of whose argument nothing is known.
+// argument is the [keyexpr.Env] of a function with an unknown argument.
 type argument struct{}
 
 func (argument) Value(int) (any, error) {
 	return nil, &keyexpr.EvalError{
 		Reason: keyexpr.ReasonInternal, Subject: "in",
-		Detail: "is the argument of the function, which is a Go value and not known here",
+		Detail: "is the argument of the function, a Go value that is not known here",
 	}
 }
 
 func (argument) Items(int, string) ([]string, error) { return nil, nil }
 
-// asking is a context in which adapters answer instead of locking.
+// asking returns a context that makes adapters record the answers instead of taking locks.
 func (s *served) asking(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preview.Key{}, func(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env keyexpr.Env) {
 		s.answers = answersOf(at, rules, p, env, s.accept)
 	})
 }
 
-// accept refuses the value of a variable that the program would refuse, or that is not known.
+// accept refuses a value that the program would refuse, and a value that is not known.
 func (s *served) accept(variable string) error {
 	switch {
 	case variable == "route" && s.anyRoute:
 		return &keyexpr.EvalError{
 			Reason: keyexpr.ReasonInternal, Subject: "route",
-			Detail: "is not known: the rule is for many, such as /orders/:id; give those of the program with --routes",
+			Detail: "is not known: the rule matches many routes, such as /orders/:id; give the routes of the program with --routes",
 		}
 	case variable == "body" && s.route.Body != nil:
 		if err := s.route.Body.Check(s.body); err != nil {
@@ -152,12 +151,12 @@ func (s *served) accept(variable string) error {
 	return nil
 }
 
-// withLocks runs a function with a lock client for adapters. Its Redis does not exist, and is never asked.
+// withLocks calls use with a lock client for adapters. Its Redis does not exist, and is never asked.
 func withLocks(use func(*core.Client) error) error {
 	nowhere := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
 	rdb := redis.NewClient(&redis.Options{Dialer: nowhere})
 	locks, err := core.New(rdb, core.WithObserver(&core.Observer{Rules: &aspect.Observer{
-		Warning: func(*ruleset.Problem) {}, // the answer has the warnings
+		Warning: func(*ruleset.Problem) {}, // the answers have the warnings
 	}}))
 	if err != nil {
 		return err
@@ -165,8 +164,8 @@ func withLocks(use func(*core.Client) error) error {
 	return errors.Join(use(locks), locks.Close(context.Background()), rdb.Close())
 }
 
-// registered returns the registered variables with their values: the variables of the program, nil for unset, and the
-// given ones, except a standard variable.
+// registered returns the registered variables with their values: the variables of the program, with nil for an unset
+// one, and the variables of --var, except the standard variable.
 func (s *served) registered(standard string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range s.routes.Registered() {
@@ -186,7 +185,7 @@ func (s *served) registered(standard string) (map[string]any, error) {
 	return values, nil
 }
 
-// fallbacks are the names of the fallbacks that rules have.
+// fallbacks returns the names of the fallbacks that rules have.
 func (s *served) fallbacks() (names []string) {
 	for _, r := range s.set.Rules() {
 		names = append(names, r.Fallback)
@@ -203,11 +202,11 @@ func (s *served) fallbacks() (names []string) {
 }
 
 // http answers for an HTTP request, such as "POST", "/orders/42/pay?x=1". A body without a Content-Type is JSON if
-// it looks like that, else a form. The error is a [*noMatchError] if no rule concerns the request.
+// it looks like JSON, and otherwise a form. The error is a [*noMatchError] if no rule matches the request.
 func (s *served) http(ctx context.Context, method, target string, header http.Header, body []byte) ([]answer, error) {
 	address, err := url.ParseRequestURI(target)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no path: write one such as /orders/42/pay?x=1", target)
+		return nil, fmt.Errorf("%s is not a path: write one such as /orders/42/pay?x=1", target)
 	}
 	r, err := http.NewRequestWithContext(s.asking(ctx), method, "/", bytes.NewReader(body))
 	if err != nil {
@@ -229,7 +228,7 @@ func (s *served) http(ctx context.Context, method, target string, header http.He
 		return nil, noMatchf("a CORS preflight takes no lock, because no rule for %s names OPTIONS", e)
 	}
 	if others := s.otherMethods(r); len(others) > 0 && !slices.Contains(others, method) {
-		return nil, noMatchf("no rule is for %s, but for %s", e, strings.Join(others, ", "))
+		return nil, noMatchf("no rule matches %s, but there are rules for %s", e, strings.Join(others, ", "))
 	}
 	return nil, none
 }
@@ -241,7 +240,7 @@ func guessType(body []byte) string {
 	return "application/x-www-form-urlencoded"
 }
 
-// serve serves a request by a router, behind the guard that the program has.
+// serve serves a request with a router and a guard.
 func (s *served) serve(locks *core.Client, r *http.Request) error {
 	guards, err := s.guards(locks)
 	if err != nil {
@@ -253,8 +252,8 @@ func (s *served) serve(locks *core.Client, r *http.Request) error {
 	return nil
 }
 
-// find serves a request. Where the routes are not known, the routes are those that rules name, or else the path
-// itself, for rules with wildcards.
+// find serves a request with the routes of the program. If they are not known, it takes the routes that rules name,
+// and then the path of the request itself, for rules with wildcards.
 func (s *served) find(r *http.Request, guards routes.Guards) (found bool) {
 	if s.routes != nil {
 		return routes.Serve(s.routes.Routes, r, guards, func(route routes.Route) { s.route = route })
@@ -274,10 +273,10 @@ func (s *served) find(r *http.Request, guards routes.Guards) (found bool) {
 	return routes.Serve([]routes.Route{{Method: r.Method, Path: r.URL.Path}}, r, guards, func(routes.Route) {})
 }
 
-// literal replaces what begins a parameter in the path of a route.
+// literal replaces the characters that begin a parameter in the path of a route.
 var literal = strings.NewReplacer(":", "_", "*", "_", "{", "_", "}", "_")
 
-// guards are the guards of gin and of net/http under the rules.
+// guards returns the guards of gin and of net/http with the rules.
 func (s *served) guards(locks *core.Client) (routes.Guards, error) {
 	refuse := func(refusal *aspect.RefusedError) { s.refuse(refusal.Reason) }
 	address := s.variables["client_ip"]
@@ -310,21 +309,21 @@ func (s *served) guards(locks *core.Client) (routes.Guards, error) {
 	}
 	b, err := httplock.New(locks, ofNetHTTP...)
 	return routes.Guards{Gin: a.Middleware(s.set), NetHTTP: func(mux httplock.Mux, pattern string, handler http.Handler) {
-		_ = b.Handle(mux, pattern, handler) //nolint:errcheck // its routes answer with what is wrong
+		_ = b.Handle(mux, pattern, handler) //nolint:errcheck // its routes answer with the error
 	}}, err
 }
 
-// refuse notes why an adapter refuses the request.
+// refuse records the reason for which an adapter refuses the request.
 func (s *served) refuse(err error) {
 	s.refused = err
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 		s.refused = ruleset.Invalid(slices.DeleteFunc(slices.Clone(invalid.Problems), func(p *ruleset.Problem) bool {
-			return strings.HasPrefix(p.Message, "WithServerFirst ") // see call: here --descriptors is the remedy
+			return strings.HasPrefix(p.Message, "WithServerFirst ") // advice for Go; explain names --descriptors instead
 		})...)
 	}
 }
 
-// otherMethods are the methods under which rules are for a path.
+// otherMethods returns the methods for which rules match the path of a request.
 func (s *served) otherMethods(r *http.Request) (methods []string) {
 	none := routes.Guards{Gin: func(*gin.Context) {}, NetHTTP: func(mux httplock.Mux, pattern string, h http.Handler) { mux.Handle(pattern, h) }}
 	for _, rule := range s.set.Rules() {
@@ -341,9 +340,9 @@ func (s *served) otherMethods(r *http.Request) (methods []string) {
 	return methods
 }
 
-// grpc answers for a call of a full method, such as "/shop.v1.Orders/Pay". message is the request as JSON, of a
-// stream its first message. Without the method's descriptor the message is unknown. The error is a [*noMatchError] if
-// no rule concerns the call.
+// grpc answers for a call of a full method, such as "/shop.v1.Orders/Pay". message is the request as JSON, or the
+// first message of a stream. Without the method's descriptor the message is not known. The error is a
+// [*noMatchError] if no rule matches the call.
 func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header, message []byte) ([]answer, error) {
 	m, err := s.method(fullMethod)
 	if err != nil {
@@ -351,9 +350,9 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 	}
 	e := ruleset.GRPC(fullMethod)
 	if !image.HasOptions(m) {
-		where := "the .proto (--descriptors tells) or in the program"
+		where := "the .proto (--descriptors shows it) or in the program"
 		if s.image != nil {
-			where = "the program: its .proto has none either"
+			where = "the program: its .proto has no key either"
 		}
 		if err := s.elsewhere(e, where); err != nil {
 			return nil, err
@@ -385,7 +384,7 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 	return nil, s.noRule(e)
 }
 
-// call calls a method. To its rules the request of a unary method and the first message of a stream are the same.
+// call calls a method. Its rules treat the request of a unary method and the first message of a stream alike.
 // Without a descriptor, keys cannot use req.
 func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Method, req any) error {
 	opts := []grpclock.Option{grpclock.WithSet(s.set)}
@@ -402,21 +401,21 @@ func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Meth
 		opts = append(opts, grpclock.WithVariable(name, func(context.Context) (any, error) { return v, nil }))
 	}
 	for _, name := range s.fallbacks() {
-		opts = append(opts, grpclock.WithFallback(name, func(context.Context, proto.Message) (proto.Message, error) { return nil, nil })) //nolint:nilnil // it never runs
+		opts = append(opts, grpclock.WithFallback(name, func(context.Context, proto.Message) (proto.Message, error) { return nil, nil })) //nolint:nilnil // the fallback never runs
 	}
 	guard, err := grpclock.New(locks, opts...)
 	if err != nil {
 		return err
 	}
-	handler := func(context.Context, any) (any, error) { return nil, nil } //nolint:nilnil // nothing looks at the reply
+	handler := func(context.Context, any) (any, error) { return nil, nil } //nolint:nilnil // the reply is not used
 	if _, err := guard.UnaryServerInterceptor()(ctx, req, &grpc.UnaryServerInfo{FullMethod: m.FullMethod}, handler); err != nil {
 		s.refuse(err)
 	}
 	return nil
 }
 
-// described has the file of a method of which only the name is known: its reply may be anything. A name that no
-// method can have is in no file.
+// described returns the file of a method of which only the name is known. Its reply may be anything. A name that no
+// method can have yields no file.
 func described(fullMethod string) *protoregistry.Files {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	anything := new(".google.protobuf.Value")
@@ -428,12 +427,12 @@ func described(fullMethod string) *protoregistry.Files {
 			Name: new(service[at+1:]), Method: []*descriptorpb.MethodDescriptorProto{{Name: &method, InputType: anything, OutputType: anything}},
 		}},
 	}, protoregistry.GlobalFiles); err == nil {
-		_ = files.RegisterFile(file) //nolint:errcheck // it is the only one
+		_ = files.RegisterFile(file) //nolint:errcheck // the only file cannot conflict
 	}
 	return files
 }
 
-// method finds a method; without an image it has a name only.
+// method returns the descriptor of a method. Without an image it has only a name.
 func (s *served) method(fullMethod string) (protorules.Method, error) {
 	if s.image == nil {
 		return protorules.Method{FullMethod: fullMethod}, nil
@@ -446,17 +445,17 @@ func (s *served) method(fullMethod string) (protorules.Method, error) {
 	return protorules.Method{}, noMatchf("%s %s", fullMethod, judge.Missing(ruleset.GRPC(fullMethod)))
 }
 
-// requestOf reads the request; of an unknown method there is none.
+// requestOf parses the request. It returns nil for an unknown method.
 func requestOf(d protoreflect.MethodDescriptor, message []byte) (any, error) {
 	if d == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // the request is not known
 	}
 	m := dynamicpb.NewMessage(d.Input())
 	if len(message) == 0 {
 		return m, nil
 	}
 	if err := protojson.Unmarshal(message, m); err != nil {
-		return nil, fmt.Errorf("the data is no %s: %s", d.Input().FullName(), image.Plain(err))
+		return nil, fmt.Errorf("the data is not a %s: %s", d.Input().FullName(), image.Plain(err))
 	}
 	return m, nil
 }

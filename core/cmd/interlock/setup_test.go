@@ -11,12 +11,13 @@ import (
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
 	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9/logging"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// asProgram has this test binary be the program: a test that sends signals starts it so.
+// asProgram is the variable that makes this test binary the program. A test that sends signals starts it so.
 const asProgram = "INTERLOCK_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -25,13 +26,14 @@ func TestMain(m *testing.M) {
 		return
 	}
 	gin.SetMode(gin.ReleaseMode)
-	if err := os.Unsetenv(redisVariable); err != nil { // tests say which Redis they ask
+	logging.Disable()
+	if err := os.Unsetenv(redisVariable); err != nil { // tests name the Redis that they ask
 		panic(err)
 	}
 	m.Run()
 }
 
-// result is what one run of the program did.
+// result is the result of one run of the program.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -41,11 +43,11 @@ type result struct {
 func interlock(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
+	code := commands().run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// String is the result as golden files have it.
+// String returns the result as golden files have it.
 func (r result) String() string {
 	text := fmt.Sprintf("exit code %d\n", r.code)
 	if r.stdout != "" {
@@ -57,8 +59,8 @@ func (r result) String() string {
 	return text
 }
 
-// compileImage compiles .proto files of testdata/proto and of the module as buf and protoc
-// do, and returns the file's name.
+// compileImage compiles .proto files of testdata/proto and of the module like buf and protoc, and returns
+// the name of the image.
 func compileImage(t *testing.T, sourceInfo protocompile.SourceInfoMode, files ...string) string {
 	t.Helper()
 	compiler := protocompile.Compiler{
@@ -104,3 +106,14 @@ const (
 
 	kindsProto = "kinds/v1/kinds.proto"
 )
+
+// The holders of the locks in the Redis of a test.
+const (
+	ann = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:57"
+	bob = "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:58"
+)
+
+// endless is an endless input.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -21,8 +21,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/topology"
 )
 
-// redisVariable is the environment variable with the Redis that is asked where no flag says so.
+// redisVariable is the environment variable with the URL of the Redis. The flag precedes it.
 const redisVariable = "INTERLOCK_REDIS"
+
+// urlText explains the URL of the Redis in the help of a command.
+const urlText = `The URL has the form of go-redis: redis://, rediss:// or unix://. For a Sentinel it has
+master_name. For a Cluster write --cluster, and addr if one address is not enough. It may
+be in ` + redisVariable + `, or come from the standard input (--redis -), so that a
+password is not in the list of processes.`
 
 // target is the Redis that a command asks.
 type target struct {
@@ -31,17 +37,17 @@ type target struct {
 	prefix  string
 	pubSub  string
 
-	tls bool // the URL is one of TLS
+	tls bool // the URL has the scheme of TLS
 	rdb redis.UniversalClient
 }
 
 func (r *target) flags(set *pflag.FlagSet) {
-	set.StringVar(&r.url, "redis", "", "`URL` of the Redis, - to read it from the standard input; else $"+redisVariable)
-	set.BoolVar(&r.cluster, "cluster", false, "the URL is that of a node of a Cluster")
-	r.pubSub = "auto" // without the flag
+	set.StringVar(&r.url, "redis", "", "`URL` of the Redis; - reads it from the standard input. Default: $"+redisVariable)
+	set.BoolVar(&r.cluster, "cluster", false, "the URL names a node of a Cluster")
+	r.pubSub = "auto" // for commands without the flag
 }
 
-// connect makes the client that the URL is for.
+// connect returns a client for the URL.
 func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 	url := r.url
 	if url == "" {
@@ -61,8 +67,8 @@ func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 	}
 }
 
-// clientOf keeps what go-redis says of a URL to itself: it quotes what it does not
-// understand, which may be the password.
+// clientOf returns a client for a URL. It does not repeat the error of go-redis, which quotes a part of the URL
+// that may be the password.
 func (r *target) clientOf(url string) (redis.UniversalClient, error) {
 	r.tls = strings.HasPrefix(url, "rediss://")
 	if r.cluster {
@@ -76,26 +82,26 @@ func (r *target) clientOf(url string) (redis.UniversalClient, error) {
 	} else if opts, err := redis.ParseURL(url); err == nil {
 		return redis.NewClient(opts), nil
 	}
-	return nil, usagef("--redis: go-redis does not understand the URL: want redis://user:password@host:6379/0 or rediss://…, " +
+	return nil, usagef("--redis: go-redis does not understand the URL: write redis://user:password@host:6379/0 or rediss://…, " +
 		"with %%25 for %% and %%2F for / in a password; for a Cluster no database, for a Sentinel ?master_name=…")
 }
 
-// clientFlags has the flags of the Redis and of the lock clients of a service.
+// clientFlags adds the flags of the Redis and of the lock clients of a service.
 func (r *target) clientFlags(set *pflag.FlagSet) {
 	r.flags(set)
 	set.StringVar(&r.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
 	r.pubSubFlag(set)
 }
 
-// pubSubFlag says how the lock clients of a Cluster send and listen.
+// pubSubFlag adds the flag for the messages of lock clients in a Cluster.
 func (r *target) pubSubFlag(set *pflag.FlagSet) {
 	set.StringVar(&r.pubSub, "pubsub", "auto", "`mode` of the lock client in a Cluster (core.WithPubSub): auto, sharded or classic")
 }
 
-// patience is how long a Redis may be silent until it counts as not there.
+// patience is the time after which a silent Redis counts as unavailable.
 const patience = 3 * time.Second
 
-// locks runs a function with a client for the locks of the Redis, once that answers.
+// locks calls use with a client for the locks of the Redis. It returns an error if the Redis does not answer.
 func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error) error {
 	return r.open(ctx, stdin, func(locks *core.Client) error {
 		if err := locks.Ready(ctx); err != nil {
@@ -113,7 +119,7 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 	})
 }
 
-// open runs a function with a lock client, whether the Redis answers or not.
+// open calls use with a lock client, even if the Redis does not answer.
 func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Client) error) (err error) {
 	modes := map[string]core.PubSub{"auto": core.PubSubAuto, "sharded": core.PubSubSharded, "classic": core.PubSubClassic}
 	if err := oneOf("pubsub", r.pubSub, []string{"auto", "sharded", "classic"}); err != nil {
@@ -133,14 +139,14 @@ func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Clien
 	return r.explain(use(locks))
 }
 
-// refusedf says why a server refuses a command, and what to write. The error does not match [core.ErrUnavailable],
-// because waiting does not help.
+// refusedf returns an error that says why a server refuses a command, and what to write. It does not match
+// [core.ErrUnavailable], because waiting does not help.
 func refusedf(format string, args ...any) error {
 	return fmt.Errorf(format, args...) //nolint:err113 // a text for people
 }
 
-// explain replaces a refusal that is known by its reason, and adds the likely cause if the server has not answered.
-// Other errors stay as they are.
+// explain replaces a known refusal by its reason, and adds the likely cause if the server has not answered. It
+// returns other errors unchanged.
 func (r *target) explain(err error) error {
 	if !errors.Is(err, core.ErrUnavailable) {
 		return err
@@ -155,7 +161,7 @@ func (r *target) explain(err error) error {
 	if refused := refusalBy(reply, ofSentinels); refused != nil {
 		return refused
 	}
-	_, garbled, isGarbled := strings.Cut(err.Error(), " reply: ") // as go-redis quotes what it cannot parse
+	_, garbled, isGarbled := strings.Cut(err.Error(), " reply: ") // go-redis quotes a reply that it cannot parse
 	switch {
 	case isGarbled:
 		return refusedf("the server is not a Redis: it answers %.100s; write the host and port of one", garbled)
@@ -167,7 +173,7 @@ func (r *target) explain(err error) error {
 	return err
 }
 
-// refusalByTLS returns why a TLS handshake failed; nil if none did.
+// refusalByTLS explains why a TLS handshake failed. It returns nil if none failed.
 func refusalByTLS(err error) error {
 	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
 		return refusedf("the server does not speak TLS: write redis:// instead of rediss://")
@@ -181,7 +187,7 @@ func refusalByTLS(err error) error {
 	return nil
 }
 
-// refusalBy returns what a reply of Redis or of its Sentinels means; nil if that is not known.
+// refusalBy explains an error reply of Redis or of its Sentinels. It returns nil for an unknown reply.
 func refusalBy(reply string, ofSentinels bool) error {
 	has := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(reply, text) })
@@ -198,15 +204,15 @@ func refusalBy(reply string, ofSentinels bool) error {
 	case has("WRONGPASS", "ERR invalid password", "ERR AUTH <password> called without any password"):
 		return refusedf("Redis refuses the user or the password of the URL (%s)", reply)
 	case has("NOPERM", "ERR The user executing the script can't", "ERR ACL failure in script"), has("ERR Error running script") && strings.Contains(reply, "NOPERM"):
-		return refusedf("the user of Redis may not do that: %s; ACL LOG in redis-cli names the command or the key, and examples/operating/README.md lists under Rights what is needed", reply)
+		return refusedf("the user of Redis may not do that: %s; ACL LOG in redis-cli names the command or the key, and examples/operating/README.md lists the rights under Rights", reply)
 	case has("MOVED "):
 		return errOneNode
 	case has("ERR This instance has cluster support disabled"):
 		return refusedf("the server does not belong to a Cluster: leave --cluster out")
 	case has("ERR DB index is out of range", "ERR invalid DB index", "ERR SELECT is not allowed"):
-		return refusedf("Redis does not have the database at the end of the URL (%s): write the number of one that it has, such as /0", reply)
+		return refusedf("Redis does not have the database at the end of the URL (%s): write the number of an existing database, such as /0", reply)
 	case has("READONLY"):
-		return refusedf("the server is a replica, on which no lock can be released: write the URL of its master")
+		return refusedf("the server is a replica, which cannot release locks: write the URL of its master")
 	case has("DENIED"):
 		return refusedf("Redis is in protected mode, in which it answers no other machine: give its default user a password")
 	case has("ERR unknown command"):
@@ -215,4 +221,4 @@ func refusalBy(reply string, ofSentinels bool) error {
 	return nil
 }
 
-var errOneNode = usagef("the server belongs to a Cluster, of which one node knows only its own keys: write --cluster")
+var errOneNode = usagef("the server belongs to a Cluster, where a node knows only its own keys: write --cluster")

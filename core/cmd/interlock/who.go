@@ -27,14 +27,14 @@ func newWho() *command {
 	return &command{
 		name:     "who",
 		synopsis: "KEY [flags]",
-		summary:  "all that Redis knows of a lock: holders, leases, waiters",
-		text: `Shows all that Redis knows of one lock, by its key: that is the prefix of the lock client
+		summary:  "show one lock in a Redis: holders, leases, waiters",
+		text: `Shows everything that Redis knows about one lock, by its key: the prefix of the lock client
 and the name. Callers of one client that pass a lock on in memory are one holder, with one
-field; the live page of the process knows since when each has it. The client id leads to
-the process: the metric distributed_lock_client_info has it; of a Java service
-RedissonClient.getId does. The address of the process is shown, as Redis sees it, if its
-lock client has core.WithNamedConnections. Up to 50 holders and waiters are shown. Exit
-code 1 if it has no holder.
+field. The live page of the process shows since when each of them has the lock. The client
+id leads to the process: the metric distributed_lock_client_info has it, and in a Java
+service RedissonClient.getId. The address of the process is shown, as Redis sees it, if its
+lock client has core.WithNamedConnections. At most 50 holders and waiters are shown. Exit
+code 1 if the lock has no holder.
 
 ` + urlText + `
 
@@ -61,7 +61,7 @@ func (w *who) run(ctx context.Context, std streams, args []string) error {
 		found := map[string][]string{}
 		if len(e.Holders) > 0 && e.Holders[0].ClientID() != "" {
 			if found, err = w.addresses(ctx); err != nil {
-				fmt.Fprintf(std.err, "interlock who: not all addresses of holders are known, for which the user needs +client|list: %v\n", err)
+				fmt.Fprintf(std.err, "interlock who: not all addresses of holders are known, because the user needs +client|list: %v\n", err)
 			}
 		}
 		if w.json {
@@ -81,7 +81,8 @@ func (w *who) run(ctx context.Context, std streams, args []string) error {
 }
 
 // addresses asks each master for the connections that are named after lock clients (core.WithNamedConnections). It
-// returns the addresses by the id of the client, one of each host. With an error it returns what it has found.
+// returns the addresses by the id of the client, one for each host. Beside an error it returns those that it has
+// found.
 func (r *target) addresses(ctx context.Context) (map[string][]string, error) {
 	var mu sync.Mutex
 	found := map[string][]string{}
@@ -103,7 +104,7 @@ func (r *target) addresses(ctx context.Context) (map[string][]string, error) {
 	return found, nil
 }
 
-// addClient adds the address in a line of CLIENT LIST to the addresses of the client whose id ends the name.
+// addClient adds the address in a line of CLIENT LIST to the client whose id is at the end of the name.
 func addClient(found map[string][]string, line string) {
 	var addr, name string
 	for field := range strings.FieldsSeq(line) {
@@ -116,7 +117,7 @@ func addClient(found map[string][]string, line string) {
 	}
 	id := name[strings.LastIndexByte(name, ':')+1:]
 	if id == "" {
-		return // it has no name
+		return // the connection has no name
 	}
 	if !slices.ContainsFunc(found[id], func(other string) bool { return hostOf(other) == hostOf(addr) }) {
 		found[id] = append(found[id], addr)
@@ -124,6 +125,6 @@ func addClient(found map[string][]string, line string) {
 }
 
 func hostOf(addr string) string {
-	host, _, _ := net.SplitHostPort(addr) //nolint:errcheck // empty then
+	host, _, _ := net.SplitHostPort(addr) //nolint:errcheck // the host is empty in that case
 	return host
 }

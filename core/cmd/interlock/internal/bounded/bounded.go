@@ -1,4 +1,6 @@
-// Package bounded reads input that may not end.
+// Package bounded reads input that may be endless.
+//
+// It knows files and readers, and nothing about their contents. The commands and packages image and routes call it.
 package bounded
 
 import (
@@ -7,32 +9,32 @@ import (
 	"os"
 )
 
-// How many bytes the input of a kind may have.
+// The number of bytes that an input may have.
 const (
 	Line        = 1 << 16
 	Document    = 16 << 20
 	Descriptors = 128 << 20
 )
 
-// File reads a file of up to most bytes.
-func File(path string, most int64) ([]byte, error) {
+// File reads a file of at most limit bytes.
+func File(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	content, err := All(file, most)
+	content, err := All(file, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return content, nil
 }
 
-// All reads up to the end, which has to come within most bytes.
-func All(from io.Reader, most int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(from, most+1))
-	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("larger than %d KiB", most>>10)
+// All reads everything, and returns an error if there are more than limit bytes.
+func All(from io.Reader, limit int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(from, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("larger than %d KiB", limit>>10)
 	}
 	return content, err
 }

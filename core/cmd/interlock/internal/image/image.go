@@ -1,5 +1,8 @@
-// Package image reads compiled .proto files: what `buf build -o` and
-// `protoc --include_imports --include_source_info -o` write.
+// Package image reads compiled .proto files, as `buf build -o` and
+// `protoc --include_imports --include_source_info -o` write them, and lays rules over their options.
+//
+// It knows descriptors and the options of methods. It knows no rule file and no command. The commands and
+// package inspect call it.
 package image
 
 import (
@@ -19,13 +22,13 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Image is the methods of compiled .proto files.
+// Image has the content of compiled .proto files.
 type Image struct {
-	Files   *protoregistry.Files // with their messages
-	Methods []protorules.Method  // all, in the order of their names
+	Files   *protoregistry.Files
+	Methods []protorules.Method // of all services, in the order of their names
 }
 
-// Load reads a binary FileDescriptorSet.
+// Load reads a file with a binary FileDescriptorSet.
 func Load(path string) (*Image, error) {
 	content, err := bounded.File(path, bounded.Descriptors)
 	if err != nil {
@@ -41,7 +44,7 @@ func Load(path string) (*Image, error) {
 func parse(content []byte) (*Image, error) {
 	set := &descriptorpb.FileDescriptorSet{}
 	if err := proto.Unmarshal(content, set); err != nil || len(set.GetFile()) == 0 {
-		return nil, fmt.Errorf("no descriptors: write them with `buf build -o image.binpb`, or `protoc --include_imports --include_source_info -o image.binpb`")
+		return nil, fmt.Errorf("not a file of descriptors: write one with `buf build -o image.binpb`, or `protoc --include_imports --include_source_info -o image.binpb`")
 	}
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
@@ -50,9 +53,9 @@ func parse(content []byte) (*Image, error) {
 	return &Image{files, protorules.All(files)}, nil
 }
 
-// Judge compares rules with the methods.
+// Judge returns a judge that compares rules with the methods.
 func (i *Image) Judge() aspect.Judge {
-	j := aspect.Judge{Transport: ruleset.TransportGRPC, Hint: "write one of the descriptors, such as /shop.v1.Orders/Pay, or compile its .proto file too"}
+	j := aspect.Judge{Transport: ruleset.TransportGRPC, Hint: "write a method of the descriptors, such as /shop.v1.Orders/Pay, or compile its .proto file too"}
 	j.Below = func(e ruleset.Endpoint) bool { m, _ := i.Method(e.Path); return HasOptions(m) }
 	j.Changes = func(e ruleset.Endpoint) bool {
 		m, _ := i.Method(e.Path)
@@ -64,10 +67,10 @@ func (i *Image) Judge() aspect.Judge {
 	return j
 }
 
-// HasOptions reports whether the .proto file says anything about the locks of a method.
+// HasOptions reports whether the .proto file has lock options for a method.
 func HasOptions(m protorules.Method) bool { return len(m.Rules)+len(m.Problems) > 0 }
 
-// Method finds a full method.
+// Method returns the method with a full name.
 func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
 	n := slices.IndexFunc(i.Methods, func(m protorules.Method) bool { return m.FullMethod == fullMethod })
 	if n < 0 {
@@ -76,13 +79,13 @@ func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
 	return i.Methods[n], true
 }
 
-// Plain is the text of an error of package proto, which varies its spaces.
+// Plain returns the text of an error of package proto, with ordinary spaces. Package proto varies them.
 func Plain(err error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
 }
 
-// Overlay lays the rules of a set over the options of a method, wildcards included where nothing
-// names the method. The error is a [*ruleset.InvalidError] with every problem.
+// Overlay lays the rules of a set over the options of a method. If neither names the method, the wildcards
+// of the set apply. The error is a [*ruleset.InvalidError] with every problem.
 func Overlay(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if err := ruleset.Invalid(m.Problems...); err != nil {
 		return nil, err
@@ -90,12 +93,12 @@ func Overlay(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error)
 	return set.Overlay(ruleset.GRPC(m.FullMethod), m.Rules...)
 }
 
-// All are the rules of a set in their order, where a method has options with those
-// under them, and then those of the methods that the set says nothing of.
+// All returns the rules of a set in their order, laid over the options of their methods. The rules of
+// methods that the set does not name follow.
 func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
-	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // over the options
+	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // the rules of methods with options
 	var problems []*ruleset.Problem
-	var order []*ruleset.Resolved // of them
+	var order []*ruleset.Resolved // the same, in the order of the methods
 	for _, m := range i.Methods {
 		if !HasOptions(m) {
 			continue
@@ -116,7 +119,7 @@ func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
 			all = append(all, r)
 			continue
 		}
-		laid[r.Endpoint] = nil // once
+		laid[r.Endpoint] = nil // add them once
 		all = append(all, rules...)
 	}
 	return all, ruleset.Invalid(problems...)

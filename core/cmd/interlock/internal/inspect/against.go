@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Against says what is different from the rules in force: as notes; what lets calls run without
-// a lock as warnings; and what a reload would refuse as errors.
+// Against compares the rules with the rules in force. It reports each change as a note, a change that lets calls
+// run without a lock as a warning, and a change that a reload would refuse as an error.
 func Against(old *ruleset.Set, in *Inputs) []report.Finding {
 	c := comparison{in: in, old: old}
 	refused, unlocked := ruleset.CompareLocks(old, in.Set)
@@ -53,7 +53,7 @@ func (c *comparison) hasOptions(e ruleset.Endpoint) bool {
 	return known
 }
 
-// unlocks is how a change lets calls run without a lock, nil if it does not.
+// unlocks returns the unlocking that a change causes, or nil.
 func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 	is := func(r *ruleset.Resolved) bool {
 		return r != nil && r.Endpoint == change.Endpoint && r.Name == change.Rule
@@ -74,8 +74,7 @@ func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 	return &c.unlocked[i]
 }
 
-// add notes a change. What the reload refuses an error says, so that the field needs no line of its
-// own.
+// add reports a change. It leaves out a field because of which a reload is refused, since an error reports it.
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
 	switch after := change.NewRule; {
@@ -86,7 +85,7 @@ func (c *comparison) add(change *ruleset.Change) {
 	default:
 		if after != nil {
 			if after.None && change.Field != "none" {
-				return // of a rule that has no lock on purpose nothing else counts
+				return // a rule that says None has no other values
 			}
 			p.Source = after.Problem(change.Field, "").Source
 		}
@@ -103,32 +102,32 @@ func (c *comparison) add(change *ruleset.Change) {
 		p.Message += c.runs(change, u)
 		severity = report.Warning
 	}
-	if p.Source.File == "" { // of what is gone no line is left
+	if p.Source.File == "" { // a removed rule has no line in the new file
 		p.Source = ruleset.Source{Layer: ruleset.LayerYAML, File: c.in.Name, Line: 1}
 	}
 	c.found.add(severity, p)
 }
 
-// runs says how the handler of an endpoint runs that has lost a lock, and what to write if that
-// is meant.
+// runs describes how the handler of an endpoint runs after it has lost a lock, with advice if that may not be
+// meant.
 func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
 	switch {
 	case u.Field == "when":
 		return ": calls for which it is false run without this lock"
 	case u.New != nil && locks(u.New):
-		return ": the handler runs without the lock then"
+		return ": the handler runs without the lock in that case"
 	}
 	after := c.at(c.in.Set, change.Endpoint)
 	text, advice := ": the endpoint runs unlocked", ": write none: true or disabled: true if that is meant"
 	switch t := change.Endpoint.Transport; {
 	case slices.ContainsFunc(after, locks):
 		text, advice = ": the handler runs without this lock", ": write disabled: true if that is meant"
-	case len(after) > 0: // by a rule that says so
+	case len(after) > 0: // another rule unlocks it
 		return text
 	case t == ruleset.TransportFunc:
 		text = ": the function runs unlocked, unless the program has a rule for it"
 	case t == ruleset.TransportGRPC && c.in.Image == nil:
-		text += ", unless its .proto has a rule (--descriptors tells)"
+		text += ", unless its .proto has a rule (--descriptors shows it)"
 	}
 	if change.Field != "" || change.NewRule != nil {
 		return text
@@ -136,11 +135,11 @@ func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
 	return text + advice
 }
 
-// at are the rules that an endpoint has by a set and by its options.
+// at returns the rules of an endpoint in a set, with its options.
 func (c *comparison) at(set *ruleset.Set, e ruleset.Endpoint) []*ruleset.Resolved {
-	own := set.Lookup(e)
-	if c.in.Image == nil || e.Transport != ruleset.TransportGRPC || len(own) > 0 && own[0].None {
-		return own
+	rules := set.Lookup(e)
+	if c.in.Image == nil || e.Transport != ruleset.TransportGRPC || len(rules) > 0 && rules[0].None {
+		return rules
 	}
 	m, known := c.in.Image.Method(e.Path)
 	if !known {
@@ -149,5 +148,5 @@ func (c *comparison) at(set *ruleset.Set, e ruleset.Endpoint) []*ruleset.Resolve
 	if laid, err := image.Overlay(set, m); err == nil {
 		return laid
 	}
-	return own // Run reports it
+	return rules // Run reports the error
 }

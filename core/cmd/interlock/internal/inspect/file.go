@@ -11,31 +11,31 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// file judges what a rule file says about itself as a whole.
-func (i *inspector) file() {
-	if i.in.File == nil {
+// judgeFile judges the settings, profiles and services of a rule file.
+func judgeFile(in *Inputs, found *findings) {
+	if in.File == nil {
 		return
 	}
-	i.switches()
-	i.profiles()
-	if f, found := Service(i.in.File, i.in.Service); found {
-		i.findings.add(f.Severity, f.Problem)
+	judgeSettings(in.Set, found)
+	judgeProfiles(in, found)
+	if f, ok := Service(in.File, in.Service); ok {
+		found.add(f.Severity, f.Problem)
 	}
 }
 
-// switches warns of settings that are for a while only.
-func (i *inspector) switches() {
-	s, at := i.in.Set.Settings(), i.in.Set.Dump().SettingSources
+// judgeSettings warns of settings that are meant for a short time only.
+func judgeSettings(set *ruleset.Set, found *findings) {
+	s, at := set.Settings(), set.Dump().SettingSources
 	for _, setting := range []struct {
 		name, meaning string
 		on            bool
 	}{
-		{"disabled", "every handler runs without its lock: remove the line when that is over", s.Disabled},
-		{"dry_run", "every handler runs without its lock, which is taken beside it only to count: remove the line to lock", s.DryRun},
-		{"allow_rekey", "a reload may change keys, and programs with the old and with the new ones do not exclude each other: remove the line when all have the new ones", s.AllowRekey},
+		{"disabled", "every handler runs without its lock: remove the line to lock again", s.Disabled},
+		{"dry_run", "every handler runs without its lock, and a shadow of the lock is taken only to count: remove the line to lock", s.DryRun},
+		{"allow_rekey", "a reload may change keys, and programs with the old and with the new keys do not exclude each other: remove the line when all have the new keys", s.AllowRekey},
 	} {
 		if setting.on {
-			i.findings.add(report.Warning, &ruleset.Problem{
+			found.add(report.Warning, &ruleset.Problem{
 				Field: setting.name, Source: at[setting.name],
 				Message: setting.meaning,
 			})
@@ -43,23 +43,22 @@ func (i *inspector) switches() {
 	}
 }
 
-// profiles warns of those that no rule of the file has, and none of the options that
-// are known.
-func (i *inspector) profiles() {
-	used := slices.Clone(i.in.File.Uses)
+// judgeProfiles warns of profiles that no rule of the file and no known option has.
+func judgeProfiles(in *Inputs, found *findings) {
+	used := slices.Clone(in.File.Uses)
 	where := "no rule of the file or of the .proto files has it"
-	if i.in.Image == nil {
+	if in.Image == nil {
 		where = "no rule of the file has it"
 	} else {
-		for _, m := range i.in.Image.Methods {
+		for _, m := range in.Image.Methods {
 			for _, d := range m.Rules {
 				used = append(used, d.Rule.Profile)
 			}
 		}
 	}
-	for name, at := range i.in.File.Profiles {
+	for name, at := range in.File.Profiles {
 		if !slices.Contains(used, name) {
-			i.findings.add(report.Warning, &ruleset.Problem{
+			found.add(report.Warning, &ruleset.Problem{
 				Field: "profiles." + name, Source: at,
 				Message: fmt.Sprintf("%s: write profile: %s into a rule, or remove it, unless it is for rules elsewhere", where, name),
 			})
@@ -67,8 +66,8 @@ func (i *inspector) profiles() {
 	}
 }
 
-// Service judges the name of a program: a warning if it is probably misspelt, a note
-// if no rule is for that program alone. found is false where there is nothing to say.
+// Service judges the name of a program. It returns a warning if the name is probably misspelt, and a note
+// if no rule names it. found is false if it has no finding.
 func Service(file *rulefile.File, service string) (f report.Finding, found bool) {
 	if file == nil || service == "" || len(file.Services) == 0 || slices.Contains(file.Services, service) {
 		return f, false

@@ -16,43 +16,30 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// grpc judges the rules of gRPC methods: laid over those of the .proto files where
-// they are known, else by themselves.
-func (i *inspector) grpc() {
+// judgeGRPC judges the rules of gRPC methods: laid over the options of the .proto files if these are known, and
+// otherwise by themselves.
+func judgeGRPC(i *inspector) {
 	if i.in.Image != nil {
 		for _, m := range i.in.Image.Methods {
-			i.method(ruleset.GRPC(m.FullMethod), m)
+			judgeMethod(i, ruleset.GRPC(m.FullMethod), m)
 		}
 		judge := i.in.Image.Judge()
 		judge.Judge(&i.findings.Report, i.in.Set)
 		return
 	}
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportGRPC) {
-		if rules = i.whole(rules, "the .proto (--descriptors tells) or in the program"); len(rules) > 0 {
+		if rules = i.whole(rules, "the .proto (--descriptors shows it) or in the program"); len(rules) > 0 {
 			i.judge(grpcSite(rules[0].Endpoint, nil, rules))
 		}
 	}
 }
 
-// whole leaves out the rules whose keys are elsewhere.
-func (i *inspector) whole(rules []*ruleset.Resolved, where string) []*ruleset.Resolved {
-	var whole []*ruleset.Resolved
-	for _, r := range rules {
-		if !r.Partial() {
-			whole = append(whole, r)
-			continue
-		}
-		i.findings.add(report.Note, r.Problem("key", "not judged: there is none here, so it has to be in "+where))
-	}
-	return whole
-}
-
-// method judges the rules of one method.
-func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
+// judgeMethod judges the rules of one method.
+func judgeMethod(i *inspector, e ruleset.Endpoint, m protorules.Method) {
 	if len(i.in.Set.Lookup(e)) == 0 {
 		i.fromOptions += len(m.Rules)
 	}
-	rules, err := i.laidOver(e, m)
+	rules, err := overOptions(i, e, m)
 	s := grpcSite(e, m.Descriptor, rules)
 	switch {
 	case err != nil:
@@ -61,20 +48,20 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 		if i.judge(s) {
 			i.methods = append(i.methods, rules...)
 		}
-		i.responses(m.Descriptor, rules)
+		judgeResponses(m.Descriptor, rules, &i.findings)
 	}
 }
 
-// laidOver are the rules of a method over its options. Without options a key may be
-// in Go, of which nothing is known here.
-func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
+// overOptions returns the rules of a method, laid over its options. Without options its key may be in Go, which
+// is not known here.
+func overOptions(i *inspector, e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if image.HasOptions(m) {
 		return image.Overlay(i.in.Set, m)
 	}
 	return i.whole(i.in.Set.Match(e), "the .proto or in the program"), nil
 }
 
-// grpcSite is a method; without a descriptor its request may have any field.
+// grpcSite returns the site of a method. Without a descriptor its request may have any field.
 func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *site {
 	s := &site{endpoint: e, rules: rules, open: true}
 	s.schema = func(more assumed) (*keyexpr.Schema, error) {
@@ -93,18 +80,18 @@ func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*rule
 	return s
 }
 
-// responses compares the replies of rules with the method's.
-func (i *inspector) responses(d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) {
+// judgeResponses compares the responses of rules with the reply of their method.
+func judgeResponses(d protoreflect.MethodDescriptor, rules []*ruleset.Resolved, found *findings) {
 	for _, r := range rules {
 		if r.Response == "" || strings.TrimSpace(r.Response) == "null" {
 			continue
 		}
 		if d.IsStreamingServer() {
-			i.findings.add(report.Error, r.Problem("response", "the method streams its replies, and ends without one: remove it"))
+			found.add(report.Error, r.Problem("response", "the method streams its replies, and ends without one: remove it"))
 			continue
 		}
 		if err := protojson.Unmarshal([]byte(r.Response), dynamicpb.NewMessage(d.Output())); err != nil {
-			i.findings.add(report.Error, r.Problem("response", fmt.Sprintf("no %s: %s", d.Output().FullName(), image.Plain(err))))
+			found.add(report.Error, r.Problem("response", fmt.Sprintf("not a %s: %s", d.Output().FullName(), image.Plain(err))))
 		}
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// mostShared is how many locks of one endpoint, of those that other endpoints take, too,
-// are compared with each other.
+// mostShared is the number of locks of one endpoint that are compared with each other. Only locks that other
+// endpoints take, too, count.
 const mostShared = 100
 
-// orders are the locks of endpoints in the order in which they are taken. Two endpoints that
-// take a pair in opposite orders can wait for each other.
+// orders has the locks of endpoints in the order in which calls take them. Two endpoints that
+// take a pair of locks in opposite orders can wait for each other.
 type orders struct {
 	places []place
-	takers map[string]ruleset.Endpoint // by key, the endpoint that takes it; zero for several
+	takers map[string]ruleset.Endpoint // by key: the endpoint that takes it; zero if several do
 	pairs  map[pair]taken
 }
 
@@ -31,21 +31,20 @@ type lock struct {
 	rule *ruleset.Resolved
 }
 
-// pair are the key templates of which an endpoint takes the first while it waits for the
-// second.
+// pair is two key templates: an endpoint holds the lock of the first while it waits for the lock of the second.
 type pair struct{ first, second string }
 
-// taken is where a pair was found.
+// taken is the endpoint of a pair.
 type taken struct {
 	endpoint ruleset.Endpoint
-	rule     *ruleset.Resolved // that waits
+	rule     *ruleset.Resolved // the rule that waits
 }
 
 func newOrders() *orders {
 	return &orders{takers: map[string]ruleset.Endpoint{}, pairs: map[pair]taken{}}
 }
 
-// add notes the locks of a place.
+// add adds the locks of a site.
 func (o *orders) add(s *site) {
 	p := place{endpoint: s.endpoint}
 	for _, r := range s.rules {
@@ -69,7 +68,7 @@ func locks(r *ruleset.Resolved) bool { return !r.Disabled && !r.DryRun && !r.Non
 
 func waits(r *ruleset.Resolved) bool { return r.WaitTime != ruleset.NoWait }
 
-// judge reports the pairs that a place takes in the opposite order of one before it. Only
+// judge reports the pairs that a place takes in the opposite order of an earlier place. Only
 // keys that several endpoints take can be in such a pair.
 func (o *orders) judge(found *findings) {
 	for _, p := range o.places {
@@ -91,8 +90,8 @@ func (o *orders) judge(found *findings) {
 	}
 }
 
-// nested notes that an endpoint takes a lock inside of another one. The locks of one rule are
-// taken together.
+// nested records that an endpoint takes a lock while it holds another one. The locks of one rule are
+// taken together, and do not count.
 func (o *orders) nested(e ruleset.Endpoint, outer, inner lock, found *findings) {
 	if outer.rule == inner.rule || outer.key == inner.key || !waits(inner.rule) {
 		return
@@ -103,7 +102,7 @@ func (o *orders) nested(e ruleset.Endpoint, outer, inner lock, found *findings) 
 	}
 	if other, opposite := o.pairs[pair{p.second, p.first}]; opposite && other.endpoint != e {
 		found.Warn(e, inner.rule.Problem(keyField(inner.rule), fmt.Sprintf(
-			"taken after %q, and %s takes them the other way round (%s): two requests can wait for each other until the wait time is over: write the rules in one order",
+			"taken after %q, and %s takes them the other way round (%s): two requests can wait for each other until the wait time has passed: write the rules in one order",
 			p.first, other.endpoint, other.rule.Source(keyField(other.rule)))))
 	}
 }

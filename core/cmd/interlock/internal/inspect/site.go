@@ -11,19 +11,19 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// site is an endpoint with its rules, and the variables that they have there.
+// site is an endpoint with its rules, and the schema of their expressions there.
 type site struct {
 	endpoint  ruleset.Endpoint
 	rules     []*ruleset.Resolved
 	schema    func(more assumed) (*keyexpr.Schema, error)
-	fallbacks []string // that the program has, where they are known
+	fallbacks []string // of the program, if routed
 
-	open     bool // what the program registers is not known: any name may be that
-	anyParam bool // which path parameters there are is not known
-	routed   bool // fallbacks are known
+	open     bool // the variables of the program are not known, so that any name may be one
+	anyParam bool // the path parameters are not known
+	routed   bool // the fallbacks of the program are known
 }
 
-// compile compiles the rules; nil if that fails. What fails is reported.
+// compile compiles the rules. If that fails, it reports the problems and returns nil.
 func (s *site) compile(found *findings) *aspect.Preview {
 	var more assumed
 	preview, err := s.preview(more)
@@ -61,8 +61,8 @@ func (s *site) report(err error, found *findings) {
 	}
 }
 
-// registering says how a name becomes one of a program whose routes are known: there
-// all its variables are.
+// registering returns advice for an unknown name: how to register it. The routes file has all
+// variables of the program.
 func (s *site) registering(p *ruleset.Problem) string {
 	e, ok := errors.AsType[*keyexpr.Error](p)
 	if s.endpoint.Transport != ruleset.TransportHTTP || s.open || !ok || e.Unknown == "" || e.Of != "" {
@@ -71,15 +71,15 @@ func (s *site) registering(p *ruleset.Problem) string {
 	return fmt.Sprintf("\n  if it is a variable of the program: register it, WithVariable(%q, …) of ginlock, and write the routes file again (WriteRoutes)", e.Unknown)
 }
 
-// whoTells says how to find out whether the program has a variable.
-func (s *site) whoTells() string {
+// flagHint names the flag that shows whether the program has a variable.
+func (s *site) flagHint() string {
 	if s.endpoint.Transport == ruleset.TransportHTTP {
-		return " (--routes tells whether it does)"
+		return " (--routes shows whether it does)"
 	}
 	return ""
 }
 
-// keyField is the field in which a rule has its first template.
+// keyField returns the field with the first template of a rule.
 func keyField(r *ruleset.Resolved) string {
 	if r.Key == "" {
 		return "keys"
@@ -87,16 +87,14 @@ func keyField(r *ruleset.Resolved) string {
 	return "key"
 }
 
-// assumed are names in keys and conditions that nothing has which is known, and the
-// program may have.
+// assumed has the unknown names of keys and conditions that the program may have.
 type assumed struct {
 	variables []string
 	params    []string // of the path
 	notes     []*ruleset.Problem
 }
 
-// add assumes what would solve the problems of an error, and reports whether there was
-// anything.
+// add adds the names that would solve the problems of an error. It reports whether it found any.
 func (a *assumed) add(s *site, err error) bool {
 	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 	if !ok || !s.open {
@@ -109,15 +107,16 @@ func (a *assumed) add(s *site, err error) bool {
 		case !ok || e.Unknown == "":
 		case e.Of == "path" && s.anyParam:
 			a.params = with(a.params, e.Unknown)
-			a.note(p, "whether the routes below have the path parameter "+e.Unknown+" (--routes tells)")
+			a.note(p, "whether the routes below have the path parameter "+e.Unknown+" (--routes shows it)")
 		case e.Of == "" && e.Suggestion == "" && canBeVariable(e.Unknown):
 			a.variables = with(a.variables, e.Unknown)
-			a.note(p, "the variable "+e.Unknown+", which the program has to register"+s.whoTells())
+			a.note(p, "the variable "+e.Unknown+", which the program has to register"+s.flagHint())
 		}
 	}
 	return len(a.notes) > before
 }
 
+// note notes a problem that is not judged.
 func (a *assumed) note(p *ruleset.Problem, what string) {
 	note := *p
 	note.Message, note.Err = "not judged: "+what, nil
@@ -129,7 +128,7 @@ func canBeVariable(name string) bool {
 	return err == nil
 }
 
-// with is a list with a name, once.
+// with returns a list that has a name, once.
 func with(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names

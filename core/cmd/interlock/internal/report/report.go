@@ -1,4 +1,7 @@
-// Package report writes what a check found, for people and for machines.
+// Package report writes the findings of a check, for people and for machines.
+//
+// It knows findings and formats, and not how they were found. The commands call it, and package inspect makes
+// the findings.
 package report
 
 import (
@@ -12,24 +15,24 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities.
 const (
 	Error   Severity = "error"   // the program would not start
-	Warning Severity = "warning" // it would, and may do what is not meant
-	Note    Severity = "note"    // what could not be judged
+	Warning Severity = "warning" // the program would start, and may not do what its author meant
+	Note    Severity = "note"    // a change, or a mistake that the check could not look for
 )
 
-// Finding is one thing that was found.
+// Finding is a problem with its severity.
 type Finding struct {
 	Severity Severity
 	Problem  *ruleset.Problem
 }
 
-// Sort orders findings by their place, those without a file last. Equal ones keep
-// their order.
+// Sort orders findings by their place. Findings without a file come last. Findings with
+// the same place keep their order.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		p, q := a.Problem.Source, b.Problem.Source
@@ -37,10 +40,10 @@ func Sort(findings []Finding) {
 	})
 }
 
-// last is behind the names of all files.
+// last is greater than the names of all files.
 const last = "\xff"
 
-// Count is how many findings have a severity.
+// Count returns the number of findings with a severity.
 func Count(findings []Finding, s Severity) int {
 	n := 0
 	for _, f := range findings {
@@ -54,8 +57,8 @@ func Count(findings []Finding, s Severity) int {
 // Formats lists the formats that [Write] knows.
 func Formats() []string { return []string{"text", "json", "github"} }
 
-// Write writes the findings in a format of [Formats]. summary is a line that ends
-// the text; other formats have none.
+// Write writes the findings in a format of [Formats]. summary is the last line of
+// the text. Other formats have no summary.
 func Write(w io.Writer, format string, findings []Finding, summary string) error {
 	switch format {
 	case "json":
@@ -80,7 +83,7 @@ func each(w io.Writer, findings []Finding, format func(Finding) string) error {
 	return nil
 }
 
-// Line is the problem's own text; what is no error says so after its place.
+// Line returns the text of the problem. The severity follows its place, unless it is an error.
 func Line(f Finding) string {
 	if f.Severity == Error {
 		return f.Problem.Error()
@@ -92,7 +95,7 @@ func Line(f Finding) string {
 	return text
 }
 
-// object is a finding as JSON. Fields of nothing known are empty or zero.
+// object is a finding as JSON. Unknown fields are empty or zero.
 type object struct {
 	Severity Severity `json:"severity"`
 	File     string   `json:"file"`
@@ -119,7 +122,7 @@ func writeJSON(w io.Writer, findings []Finding) error {
 	return e.Encode(objects)
 }
 
-// annotation is a workflow command of GitHub Actions.
+// annotation returns a workflow command of GitHub Actions.
 func annotation(f Finding) string {
 	command := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[f.Severity]
 	var properties []string
@@ -138,7 +141,7 @@ func annotation(f Finding) string {
 	return "::" + command + "::" + data.Replace(f.Problem.Text())
 }
 
-// What ends a message, and a property, in a workflow command.
+// The characters that would end a message, or a property, of a workflow command.
 var (
 	data     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -38,7 +38,7 @@ func TestWrite_Text(t *testing.T) {
 	}
 }
 
-func TestWrite_GitHubEscapesWhatEndsAProperty(t *testing.T) {
+func TestWrite_GitHubEscapes(t *testing.T) {
 	t.Parallel()
 	want := "::error file=a%2Cb%3Ac.yaml,line=3,col=5::key: 100%25 wrong%0A  | x%0D%0A  write <y>\n" +
 		"::warning file=locks.yaml::rule \"pay\" of http POST /pay: odd\n" +
@@ -48,7 +48,7 @@ func TestWrite_GitHubEscapesWhatEndsAProperty(t *testing.T) {
 	}
 }
 
-func TestWrite_JSONOfNothingIsAnEmptyArray(t *testing.T) {
+func TestWrite_EmptyJSON(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	if err := report.Write(&out, "json", nil, "nothing"); err != nil {
@@ -62,7 +62,7 @@ func TestWrite_JSONOfNothingIsAnEmptyArray(t *testing.T) {
 	}
 }
 
-func TestSort_OrdersByPlace(t *testing.T) {
+func TestSort(t *testing.T) {
 	t.Parallel()
 	list := []report.Finding{
 		{Severity: report.Note, Problem: &ruleset.Problem{Message: "no file"}},

@@ -11,14 +11,15 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Guards are what stands before the handlers of routes, none of which do anything.
+// Guards are the guards before the handlers of routes. The handlers do nothing.
 type Guards struct {
 	Gin     gin.HandlerFunc
 	NetHTTP func(mux httplock.Mux, pattern string, handler http.Handler)
 }
 
-// Serve serves a request by the router of the program, behind its guards: gin's router, or the one of net/http for
-// a route in its spelling. Before the guard, matched gets the route. Serve reports whether there is one.
+// Serve serves a request with the router of the program and its guards. It takes gin's router, or the router of
+// net/http for a route in the spelling of net/http. It calls matched with the route before the guard runs, and
+// reports whether there is a route.
 func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (found bool) {
 	if !strings.HasPrefix(r.URL.Path, "/") {
 		return false
@@ -35,20 +36,20 @@ func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (f
 	return found
 }
 
-// OfNetHTTP reports whether a path is spelt as net/http and chi have it: "/orders/{id}".
+// OfNetHTTP reports whether a path has the spelling of net/http and chi: "/orders/{id}".
 func OfNetHTTP(path string) bool { return strings.Contains(path, "{") }
 
-// routers have the routes for a method, those for any method last. Routes that one router does not take
-// together, which rules of several programs may name, are in several.
+// routers returns routers with the routes for a method. Routes for any method come last. Routes that one router
+// does not accept together, which rules of several programs may name, are in several routers.
 func routers(list []Route, method string, guards Guards, note func(Route)) (all []*router) {
 	for _, name := range []string{method, "*"} {
 		for _, r := range list {
-			head := name == http.MethodHead && r.Method == http.MethodGet && OfNetHTTP(r.Path) // net/http serves it, too
+			head := name == http.MethodHead && r.Method == http.MethodGet && OfNetHTTP(r.Path) // net/http serves HEAD, too
 			takes := func(known *router) bool { return known.takes(r, method) }
 			if r.Method != name && !head || slices.ContainsFunc(all, takes) {
 				continue
 			}
-			if next := newRouter(OfNetHTTP(r.Path), guards, note); next.takes(r, method) { // otherwise such a path does not exist
+			if next := newRouter(OfNetHTTP(r.Path), guards, note); next.takes(r, method) { // otherwise no router has such a path
 				all = append(all, next)
 			}
 		}
@@ -56,11 +57,11 @@ func routers(list []Route, method string, guards Guards, note func(Route)) (all 
 	return all
 }
 
-// router is gin's router, or the one of net/http for routes in its spelling.
+// router is gin's router, or the router of net/http.
 type router struct {
 	http.Handler
 	ofNetHTTP bool
-	add       func(r Route, method string) // panics for a route that the router cannot tell from others
+	add       func(r Route, method string) // panics for a route that conflicts with others
 }
 
 func newRouter(ofNetHTTP bool, guards Guards, note func(Route)) *router {
@@ -78,7 +79,7 @@ func newRouter(ofNetHTTP bool, guards Guards, note func(Route)) *router {
 	}}
 }
 
-// noting is a mux that notes that it has matched a request.
+// noting is a mux that calls note when it has matched a request.
 type noting struct {
 	*http.ServeMux
 	note func()
@@ -102,17 +103,14 @@ func (known *router) takes(r Route, method string) (ok bool) {
 	return true
 }
 
-// nowhere is where answers go.
+// nowhere discards answers.
 type nowhere struct{}
 
 func (nowhere) Header() http.Header         { return http.Header{} }
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (nowhere) WriteHeader(int)             {}
 
-// plain is a path without the backslashes that keep colons.
-func plain(path string) string { return strings.ReplaceAll(path, `\:`, ":") }
-
-// Params are the names of the parameters of a path.
+// Params returns the names of the parameters of a path.
 func Params(path string) []string {
 	if OfNetHTTP(path) {
 		return httpcall.Params(path)

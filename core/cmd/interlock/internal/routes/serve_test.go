@@ -42,7 +42,7 @@ func match(list []routes.Route, method, path string) (found routes.Route, params
 	return found, params, ok
 }
 
-// ginMatch is what gin does.
+// ginMatch returns the route that gin finds.
 func ginMatch(list []routes.Route, method, path string) (found string, params map[string]string, ok bool) {
 	engine := gin.New()
 	engine.RedirectTrailingSlash = false
@@ -61,7 +61,7 @@ func ginMatch(list []routes.Route, method, path string) (found string, params ma
 	return found, params, ok
 }
 
-func TestServe_IsAsGinDoesIt(t *testing.T) {
+func TestServe_SameAsGin(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	matched := 0
@@ -82,8 +82,7 @@ func TestServe_IsAsGinDoesIt(t *testing.T) {
 	}
 }
 
-// randomRoutes are routes that gin accepts together: a parameter has one name at
-// each depth.
+// randomRoutes returns routes that gin accepts together: a parameter has one name at each depth.
 func randomRoutes(random *rand.Rand) []routes.Route {
 	var list []routes.Route
 	seen := map[string]bool{}
@@ -145,8 +144,8 @@ func TestServe_Examples(t *testing.T) {
 	}
 }
 
-// The rules of several programs may name routes that one engine does not take together.
-func TestServe_RoutesThatGinRefusesTogether(t *testing.T) {
+// Rules of several programs may name routes that conflict in one engine.
+func TestServe_ConflictingRoutes(t *testing.T) {
 	t.Parallel()
 	list := []routes.Route{
 		{Method: "POST", Path: "/orders/:id"},
@@ -180,7 +179,7 @@ func TestParams(t *testing.T) {
 	}
 }
 
-func TestServe_PatternsOfNetHTTP(t *testing.T) {
+func TestServe_NetHTTP(t *testing.T) {
 	t.Parallel()
 	list := []routes.Route{
 		{Method: "POST", Path: "/orders/{id}/pay"},

@@ -1,5 +1,8 @@
-// Package routes knows the HTTP routes of a program: from the file that the program
-// writes about itself, or from what rules say.
+// Package routes contains the HTTP routes of a program, from its routes file or from its rules. It serves
+// a request with them, as the program would.
+//
+// It knows the routers of gin and net/http, and the form of a routes file. It knows no lock and no key: its
+// caller supplies the guards. The commands check and key call it.
 package routes
 
 import (
@@ -9,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
@@ -24,13 +28,15 @@ type Route struct {
 	Body   *shape.Shape `json:"body"` // nil if the program does not say
 }
 
-// Endpoint is the route as rules name it.
-func (r Route) Endpoint() ruleset.Endpoint { return ruleset.Route(r.Method, plain(r.Path)) }
+// Endpoint returns the route as rules name it: without the backslashes that escape colons.
+func (r Route) Endpoint() ruleset.Endpoint {
+	return ruleset.Route(r.Method, strings.ReplaceAll(r.Path, `\:`, ":"))
+}
 
-// Table is what a program says about itself.
+// Table is the content of a routes file.
 type Table struct {
 	Routes    []Route                `json:"routes"`
-	Variables map[string]shape.Shape `json:"variables"` // what it registers
+	Variables map[string]shape.Shape `json:"variables"` // the registered variables
 	Fallbacks []string               `json:"fallbacks"` // the names of its fallback handlers
 }
 
@@ -47,14 +53,14 @@ func Load(path string) (*Table, error) {
 	switch {
 	case err != nil:
 	case d.More():
-		err = errors.New("there is more after the first value")
+		err = errors.New("the file goes on after the first value")
 	case t.Routes == nil:
-		err = errors.New(`there are no "routes"`)
+		err = errors.New(`"routes" is missing`)
 	default:
 		_, err = t.At(httpvars.Config{}, nil) // the names of variables
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no routes file, as Guard.WriteRoutes of ginlock or httplock writes it: %w", path, err)
+		return nil, fmt.Errorf("%s is not a routes file of Guard.WriteRoutes (ginlock or httplock): %w", path, err)
 	}
 	for i, r := range t.Routes {
 		if r.Method == "" || r.Path == "" {
@@ -64,9 +70,8 @@ func Load(path string) (*Table, error) {
 	return t, nil
 }
 
-// At is what expressions have at a route: those of a config, of which Registered
-// may have more than the program registers, with the types that are known. body is that
-// of the route; nil if it is not known.
+// At returns the schema of expressions at a route: the variables of a config, with the variables that the
+// program registers. c.Registered may have further ones. body is the body of the route, nil if it is not known.
 func (t *Table) At(c httpvars.Config, body *shape.Shape) (*keyexpr.Schema, error) {
 	for _, name := range t.Registered() {
 		typ := t.Variables[name]
@@ -83,7 +88,7 @@ func (t *Table) At(c httpvars.Config, body *shape.Shape) (*keyexpr.Schema, error
 	return v.Schema(), nil
 }
 
-// Variable is the type of a variable of the program; nil if it has none of the name.
+// Variable returns the type of a variable of the program, nil if the program does not have it.
 func (t *Table) Variable(name string) *shape.Shape {
 	if t == nil {
 		return nil
@@ -95,7 +100,7 @@ func (t *Table) Variable(name string) *shape.Shape {
 	return &typ
 }
 
-// Registered are the names of the program's variables, sorted.
+// Registered returns the names of the program's variables, sorted.
 func (t *Table) Registered() []string {
 	if t == nil {
 		return nil

@@ -1,5 +1,8 @@
-// Package rulefile reads of a rule file what a loaded set of rules does not tell:
-// what the file says for other programs, and what none of its rules uses.
+// Package rulefile reads the parts of a rule file that a loaded set does not have: the names of
+// other programs, and the profiles, whether rules use them or not.
+//
+// It knows the form of a rule file, and reports no mistake in it: package ruleset does. The commands call it,
+// and package inspect reads its result.
 package rulefile
 
 import (
@@ -13,23 +16,23 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Stdin stands for the standard input where a file is wanted.
+// Stdin is the path that stands for the standard input.
 const Stdin = "-"
 
-// File is a rule file. Of a text that is no valid rule file it has what is there.
+// File is a rule file. If the text is not a valid rule file, it has the parts that could be read.
 type File struct {
-	Name string // as in messages
+	Name string // in messages
 	Text []byte
 
-	Profiles map[string]ruleset.Source // the profiles with their places; default, which needs no use, is not among them
+	Profiles map[string]ruleset.Source // the profiles with their places, except default, which every rule uses
 	Uses     []string                  // the profiles that rules name, of all services
 
 	Services   []string       // the services that rules name, each once
-	ServicesAt ruleset.Source // the first of them
+	ServicesAt ruleset.Source // the place of the first one
 }
 
-// Read reads a file, or stdin as [Stdin]: of one that is too large for the loader as much as
-// it refuses. The error is that of reading.
+// Read reads a file, or stdin for [Stdin]. Of a file that is too large for the loader, it reads one byte
+// more than the limit. It returns only errors of reading.
 func Read(path string, stdin io.Reader) (*File, error) {
 	name := "stdin"
 	if path != Stdin {
@@ -47,7 +50,7 @@ func Read(path string, stdin io.Reader) (*File, error) {
 	return Parse(name, text), nil
 }
 
-// content is what is read of a file, each name with its place.
+// content has the parts of a file that are read, each name with its place.
 type content struct {
 	Profiles yaml.Node
 	Rules    []struct {
@@ -56,8 +59,8 @@ type content struct {
 	}
 }
 
-// Parse reads a text. What is wrong with it is for [ruleset.Load] to say, names that come
-// twice included: looking for those takes the parser hours in a large file.
+// Parse reads a text. It reports no mistake, because [ruleset.Load] does. It does not look for duplicate
+// names, because that takes the parser hours in a large file.
 func Parse(name string, text []byte) *File {
 	f := &File{Name: name, Text: text, Profiles: map[string]ruleset.Source{}}
 	var c content

@@ -41,8 +41,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParse_OfNamesThatComeTwice: the loader reports them, and the rest is there all the same.
-func TestParse_OfNamesThatComeTwice(t *testing.T) {
+// The loader reports duplicate names. Parse reads the rest.
+func TestParse_DuplicateNames(t *testing.T) {
 	t.Parallel()
 	text := "rules:\n  - services: [shop]\n    key: a\n" + strings.Repeat("    key: b\n", 50_000) + "  - {profile: a, services: [mail], services: [post]}\n"
 	f := rulefile.Parse("locks.yaml", []byte(text))
@@ -51,8 +51,8 @@ func TestParse_OfNamesThatComeTwice(t *testing.T) {
 	}
 }
 
-// What is no rule file is for the loader to report.
-func TestParse_OfWhatIsNoRuleFile(t *testing.T) {
+// The loader reports a text that is not a rule file.
+func TestParse_NotARuleFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "#", "text", "[1, 2]", "rules", "rules:", "rules: 1", "rules: {a: b}", "rules: [1, [2], {services: 1}]",
@@ -82,8 +82,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_OfAnEndlessFile reads no more than the loader refuses.
-func TestRead_OfAnEndlessFile(t *testing.T) {
+// Read stops after the size that the loader refuses.
+func TestRead_EndlessFile(t *testing.T) {
 	t.Parallel()
 	f, err := rulefile.Read(rulefile.Stdin, strings.NewReader(strings.Repeat("#", 2*ruleset.MaxFileSize)))
 	if err != nil || len(f.Text) != ruleset.MaxFileSize+1 {

@@ -1,4 +1,7 @@
-// Package shape knows what JSON values look like, from what a program says about its types.
+// Package shape describes the types of JSON values, as the routes file of a program has them.
+//
+// It knows types and values, and neither routes nor rules. Package routes reads shapes, and the command key
+// checks bodies and variables with them.
 package shape
 
 import (
@@ -15,29 +18,28 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Shape is what is known of the values in one place. It does not change once it is
-// made.
+// Shape is the known type of the values in one place. It does not change after it was read.
 type Shape struct {
-	kind   kind
+	form   form
 	elem   *Shape            // of a list
 	fields map[string]*Shape // of an object
 }
 
-// kind is a type as messages name it, in the words of a routes file.
-type kind string
+// form is a type in the words of a routes file. Messages use them, too.
+type form string
 
 const (
-	anything kind = "any"
-	text     kind = "string"
-	boolean  kind = "boolean"
-	integer  kind = "integer"
-	number   kind = "number"
-	list     kind = "list"
-	object   kind = "object"
+	anything form = "any"
+	text     form = "string"
+	boolean  form = "boolean"
+	integer  form = "integer"
+	number   form = "number"
+	list     form = "list"
+	object   form = "object"
 )
 
-// UnmarshalJSON reads a type as a routes file has it: "string", "integer", "number",
-// "boolean", "any", [type], {"field": type}. A word that is not known is any.
+// UnmarshalJSON reads a type of a routes file: "string", "integer", "number",
+// "boolean", "any", [type], {"field": type}. An unknown word means any.
 func (s *Shape) UnmarshalJSON(description []byte) error {
 	var value any
 	err := json.Unmarshal(description, &value)
@@ -48,27 +50,27 @@ func (s *Shape) UnmarshalJSON(description []byte) error {
 func described(description any) *Shape {
 	switch d := description.(type) {
 	case string:
-		switch k := kind(d); k {
+		switch f := form(d); f {
 		case text, boolean, integer, number:
-			return &Shape{kind: k}
+			return &Shape{form: f}
 		}
 	case []any:
 		if len(d) == 1 {
-			return &Shape{kind: list, elem: described(d[0])}
+			return &Shape{form: list, elem: described(d[0])}
 		}
 	case map[string]any:
-		s := &Shape{kind: object, fields: map[string]*Shape{}}
+		s := &Shape{form: object, fields: map[string]*Shape{}}
 		for name, field := range d {
 			s.fields[name] = described(field)
 		}
 		return s
 	}
-	return &Shape{kind: anything}
+	return &Shape{form: anything}
 }
 
-// Type is the shape as a type of expressions. name is what messages call the value.
+// Type returns the type of expressions for the shape. Messages call the value name.
 func (s *Shape) Type(name string) keyexpr.Type {
-	switch s.kind {
+	switch s.form {
 	case text:
 		return keyexpr.TypeFor[string]()
 	case boolean:
@@ -86,7 +88,7 @@ func (s *Shape) Type(name string) keyexpr.Type {
 	}
 }
 
-// objectType is the type of objects: the [keyexpr.Object]. Expressions are compiled for it, and not evaluated.
+// objectType is the [keyexpr.Object] of an object. Expressions are compiled for it, and not evaluated.
 type objectType struct {
 	name   string
 	fields map[string]*Shape
@@ -103,9 +105,10 @@ func (o objectType) Field(name string) (keyexpr.Field, bool) {
 	return keyexpr.Field{Type: f.Type(name + " in " + o.name), Get: func(any) any { return nil }}, true
 }
 
-// Given is a value that was written on a command line: JSON, or the text itself where the value may be a string.
+// Given returns the value of a text on a command line. The text is JSON, or the value itself if that may be a
+// string.
 func (s *Shape) Given(written string) (any, error) {
-	if s.kind == text {
+	if s.form == text {
 		return written, nil
 	}
 	err := s.Check([]byte(written))
@@ -116,32 +119,32 @@ func (s *Shape) Given(written string) (any, error) {
 		var value any
 		err = d.Decode(&value)
 		return value, err
-	case s.kind == anything:
+	case s.form == anything:
 		return written, nil
 	default:
 		return nil, err
 	}
 }
 
-// Check reports whether encoding/json decodes a document into the type. The error names the field that has another
-// type.
+// Check returns an error if encoding/json cannot decode a document into the type. The error names the field with
+// another type.
 func (s *Shape) Check(document []byte) error {
 	err := json.Unmarshal(document, reflect.New(s.goType()).Interface())
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		named := map[reflect.Kind]kind{
+		named := map[reflect.Kind]form{
 			reflect.String: text, reflect.Bool: boolean, reflect.Int64: integer, reflect.Float64: number, reflect.Slice: list, reflect.Struct: object,
 		}
-		return fmt.Errorf("%s is no %s", cmp.Or(wrong.Field, "it"), named[wrong.Type.Kind()])
+		return fmt.Errorf("%s is not of type %s", cmp.Or(wrong.Field, "it"), named[wrong.Type.Kind()])
 	}
 	if err != nil {
-		return fmt.Errorf("no JSON: %w", err)
+		return fmt.Errorf("not JSON: %w", err)
 	}
 	return nil
 }
 
-// goType is a Go type for the values. It lacks fields whose names a struct tag cannot have.
+// goType returns a Go type for the values. It leaves out fields whose names a struct tag cannot have.
 func (s *Shape) goType() reflect.Type {
-	switch s.kind {
+	switch s.form {
 	case text:
 		return reflect.TypeFor[string]()
 	case boolean:

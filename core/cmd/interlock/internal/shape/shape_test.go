@@ -22,7 +22,7 @@ func compile(t *testing.T, name string, s *shape.Shape, key string) string {
 	return ""
 }
 
-// described is a shape as a routes file has it.
+// described reads the type of a routes file.
 func described(t *testing.T, description string) *shape.Shape {
 	t.Helper()
 	s := &shape.Shape{}
@@ -32,7 +32,7 @@ func described(t *testing.T, description string) *shape.Shape {
 	return s
 }
 
-func TestUnmarshalJSON_TypesVariables(t *testing.T) {
+func TestShape_UnmarshalJSON(t *testing.T) {
 	t.Parallel()
 	user := described(t, `{"Tenant": "string", "ID": "integer", "Roles": ["string"], "Extra": "any", "Odd": "odd", "None": null, "Team": {"Name": "string"}}`)
 	for _, c := range []struct{ key, want string }{
@@ -61,20 +61,20 @@ func TestCheck(t *testing.T) {
 		`{"sku": "a", "count": 3}`:        "",
 		`{"SKU": "a"}`:                    "",
 		`{"sku": null}`:                   "",
-		`{"sku": 5}`:                      "sku is no string",
-		`{"SKU": 5}`:                      "sku is no string",
-		`{"count": 5.0}`:                  "count is no integer",
-		`{"count": 1e400}`:                "count is no integer",
-		`{"count": 9223372036854775808}`:  "count is no integer",
-		`{"price": 1e400}`:                "price is no number",
+		`{"sku": 5}`:                      "sku is not of type string",
+		`{"SKU": 5}`:                      "sku is not of type string",
+		`{"count": 5.0}`:                  "count is not of type integer",
+		`{"count": 1e400}`:                "count is not of type integer",
+		`{"count": 9223372036854775808}`:  "count is not of type integer",
+		`{"price": 1e400}`:                "price is not of type number",
 		`{"items": [{"n": 1}, {"n": 2}]}`: "",
-		`{"items": [{"n": "a"}]}`:         "items.n is no integer",
-		`{"items": {}}`:                   "items is no list",
+		`{"items": [{"n": "a"}]}`:         "items.n is not of type integer",
+		`{"items": {}}`:                   "items is not of type list",
 		`{"more": {"x": [1]}}`:            "",
 		`{"price": 5, "paid": true}`:      "",
 		`{"a,b": "c", "unknown": 1}`:      "",
-		`[]`:                              "it is no object",
-		`{`:                               "no JSON",
+		`[]`:                              "it is not of type object",
+		`{`:                               "not JSON",
 	} {
 		if err := cart.Check([]byte(body)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", body, err, want)
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestGiven_IsJSONOrText(t *testing.T) {
+func TestShape_Given(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		description, written string

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Nothing in a text from Redis can do more to a terminal than show visible characters, not very many.
+// A text from Redis is shown with visible characters only, and not more than some.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -20,7 +20,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A short lease is shown to the tenth of a second, a long one to the minute.
+// A short lease is shown to a tenth of a second, a long one to a minute.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{

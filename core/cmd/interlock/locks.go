@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// longest is how many characters of a key or a field tables show.
+// longest is the number of characters of a key or a field that tables show.
 const longest = 100
 
-// shown is a text from Redis for a terminal: in quotes if it has anything but visible characters, or
-// could be taken for quoted, and cut if it is long. Nothing in it can move the cursor or change colours.
+// shown returns a text from Redis for a terminal. It quotes a text with invisible characters, and a text that
+// looks quoted, and cuts a long one. The result cannot move the cursor or change colours.
 func shown(s string) string {
 	if strings.ContainsFunc(s, hidden) || !utf8.ValidString(s) || s == "" || s == "-" {
 		s = strconv.Quote(s)
@@ -32,13 +32,13 @@ func shown(s string) string {
 	return s
 }
 
-// hidden reports whether a character is none that a reader sees and a table can have.
+// hidden reports whether a reader cannot see a character, or a table cannot have it.
 func hidden(r rune) bool {
 	return r == '"' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.M, r)
 }
 
-// left is what is left of a lease, for people, rounded up: to the tenth of a second below 10 s, to the second
-// below an hour, then to the minute.
+// left returns the rest of a lease for people. It is rounded up to a tenth of a second below 10 s, to a second
+// below an hour, and otherwise to a minute.
 func left(d time.Duration) string {
 	step := time.Second
 	switch {
@@ -58,17 +58,16 @@ func left(d time.Duration) string {
 	return d.String()
 }
 
-// lockTable is a table of locks that is written part by part: no more than a part is in memory. Its columns
-// only grow, from one part to the next.
+// lockTable is a table of locks that is written in parts, of which only one is in memory. Its columns
+// only grow from one part to the next.
 type lockTable struct {
 	w      io.Writer
 	widths []int
 }
 
-// newLockTable begins a table.
 func newLockTable(w io.Writer) *lockTable { return &lockTable{w: w} }
 
-// write adds locks. The first part has the header.
+// write writes a part of the table. The first part has the header.
 func (l *lockTable) write(locks []core.LockEntry) error {
 	var rows [][]string
 	if l.widths == nil {
@@ -99,7 +98,7 @@ func (l *lockTable) writeRows(rows [][]string) error {
 	return err
 }
 
-// heldBy names who has a lock, in a few words.
+// heldBy names the holders of a lock in a few words.
 func heldBy(e core.LockEntry) string {
 	switch {
 	case e.Kind == core.KindPlainSemaphore:
@@ -115,7 +114,7 @@ func heldBy(e core.LockEntry) string {
 	}
 }
 
-// waiting says how many wait; nothing is known of kinds without a queue in Redis.
+// waiting returns the number of waiters, "-" for a kind without a queue in Redis.
 func waiting(e core.LockEntry) string {
 	if e.Kind != core.KindFair {
 		return "-"
@@ -123,7 +122,7 @@ func waiting(e core.LockEntry) string {
 	return fmt.Sprint(e.WaiterCount)
 }
 
-// writeLock shows all that is known of a lock, with the addresses of clients by their ids unless that is nil.
+// writeLock shows a lock. addresses has the addresses of clients by their ids; if it is nil, none are shown.
 func writeLock(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "key\t%s\n", shown(e.Key))
@@ -140,11 +139,11 @@ func writeLock(w io.Writer, e core.LockEntry, addresses map[string][]string) err
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return writePeople(w, e, addresses)
+	return writeHolders(w, e, addresses)
 }
 
-// writePeople shows who has a lock and who waits.
-func writePeople(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
+// writeHolders shows the holders and the waiters of a lock.
+func writeHolders(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(e.Holders) > 0 {
 		header := "HOLDER\tCLIENT ID\tHOLDS\tLEASE LEFT"
@@ -178,56 +177,56 @@ func writePeople(w io.Writer, e core.LockEntry, addresses map[string][]string) e
 	return nil
 }
 
-// some says how many of how many are shown.
+// some returns a number with a noun, and how many of them are shown.
 func some(shown, all int, noun string) string {
 	if shown < all {
-		return fmt.Sprintf("%s, of whom %d are shown", counted(all, noun), shown)
+		return fmt.Sprintf("%s, %d of them shown", counted(all, noun), shown)
 	}
 	return counted(all, noun)
 }
 
-// kindText names a kind as far as Redis tells it.
+// kindText describes the kind of a lock, as far as Redis knows it.
 func kindText(e core.LockEntry) string {
 	switch e.Kind {
 	case "":
 		if !e.Exists {
-			return "none: nobody holds it (a key is the prefix of the lock client and the name)"
+			return "none: the lock has no holder (a key is the prefix of the lock client and the name)"
 		}
-		return "none: the key is no lock"
+		return "none: the key is not a lock"
 	case core.KindReentrant:
 		return "reentrant (or spin, or fair without waiters)"
 	case core.KindPlainSemaphore:
-		return "a number: a semaphore without permits that are out, a latch, or no lock at all"
+		return "a number: a semaphore without holders, a latch, or not a lock"
 	default:
 		return string(e.Kind)
 	}
 }
 
-// jsonLock is a lock as programs get it. Times are in milliseconds; one that has no end is null.
+// jsonLock is a lock for programs. Times are in milliseconds. A lease without an end is null.
 type jsonLock struct {
 	Key         string       `json:"key"`
-	Bytes       []byte       `json:"key_base64,omitempty"` // of a key that is no text: JSON has none other
-	Kind        string       `json:"kind"`                 // empty: no lock, or nothing
+	Bytes       []byte       `json:"key_base64,omitempty"` // the key if it is not UTF-8, which JSON cannot have
+	Kind        string       `json:"kind"`                 // empty: not a lock, or no such key
 	LeftMS      *int64       `json:"lease_left_ms"`
 	Holders     []jsonHolder `json:"holders"`
 	HolderCount int          `json:"holder_count"`
 	Waiters     []string     `json:"waiters"`
 	WaiterCount int          `json:"waiter_count"`
 	Token       int64        `json:"token,omitempty"`
-	Available   *int64       `json:"available,omitempty"` // of a number
+	Available   *int64       `json:"available,omitempty"` // the value of a number
 }
 
-// jsonHolder is one who has a lock.
+// jsonHolder is a holder of a lock for programs.
 type jsonHolder struct {
 	Field    string `json:"field"`
 	ClientID string `json:"client_id,omitempty"`
 	Count    int64  `json:"count"`
 	LeftMS   *int64 `json:"lease_left_ms"`
 
-	Addresses []string `json:"addresses,omitempty"` // where the client is, if that is known
+	Addresses []string `json:"addresses,omitempty"` // of the client, if they are known
 }
 
-// jsonOf is an entry as programs get it.
+// jsonOf returns an entry for programs.
 func jsonOf(e core.LockEntry) jsonLock {
 	l := jsonLock{
 		Key: e.Key, Kind: string(e.Kind), LeftMS: ms(e.TTL.Milliseconds()), Holders: []jsonHolder{}, HolderCount: e.HolderCount,

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// The field of a holder leads to the address of its process, where that has named its connections: on a single
-// server, in a Cluster on whichever node the lock is, and behind a Sentinel.
+// who shows the address of a holder's process if the process has named its connections: on a single server,
+// on every node of a Cluster, and behind a Sentinel.
 func TestWho_Addresses(t *testing.T) {
 	t.Parallel()
 	single, cluster, sentinel := redisserver.Start(t), redisserver.StartCluster(t), redisserver.StartSentinel(t)
@@ -32,7 +32,7 @@ func TestWho_Addresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = named.Close(t.Context()) })
-		for i := range 3 { // on the nodes of a Cluster
+		for i := range 3 { // keys on several nodes of the Cluster
 			key := fmt.Sprint("k", i)
 			_, hold, err := named.Lock(key).Acquire(t.Context())
 			if err != nil {
@@ -56,7 +56,7 @@ func TestWho_Addresses(t *testing.T) {
 	}
 }
 
-// Without the right to CLIENT LIST all else is shown, and a sentence says what is missing.
+// Without the right to CLIENT LIST the rest is shown, and a message names the missing right.
 func TestWho_AddressesRefused(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

@@ -16,12 +16,12 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// childProgram is this program as a process of its own, which ends with the test. One that hangs
-// is ended after some minutes.
+// childProgram returns this program as a process, which ends with the test. A process that hangs is ended
+// after some minutes.
 func childProgram(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	// What a script has started with & ignores the interrupt, and a child inherits that, but not
-	// that it is caught.
+	// A process that a script has started with & ignores the interrupt, and its child would inherit that. A
+	// child does not inherit that the signal is caught.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt)
 	t.Cleanup(func() { signal.Stop(caught) })
@@ -32,8 +32,8 @@ func childProgram(t *testing.T, args ...string) *exec.Cmd {
 	return child
 }
 
-// Ctrl-C at the question of release frees nothing.
-func TestMain_InterruptedAtTheQuestion(t *testing.T) {
+// Ctrl-C at the question frees no lock.
+func TestRelease_Interrupt(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()
 	if err != nil {
@@ -54,7 +54,7 @@ func TestMain_InterruptedAtTheQuestion(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if question, err := bufio.NewReader(stderr).ReadString('['); err != nil || !strings.Contains(question, "Take it from") {
+	if question, err := bufio.NewReader(stderr).ReadString('['); err != nil || !strings.Contains(question, "Take the lock from") {
 		t.Errorf("got %q and %v, want the question", question, err)
 	}
 	if err := child.Process.Signal(os.Interrupt); err != nil {

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A server that is there and refuses is not called unavailable: the command says what is refused, and what to write.
-func TestRun_Refused(t *testing.T) {
+// A server that refuses is not reported as unavailable. The message says what it refuses, and what to write.
+func TestTarget_Refused(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	rdb, ctx := srv.Client(), t.Context()
@@ -45,7 +50,7 @@ func TestRun_Refused(t *testing.T) {
 	}{
 		"no password":          {[]string{"who", "k", "--redis", at(locked, "")}, "wants a password: write redis://user:password@"},
 		"wrong password":       {[]string{"ls", "--redis", at(locked, ":wrong@")}, "refuses the user or the password of the URL"},
-		"wrong user":           {[]string{"who", "k", "--redis", at(srv, "nobody:x@")}, "refuses the user or the password of the URL"},
+		"wrong user":           {[]string{"who", "k", "--redis", at(srv, "stranger:x@")}, "refuses the user or the password of the URL"},
 		"no rights":            {[]string{"who", "k", "--redis", at(srv, "nothing:x@")}, "may not do that"},
 		"rights of a key":      {[]string{"who", "k", "--redis", at(srv, "looks:x@")}, "may not do that"},
 		"rights of a script":   {[]string{"who", "shop:k", "--redis", at(srv, "looks:x@")}, "ACL LOG"},
@@ -73,11 +78,60 @@ func TestRun_Refused(t *testing.T) {
 	}
 }
 
-// What does not answer is unavailable.
-func TestRun_NotRefused(t *testing.T) {
+// A server that does not answer is unavailable.
+func TestTarget_Unavailable(t *testing.T) {
 	t.Parallel()
 	got := interlock(t, "", "ls", "--redis", "redis://127.0.0.1:1")
 	if got.code != exitCannot || !strings.Contains(got.stderr, "redis unavailable") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Each command finds a lock in a Cluster on every node, and behind a Sentinel.
+func TestTarget_Topologies(t *testing.T) {
+	t.Parallel()
+	cluster, sentinel := redisserver.StartCluster(t), redisserver.StartSentinel(t)
+	var name string
+	sentinel.Client(func(o *redis.FailoverOptions) { name = o.MasterName })
+	for _, tt := range []struct {
+		rdb  redis.UniversalClient
+		args []string
+	}{
+		{cluster.Client(), []string{"--cluster", "--redis", "redis://" + cluster.Addrs()[0] + "?addr=" + cluster.Addrs()[1]}},
+		{sentinel.Client(), []string{"--redis", "redis://" + sentinel.Sentinel.Addr() + "/0?master_name=" + name}},
+	} {
+		const many = 50
+		for i := range many {
+			if err := tt.rdb.HSet(t.Context(), fmt.Sprint("shop:", i), ann, 1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := interlock(t, "", append([]string{"ls", "--json"}, tt.args...)...); strings.Count(got.stdout, "\n") != many {
+			t.Errorf("%v: ls: got %s, want %d locks", tt.args, got, many)
+		}
+		if got := interlock(t, "", append([]string{"who", "shop:7"}, tt.args...)...); got.code != exitFine || !strings.Contains(got.stdout, ann) {
+			t.Errorf("%v: who: got %s", tt.args, got)
+		}
+		if got := interlock(t, "", append([]string{"release", "shop:7", "--yes"}, tt.args...)...); got.code != exitFine || tt.rdb.Exists(t.Context(), "shop:7").Val() != 0 {
+			t.Errorf("%v: release: got %s", tt.args, got)
+		}
+	}
+	got := interlock(t, "", "ls", "--redis", "redis://"+cluster.Addrs()[0])
+	if got.code != exitCannot || !strings.Contains(got.stderr, "write --cluster") {
+		t.Errorf("one node of a Cluster: got %s", got)
+	}
+}
+
+// The URL may come from the environment. This test runs alone, because it changes the environment.
+func TestTarget_Environment(t *testing.T) {
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	srv.Take("k", time.Hour)
+	t.Setenv(redisVariable, srv.URL())
+	if got := interlock(t, "", "who", "k"); got.code != exitFine {
 		t.Errorf("got %s", got)
 	}
 }

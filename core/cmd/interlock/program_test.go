@@ -12,8 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gin-gonic/gin"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
@@ -21,7 +22,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// shop is a program that uses a rule file, and answers the keys that a request holds.
+// shop is a program with a rule file. It answers with the keys that a request locks.
 type shop struct {
 	guard  *ginlock.Guard
 	engine *gin.Engine
@@ -39,7 +40,7 @@ type (
 	}
 )
 
-// newShop starts the program, with the prefix shop: for its locks.
+// newShop starts the program. The prefix of its locks is shop:.
 func newShop(t *testing.T, rules string) *shop {
 	t.Helper()
 	server, err := redistest.Start()
@@ -98,9 +99,9 @@ func (s *shop) writeRoutes(t *testing.T) {
 	}
 }
 
-// The command says what the program does. The requests come one after the other: all
-// keys that are locked are those of the request.
-func TestKey_IsWhatAProgramLocks(t *testing.T) {
+// The command shows the keys that the program locks. The requests run one after the other, so that all
+// locked keys belong to the request.
+func TestKey_SameAsProgram(t *testing.T) {
 	s := newShop(t, "testdata/served.yaml")
 	for _, c := range []struct {
 		method, target, body string
@@ -135,7 +136,7 @@ func TestKey_IsWhatAProgramLocks(t *testing.T) {
 	}
 }
 
-// keysIn are the keys that the command shows, sorted.
+// keysIn returns the keys that the command shows, sorted.
 func keysIn(output string) []string {
 	var keys []string
 	for line := range strings.Lines(output) {
@@ -147,8 +148,8 @@ func keysIn(output string) []string {
 	return keys
 }
 
-// The command finds what the program finds at its start.
-func TestCheck_FindsWhatAProgramFinds(t *testing.T) {
+// The command reports the problems that the program reports at its start.
+func TestCheck_SameAsProgram(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "testdata/refused.yaml")
 	var found []*ruleset.Problem
@@ -159,7 +160,7 @@ func TestCheck_FindsWhatAProgramFinds(t *testing.T) {
 	got := interlock(t, "", "check", "testdata/refused.yaml", "--routes", s.routes)
 	for _, p := range found {
 		place, first, _ := strings.Cut(p.Error(), "rule ")
-		first, _, _ = strings.Cut(first, ": there ") // types have other names there
+		first, _, _ = strings.Cut(first, ": there ") // the program calls the types by their Go names
 		first = strings.ReplaceAll(first, "main.cart", "the body")
 		first = strings.ReplaceAll(first, "main.principal", "the variable principal")
 		if !strings.Contains(got.stdout, place) || !strings.Contains(got.stdout, first) {
@@ -173,7 +174,7 @@ func TestCheck_FindsWhatAProgramFinds(t *testing.T) {
 
 // collect lists the problems that are joined in err.
 func collect(err error, found *[]*ruleset.Problem) {
-	if p, ok := err.(*ruleset.Problem); ok { //nolint:errorlint // what it joins is looked at one by one
+	if p, ok := err.(*ruleset.Problem); ok { //nolint:errorlint // its parts are checked one by one
 		*found = append(*found, p)
 		return
 	}
@@ -183,58 +184,5 @@ func collect(err error, found *[]*ruleset.Problem) {
 		}
 	} else if inner := errors.Unwrap(err); inner != nil {
 		collect(inner, found)
-	}
-}
-
-// What the router and the guard make of a request decides, not what the flags say literally.
-func TestKey_OfARequestAsTheAdapterSeesIt(t *testing.T) {
-	t.Parallel()
-	const rules = `rules:
-  - {http: "GET /reports/{id}", key: "report:#{path.id}"}
-  - {http: "POST /login", key: "login:#{client_ip}"}
-  - {grpc: "/shop.v1.Orders/Cancel", key: "cancel:#{peer}"}
-`
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"HEAD is served by the handler of GET": {[]string{"HEAD /reports/7"}, "key      report:7"},
-		"an address has one form":              {[]string{"POST /login", "--var", "client_ip=::ffff:192.0.2.7"}, "key        login:192.0.2.7"},
-		"a peer has no port":                   {[]string{"/shop.v1.Orders/Cancel", "--var", "peer=192.0.2.7:5050"}, "key   cancel:192.0.2.7"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := interlock(t, rules, append([]string{"key", "-"}, c.args...)...); got.code != exitFine || !strings.Contains(got.stdout, "  "+c.want+"\n") {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
-	}
-}
-
-// A path may have the characters that begin a parameter.
-func TestKey_OfAPathWithColons(t *testing.T) {
-	t.Parallel()
-	const rules = `rules: [{http: "POST /files/*", key: "#{query.x}"}]`
-	for target, want := range map[string]string{
-		"/files/a:b/{c}*?x=1": "key      1\n",
-		"/other/a:b?x=1":      "no rule is for http POST /other/a:b\n",
-	} {
-		if got := interlock(t, rules, "key", "-", "POST "+target); !strings.Contains(got.stdout, want) {
-			t.Errorf("%s: got %s, want %s", target, got, want)
-		}
-	}
-}
-
-// A body that the program does not decode into its type is refused there.
-func TestKey_OfATypedBody(t *testing.T) {
-	t.Parallel()
-	const rules = `rules: [{http: "POST /cart", key: "cart:#{body.sku}"}]`
-	for body, want := range map[string]string{
-		`{"SKU": "a"}`: "key   cart:a\n",
-		`{"sku": 5}`:   "no key  body.sku needs a body of JSON: sku is no string\n",
-	} {
-		if got := interlock(t, rules, "key", "-", "POST /cart", "--routes", "testdata/routes.json", "-d", body); !strings.Contains(got.stdout, want) {
-			t.Errorf("%s: got %s, want %s", body, got, want)
-		}
 	}
 }
