@@ -10,7 +10,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
+
+// MaxFileSize is the number of bytes that a rule file may have.
+const MaxFileSize = strictyaml.MaxSize
 
 // content is the content of a file at one time, or the reason for which it could not be read.
 type content struct {

@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/failpolicy"
@@ -23,6 +24,14 @@ type Declared struct {
 	// broken lists the fields whose values could not be read. They were reported, and
 	// nothing more is reported about them.
 	broken fieldNames
+}
+
+// fieldNames is a set of names of fields.
+type fieldNames []string
+
+// hasAny reports whether one of the named fields is in the set.
+func (l fieldNames) hasAny(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l, name) })
 }
 
 // inCode returns declarations of rules in Go.

@@ -124,3 +124,20 @@
 //
 // examples/choosing/README.md explains how to choose a kind, a wait time and a lease time.
 package ruleset
+
+// The files follow the data, from values to a file that is watched. Each of them uses only files above it.
+//
+//	text                              words and names
+//	kind, endpoint, rule, settings    what a rule can say, as Go values
+//	source, problem, problemlog       the place of a value, and messages in the words of the place
+//	shown                             a value as YAML and JSON
+//	fieldtypes, duration, fields      the table of fields: how each place writes a field, and which values are wrong
+//	declared, profiles, hints, file   what Go, .proto files and rule files declare, layer by layer
+//	resolved                          one rule of all its layers
+//	together, check, mixedkinds,
+//	names, resolve                    the layers are laid over each other, and checked
+//	dump, set                         a set that adapters match calls with
+//	reload, diff                      two sets are compared
+//	options, load                     from declarations and files to a set
+//	content, subscribers, observers,
+//	live, watch                       a file that is read again, and its followers

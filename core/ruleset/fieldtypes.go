@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -348,12 +347,4 @@ func readCode(d *strictyaml.Doc, v strictyaml.Value, to *failpolicy.Status) bool
 	}
 	to.GRPC = code
 	return true
-}
-
-// fieldNames is a set of names of fields.
-type fieldNames []string
-
-// hasAny reports whether one of the named fields is in the set.
-func (l fieldNames) hasAny(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l, name) })
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// MaxFileSize is the number of bytes that a rule file may have.
-const MaxFileSize = strictyaml.MaxSize
-
 // NewSet builds a set of rules declared in Go. Every rule needs an Endpoint, and
 // rules of one endpoint need different Names. The error is an [*InvalidError] with
 // every problem.
