@@ -8,45 +8,46 @@ import (
 	"strings"
 )
 
-// mode says how a reference treats a value that is not there.
+// mode selects what a reference does if its value is missing.
 type mode uint8
 
 const (
-	// modeKey: the value becomes part of a key. Missing and empty are errors,
+	// modeKey: the value becomes part of a key. Missing and empty values are errors,
 	// and so is the zero of a field without presence.
 	modeKey mode = iota
-	// modeText: an operand of +, whose empty string would vanish in the text.
+	// modeText: the value is an operand of + in a key. Missing and empty values are errors,
+	// because an empty text would vanish from the key.
 	modeText
-	// modeValue: an operand of a comparison or computation. Missing is an error.
+	// modeValue: the value is an operand of a comparison or computation. A missing value is an error.
 	modeValue
-	// modeLenient: the left of ?? or a comparison with nil. Missing is nil.
+	// modeLenient: the value is the left side of ??. A missing value is nil.
 	modeLenient
-	// modePresence: a comparison with nil. Missing is nil, also if it has a default.
+	// modePresence: the value is compared with nil. A missing value is nil, even if it has a default.
 	modePresence
-	// modeWhen: anything in a condition. Missing is the zero of the type.
+	// modeWhen: the value is read by a condition. A missing value is the zero of its type.
 	modeWhen
 )
 
-func (m mode) lenient() bool { return m == modeLenient || m == modePresence }
+func (m mode) isLenient() bool { return m == modeLenient || m == modePresence }
 
-// access reads one reference such as body.items[0].sku. It is immutable.
+// access reads one reference, for example body.items[0].sku. It is immutable.
 type access struct {
 	variable *Variable // nil if the reference starts at a computed value
 	slot     int
-	item     *item // for keyed variables
+	item     *item // the entry of a keyed variable
 	steps    []step
 	typ      Type
 	implicit bool   // the last step cannot tell zero from not set
 	zero     string // the name of the zero of an enum
-	preset   any    // what the last step has if it is not set
+	preset   any    // the default of the last step
 	mode     mode
-	text     string
+	text     string // the source, for messages
 }
 
 // item is the entry of a keyed variable that a reference reads.
 type item struct {
 	key   string
-	index int // of a repeated value, or oneValue, or allValues
+	index int // of a repeated value; or oneValue, or allValues
 }
 
 const (
@@ -54,12 +55,14 @@ const (
 	allValues = -2
 )
 
-// step goes from a value to one inside of it. get reports false where the value has none such.
+// step goes from a value to a value inside it.
 type step struct {
+	// get returns the inner value, nil if it is missing. It returns false if the outer value
+	// has no fields or no elements.
 	get    func(any) (any, bool)
-	noun   string // what it takes
-	inside bool   // of a list or map, which has no default for what is not in it
-	text   string // of the reference up to here
+	noun   string // "fields" or "elements"
+	inside bool   // the outer value is a list or map, which has no default for an absent element
+	text   string // the source of the reference up to here
 }
 
 func fieldStep(get func(any) any) step {
@@ -84,7 +87,7 @@ func (a *access) value(env Env) any {
 	}
 	v, err := env.Value(a.slot)
 	if err != nil {
-		panic(a.internal(err))
+		panic(a.envError(err))
 	}
 	if a.variable.Type.convert != nil {
 		v = a.variable.Type.convert(v)
@@ -95,8 +98,8 @@ func (a *access) value(env Env) any {
 	return a.follow(v)
 }
 
-// isUnset reports whether the program has not set a variable: "", or a struct without a
-// value in it.
+// isUnset reports whether the application has not set a registered variable: the value is "" or
+// a zero struct.
 func isUnset(v any) bool {
 	if v == "" {
 		return true
@@ -105,147 +108,30 @@ func isUnset(v any) bool {
 	return value.Kind() == reflect.Struct && value.IsZero()
 }
 
-// follow applies the steps to a value that is not nil.
-func (a *access) follow(v any) any {
-	for i := range a.steps {
-		s := &a.steps[i]
-		next, ok := s.get(v)
-		if !ok {
-			panic(failed(ReasonWrongType, a.before(i), "is "+describe(normalize(v))+" and has no "+s.noun))
-		}
-		if next == nil {
-			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], func(s step) bool { return s.inside }) {
-				return a.finish(normalize(a.preset))
-			}
-			return a.absent(s.text)
-		}
-		v = next
-	}
-	return a.settle(v)
-}
-
-// settle makes a value what the expression gets of it.
-func (a *access) settle(v any) any {
-	if v = whole(v, a.text); v == nil {
-		return a.absent(a.text)
-	}
-	return a.finish(normalize(v))
-}
-
-// lookUp finds what an object has under a name. ok is false for what is not an object.
-func lookUp(object any, name string) (value any, found, ok bool) {
-	switch o := object.(type) {
-	case jsonObject:
-		var m member
-		m, found = o[foldName(name)]
-		return m.value, found, true
-	case map[string]any:
-		value, found = o[name]
-		return value, found, true
-	case lazyMap:
-		value, found = o.entry(name)
-		return value, found, true
-	}
-	return nil, false, false
-}
-
-// before is what a step is taken from.
-func (a *access) before(i int) string {
-	if i > 0 {
-		return a.steps[i-1].text
-	}
-	if a.variable != nil {
-		return a.variable.Name
-	}
-	return "the value before " + a.steps[0].text
-}
-
-// elementAt is an element of a list, nil where there is none. An index may count from the end.
-func elementAt(v any, index int) (element any, isList bool) {
-	var length int
-	var at func(i int) any
-	switch list := normalize(v).(type) {
-	case []any:
-		length, at = len(list), func(i int) any { return list[i] }
-	case lazyList:
-		length, at = list.n, list.at
-	default:
-		return nil, false
-	}
-	if index < 0 {
-		index += length
-	}
-	if index < 0 || index >= length {
-		return nil, true
-	}
-	return normalize(at(index)), true
-}
-
-// finish checks a value that is there against the mode.
-func (a *access) finish(v any) any {
-	if a.implicit && (v == 0 || v == "" || a.zero != "" && v == a.zero) {
-		switch {
-		case a.mode == modeKey && v != "":
-			panic(failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value"))
-		case a.mode.lenient():
-			return nil
-		}
-	}
-	if v == "" && (a.mode == modeKey || a.mode == modeText) {
-		panic(failed(ReasonEmpty, a.text, "is empty"))
-	}
-	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		panic(tooMany(a.text))
-	}
-	_, big := v.(uint64)
-	_, bigger := v.(json.Number)
-	if (big || bigger) && a.mode != modeKey && !a.mode.lenient() {
-		panic(failed(ReasonExpression, a.text, "is too large to compute with"))
-	}
-	return v
-}
-
-// absent is the result for a value that is not there.
-func (a *access) absent(what string) any {
-	if a.variable != nil && a.variable.Registered && what == a.variable.Name {
-		panic(failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?"))
-	}
-	switch a.mode {
-	case modeLenient, modePresence:
-		return nil
-	case modeWhen:
-		if a.zero != "" {
-			return a.zero
-		}
-		return kinds[a.typ.kind].empty
-	}
-	panic(failed(ReasonMissing, what, "is missing"))
-}
-
-// items reads an entry of a keyed variable: one value or all of them.
+// items reads an entry of a keyed variable: one value, or all of them.
 func (a *access) items(env Env) any {
 	values, err := env.Items(a.slot, a.item.key)
 	if err != nil {
-		panic(a.internal(err))
+		panic(a.envError(err))
 	}
 	if a.variable.Keyed.isCaseless(a.item.key) {
-		values = lowered(values)
+		values = lowerAll(values)
 	}
 	switch index := a.item.index; {
 	case len(values) == 0 || index >= len(values):
 		return a.absent(a.text)
 	case index == allValues && len(values) > maxCollection:
-		panic(tooMany(a.text))
+		panic(tooManyError(a.text))
 	case index == allValues:
-		return a.finish(boxed(values))
+		return a.check(box(values))
 	case index == oneValue && len(values) > 1:
-		panic(failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all"))
+		panic(newEvalError(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all"))
 	default:
-		return a.finish(values[max(index, 0)])
+		return a.check(values[max(index, 0)])
 	}
 }
 
-func lowered(values []string) []string {
+func lowerAll(values []string) []string {
 	lower := make([]string, len(values))
 	for i, v := range values {
 		lower[i] = strings.ToLower(v)
@@ -253,8 +139,8 @@ func lowered(values []string) []string {
 	return lower
 }
 
-// internal reports an error of the Env.
-func (a *access) internal(err error) *EvalError {
+// envError returns an error of the Env as an *EvalError.
+func (a *access) envError(err error) *EvalError {
 	if known, ok := errors.AsType[*EvalError](err); ok {
 		failure := *known
 		if failure.Subject == "" {
@@ -265,24 +151,88 @@ func (a *access) internal(err error) *EvalError {
 	return &EvalError{Reason: ReasonInternal, Subject: a.text, Detail: "cannot be computed", Err: err}
 }
 
-// makes reports whether a reference converts what it reads, which takes time and memory.
-func (a *access) makes() bool {
-	return a.item != nil || a.variable != nil && a.variable.Type.convert != nil ||
-		slices.ContainsFunc(a.steps, func(s step) bool { return !s.inside })
+// follow applies the steps to a value that is not nil.
+func (a *access) follow(v any) any {
+	for i := range a.steps {
+		s := &a.steps[i]
+		next, ok := s.get(v)
+		if !ok {
+			panic(newEvalError(ReasonWrongType, a.textBefore(i), "is "+describe(normalize(v))+" and has no "+s.noun))
+		}
+		if next == nil {
+			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], func(s step) bool { return s.inside }) {
+				return a.check(normalize(a.preset))
+			}
+			return a.absent(s.text)
+		}
+		v = next
+	}
+	return a.settle(v)
 }
 
-// madeOf is how much text takes as long as making a value.
-func madeOf(v any) int {
-	size := 4
-	switch v := v.(type) {
-	case string:
-		return len(v)
-	case json.Number:
-		return len(v)
-	case []any:
-		for _, element := range v {
-			size += madeOf(element)
+// textBefore returns the source of the value that a step starts from.
+func (a *access) textBefore(i int) string {
+	if i > 0 {
+		return a.steps[i-1].text
+	}
+	if a.variable != nil {
+		return a.variable.Name
+	}
+	return "the value before " + a.steps[0].text
+}
+
+// settle converts a value to the form that the expression computes with, and checks it.
+func (a *access) settle(v any) any {
+	if v = whole(v, a.text); v == nil {
+		return a.absent(a.text)
+	}
+	return a.check(normalize(v))
+}
+
+// check checks a value that is not nil against the mode.
+func (a *access) check(v any) any {
+	if a.implicit && (v == 0 || v == "" || a.zero != "" && v == a.zero) {
+		switch {
+		case a.mode == modeKey && v != "":
+			panic(newEvalError(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value"))
+		case a.mode.isLenient():
+			return nil
 		}
 	}
-	return size
+	if v == "" && (a.mode == modeKey || a.mode == modeText) {
+		panic(newEvalError(ReasonEmpty, a.text, "is empty"))
+	}
+	if list, ok := v.([]any); ok && len(list) > maxCollection {
+		panic(tooManyError(a.text))
+	}
+	_, big := v.(uint64)
+	_, bigger := v.(json.Number)
+	if (big || bigger) && a.mode != modeKey && !a.mode.isLenient() {
+		panic(newEvalError(ReasonExpression, a.text, "is too large to compute with"))
+	}
+	return v
+}
+
+// absent returns the result for a missing value, or panics if the mode makes it an error.
+// subject is the source of the missing value.
+func (a *access) absent(subject string) any {
+	if a.variable != nil && a.variable.Registered && subject == a.variable.Name {
+		panic(newEvalError(ReasonUnset, subject, "has no value for this request: is the lock installed before what sets it, such as authentication?"))
+	}
+	switch a.mode {
+	case modeLenient, modePresence:
+		return nil
+	case modeWhen:
+		if a.zero != "" {
+			return a.zero
+		}
+		return kinds[a.typ.kind].empty
+	}
+	panic(newEvalError(ReasonMissing, subject, "is missing"))
+}
+
+// converts reports whether reading the reference converts a value, which takes time and memory.
+func (a *access) converts() bool {
+	return a.item != nil || a.variable != nil && a.variable.Type.convert != nil ||
+		slices.ContainsFunc(a.steps, func(s step) bool { return !s.inside })
 }

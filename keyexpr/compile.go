@@ -10,28 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Format is how keys are built. The zero Format has no prefix, and encodes and shortens.
-type Format struct {
-	// Prefix is literal text before every key. It is not a template: a #{ in it stands for
-	// itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes.
-	Prefix string
-	// Strict makes a value that would have to be encoded, and a key that would have to be
-	// shortened, an error. Use it while programs that build the same keys without encoding share
-	// the locks. A value with a colon is refused, so an IPv6 address and the route of a Gin route
-	// with parameters always are.
-	Strict bool
-
-	maxLength int // 0 is DefaultMaxLength
-}
-
 // Compile compiles a template for keys of the zero [Format].
 func Compile(template string, schema *Schema) (*Template, error) {
 	return Format{}.Compile(template, schema)
 }
 
-// Compile compiles a key template against the variables of schema. It never
-// panics; its error joins one *[Error] per problem, in the order of their
-// positions. Compiling takes about 0.1 ms and belongs to start-up.
+// Compile compiles a key template against the variables of schema. It never panics. Its error
+// joins one *[Error] for each problem, in the order of their positions. Compiling takes about
+// 0.1 ms; do it at start-up.
 func (f Format) Compile(template string, schema *Schema) (*Template, error) {
 	if n := len(f.Prefix); n > MaxPrefixLength {
 		return nil, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, DefaultMaxLength, MaxPrefixLength)
@@ -44,9 +30,76 @@ func (f Format) Compile(template string, schema *Schema) (*Template, error) {
 	b.build()
 	if len(b.problems) > 0 {
 		slices.SortStableFunc(b.problems, func(x, y *Error) int { return cmp.Or(x.Line-y.Line, x.Column-y.Column) })
-		return nil, joined(b.problems)
+		return nil, joinProblems(b.problems)
 	}
 	return b.template, nil
+}
+
+// CompileCondition compiles a bare boolean expression, without #{…}, against
+// the variables of schema. Its error joins one *[Error] for each problem.
+//
+// In a condition, a missing value is empty: "", 0, false or an empty list. The type of the
+// variable or of the other operand selects which. A missing enum is its zero, and a field with a
+// declared default has its default. A comparison with nil still shows whether a value is present.
+func CompileCondition(expression string, schema *Schema) (*Condition, error) {
+	if problem := checkSize(expression, "condition"); problem != nil {
+		return nil, problem
+	}
+	if inner, ok := onlyPart(expression); ok {
+		return nil, problemAt(expression, 0, "a condition is a bare expression without #{…}", inner)
+	}
+	if schema == nil {
+		schema = &Schema{}
+	}
+	p, translated, problems := compileExpression(segment{template: expression, text: expression, isExpr: true}, schema, true)
+	if len(problems) > 0 {
+		for _, problem := range problems {
+			problem.Suggestion = cmp.Or(translated, problem.Suggestion)
+		}
+		return nil, joinProblems(problems)
+	}
+	if p.typ.kind != kindBool && p.typ.kind != kindAny {
+		return nil, problemAt(expression, 0, "the condition is "+p.typ.describe()+", not a bool", "")
+	}
+	return &Condition{origin: origin{expression, slices.Sorted(maps.Keys(p.used))}, program: p}, nil
+}
+
+// onlyPart returns the expression of a template that consists of one part.
+func onlyPart(template string) (string, bool) {
+	segments, problem := split(template)
+	if problem == nil && len(segments) == 1 && segments[0].isExpr {
+		return segments[0].text, true
+	}
+	return "", false
+}
+
+func checkSize(source, noun string) *Error {
+	switch {
+	case strings.TrimSpace(source) == "":
+		return problemAt(source, 0, "the "+noun+" is empty", "")
+	case len(source) > MaxTemplateLength:
+		return &Error{Line: 1, Column: 1, Message: fmt.Sprintf("the %s has %d bytes; at most %d are allowed", noun, len(source), MaxTemplateLength)}
+	}
+	return nil
+}
+
+// compileExpression compiles the expression of a part or a condition. If the expression has
+// habits of another language, translated is the expression to write instead.
+func compileExpression(s segment, schema *Schema, condition bool) (p *program, translated string, problems []*Error) {
+	tree, err := parse(s.text, schema)
+	switch {
+	case err != nil:
+		problems = []*Error{s.syntaxProblem(err)}
+	case isLarge(&tree.Node):
+		return nil, "", []*Error{s.problem(0, fmt.Sprintf("the expression has more than %d nodes; b of a < b < c counts twice", MaxNodes), "")}
+	default:
+		p, problems = check(tree.Node, s, schema, condition)
+	}
+	if len(problems) > 0 {
+		translated, problems = translateExpression(s, schema, problems)
+		return nil, translated, problems
+	}
+	return p, "", nil
 }
 
 // builder collects the pieces and problems of one template.
@@ -55,94 +108,84 @@ type builder struct {
 	template *Template
 	problems []*Error
 	fixes    []fix
-	habits   []*Error
+	habits   []*Error // the problems of the fixes
 	used     map[string]bool
 }
 
 func (b *builder) build() {
 	source := b.template.source
 	if problem := checkSize(source, "key"); problem != nil {
-		b.add(problem)
+		b.report(problem)
 		return
 	}
 	segments, problem := split(source)
 	if problem != nil {
-		b.add(problem)
+		b.report(problem)
 		return
 	}
 	if prefix := b.template.format.Prefix; prefix != "" {
-		b.literal(segment{template: prefix, text: prefix})
+		b.addLiteral(segment{template: prefix, text: prefix})
 	}
 	constant := !slices.ContainsFunc(segments, func(s segment) bool { return s.isExpr })
 	for _, s := range segments {
-		b.segment(s, constant)
+		b.addSegment(s, constant)
 	}
-	b.translate()
+	b.reportHabits()
 	if len(b.problems) == 0 {
-		b.ends()
-		b.delimit()
-		b.measure()
+		b.checkEnds()
+		b.setDelimiters()
+		b.checkLength()
 	}
 	b.template.used = slices.Sorted(maps.Keys(b.used))
 }
 
-func (b *builder) segment(s segment, constant bool) {
+func (b *builder) report(problems ...*Error) { b.problems = append(b.problems, problems...) }
+
+func (b *builder) addSegment(s segment, constant bool) {
 	if !s.isExpr {
-		if meant, problems := s.foreign(constant, b.schema); len(problems) > 0 {
-			b.fix(s, meant, problems)
+		if translated, problems := translateText(s, constant, b.schema); len(problems) > 0 {
+			b.addFix(s, translated, problems)
 		}
-		b.literal(s)
+		b.addLiteral(s)
 		return
 	}
 	for _, term := range s.terms(b.schema) {
 		if term.isExpr {
-			b.part(term)
+			b.addPart(term)
 		} else {
-			b.literal(term)
+			b.addLiteral(term)
 		}
 	}
 }
 
-// fix notes what was meant by a stretch of the template.
-func (b *builder) fix(s segment, meant string, problems []*Error) {
-	b.fixes = append(b.fixes, fix{s, meant})
+// addFix records the translation of a segment.
+func (b *builder) addFix(s segment, translated string, problems []*Error) {
+	b.fixes = append(b.fixes, fix{s, translated})
 	b.habits = append(b.habits, problems...)
 }
 
-// translate reports the habits of other languages, all with the whole template to write.
-func (b *builder) translate() {
-	meant, sign := unsummed(apply(b.fixes, b.template.source))
+// reportHabits reports the habits of other languages. Each suggests the whole translated template.
+func (b *builder) reportHabits() {
+	translated, sign := translateSum(applyFixes(b.fixes, b.template.source))
 	if sign != nil && len(b.habits) == 0 {
 		b.habits = append(b.habits, sign)
 	}
 	for _, p := range b.habits {
-		p.Suggestion = meant
+		p.Suggestion = translated
 	}
-	b.add(b.habits...)
+	b.report(b.habits...)
 }
 
-func checkSize(source, what string) *Error {
-	switch {
-	case strings.TrimSpace(source) == "":
-		return at(source, 0, "the "+what+" is empty", "")
-	case len(source) > MaxTemplateLength:
-		return &Error{Line: 1, Column: 1, Message: fmt.Sprintf("the %s has %d bytes; at most %d are allowed", what, len(source), MaxTemplateLength)}
-	}
-	return nil
-}
-
-func (b *builder) add(problems ...*Error) { b.problems = append(b.problems, problems...) }
-
-func (b *builder) literal(s segment) {
+func (b *builder) addLiteral(s segment) {
 	if problem := s.checkLiteral(); problem != nil {
-		b.add(problem)
+		b.report(problem)
 		return
 	}
-	b.text(s.text, s.offset)
+	b.addText(s.text, s.offset)
 }
 
-// text appends literal text, joined with literal text before it.
-func (b *builder) text(text string, offset int) {
+// addText appends literal text. It joins the text with literal text before it.
+func (b *builder) addText(text string, offset int) {
 	t := b.template
 	if n := len(t.pieces); n > 0 && t.pieces[n-1].program == nil {
 		t.pieces[n-1].literal += text
@@ -151,31 +194,32 @@ func (b *builder) text(text string, offset int) {
 	t.pieces = append(t.pieces, piece{literal: text, offset: offset})
 }
 
-func (b *builder) part(s segment) {
+func (b *builder) addPart(s segment) {
 	if strings.TrimSpace(s.text) == "" {
-		b.add(s.at(-len(opening), "the part is empty", opening+b.schema.example()+"}"))
+		b.report(s.problem(-len(opening), "the part is empty", opening+exampleReference(b.schema)+"}"))
 		return
 	}
-	p, meant, problems := compileExpression(s, b.schema, false)
-	if meant != "" {
-		b.fix(s, meant, problems)
+	p, translated, problems := compileExpression(s, b.schema, false)
+	if translated != "" {
+		b.addFix(s, translated, problems)
 		return
 	}
-	b.add(problems...)
+	b.report(problems...)
 	if p == nil {
 		return
 	}
 	maps.Copy(b.used, p.used)
-	if problem := b.accept(p, s); problem != nil {
-		b.add(problem)
+	if problem := b.addProgram(p, s); problem != nil {
+		b.report(problem)
 	}
 }
 
-// accept makes a piece of a compiled part, if its type can be part of a key.
-func (b *builder) accept(p *program, s segment) *Error {
+// addProgram appends the piece of a compiled part. It returns a problem if a key cannot contain
+// values of its type.
+func (b *builder) addProgram(p *program, s segment) *Error {
 	t := b.template
 	if len(p.used) == 0 && p.typ.kind != kindList {
-		return b.constant(p, s)
+		return b.addConstant(p, s)
 	}
 	typ := p.typ
 	list := typ.kind == kindList
@@ -183,14 +227,14 @@ func (b *builder) accept(p *program, s segment) *Error {
 		typ = typ.element()
 	}
 	if !typ.isPart() {
-		return s.at(0, notPart(p, list), partSuggestion(p, typ, list))
+		return s.problem(0, describeNotPart(p, list), suggestPart(p, typ, list))
 	}
 	if list && t.list >= 0 {
-		return s.at(0, "a key can have one list only", "")
+		return s.problem(0, "a key can have one list only", "")
 	}
 	if n := len(t.pieces); n > 0 && t.pieces[n-1].program != nil {
 		hash := s.offset - len(opening)
-		return s.at(-len(opening), "two parts need literal text between them, or different values make the same key", s.template[:hash]+":"+s.template[hash:])
+		return s.problem(-len(opening), "two parts need literal text between them, or different values make the same key", s.template[:hash]+":"+s.template[hash:])
 	}
 	if list {
 		t.list = len(t.pieces)
@@ -199,11 +243,7 @@ func (b *builder) accept(p *program, s segment) *Error {
 	return nil
 }
 
-func (t Type) isPart() bool {
-	return t.kind == kindString || t.kind == kindBool || t.kind == kindInt || t.kind == kindAny
-}
-
-func notPart(p *program, list bool) string {
+func describeNotPart(p *program, list bool) string {
 	what := p.typ.describe()
 	if list {
 		what = "a list, and each element is " + p.typ.element().describe()
@@ -211,14 +251,15 @@ func notPart(p *program, list bool) string {
 	return p.source + " is " + what + "; a key part is a string, a bool, an integer or an enum"
 }
 
-func partSuggestion(p *program, typ Type, list bool) string {
+// suggestPart suggests a field of an object that can be a part.
+func suggestPart(p *program, typ Type, list bool) string {
 	if typ.kind != kindObject {
 		return ""
 	}
 	name := firstPartField(typ.object)
-	_, valued := typ.object.Field("")
+	_, isValue := typ.object.Field("")
 	switch {
-	case valued && list:
+	case isValue && list:
 		return "map(" + p.source + ", #)"
 	case name == "":
 		return ""
@@ -228,7 +269,7 @@ func partSuggestion(p *program, typ Type, list bool) string {
 	return p.source + "." + name
 }
 
-// firstPartField names a field that can be a part: id if there is one, then a text.
+// firstPartField returns a field that can be a part. It prefers id or value, then a text.
 func firstPartField(o Object) string {
 	best, least := "", 3
 	for _, name := range slices.Sorted(slices.Values(o.Fields())) {
@@ -249,37 +290,37 @@ func firstPartField(o Object) string {
 	return best
 }
 
-// alone evaluates a program without variables.
-func (p *program) alone() (v any, failure *EvalError) {
-	var err error
-	defer func() { failure, _ = errors.AsType[*EvalError](err) }()
-	defer new(origin).caught(&err)
-	return p.run(newEvaluation(Values(nil))), nil
-}
-
-// constant turns a part without variables into literal text.
-func (b *builder) constant(p *program, s segment) *Error {
-	v, failure := p.alone()
+// addConstant appends a part without variables as literal text.
+func (b *builder) addConstant(p *program, s segment) *Error {
+	v, failure := evalConstant(p)
 	if failure != nil {
-		return s.at(0, failure.Detail, "")
+		return s.problem(0, failure.Detail, "")
 	}
-	text, _ := textOfScalar(v)
+	text, _ := scalarText(v)
 	constant, ok := text.(string)
 	if !ok {
-		return s.at(0, p.source+" is "+describe(v)+"; a key part is a string, a bool, an integer or an enum", "")
+		return s.problem(0, p.source+" is "+describe(v)+"; a key part is a string, a bool, an integer or an enum", "")
 	}
 	if constant == "" {
-		return s.at(0, "the part is always empty", "")
+		return s.problem(0, "the part is always empty", "")
 	}
 	if problem := (segment{text: constant}).checkLiteral(); problem != nil {
-		return s.at(0, problem.Message, "")
+		return s.problem(0, problem.Message, "")
 	}
-	b.text(constant, s.offset)
+	b.addText(constant, s.offset)
 	return nil
 }
 
-// delimit gives every part the character that ends its values.
-func (b *builder) delimit() {
+// evalConstant evaluates a program that reads no variables.
+func evalConstant(p *program) (v any, failure *EvalError) {
+	var err error
+	defer func() { failure, _ = errors.AsType[*EvalError](err) }()
+	defer new(origin).recoverError(&err)
+	return p.run(newEvaluation(Values(nil))), nil
+}
+
+// setDelimiters gives every part the character that ends its values.
+func (b *builder) setDelimiters() {
 	pieces := b.template.pieces
 	for i := range pieces {
 		if pieces[i].program == nil || i+1 == len(pieces) {
@@ -287,35 +328,35 @@ func (b *builder) delimit() {
 		}
 		r, _ := utf8.DecodeRuneInString(pieces[i+1].literal)
 		switch {
-		case r != '%' && !strings.ContainsRune(upperHex, r): // those of the encoding cannot be encoded away
+		case r != '%' && !strings.ContainsRune(upperHex, r): // the encoding uses these characters itself
 			pieces[i].delimiter = r
-		case i+2 < len(pieces): // at the end of a key nothing has to be told apart
-			b.add(at(b.template.source, pieces[i+1].offset, fmt.Sprintf("the text between two parts cannot begin with %q, which also occurs in encoded values", r),
+		case i+2 < len(pieces): // the last part of a key needs no delimiter
+			b.report(problemAt(b.template.source, pieces[i+1].offset, fmt.Sprintf("the text between two parts cannot begin with %q, which also occurs in encoded values", r),
 				"a separator such as : first"))
 		}
 	}
 }
 
-// ends refuses white space at the ends of every key, which no reader of the rule sees.
-func (b *builder) ends() {
+// checkEnds reports white space at an end of every key, because readers of the rule do not see it.
+func (b *builder) checkEnds() {
 	source, pieces := b.template.source, b.template.pieces
 	first, last := pieces[0].literal, pieces[len(pieces)-1].literal
 	trimmed := strings.TrimRight(source, " ")
 	if strings.HasPrefix(source, " ") || strings.HasPrefix(first, " ") {
-		what := "key"
+		noun := "key"
 		if strings.HasPrefix(b.template.format.Prefix, " ") {
-			what = "prefix"
+			noun = "prefix"
 		}
-		b.add(at(source, 0, "the "+what+" begins with white space, which would be part of the lock's name", "it without that"))
+		b.report(problemAt(source, 0, "the "+noun+" begins with white space, which would be part of the lock's name", "it without that"))
 	}
 	if trimmed != source || strings.HasSuffix(last, " ") {
-		b.add(at(source, len(trimmed), "the key ends with white space, which would be part of the lock's name", "it without that"))
+		b.report(problemAt(source, len(trimmed), "the key ends with white space, which would be part of the lock's name", "it without that"))
 	}
 }
 
-// measure refuses a template whose literal text alone is too long: a constant that is
-// no key, or one of whose every key only a hash would tell the requests apart.
-func (b *builder) measure() {
+// checkLength reports a template whose literal text alone is too long for a key. Only the hash
+// would tell its keys apart.
+func (b *builder) checkLength() {
 	shortest := 0
 	for i := range b.template.pieces {
 		shortest += max(len(b.template.pieces[i].literal), 1)
@@ -324,34 +365,9 @@ func (b *builder) measure() {
 	if shortest <= limit {
 		return
 	}
-	what := "every key has at least"
+	subject := "every key has at least"
 	if _, ok := b.template.Constant(); ok {
-		what = "the key has"
+		subject = "the key has"
 	}
-	b.add(&Error{Line: 1, Column: 1, Message: fmt.Sprintf("%s %d bytes; at most %d are allowed", what, shortest, limit)})
+	b.report(&Error{Line: 1, Column: 1, Message: fmt.Sprintf("%s %d bytes; at most %d are allowed", subject, shortest, limit)})
 }
-
-func joined(problems []*Error) error {
-	all := make([]error, len(problems))
-	for i, p := range problems {
-		all[i] = p
-	}
-	return errors.Join(all...)
-}
-
-// Limits.
-const (
-	// DefaultMaxLength is the longest key in bytes; a longer one is shortened.
-	DefaultMaxLength = 512
-	// DefaultMaxElements is the most keys of one template.
-	DefaultMaxElements = 100
-	// MaxTemplateLength is the longest template or condition in bytes.
-	MaxTemplateLength = 4096
-	// MaxNodes is the most nodes in one expression. What is compared twice, as b in
-	// a < b < c, counts twice.
-	MaxNodes = 200
-
-	// MaxPrefixLength is the longest prefix in bytes: an overlong key keeps some of what
-	// follows, and ends in a hash.
-	MaxPrefixLength = DefaultMaxLength - len(hashMark) - hashDigits - 14
-)

@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// hashMark stands between the head and the hash of a shortened key. An encoded
-// value never contains it, because a percent sign is always followed by two
-// hexadecimal digits; literal text must not.
+// hashMark separates the head of a shortened key from its hash. An encoded value never contains
+// it, because two hexadecimal digits follow each percent sign of the encoding. checkLiteral
+// refuses it in literal text.
 const hashMark = "%~"
 
-// hashDigits is the length of the hash: 128 bits.
+// hashDigits is the number of hexadecimal digits in the hash, which has 128 bits.
 const hashDigits = 32
 
 const upperHex = "0123456789ABCDEF"
 
-// needsEncoding reports whether a character of a value would be encoded: one that
-// would end the value, or part it as a key is parted. The colon is one wherever it
-// stands, or order:#{id} with 42:refund would be a key of order:#{id}:refund. What else
-// another template has between its colons is not encoded, see the package comment.
-// A byte that is not UTF-8 arrives as size 1 and utf8.RuneError.
+// needsEncoding reports whether a character of a value is encoded. Encoded are the delimiter that
+// ends the value, and the characters that have a meaning in keys. The colon is encoded in every
+// value; otherwise the value 42:refund would make a key of order:#{id}:refund out of order:#{id}.
+// Text that another template has between its colons is not encoded; see the package comment.
+// A byte that is not UTF-8 has size 1 and the rune utf8.RuneError.
 func needsEncoding(r rune, size int, delimiter rune) bool {
 	switch {
 	case r == delimiter, r == ':', r == '%', r == '{', r == '}':
@@ -34,7 +34,7 @@ func needsEncoding(r rune, size int, delimiter rune) bool {
 	return !unicode.IsPrint(r)
 }
 
-// appendEncoded appends a value. clean reports whether it went in unchanged.
+// appendEncoded appends the encoded value. clean reports whether no character had to be encoded.
 func appendEncoded(dst []byte, value string, delimiter rune) (out []byte, clean bool) {
 	plain := 0
 	for i := 0; i < len(value); {
@@ -59,8 +59,7 @@ func appendPercent(dst []byte, s string) []byte {
 	return dst
 }
 
-// shorten keeps the head of an overlong key and replaces its tail by a hash of
-// the whole.
+// shorten keeps the head of an overlong key and replaces its tail by a hash of the whole key.
 func shorten(key []byte, limit int) []byte {
 	sum := sha256.Sum256(key)
 	head := limit - len(hashMark) - hashDigits

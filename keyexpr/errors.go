@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -12,24 +13,24 @@ import (
 type Error struct {
 	// Template is the source as it was given.
 	Template string
-	// Line and Column are where the problem starts, both from 1; columns count
+	// Line and Column are the position of the problem. Both count from 1; Column counts
 	// characters, not bytes.
 	Line, Column int
 	// Message says what is wrong.
 	Message string
-	// Suggestion is what to write instead, empty if there is nothing to suggest.
+	// Suggestion is what to write instead. It is empty if there is no suggestion.
 	Suggestion string
-	// Unknown is the name that nothing has, if that is what is wrong: one of a variable,
-	// or one of an entry of the variable Of, such as id of path.
+	// Unknown is the name that the template uses and the schema does not have; it is empty for
+	// other problems. If Of is set, Unknown names an entry of the variable Of: id of path.
 	Unknown, Of string
 }
 
-// Error returns the position, the message, the line with a caret under the
+// Error returns the position, the message, the line of the template with a caret below the
 // problem, and the suggestion.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "keyexpr: %d:%d: %s", e.Line, e.Column, e.Message)
-	line := e.line()
+	line := e.visibleLine()
 	if line != "" {
 		fmt.Fprintf(&b, "\n  | %s\n  | %s^", line, strings.Repeat(" ", e.Column-1))
 	}
@@ -39,9 +40,9 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// line is the line of the template with the problem. What a terminal would take for a
-// command, or would not show, is one visible character, so that the caret stays in place.
-func (e *Error) line() string {
+// visibleLine returns the line of the template that has the problem. It replaces each character
+// that a terminal would execute or hide by a visible one, which keeps the caret in its place.
+func (e *Error) visibleLine() string {
 	lines := strings.Split(e.Template, "\n")
 	if e.Line < 1 || e.Line > len(lines) {
 		return ""
@@ -58,8 +59,8 @@ func (e *Error) line() string {
 	}, lines[e.Line-1])
 }
 
-// at returns the problem at a byte offset of the source.
-func at(source string, offset int, message, suggestion string) *Error {
+// problemAt returns a problem at a byte offset of the source.
+func problemAt(source string, offset int, message, suggestion string) *Error {
 	before := source[:min(offset, len(source))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return &Error{
@@ -71,26 +72,35 @@ func at(source string, offset int, message, suggestion string) *Error {
 	}
 }
 
-// Reason says why a request yields no key. Adapters choose the status by it.
+// joinProblems returns an error that joins all the problems.
+func joinProblems(problems []*Error) error {
+	all := make([]error, len(problems))
+	for i, p := range problems {
+		all[i] = p
+	}
+	return errors.Join(all...)
+}
+
+// Reason classifies why a request yields no key. Adapters choose the status of the answer by it.
 type Reason uint8
 
-// The reasons. Except where noted the request is at fault.
+// The reasons. The request is at fault unless the reason says that the application is.
 const (
 	// ReasonMissing: a value is absent or null.
 	ReasonMissing Reason = iota + 1
 	// ReasonEmpty: a value is the empty string, or a list has no elements.
 	ReasonEmpty
-	// ReasonWrongType: a value is no string, bool, integer or enum.
+	// ReasonWrongType: a value is not a string, a bool, an integer or an enum.
 	ReasonWrongType
 	// ReasonRepeated: a header, query or form value is given more than once.
 	ReasonRepeated
 	// ReasonTooMany: a list has more elements than allowed.
 	ReasonTooMany
-	// ReasonTooLong: a value is too long, all values of an expression together are, or a
-	// key is, under [Format].Strict.
+	// ReasonTooLong: one value is too long, the values of an expression together are too long,
+	// or a key is too long under [Format].Strict.
 	ReasonTooLong
-	// ReasonCharacter: a value begins or ends with white space, or would have to be
-	// encoded under [Format].Strict.
+	// ReasonCharacter: a value begins or ends with white space, or has a character that
+	// [Format].Strict does not encode.
 	ReasonCharacter
 	// ReasonBadBody: the body cannot be read or parsed.
 	ReasonBadBody
@@ -98,14 +108,13 @@ const (
 	ReasonTooLarge
 	// ReasonUnsupportedMedia: the content type of the body is not the expected one.
 	ReasonUnsupportedMedia
-	// ReasonExpression: the expression failed for these values, such as an
-	// index out of range or a division by zero.
+	// ReasonExpression: the expression cannot be computed for these values, for example
+	// because it divides by zero.
 	ReasonExpression
-	// ReasonUnset: a registered variable has no value; the application is at
-	// fault, typically because the lock is installed before authentication.
+	// ReasonUnset: a registered variable has no value. The application is at fault: often it
+	// installs the lock before the authentication that sets the variable.
 	ReasonUnset
-	// ReasonInternal: a variable could not be computed; the application is at
-	// fault.
+	// ReasonInternal: a variable could not be computed. The application is at fault.
 	ReasonInternal
 )
 
@@ -117,7 +126,7 @@ var reasonNames = [...]string{ //nolint:gochecknoglobals // a table that is only
 	ReasonUnset: "unset", ReasonInternal: "internal",
 }
 
-// String returns a short stable name, such as "missing".
+// String returns a short stable name, for example "missing".
 func (r Reason) String() string {
 	if int(r) < len(reasonNames) && reasonNames[r] != "" {
 		return reasonNames[r]
@@ -125,22 +134,22 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// EvalError says why one request yields no key. Its text is for the operator's
-// log and holds no value of the request.
+// EvalError reports why one request yields no key. Its text is written for the operator's log
+// and contains no value of the request.
 type EvalError struct {
 	// Reason classifies the failure.
 	Reason Reason
-	// Subject is the variable or expression that failed, such as header["X-Id"].
+	// Subject is the variable or expression that failed, for example header["X-Id"].
 	Subject string
-	// Detail says what is wrong with it and, where that helps, what to write.
+	// Detail says what is wrong with the subject and, if that helps, what to write.
 	Detail string
 	// Template is the source of the template or condition, if it is known.
 	Template string
-	// Err is the cause, if there is one.
+	// Err is the cause. It may be nil.
 	Err error
 }
 
-func failed(reason Reason, subject, detail string) *EvalError {
+func newEvalError(reason Reason, subject, detail string) *EvalError {
 	return &EvalError{Reason: reason, Subject: subject, Detail: detail}
 }
 

@@ -12,31 +12,35 @@ import (
 	"time"
 )
 
-// naming says which names the fields of Go structs have in expressions.
+// naming selects the names that the fields of Go structs have in expressions.
 type naming uint8
 
 const (
-	goNames   naming = iota // of the Go fields
-	jsonNames               // that encoding/json uses
+	goNames   naming = iota // the names of the Go fields
+	jsonNames               // the names that encoding/json uses
 )
 
-// TypeFor returns the type of values of the Go type T: [GoType].
+// TypeFor returns the [GoType] of T.
 func TypeFor[T any]() Type { return GoType(reflect.TypeFor[T]()) }
 
-// GoType returns the type of Go values of type t. Structs become objects by
-// their exported fields, embedded ones included; pointers may be nil, which is
-// missing; slices and arrays are lists, maps need string keys; a type that
-// implements encoding.TextMarshaler is a string; interfaces are [AnyType].
+// GoType returns the type of Go values of type t:
+//
+//   - A struct is an object of its exported fields, including the fields of embedded structs.
+//   - A pointer may be nil, which is missing.
+//   - Slices and arrays are lists. Maps need string keys.
+//   - A type that implements encoding.TextMarshaler is a string.
+//   - An interface is [AnyType].
+//
 // [NewSchema] reports byte slices, functions, channels and complex numbers. Using a field of
 // such a type in an expression is an error, too.
 //
-// A variable whose value is a nil slice or map, or a pointer to one, is missing, as
-// with a nil pointer. Inside of a value it is an empty list or map.
+// A variable whose value is a nil slice or map, or a pointer to one, is missing, as for a nil
+// pointer. Inside a value, a nil slice or map is an empty list or map.
 //
-// A field that is no pointer cannot tell zero from not set, see [Field].
+// A field that is not a pointer cannot tell zero from not set. See [Field].
 func GoType(t reflect.Type) Type { return variableType(t, goNames) }
 
-// JSONType is [GoType] with the names that encoding/json gives to fields.
+// JSONType returns the [GoType] of t, with the names that encoding/json gives to fields.
 func JSONType(t reflect.Type) Type { return variableType(t, jsonNames) }
 
 func variableType(t reflect.Type, names naming) Type {
@@ -50,12 +54,11 @@ func variableType(t reflect.Type, names naming) Type {
 	return typ
 }
 
-// convert brings a variable's value of type t, or a pointer to one, into the
-// form of its type. A value of another type stays, and is refused where it is
-// used.
+// convert converts the value of a variable, which has type t or a pointer to it. It returns a
+// value of another type unchanged; the expression that uses it refuses it.
 func (g goType) convert(t reflect.Type, v any) any {
 	rv := reflect.ValueOf(v)
-	if isNothing(rv) {
+	if isNil(rv) {
 		return nil
 	}
 	for rv.Kind() == reflect.Pointer && rv.Type() != t {
@@ -67,8 +70,8 @@ func (g goType) convert(t reflect.Type, v any) any {
 	return g.value(rv)
 }
 
-// isNothing reports whether v is nil, or leads to nothing but a nil.
-func isNothing(v reflect.Value) bool {
+// isNil reports whether v is nil or a chain of pointers that ends in nil.
+func isNil(v reflect.Value) bool {
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
@@ -81,13 +84,13 @@ func isNothing(v reflect.Value) bool {
 	return false
 }
 
-// goType is a Type with the way to bring a Go value into its form.
+// goType is a Type together with the conversion of Go values to it.
 type goType struct {
 	typ   Type
 	value func(reflect.Value) any
 }
 
-// maxGoDepth bounds types such as type T []T.
+// maxGoDepth bounds recursive types, for example type T []T.
 const maxGoDepth = 16
 
 func goTypeOf(t reflect.Type, names naming, depth int) (goType, error) {
@@ -136,7 +139,7 @@ func goPointer(t reflect.Type, names naming, depth int) (goType, error) {
 	if err != nil {
 		return goType{}, err
 	}
-	if elem.typ.kind == kindObject { // keep the pointer, it spares a copy
+	if elem.typ.kind == kindObject { // the pointer saves a copy
 		return goType{elem.typ, nonNil}, nil
 	}
 	return goType{elem.typ, func(v reflect.Value) any {
@@ -165,7 +168,7 @@ func goList(t reflect.Type, names naming, depth int) (goType, error) {
 
 func goMap(t reflect.Type, names naming, depth int) (goType, error) {
 	if t.Key().Kind() != reflect.String {
-		return goType{}, fmt.Errorf("the keys of %v are no strings", t)
+		return goType{}, fmt.Errorf("the keys of %v are not strings", t)
 	}
 	elem, err := goTypeOf(t.Elem(), names, depth+1)
 	if err != nil {
@@ -188,7 +191,7 @@ func goMap(t reflect.Type, names naming, depth int) (goType, error) {
 	}}, nil
 }
 
-// structValue hands a struct on by pointer where that spares a copy.
+// structValue returns a pointer to the struct if that saves a copy.
 func structValue(v reflect.Value) any {
 	if v.CanAddr() {
 		return v.Addr().Interface()
@@ -207,18 +210,18 @@ func anyValue(v reflect.Value) any {
 	return fromInterface(v.Interface())
 }
 
-// goTime is the form of a time.Time.
-func goTime(v reflect.Value) any {
+// goTimeText returns the text of a time.Time.
+func goTimeText(v reflect.Value) any {
 	t, _ := reflect.TypeAssert[time.Time](v)
-	return fromTime(t)
+	return timeText(t)
 }
 
-// goText is the form of a TextMarshaler: its text, and for a time the text of its instant.
-// The text of the zero value counts as not set, as the zero does for other types. If
+// goText returns the type of a TextMarshaler, whose values are texts. A time has the text of its
+// instant. The text of the zero value counts as not set, like the zero of other types. If
 // MarshalText fails, the value is missing.
 func goText(t reflect.Type) goType {
 	if t == reflect.TypeFor[time.Time]() {
-		return goType{timeType(), goTime}
+		return goType{timeType(), goTimeText}
 	}
 	zero := zeroText(t)
 	value := func(v reflect.Value) any {
@@ -233,8 +236,8 @@ func goText(t reflect.Type) goType {
 	return goType{goTextType(t, value), value}
 }
 
-// goTextType is the type of the texts of a TextMarshaler. Literal texts are checked if the
-// Go type can read them.
+// goTextType returns the type of the texts of a TextMarshaler. If the Go type can also read
+// texts, the compiler checks literals that are compared with them.
 func goTextType(t reflect.Type, value func(reflect.Value) any) Type {
 	if !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return Type{kind: kindString}
@@ -244,62 +247,62 @@ func goTextType(t reflect.Type, value func(reflect.Value) any) Type {
 		if target, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v); text != "" && target.UnmarshalText([]byte(text)) != nil {
 			return "", false
 		}
-		one, ok := value(v.Elem()).(string)
-		return one, ok
+		canonical, ok := value(v.Elem()).(string)
+		return canonical, ok
 	})
 	typ.texts.vocabularies[0].isTime = t.ConvertibleTo(reflect.TypeFor[time.Time]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[clock]())
 	return typ
 }
 
-// zeroText is the text of the zero value, nil if it has none.
+// zeroText returns the text of the zero value, or nil if it has none.
 func zeroText(t reflect.Type) (text any) {
-	defer func() { _ = recover() }() //nolint:errcheck // a method may need more than a zero value
+	defer func() { _ = recover() }() //nolint:errcheck // MarshalText may panic for a zero value
 	return marshaledText(reflect.New(t).Elem())
 }
 
-// clock is a time, or a struct with one inside.
+// clock is implemented by time.Time and by structs that embed it.
 type clock interface{ UTC() time.Time }
 
 func marshaledText(v reflect.Value) any {
-	if !v.CanAddr() { // a method may need a pointer
+	if !v.CanAddr() { // MarshalText may have a pointer receiver
 		addressable := reflect.New(v.Type()).Elem()
 		addressable.Set(v)
 		v = addressable
 	}
-	marshaler, _ := reflect.TypeAssert[encoding.TextMarshaler](v.Addr()) // as goTypeOf has found out
+	marshaler, _ := reflect.TypeAssert[encoding.TextMarshaler](v.Addr()) // goTypeOf has checked it
 	text, err := marshaler.MarshalText()
 	if err != nil {
 		return nil
 	}
-	return oneText(marshaler, string(text))
+	return canonicalText(marshaler, string(text))
 }
 
-// address is an IP address, or a struct with one inside.
+// address is implemented by netip.Addr and by structs that embed it.
 type address interface{ Unmap() netip.Addr }
 
-// endpoint is an IP address with a port, or a struct with one inside.
+// endpoint is implemented by netip.AddrPort and by structs that embed it.
 type endpoint interface {
 	Addr() netip.Addr
 	Port() uint16
 }
 
-// oneText returns the one text of an instant for a text that is a time with a zone, the one
-// text of an address, with or without a port, and other texts as they are.
-func oneText(marshaler any, text string) any {
+// canonicalText returns the canonical text of an address, of an address with a port, or of a time
+// with a zone. It returns another text unchanged.
+func canonicalText(marshaler any, text string) any {
 	switch marshaler.(type) {
 	case address:
-		return oneAddress(text)
+		return addressText(text)
 	case endpoint:
-		return oneEndpoint(text)
+		return endpointText(text)
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return text
 	}
-	if exact, ok := marshaler.(clock); ok { // RFC 3339 has no seconds of a zone
+	if exact, ok := marshaler.(clock); ok { // RFC 3339 cannot write the seconds of a zone
 		t = exact.UTC()
 	}
-	return fromTime(t)
+	return timeText(t)
 }
 
 // goObject describes a Go struct.
@@ -327,14 +330,14 @@ func (o goObject) Field(name string) (Field, bool) {
 	return Field{
 		Type:     g.typ,
 		Implicit: f.typ.Kind() != reflect.Pointer && (g.typ.kind == kindString || g.typ.kind == kindInt),
-		Default:  o.declared(f),
+		Default:  o.declaredDefault(f),
 		Get:      fieldGetter(o.t, f.index, g.value),
 	}, true
 }
 
-// declared is the default that a protobuf message declares for a field: what the getter of
-// an empty message returns. A default of zero shows there as none.
-func (o goObject) declared(f goField) any {
+// declaredDefault returns the default that a protobuf message declares for a field. It calls the
+// getter of an empty message, so a declared default of zero looks like none.
+func (o goObject) declaredDefault(f goField) any {
 	if _, isMessage := reflect.PointerTo(o.t).MethodByName("ProtoReflect"); !isMessage || f.typ.Kind() != reflect.Pointer {
 		return nil
 	}
@@ -350,7 +353,7 @@ func (o goObject) declared(f goField) any {
 	return g.value(v)
 }
 
-// fieldGetter reads the field at index from a struct or a pointer to one.
+// fieldGetter returns a function that reads the field at index from a struct or a pointer to one.
 func fieldGetter(t reflect.Type, index []int, value func(reflect.Value) any) func(any) any {
 	return func(parent any) any {
 		v := reflect.ValueOf(parent)
@@ -361,14 +364,14 @@ func fieldGetter(t reflect.Type, index []int, value func(reflect.Value) any) fun
 			return nil
 		}
 		field, err := v.FieldByIndexErr(index)
-		if err != nil { // an embedded pointer is nil
+		if err != nil { // a pointer to an embedded struct is nil
 			return nil
 		}
 		return value(field)
 	}
 }
 
-// goField is a field as expressions see it.
+// goField is a field that expressions can read.
 type goField struct {
 	typ    reflect.Type
 	index  []int
@@ -388,12 +391,12 @@ func (o goObject) byName() map[string]goField {
 	return fields
 }
 
-// jsonFields applies the rules of encoding/json: tags rename, "-" hides,
-// embedded structs without a tag are promoted, the least nested field wins, then
-// the tagged one, and a tie hides the name.
+// jsonFields returns the fields by their names in JSON. It follows encoding/json: a tag renames a
+// field and "-" hides it. The fields of an embedded struct without a tag are promoted. Of several
+// fields with one name the least nested one wins, then the tagged one. A tie hides the name.
 func jsonFields(t reflect.Type) map[string]goField {
 	fields := make(map[string]goField)
-	ambiguous := make(map[string]int) // name to the depth at which it is a tie
+	ambiguous := make(map[string]bool)
 	collectJSON(t, nil, map[reflect.Type]bool{}, func(name string, f goField) {
 		old, exists := fields[name]
 		depth := len(f.index)
@@ -402,7 +405,7 @@ func jsonFields(t reflect.Type) map[string]goField {
 			fields[name] = f
 			delete(ambiguous, name)
 		case depth == len(old.index) && f.tagged == old.tagged:
-			ambiguous[name] = depth
+			ambiguous[name] = true
 		}
 	})
 	for name := range ambiguous {
@@ -437,4 +440,42 @@ func collectJSON(t reflect.Type, index []int, open map[reflect.Type]bool, add fu
 			add(f.Name, goField{f.Type, path, false})
 		}
 	}
+}
+
+// fromInterface converts the value in a Go interface. It converts lists and maps of encoding/json
+// lazily. It converts a value of another Go type like a field of that type.
+func fromInterface(v any) any {
+	switch x := v.(type) {
+	case float64:
+		return fromFloat(x)
+	case float32:
+		return fromFloat(float64(x))
+	case []any:
+		return LazyList(len(x), func(i int) any { return fromInterface(x[i]) })
+	case map[string]any:
+		return lazyDocument(x)
+	}
+	switch n := normalize(v).(type) {
+	case nil, string, bool, int, uint64, json.Number, []any, jsonObject, lazyList, lazyMap:
+		return n
+	default: // a pointer to an interface stays as it is, because it may lead back to itself
+		if g, err := goTypeOf(reflect.TypeOf(n), goNames, 0); err == nil && g.typ.kind != kindAny {
+			return g.value(reflect.ValueOf(n))
+		}
+		return n
+	}
+}
+
+func lazyDocument(m map[string]any) any {
+	entry := func(name string) (any, bool) {
+		v, found := m[name]
+		return fromInterface(v), found
+	}
+	return LazyMap(len(m), entry, func(yield func(string, any) bool) {
+		for name, v := range m {
+			if !yield(name, fromInterface(v)) {
+				return
+			}
+		}
+	})
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/parser/operator"
@@ -17,24 +15,28 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// place says where a habit is looked for.
+// This file recognizes the habits of users of other template and expression languages, and
+// writes what they mean in this one.
+
+// place is where a habit occurs.
 type place uint8
 
 const (
 	inConstant place = iota // the text of a template without parts
 	inText                  // any text outside of parts
 	inPart                  // an expression that does not compile
-	inCall                  // likewise, by the name of a function, method or operator
+	inCall                  // a call or operator in an expression that does not compile
 )
 
-// habit is what people write who come from another language, and what to write here.
+// habit is a notation of another language, and its translation.
 type habit struct {
 	place   place
-	written string // a regular expression, or the names in a call
+	written string // a regular expression; for inCall, the names of functions, methods and operators
 	message string
-	// instead takes its place. @1 is what the name in the first group is called here, and @ is
-	// some variable. In a call, {1} is the first operand or argument, and {n} the length of the
-	// last. Empty if only the program can know the value.
+	// instead is the translation. @1 stands for the translation of the name in the first group,
+	// and @ for an example of a variable. For inCall, {1} stands for the first operand or
+	// argument, and {n} for the length of the last one. instead is empty if an expression cannot
+	// compute the value.
 	instead string
 }
 
@@ -95,18 +97,18 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 }
 
 const (
-	// spelName is a path of names, which may end with a call of a getter.
+	// spelName matches a path of names that may end with the call of a getter.
 	spelName = `#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*(?:\(\))?)`
-	// argument is a field of the argument of a function.
+	// argument matches a field of the argument of a function.
 	argument = `(?:^|[^.\pL\pN_])in\.[\pL_]`
-	// operand is what may stand before a selector.
+	// operand matches what may stand before a selector.
 	operand = `([\pL_][\pL\pN_.]*(?:\[[^\[\]*]*\][\pL\pN_.]*)*)`
 )
 
-// patterns are the regular expressions of the table.
-var patterns = compiledHabits() //nolint:gochecknoglobals // a table that is only read
+// patterns holds the compiled regular expressions of the table.
+var patterns = compilePatterns() //nolint:gochecknoglobals // a table that is only read
 
-func compiledHabits() map[string]*regexp.Regexp {
+func compilePatterns() map[string]*regexp.Regexp {
 	all := map[string]*regexp.Regexp{}
 	for _, h := range habits {
 		if h.place != inCall {
@@ -116,38 +118,38 @@ func compiledHabits() map[string]*regexp.Regexp {
 	return all
 }
 
-// replace writes a text without the habit. It also returns a problem for each place that has it.
-func (h *habit) replace(s segment, schema *Schema) (meant string, problems []*Error) {
+// replace translates a segment. It also returns a problem for each occurrence of the habit.
+func (h *habit) replace(s segment, schema *Schema) (translated string, problems []*Error) {
 	var b strings.Builder
 	done, pattern := 0, patterns[h.written]
-	for _, m := range pattern.FindAllStringSubmatchIndex(s.outsideOfTexts(), -1) {
+	for _, m := range pattern.FindAllStringSubmatchIndex(maskTexts(s), -1) {
 		name, start := "", m[0]
 		if len(m) > 2 {
 			name = s.text[m[2]:m[3]]
 		}
-		if !h.meant(schema, name) {
+		if !h.isMeant(schema, name) {
 			continue
 		}
-		if strings.Contains(h.instead, "$1") || strings.Contains(h.instead, "${1}") { // it is what follows the first group
+		if strings.Contains(h.instead, "$1") || strings.Contains(h.instead, "${1}") { // the habit begins after the first group
 			start = m[3]
 		}
 		message := string(pattern.ExpandString(nil, h.message, s.text, m))
 		if !s.isExpr {
 			message = fmt.Sprintf("%s: %q would be literal text", h.message, s.text[m[0]:m[1]])
 		}
-		problems = append(problems, s.at(start, message, ""))
-		instead := strings.NewReplacer("@1", schema.correction(name), "@", schema.example()).Replace(h.instead)
+		problems = append(problems, s.problem(start, message, ""))
+		instead := strings.NewReplacer("@1", translateName(schema, name), "@", exampleReference(schema)).Replace(h.instead)
 		b.WriteString(s.text[done:m[0]] + string(pattern.ExpandString(nil, instead, s.text, m)))
 		done = m[1]
 	}
 	return b.String() + s.text[done:], problems
 }
 
-// meant reports whether what looks like a habit is one.
-func (h *habit) meant(schema *Schema, name string) bool {
+// isMeant reports whether a match of the pattern is the habit. name is the text of the first group.
+func (h *habit) isMeant(schema *Schema, name string) bool {
 	switch {
 	case strings.HasPrefix(h.message, `"{name}"`):
-		_, known := schema.find(name)
+		_, known := findReference(schema, name)
 		return known
 	case strings.HasPrefix(h.message, `":name"`):
 		return slices.ContainsFunc(schema.variables, func(v Variable) bool {
@@ -155,7 +157,7 @@ func (h *habit) meant(schema *Schema, name string) bool {
 		})
 	case h.written == argument:
 		return !slices.Contains(schema.Variables(), argumentName)
-	case h.place == inPart && h.written == spelName: // pointers of expr
+	case h.place == inPart && h.written == spelName: // #index and #acc are pointers of expr
 		return name != "index" && name != "acc"
 	}
 	return true
@@ -163,8 +165,9 @@ func (h *habit) meant(schema *Schema, name string) bool {
 
 var quotedText = regexp.MustCompile("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
 
-// outsideOfTexts hides the texts in an expression. All offsets stay.
-func (s segment) outsideOfTexts() string {
+// maskTexts replaces the contents of the string literals in an expression by placeholders of the
+// same length.
+func maskTexts(s segment) string {
 	if !s.isExpr {
 		return s.text
 	}
@@ -173,57 +176,59 @@ func (s segment) outsideOfTexts() string {
 	})
 }
 
-// fix is what was meant by a stretch of a template.
+// fix is a segment of a template together with its translation.
 type fix struct {
 	segment
 
-	meant string
+	translated string
 }
 
-// apply writes what was meant into a template.
-func apply(fixes []fix, template string) string {
+// applyFixes writes the translations into a template.
+func applyFixes(fixes []fix, template string) string {
 	for _, f := range slices.Backward(fixes) {
-		template = template[:f.offset] + f.meant + template[f.offset+len(f.text):]
+		template = template[:f.offset] + f.translated + template[f.offset+len(f.text):]
 	}
 	return template
 }
 
-// foreign finds the habits in a text outside of parts.
-func (s segment) foreign(constant bool, schema *Schema) (meant string, problems []*Error) {
+// translateText translates the habits in a text outside of parts. constant says that the template
+// has no parts.
+func translateText(s segment, constant bool, schema *Schema) (translated string, problems []*Error) {
 	for i := range habits {
 		h := &habits[i]
 		isName := h.written == spelName && sumName.MatchString(s.text)
 		if h.place > inText || h.place == inConstant && !constant && !isName {
 			continue
 		}
-		if meant, problems = h.replace(s, schema); len(problems) > 0 {
-			return meant, problems
+		if translated, problems = h.replace(s, schema); len(problems) > 0 {
+			return translated, problems
 		}
 	}
 	return s.text, nil
 }
 
-// translated finds the habits in an expression that does not compile. Without any it returns
-// the problems of the expression.
-func (c *checker) translated() (meant string, problems []*Error) {
-	s := c.source
+// translateExpression translates the habits in an expression that has the given problems. It
+// returns these problems and no translation if the expression has no habits. It returns the
+// problems of the habits and no translation if an expression cannot compute the value.
+func translateExpression(s segment, schema *Schema, found []*Error) (translated string, problems []*Error) {
+	text := s
 	for i := range habits {
 		h := &habits[i]
 		if h.place != inPart {
 			continue
 		}
-		_, found := h.replace(c.source, c.schema) // where it is in the source
-		problems = append(problems, found...)
-		if len(found) > 0 && h.instead == "" {
+		_, here := h.replace(s, schema) // has the positions in the source
+		problems = append(problems, here...)
+		if len(here) > 0 && h.instead == "" {
 			return "", problems
 		}
-		s.text, _ = h.replace(s, c.schema)
+		text.text, _ = h.replace(text, schema)
 	}
-	t := &translation{checker: c}
-	if tree, err := c.parse(s.text); err == nil && !isLarge(&tree.Node) {
+	t := &callTranslator{source: s, schema: schema}
+	if tree, err := parse(text.text, schema); err == nil && !isLarge(&tree.Node) {
 		ast.Walk(&tree.Node, t)
 		if len(t.problems) > 0 {
-			s.text = textOf(tree.Node)
+			text.text = sourceOf(tree.Node)
 		}
 	}
 	if len(problems) == 0 {
@@ -231,27 +236,28 @@ func (c *checker) translated() (meant string, problems []*Error) {
 	}
 	switch {
 	case len(problems) == 0:
-		return "", c.problems
-	case unnamed.MatchString(s.text):
+		return "", found
+	case untranslatedCall.MatchString(text.text):
 		for _, p := range problems {
 			p.Message += ": register a variable for the value"
 		}
 		return "", problems
 	}
-	return s.text, problems
+	return text.text, problems
 }
 
-// unnamed is a call that stands in the place of an operator of expr, and was not translated.
-var unnamed = regexp.MustCompile(`\b(contains|startsWith|endsWith)_\(`)
+// untranslatedCall matches a call that has the name of an operator of expr and was not translated.
+var untranslatedCall = regexp.MustCompile(`\b(contains|startsWith|endsWith)_\(`)
 
-// translation writes calls that this language does not have as what it has.
-type translation struct {
-	checker  *checker
+// callTranslator replaces calls and operators that this language does not have by their translation.
+type callTranslator struct {
+	source   segment
+	schema   *Schema
 	problems []*Error
 }
 
 // Visit implements [ast.Visitor].
-func (t *translation) Visit(n *ast.Node) {
+func (t *callTranslator) Visit(n *ast.Node) {
 	name, message := "", "%s is not known here"
 	var args []ast.Node
 	switch x := (*n).(type) {
@@ -265,54 +271,45 @@ func (t *translation) Visit(n *ast.Node) {
 		case *ast.IdentifierNode:
 			name = callee.Value
 		case *ast.MemberNode:
-			name, message, args = methodName(callee), "methods cannot be called: .%s()", append([]ast.Node{callee.Node}, args...)
+			name, message, args = methodOf(callee), "methods cannot be called: .%s()", append([]ast.Node{callee.Node}, args...)
 		}
 	}
 	if _, known := functions[name]; name == "" || known && !strings.HasPrefix(message, "methods") {
 		return
 	}
-	instead := t.checker.instead(name, args)
-	if instead == "" {
+	translated := t.translate(name, args)
+	if translated == "" {
 		return
 	}
-	tree, err := t.checker.parse("map([], " + instead + ")") // it may be in a predicate
+	tree, err := parse("map([], "+translated+")", t.schema) // the call may be in a predicate
 	if err != nil {
 		return
 	}
-	made, _ := tree.Node.(*ast.BuiltinNode)                //nolint:errcheck // as it is written
-	predicate, _ := made.Arguments[1].(*ast.PredicateNode) //nolint:errcheck // as it is written
-	offset := byteOffset(t.checker.source.text, (*n).Location().From)
-	t.problems = append(t.problems, t.checker.source.at(offset, fmt.Sprintf(message, strings.TrimSuffix(name, "_")), ""))
+	made, _ := tree.Node.(*ast.BuiltinNode)                //nolint:errcheck // the text above is a call of map
+	predicate, _ := made.Arguments[1].(*ast.PredicateNode) //nolint:errcheck // the text above is a call of map
+	offset := byteOffset(t.source.text, (*n).Location().From)
+	t.problems = append(t.problems, t.source.problem(offset, fmt.Sprintf(message, strings.TrimSuffix(name, "_")), ""))
 	*n = predicate.Node
 }
 
-func methodName(callee ast.Node) string {
-	if member, ok := callee.(*ast.MemberNode); ok {
-		if name, ok := member.Property.(*ast.StringNode); ok {
-			return name.Value
-		}
-	}
-	return ""
-}
-
-// instead is what stands here in the place of a call, empty if nothing does.
-func (c *checker) instead(name string, args []ast.Node) string {
+// translate returns the translation of a call or operator, or "" if there is none.
+func (t *callTranslator) translate(name string, args []ast.Node) string {
 	_, isOperator := operator.Binary[name]
 	i := slices.IndexFunc(habits, func(h habit) bool {
 		return h.place == inCall && slices.Contains(strings.Fields(h.written), name)
 	})
 	texts := make([]string, len(args))
 	for i, arg := range args {
-		texts[i] = textOf(arg)
+		texts[i] = sourceOf(arg)
 		if _, binary := arg.(*ast.BinaryNode); binary {
 			texts[i] = "(" + texts[i] + ")"
 		}
 	}
-	field, isGetter := getter(name)
+	field, isGetter := getterField(name)
 	switch similar := failpolicy.Nearest(name, slices.Sorted(maps.Keys(functions))); {
 	case i < 0 && isGetter && len(texts) == 1:
 		path := texts[0] + "." + field
-		found, _ := c.schema.find(path)
+		found, _ := findReference(t.schema, path)
 		return cmp.Or(found, path)
 	case i < 0 && similar != "" && !isOperator && identifier.MatchString(name):
 		if len(texts) != functions[similar].arguments() {
@@ -322,157 +319,36 @@ func (c *checker) instead(name string, args []ast.Node) string {
 	case i < 0 || len(texts) == 0:
 		return ""
 	}
-	written := habits[i].instead
+	translated := habits[i].instead
 	for j := range 3 {
 		text := ""
 		if j < len(texts) {
 			text = texts[j]
 		}
-		written = strings.ReplaceAll(written, "{"+strconv.Itoa(j+1)+"}", text)
+		translated = strings.ReplaceAll(translated, "{"+strconv.Itoa(j+1)+"}", text)
 	}
 	text, isText := args[len(args)-1].(*ast.StringNode)
 	_, isInteger := integerOf(args[len(args)-1])
 	switch {
-	case !isText && strings.Contains(written, "{n}"), name == "get" && !isText && !isInteger:
-		return "" // bounds and names are literals
+	case !isText && strings.Contains(translated, "{n}"), name == "get" && !isText && !isInteger:
+		return "" // bounds and names must be literals
 	case isText:
-		written = strings.ReplaceAll(written, "{n}", strconv.Itoa(len(text.Value)))
+		translated = strings.ReplaceAll(translated, "{n}", strconv.Itoa(len(text.Value)))
 	}
-	if strings.Contains(habits[i].instead, "in {1}[:]") && !c.accepts(written) {
-		return "" // it asks for a part of a text
+	if strings.Contains(habits[i].instead, "in {1}[:]") && !t.accepts(translated) {
+		return "" // the call looks for a part of a text
 	}
-	return written
+	return translated
 }
 
-// accepts reports whether the language has an expression.
-func (c *checker) accepts(text string) bool {
-	tree, err := c.parse(text)
+// accepts reports whether an expression compiles.
+func (t *callTranslator) accepts(text string) bool {
+	tree, err := parse(text, t.schema)
 	if err != nil {
 		return false
 	}
-	silent := &checker{schema: c.schema, source: c.source, used: map[string]bool{}}
-	silent.node(tree.Node, modeValue)
-	return len(silent.problems) == 0
-}
-
-// notHere reports a function or operator that the language does not have.
-func (c *checker) notHere(x ast.Node, name string) node {
-	if name == "now" {
-		return c.report(x, "", "now is not known here: one request must always have the same key")
-	}
-	return c.report(x, "", "%s is not known here: register a variable for the value", name)
-}
-
-// correction is what a name of another language is called here.
-func (s *Schema) correction(name string) string {
-	name = strings.Trim(property(strings.TrimSpace(name)), ". #")
-	if found, ok := s.find(name); ok {
-		return found
-	}
-	return cmp.Or(failpolicy.Nearest(name, s.candidates()), s.guess(name))
-}
-
-// candidates are all references of one or two names.
-func (s *Schema) candidates() []string {
-	var all []string
-	for _, v := range s.variables {
-		all = append(all, v.Name)
-		for _, name := range v.Type.names() {
-			all = append(all, v.Name+"."+name)
-		}
-	}
-	return all
-}
-
-// find translates a name of another template language to one of the schema:
-// orderId becomes path.orderId, order.id becomes in.Order.ID.
-func (s *Schema) find(path string) (string, bool) {
-	names := strings.Split(strings.Trim(path, ". "), ".")
-	if slot, ok := s.slots[names[0]]; ok {
-		if found, ok := s.variables[slot].Type.find(names[1:]); ok {
-			return names[0] + "." + found, true
-		}
-		return strings.Join(names, "."), true
-	}
-	for _, v := range s.variables {
-		if found, ok := v.Type.find(names); ok {
-			return v.Name + "." + found, true
-		}
-	}
-	return "", false
-}
-
-// guess places an unknown name into the variable that may hold anything, or else into one
-// that has a field of all its names, or of all but the first, a parameter in Java.
-func (s *Schema) guess(path string) string {
-	if i := slices.IndexFunc(s.variables, func(v Variable) bool { return v.Type.kind == kindAny }); i >= 0 {
-		return s.variables[i].Name + "." + path
-	}
-	_, field, _ := strings.Cut(path, ".")
-	joined, _ := s.find(strings.ReplaceAll(path, ".", "_"))
-	found, _ := s.find(field)
-	return cmp.Or(joined, found, path)
-}
-
-func (t Type) find(names []string) (string, bool) {
-	known := t.names()
-	i := slices.IndexFunc(known, func(name string) bool {
-		return len(names) > 0 && names[0] != "" && failpolicy.SameName(name, names[0])
-	})
-	if i < 0 {
-		return "", false
-	}
-	if len(names) == 1 || t.kind == kindKeyed {
-		return known[i], true
-	}
-	field, _ := t.object.Field(known[i])
-	rest, ok := field.Type.find(names[1:])
-	return known[i] + "." + rest, ok
-}
-
-// property is what a path of names that ends with a call of a getter, or of toString, is called here.
-func property(path string) string {
-	path, isCall := strings.CutSuffix(path, "()")
-	last := strings.LastIndexByte(path, '.') + 1
-	if field, ok := getter(path[last:]); ok && isCall {
-		return path[:last] + field
-	}
-	return strings.TrimSuffix(path, ".toString") // what a part does by itself
-}
-
-// getter is the field that a getter of Java reads.
-func getter(name string) (field string, ok bool) {
-	name, ok = strings.CutPrefix(name, "get")
-	first, size := utf8.DecodeRuneInString(name)
-	return string(unicode.ToLower(first)) + name[size:], ok && unicode.IsUpper(first)
-}
-
-// example is some variable reference that the schema admits.
-func (s *Schema) example() string {
-	for _, v := range s.variables {
-		if names := v.Type.names(); len(names) > 0 {
-			return v.Name + "." + names[0]
-		}
-		if v.Type.kind == kindString {
-			return v.Name
-		}
-	}
-	return "…"
-}
-
-// listing names candidates in a message, the first few of them.
-func listing(names []string) string {
-	const most = 12
-	names = slices.Sorted(slices.Values(names))
-	switch {
-	case len(names) == 0:
-		return "there are none"
-	case len(names) == 1:
-		return "there is " + names[0]
-	case len(names) > most:
-		names = append(names[:most], "…")
-	}
-	return "there are " + strings.Join(names, ", ")
+	_, problems := check(tree.Node, t.source, t.schema, false)
+	return len(problems) == 0
 }
 
 var (
@@ -481,12 +357,13 @@ var (
 	sumName = regexp.MustCompile(`\s\+\s*#[\pL_]|^\s*#[\pL_][\pL\pN_.]*(?:\(\))?\s+\+`)
 )
 
-// unsummed returns what is meant by a sum outside of parts, such as 'a:' + #{path.id}, and
-// the problem of its first sign. Without quotes or spaces a plus is literal text.
-func unsummed(template string) (meant string, sign *Error) {
-	segments, _ := split(template) //nolint:errcheck // what cannot be split has no sum
-	meant = template
-	for i, s := range slices.Backward(segments) { // offsets before a change stay right
+// translateSum translates a sum outside of parts, for example 'a:' + #{path.id}. It returns the
+// problem of the first sign, or nil if there is no sum. A plus without quotes or spaces is
+// literal text.
+func translateSum(template string) (translated string, sign *Error) {
+	segments, _ := split(template) //nolint:errcheck // a template that cannot be split has no sum
+	translated = template
+	for i, s := range slices.Backward(segments) { // keeps the offsets of the segments before a change
 		sum := s.text
 		if i == 0 {
 			sum = "+" + sum
@@ -495,9 +372,9 @@ func unsummed(template string) (meant string, sign *Error) {
 			sum += "+"
 		}
 		if len(segments) > 1 && !s.isExpr && s.text != "+" && strings.Contains(s.text, "+") && sumText.MatchString(sum) {
-			meant = meant[:s.offset] + cmp.Or(sumSign.ReplaceAllString(sum, "$1$2"), ":") + meant[s.offset+len(s.text):]
-			sign = s.at(strings.IndexAny(s.text, `'"+`), `"+" joins nothing here: it and quotes outside of #{} would be literal text`, "")
+			translated = translated[:s.offset] + cmp.Or(sumSign.ReplaceAllString(sum, "$1$2"), ":") + translated[s.offset+len(s.text):]
+			sign = s.problem(strings.IndexAny(s.text, `'"+`), `"+" joins nothing here: it and quotes outside of #{} would be literal text`, "")
 		}
 	}
-	return meant, sign
+	return translated, sign
 }

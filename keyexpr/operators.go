@@ -6,69 +6,50 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/expr-lang/expr/ast"
 )
 
-// binary checks an operator and its operands.
-func (c *checker) binary(x *ast.BinaryNode, m mode) node {
-	switch x.Operator {
-	case "??":
-		return c.coalesce(x, m)
-	case "==", "!=":
-		return c.equality(x)
-	case "+":
-		return c.plus(x, m)
-	case "and", "&&", "or", "||":
-		return c.logic(x)
-	case "in":
-		return c.membership(x)
-	case "<", "<=", ">", ">=":
-		return c.order(x)
-	case "-", "*", "/", "%":
-		return c.arithmetic(x)
-	}
-	return c.notHere(x, x.Operator)
+// This file makes the nodes of operators. It knows types and values, but not the syntax tree:
+// the checker has checked the types of the operands.
+
+// binaryNode computes a value from two operands.
+func binaryNode(typ Type, left, right node, compute func(e *evaluation, a, b any) any) node {
+	return node{typ: typ, eval: func(e *evaluation) any { return compute(e, left.eval(e), right.eval(e)) }}
 }
 
-func (c *checker) unary(x *ast.UnaryNode) node {
-	if x.Operator == "not" || x.Operator == "!" {
-		v := c.operand(x.Node, modeValue, x.Operator, kindBool)
-		return node{typ: Type{kind: kindBool}, eval: func(e *evaluation) any { return !v.truth(e, x.Operator) }}
-	}
-	v := c.operand(x.Node, modeValue, x.Operator, kindInt, kindFloat)
+// notNode negates a bool.
+func notNode(operator string, v node) node {
+	return node{typ: Type{kind: kindBool}, eval: func(e *evaluation) any { return !v.evalBool(e, operator) }}
+}
+
+// signNode computes + or - of a number.
+func signNode(operator string, v node) node {
 	return node{typ: v.typ, eval: func(e *evaluation) any {
 		n := v.eval(e)
 		if _, ok := numberOf(n); !ok {
-			e.failf("%s cannot take %s", x.Operator, describe(n))
+			e.failf("%s cannot take %s", operator, describe(n))
 		}
-		if i, ok := n.(int); ok && x.Operator == "-" {
+		if i, ok := n.(int); ok && operator == "-" {
 			return -i
-		} else if f, ok := n.(float64); ok && x.Operator == "-" {
+		} else if f, ok := n.(float64); ok && operator == "-" {
 			return -f
 		}
 		return n
 	}}
 }
 
-func (c *checker) logic(x *ast.BinaryNode) node {
-	left, right := c.operand(x.Left, modeValue, x.Operator, kindBool), c.operand(x.Right, modeValue, x.Operator, kindBool)
-	decides := x.Operator == "or" || x.Operator == "||"
+// logicNode computes and, or. It evaluates the right operand only if the left one does not decide.
+func logicNode(operator string, left, right node) node {
+	decides := operator == "or" || operator == "||"
 	return node{typ: Type{kind: kindBool}, eval: func(e *evaluation) any {
-		if left.truth(e, x.Operator) == decides {
+		if left.evalBool(e, operator) == decides {
 			return decides
 		}
-		return right.truth(e, x.Operator)
+		return right.evalBool(e, operator)
 	}}
 }
 
-// coalesce lets the left side be missing.
-func (c *checker) coalesce(x *ast.BinaryNode, m mode) node {
-	left, right := c.node(x.Left, modeLenient), c.node(x.Right, m)
-	typ := left.typ
-	if !isNil(x.Right) {
-		typ = c.either(left.typ, right.typ)
-	}
+// coalesceNode computes left ?? right.
+func coalesceNode(typ Type, left, right node) node {
 	return node{typ: typ, eval: func(e *evaluation) any {
 		if v := left.eval(e); v != nil {
 			return v
@@ -77,76 +58,65 @@ func (c *checker) coalesce(x *ast.BinaryNode, m mode) node {
 	}}
 }
 
-func (c *checker) equality(x *ast.BinaryNode) node {
-	m := modeValue
-	if isNil(x.Left) || isNil(x.Right) {
-		m = modePresence
-	}
-	left, right := c.node(x.Left, m), c.node(x.Right, m)
-	if m != modePresence && c.comparable(x, left.typ, right.typ) {
-		left, right = c.filled(left, right.typ), c.filled(right, left.typ)
-		c.meet(left.typ, right.typ)
-	}
-	unequal := x.Operator == "!="
-	return both(Type{kind: kindBool}, left, right, func(e *evaluation, a, b any) any { return e.same(a, b) != unequal })
-}
-
-// both computes a value of two.
-func both(typ Type, left, right node, do func(e *evaluation, a, b any) any) node {
-	return node{typ: typ, eval: func(e *evaluation) any { return do(e, left.eval(e), right.eval(e)) }}
-}
-
-func isNil(n ast.Node) bool {
-	_, ok := n.(*ast.NilNode)
-	return ok
-}
-
-// comparable reports operands whose types say that comparing or adding them is a mistake.
-func (c *checker) comparable(x *ast.BinaryNode, left, right Type) bool {
-	for _, t := range []Type{left, right} {
-		if t.kind == kindObject || t.kind == kindMap {
-			c.report(x, "", "%s cannot take %s", x.Operator, t.describe())
-			return false
+// choiceNode computes condition ? yes : no.
+func choiceNode(typ Type, condition, yes, no node) node {
+	return node{typ: typ, eval: func(e *evaluation) any {
+		if condition.evalBool(e, "the condition of ? :") {
+			return yes.eval(e)
 		}
-	}
-	if left.kind == right.kind || left.kind == kindAny || right.kind == kindAny || left.isNumber() && right.isNumber() {
-		return true
-	}
-	suggestion := ""
-	switch {
-	case x.Operator == "in":
-	case left.kind == kindString && (right.isNumber() || right.kind == kindBool):
-		suggestion = textOf(x.Left) + " " + x.Operator + " " + asText(x.Right)
-	case right.kind == kindString && (left.isNumber() || left.kind == kindBool):
-		suggestion = asText(x.Left) + " " + x.Operator + " " + textOf(x.Right)
-	}
-	c.report(x, suggestion, "%s cannot take %s and %s", x.Operator, left.describe(), right.describe())
-	return false
+		return no.eval(e)
+	}}
 }
 
-// asText is how an operand is written as a text.
-func asText(n ast.Node) string {
-	switch n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return strconv.Quote(n.String())
+// listNode makes a list. A list of literals is made once for all requests.
+func listNode(elem Type, elements []node) node {
+	list := func(e *evaluation) any {
+		list := make([]any, len(elements))
+		for i := range elements {
+			list[i] = elements[i].eval(e)
+		}
+		return list
 	}
-	return "string(" + textOf(n) + ")"
+	if slices.ContainsFunc(elements, func(n node) bool { return !n.literal }) {
+		return node{typ: ListType(elem), eval: list}
+	}
+	return literalNode(ListType(elem), list(nil))
 }
 
-func (t Type) isNumber() bool { return t.kind == kindInt || t.kind == kindFloat }
+// sliceNode computes v[from:to].
+func sliceNode(v node, from, to int) node {
+	return node{typ: v.typ, eval: func(e *evaluation) any {
+		switch x := v.eval(e).(type) {
+		case nil:
+			return nil
+		case string:
+			a, b := clampBounds(from, to, len(x))
+			return x[a:b]
+		case []any:
+			a, b := clampBounds(from, to, len(x))
+			return x[a:b]
+		default:
+			e.failf("%s cannot be sliced, only a string or a list", describe(x))
+			return nil
+		}
+	}}
+}
 
-// membership looks for a value in a list, or for a name in a map.
-func (c *checker) membership(x *ast.BinaryNode) node {
-	where := x.Right
-	if call, ok := where.(*ast.BuiltinNode); ok && call.Name == "keys" && len(call.Arguments) == 1 {
-		where = call.Arguments[0] // which knows all spellings of a name
+// clampBounds limits bounds to a length. Negative bounds count from the end.
+func clampBounds(from, to, length int) (int, int) {
+	if from < 0 {
+		from += length
 	}
-	left, right := c.node(x.Left, modeValue), c.operand(where, modeValue, "in", kindList, kindMap)
-	if right.typ.kind != kindMap {
-		c.comparable(x, left.typ, right.typ.element())
+	if to < 0 {
+		to += length
 	}
-	c.meet(left.typ, right.typ.element())
-	return both(Type{kind: kindBool}, left, right, func(e *evaluation, needle, where any) any {
+	to = max(min(to, length), 0)
+	return max(min(from, to), 0), to
+}
+
+// membershipNode computes needle in list, and name in map.
+func membershipNode(needle, where node) node {
+	return binaryNode(Type{kind: kindBool}, needle, where, func(e *evaluation, needle, where any) any {
 		list, ok := where.([]any)
 		switch {
 		case where == nil || needle == nil && !ok:
@@ -157,26 +127,14 @@ func (c *checker) membership(x *ast.BinaryNode) node {
 			_, found, _ := lookUp(where, e.text("in", needle))
 			return found
 		}
-		return slices.ContainsFunc(list, func(element any) bool { return e.same(element, needle) })
+		return slices.ContainsFunc(list, func(element any) bool { return e.equal(element, needle) })
 	})
 }
 
-// ordered checks an operand that is a number or a text.
-func (c *checker) ordered(n ast.Node, operator string, m mode) node {
-	return c.only(n, c.node(n, m), operator, kindString, kindInt, kindFloat)
-}
-
-// order compares two numbers, or two texts.
-func (c *checker) order(x *ast.BinaryNode) node {
-	left, right := c.ordered(x.Left, x.Operator, modeValue), c.ordered(x.Right, x.Operator, modeValue)
-	c.comparable(x, left.typ, right.typ)
-	left, right = c.filled(left, right.typ), c.filled(right, left.typ)
-	times := left.typ.kind == kindString && right.typ.kind == kindString && (left.typ.texts.isTime() || right.typ.texts.isTime())
-	if times {
-		c.either(left.typ, right.typ)
-	}
-	return both(Type{kind: kindBool}, left, right, func(e *evaluation, a, b any) any {
-		switch order := e.compare(a, b, times); x.Operator {
+// orderNode computes <, <=, > and >= of two numbers, texts or times.
+func orderNode(operator string, left, right node, times bool) node {
+	return binaryNode(Type{kind: kindBool}, left, right, func(e *evaluation, a, b any) any {
+		switch order := e.compare(a, b, times); operator {
 		case "<":
 			return order < 0
 		case "<=":
@@ -189,13 +147,13 @@ func (c *checker) order(x *ast.BinaryNode) node {
 	})
 }
 
-// compare returns the order of two values. The Z at the end of a time sorts after the dot of a
-// fraction; without it, texts sort as their instants do.
+// compare returns the order of two values. Texts of times are compared without the Z at their
+// end, because Z sorts after the dot of a fraction. Without it, they sort like their instants.
 func (e *evaluation) compare(a, b any, times bool) int {
 	x, textA := a.(string)
 	y, textB := b.(string)
 	if textA && textB {
-		e.spend(comparison + min(len(x), len(y)))
+		e.spend(comparisonCost + min(len(x), len(y)))
 		if times {
 			x, y = strings.TrimSuffix(x, "Z"), strings.TrimSuffix(y, "Z")
 		}
@@ -214,96 +172,52 @@ func (e *evaluation) compare(a, b any, times bool) int {
 	return cmp.Compare(f, g)
 }
 
-// numberOf is the float next to a number that expressions compute with.
-func numberOf(v any) (number float64, ok bool) {
-	switch n := v.(type) {
-	case int:
-		return float64(n), true
-	case float64:
-		return n, true
-	}
-	return 0, false
-}
-
-// plus adds numbers or joins texts. It guards the operands in a key: an empty one would
-// vanish in the text, and requests without it would share a lock.
-func (c *checker) plus(x *ast.BinaryNode, m mode) node {
-	inKey := m == modeKey || m == modeText
-	m = modeValue
-	if inKey {
-		m = modeText
-	}
-	left, right := c.ordered(x.Left, x.Operator, m), c.ordered(x.Right, x.Operator, m)
-	if !c.comparable(x, left.typ, right.typ) {
-		return literal(AnyType(), nil)
-	}
-	if inKey {
-		left, right = c.guard(x.Left, left), c.guard(x.Right, right)
-	}
-	return c.compute(x, c.filled(left, right.typ), c.filled(right, left.typ))
-}
-
-// guard makes a computed operand of a concatenation an error if it is empty or
-// nil. References are guarded by their mode.
-func (c *checker) guard(n ast.Node, x node) node {
-	if sum, ok := n.(*ast.BinaryNode); ok && sum.Operator == "+" || x.fixed || x.ref != nil || x.typ.kind != kindString && x.typ.kind != kindAny {
-		return x
-	}
-	a := &access{text: textOf(n), mode: modeText}
-	return node{typ: x.typ, eval: func(e *evaluation) any { return a.settle(x.eval(e)) }}
-}
-
-func (c *checker) arithmetic(x *ast.BinaryNode) node {
-	left := c.operand(x.Left, modeValue, x.Operator, kindInt, kindFloat)
-	right := c.operand(x.Right, modeValue, x.Operator, kindInt, kindFloat)
-	if x.Operator == "%" && (left.typ.kind == kindFloat || right.typ.kind == kindFloat) {
-		return c.report(x, "", "%% takes integers only")
-	}
-	return c.compute(x, left, right)
-}
-
-// compute applies an operator of arithmetic.
-func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
-	typ := unify(left.typ, right.typ)
-	switch {
-	case x.Operator == "/" || left.typ.kind == kindFloat || right.typ.kind == kindFloat:
-		typ = Type{kind: kindFloat}
-	case x.Operator == "%":
-		typ = Type{kind: kindInt}
-	case left.typ.kind == kindString || right.typ.kind == kindString:
-		typ = Type{kind: kindString}
-	}
-	return both(typ, left, right, func(e *evaluation, a, b any) any {
-		if text, ok := a.(string); ok && x.Operator == "+" {
+// arithmeticNode computes +, -, *, / and %. + also joins texts.
+func arithmeticNode(operator string, left, right node) node {
+	typ := arithmeticType(operator, left.typ, right.typ)
+	return binaryNode(typ, left, right, func(e *evaluation, a, b any) any {
+		if text, ok := a.(string); ok && operator == "+" {
 			if other, ok := b.(string); ok {
-				return e.joined(text, other)
+				return e.concat(text, other)
 			}
 		}
 		if i, ok := a.(int); ok {
 			j, ok := b.(int)
 			switch {
-			case ok && x.Operator == "%" && j == 0:
+			case ok && operator == "%" && j == 0:
 				e.failf("an integer is divided by zero")
-			case ok && x.Operator == "%":
+			case ok && operator == "%":
 				return i % j
-			case ok && x.Operator != "/":
-				return arithmetic(x.Operator, i, j)
+			case ok && operator != "/":
+				return arithmetic(operator, i, j)
 			}
 		}
 		f, okA := numberOf(a)
 		g, okB := numberOf(b)
-		if !okA || !okB || x.Operator == "%" {
-			e.failf("%s cannot take %s and %s", x.Operator, describe(a), describe(b))
+		if !okA || !okB || operator == "%" {
+			e.failf("%s cannot take %s and %s", operator, describe(a), describe(b))
 		}
-		return arithmetic(x.Operator, f, g)
+		return arithmetic(operator, f, g)
 	})
 }
 
-func (e *evaluation) joined(a, b string) string {
-	if len(a)+len(b) > maxText {
-		panic(tooLong(e.source))
+func arithmeticType(operator string, left, right Type) Type {
+	switch {
+	case operator == "/" || left.kind == kindFloat || right.kind == kindFloat:
+		return Type{kind: kindFloat}
+	case operator == "%":
+		return Type{kind: kindInt}
+	case left.kind == kindString || right.kind == kindString:
+		return Type{kind: kindString}
 	}
-	return e.made(a + b)
+	return unify(left, right)
+}
+
+func (e *evaluation) concat(a, b string) string {
+	if len(a)+len(b) > maxText {
+		panic(tooLongError(e.source))
+	}
+	return e.spendText(a + b)
 }
 
 // arithmetic applies the operators that integers and floats share.
@@ -319,25 +233,31 @@ func arithmetic[N int | float64](operator string, a, b N) N {
 	return a / b
 }
 
-// comparison is what comparing two values takes besides looking at their texts.
-const comparison = 16
+// equalityNode computes == and !=.
+func equalityNode(left, right node, unequal bool) node {
+	return binaryNode(Type{kind: kindBool}, left, right, func(e *evaluation, a, b any) any { return e.equal(a, b) != unequal })
+}
 
-// same is what == means. Two answers are refused because handlers disagree about them: whether
-// objects are equal, whose names count in any case for some, and whether 42 and "42" are, which
-// json.Number reads alike. Lists are compared to their ends: what is refused must not depend on
-// where they differ.
-func (e *evaluation) same(a, b any) bool {
-	e.spend(comparison)
+// equal reports whether two values are equal. It refuses two comparisons, because handlers
+// disagree about their result:
+//
+//   - of objects, because some handlers ignore the case of names;
+//   - of 42 with "42", because json.Number reads them alike.
+//
+// It compares all elements of lists, so that the position of a difference does not decide
+// whether a comparison is refused.
+func (e *evaluation) equal(a, b any) bool {
+	e.spend(comparisonCost)
 	a, b = whole(normalize(a), e.source), whole(normalize(b), e.source)
 	if text, ok := b.(string); ok {
 		a, b = text, a
 	}
 	switch x := a.(type) {
 	case string:
-		return e.sameText(x, b)
+		return e.equalText(x, b)
 	case []any:
 		y, areLists := b.([]any)
-		return areLists && e.sameLists(x, y)
+		return areLists && e.equalLists(x, y)
 	case int:
 		f, ok := b.(float64)
 		return a == b || ok && float64(x) == f
@@ -353,24 +273,16 @@ func (e *evaluation) same(a, b any) bool {
 	return false
 }
 
-func isObject(v any) bool {
-	switch v.(type) {
-	case nil, string, bool, int, uint64, float64, json.Number, []any:
-		return false
-	}
-	return true
-}
-
-func (e *evaluation) sameLists(x, y []any) bool {
+func (e *evaluation) equalLists(x, y []any) bool {
 	equal := len(x) == len(y)
 	for i := range min(len(x), len(y)) {
-		equal = e.same(x[i], y[i]) && equal
+		equal = e.equal(x[i], y[i]) && equal
 	}
 	return equal
 }
 
-// sameText compares a text with anything.
-func (e *evaluation) sameText(text string, v any) bool {
+// equalText compares a text with any value.
+func (e *evaluation) equalText(text string, v any) bool {
 	if other, ok := v.(string); ok {
 		e.spend(min(len(text), len(other)))
 		return text == other
@@ -386,11 +298,12 @@ func (e *evaluation) sameText(text string, v any) bool {
 	return false
 }
 
-// maxNumeral is the longest text that is read to find out which number with a fraction it is.
+// maxNumeral is the length of the longest text that readsLike parses as a number with a fraction.
 const maxNumeral = 15
 
-// readsLike reports whether a text may be read as the number or bool. It says so of a text with
-// an exponent, and of a long one with a fraction, without reading them, which takes long.
+// readsLike reports whether a handler may read a text as the number or bool. Parsing takes long
+// for a text with an exponent and for a long text with a fraction. For these it returns true
+// without parsing.
 func readsLike(text string, v any) bool {
 	var number string
 	switch n := v.(type) {
@@ -409,7 +322,7 @@ func readsLike(text string, v any) bool {
 	}
 	digits := strings.TrimPrefix(text, "-")
 	switch {
-	case text == "" || strings.Trim(text, "0123456789+-.eE") != "": // no handler reads a number
+	case text == "" || strings.Trim(text, "0123456789+-.eE") != "": // not a number for any handler
 		return false
 	case strings.Trim(digits, "0123456789") == "":
 		digits, isPositive := strings.TrimLeft(digits, "0"), digits == text

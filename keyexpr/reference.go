@@ -1,259 +1,177 @@
 package keyexpr
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/expr-lang/expr/ast"
-
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// chain is a reference while it is checked. A step from it changes it.
+// mistake is a problem without its position.
+type mistake struct {
+	message, suggestion string
+	unknown, of         string // see Error.Unknown
+}
+
+func mistakef(suggestion, format string, args ...any) *mistake {
+	return &mistake{message: fmt.Sprintf(format, args...), suggestion: suggestion}
+}
+
+// chain is a reference during the check. Each select method appends one selector. If it returns a
+// mistake, the chain continues with a value of unknown type, so that one problem is not reported twice.
 type chain struct {
 	access
 
-	base  node   // where it starts, if that is not a variable
-	keyed *Keyed // of a keyed variable, entry chosen or not
+	base  node   // the computed value that the chain starts at, if it does not start at a variable
+	keyed *Keyed // of a keyed variable
 }
 
-// from is the chain that starts at a computed value.
-func from(base node, text string) *chain {
+func chainOfVariable(v *Variable, slot int) *chain {
+	return &chain{access: access{variable: v, slot: slot, typ: v.Type, text: v.Name}, keyed: v.Type.keyed}
+}
+
+// chainOfValue returns a chain that starts at a computed value.
+func chainOfValue(base node, text string) *chain {
 	return &chain{base: base, access: access{typ: base.typ, text: text}}
 }
 
-// broken is what is left of a chain after a problem.
-func broken(text string) *chain { return from(literal(AnyType(), nil), text) }
-
-// chain checks the longest reference that ends in n.
-func (c *checker) chain(n ast.Node) *chain {
-	switch x := n.(type) {
-	case *ast.ChainNode: // ?. is no different from . here: what is missing stays missing
-		return c.chain(x.Node)
-	case *ast.IdentifierNode:
-		return c.variable(x)
-	case *ast.PointerNode:
-		if x.Name != "" {
-			return from(c.report(x, "", "#%s is not known here: # is the element, and .name a field of it", x.Name), "")
-		}
-		return from(node{typ: *c.element, eval: func(e *evaluation) any {
-			if list, lazy := e.element.(lazyList); lazy {
-				e.spend(comparison * list.n)
-			}
-			return whole(e.element, e.source)
-		}}, "")
-	case *ast.MemberNode:
-		return c.member(x)
-	}
-	return from(c.node(n, modeLenient), textOf(n))
+// fail makes the chain a value of unknown type and returns the mistake.
+func (c *chain) fail(suffix string, m *mistake) *mistake {
+	*c = *chainOfValue(literalNode(AnyType(), nil), c.text+suffix)
+	return m
 }
 
-func (c *checker) variable(x *ast.IdentifierNode) *chain {
-	name := x.Value
-	if name == argumentAlias {
-		name = argumentName
-	}
-	slot, ok := c.schema.slots[name]
-	if !ok {
-		return from(c.unknownName(x, name), name)
-	}
-	c.used[name] = true
-	v := &c.schema.variables[slot]
-	return &chain{access: access{variable: v, slot: slot, typ: v.Type, text: name}, keyed: v.Type.keyed}
-}
-
-func (c *checker) member(x *ast.MemberNode) *chain {
-	ch := c.chain(x.Node)
-	if name, ok := x.Property.(*ast.StringNode); ok {
-		return c.named(ch, name)
-	}
-	if index, ok := integerOf(x.Property); ok {
-		return c.indexed(ch, x.Property, index)
-	}
-	quoted := ""
-	if name, ok := x.Property.(*ast.IdentifierNode); ok && slices.Contains(ch.typ.names(), name.Value) {
-		quoted = ch.text + selector(name.Value)
-	}
-	c.report(x.Property, quoted, "a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise")
-	return broken(textOf(x))
-}
-
-// integerOf is a literal integer, which may have a sign.
-func integerOf(n ast.Node) (value int, ok bool) {
-	switch x := n.(type) {
-	case *ast.IntegerNode:
-		return x.Value, true
-	case *ast.UnaryNode:
-		value, ok = integerOf(x.Node)
-		return -value, ok && x.Operator == "-"
-	}
-	return 0, false
-}
-
-// named takes a field, a key of a map, or an entry of a keyed variable.
-func (c *checker) named(ch *chain, property *ast.StringNode) *chain {
-	name := property.Value
-	switch ch.typ.kind {
+// selectName selects a field, a key of a map, or an entry of a keyed variable.
+func (c *chain) selectName(name string) *mistake {
+	suffix := selectorOf(name)
+	switch c.typ.kind {
 	case kindKeyed:
-		return c.entry(ch, property, name)
+		return c.selectEntry(name)
 	case kindObject:
-		return c.field(ch, property, name)
+		return c.selectField(name)
 	case kindMap, kindAny:
-		return ch.take(nameStep(name), ch.typ.element(), selector(name))
+		c.add(nameStep(name), c.typ.element(), suffix)
+		return nil
 	case kindList:
-		c.report(property, "map("+ch.text+", ."+name+")", "%s is a list; its elements may have a field %s", ch.text, name)
+		return c.fail(suffix, mistakef("map("+c.text+", ."+name+")", "%s is a list; its elements may have a field %s", c.text, name))
 	default:
-		c.report(property, "", "%s is %s and has no field %s", ch.what(), ch.typ.describe(), name)
+		return c.fail(suffix, mistakef("", "%s is %s and has no field %s", c.nameForMessage(), c.typ.describe(), name))
 	}
-	return broken(ch.text + selector(name))
 }
 
-// what is what messages call the chain. The element of a predicate has no text, so that
-// its fields are called .name.
-func (c *chain) what() string {
+func (c *chain) selectField(name string) *mistake {
+	f, ok := c.typ.object.Field(name)
+	if !ok {
+		return c.fail(selectorOf(name), mistakef(c.similar(name), "%s has no field %s: %s", c.typ.object.Name(), name, listForMessage(c.typ.names())))
+	}
+	var m *mistake
+	if f.Type.kind == kindInvalid {
+		m = mistakef("", "the field %s of %s has a type that expressions cannot use", name, c.typ.object.Name())
+		f.Type = AnyType()
+	}
+	c.add(fieldStep(f.Get), f.Type, selectorOf(name))
+	c.implicit, c.zero, c.preset = f.Implicit, f.Zero, f.Default
+	return m
+}
+
+// selectEntry selects an entry of a keyed variable.
+func (c *chain) selectEntry(name string) *mistake {
+	key := name
+	if c.keyed.Canonical != nil {
+		key = c.keyed.Canonical(name)
+	}
+	var m *mistake
+	if !c.keyed.Open && !slices.Contains(c.keyed.Known, key) {
+		m = mistakef(c.similar(name), "there is no %s %s: %s", c.keyed.Noun, name, listForMessage(c.typ.names()))
+		m.unknown, m.of = name, c.variable.Name
+	}
+	c.item = &item{key: key, index: oneValue}
+	c.typ = Type{kind: kindString}
+	if c.keyed.isCaseless(key) {
+		c.typ = TextType("a text in lower case", func(text string) (string, bool) { return strings.ToLower(text), true })
+	}
+	c.text += selectorOf(name)
+	return m
+}
+
+// selectIndex selects an element of a list, or one of the values of an entry.
+func (c *chain) selectIndex(index int) *mistake {
+	suffix := "[" + strconv.Itoa(index) + "]"
+	switch {
+	case c.hasOneOfSeveral():
+		var m *mistake
+		if index < 0 {
+			m = mistakef(c.text+"[:]", "a repeated value is counted from its first, 0")
+			index = 0
+		}
+		c.item.index = index
+		c.text += suffix
+		return m
+	case c.typ.kind == kindList || c.typ.kind == kindAny:
+		c.add(indexStep(index), c.typ.element(), suffix)
+		return nil
+	case c.typ.kind == kindMap:
+		c.add(nameStep(strconv.Itoa(index)), c.typ.element(), suffix)
+		return nil
+	case c.item != nil:
+		return c.fail(suffix, mistakef(c.text, "a %s has one value and no index", c.keyed.Noun))
+	default:
+		return c.fail(suffix, mistakef("", "%s is %s and has no elements", c.nameForMessage(), c.typ.describe()))
+	}
+}
+
+// selectAll selects all values of an entry that a request may repeat. It changes no other chain.
+func (c *chain) selectAll() {
+	if c.hasOneOfSeveral() {
+		c.item.index = allValues
+		c.typ = ListType(Type{kind: kindString})
+		c.text += "[:]"
+	}
+}
+
+// hasOneOfSeveral reports whether the chain ends in an entry that a request may repeat, and no
+// index has been selected.
+func (c *chain) hasOneOfSeveral() bool {
+	return c.item != nil && c.item.index == oneValue && c.keyed.Repeatable
+}
+
+func (c *chain) add(s step, typ Type, suffix string) {
+	c.text += suffix
+	s.text = c.text
+	c.steps = append(c.steps, s)
+	c.typ, c.implicit, c.zero, c.preset = typ, false, "", nil
+}
+
+// read returns the node that reads the chain.
+func (c *chain) read(m mode) (node, *mistake) {
+	if c.typ.kind == kindKeyed {
+		example := append(c.typ.names(), "name")
+		return node{}, mistakef(c.text+"."+example[0], "%s is a set of values, one per %s", c.text, c.keyed.Noun)
+	}
+	if c.typ.kind == kindObject {
+		if f, isValue := c.typ.object.Field(""); isValue {
+			c.add(fieldStep(f.Get), f.Type, "")
+		}
+	}
+	c.mode = m
+	return readNode(&c.access, c.base), nil
+}
+
+// nameForMessage returns the name of the chain in messages. The element of a predicate has no
+// text, so that its fields are called .name.
+func (c *chain) nameForMessage() string {
 	if c.text == "" {
 		return "#"
 	}
 	return c.text
 }
 
-// selector is how a name is written after a value.
-func selector(name string) string {
-	if identifier.MatchString(name) {
-		return "." + name
-	}
-	return "[" + strconv.Quote(name) + "]"
-}
-
-func (c *chain) take(s step, typ Type, suffix string) *chain {
-	c.text += suffix
-	s.text = c.text
-	c.steps = append(c.steps, s)
-	c.typ, c.implicit, c.zero, c.preset = typ, false, "", nil
-	return c
-}
-
-func (c *checker) field(ch *chain, at ast.Node, name string) *chain {
-	f, ok := ch.typ.object.Field(name)
-	if !ok {
-		c.unknownField(ch, at, name)
-		return broken(ch.text + selector(name))
-	}
-	if f.Type.kind == kindInvalid {
-		c.report(at, "", "the field %s of %s has a type that expressions cannot use", name, ch.typ.object.Name())
-		f.Type = AnyType()
-	}
-	ch.take(fieldStep(f.Get), f.Type, selector(name))
-	ch.implicit, ch.zero, ch.preset = f.Implicit, f.Zero, f.Default
-	return ch
-}
-
-// entry chooses an entry of a keyed variable.
-func (c *checker) entry(ch *chain, at ast.Node, name string) *chain {
-	key := name
-	if ch.keyed.Canonical != nil {
-		key = ch.keyed.Canonical(name)
-	}
-	if !ch.keyed.Open && !slices.Contains(ch.keyed.Known, key) {
-		c.unknownEntry(ch, at, name)
-	}
-	ch.item = &item{key: key, index: oneValue}
-	ch.typ = Type{kind: kindString}
-	if ch.keyed.isCaseless(key) {
-		ch.typ = TextType("a text in lower case", func(text string) (string, bool) { return strings.ToLower(text), true })
-	}
-	ch.text += selector(name)
-	return ch
-}
-
-// indexed takes an element of a list, or one of the values of an entry.
-func (c *checker) indexed(ch *chain, at ast.Node, index int) *chain {
-	suffix := "[" + strconv.Itoa(index) + "]"
-	switch {
-	case ch.item != nil && ch.keyed.Repeatable && ch.item.index == oneValue:
-		if index < 0 {
-			c.report(at, ch.text+"[:]", "a repeated value is counted from its first, 0")
-			index = 0
-		}
-		ch.item.index = index
-		ch.text += suffix
-		return ch
-	case ch.typ.kind == kindList || ch.typ.kind == kindAny:
-		return ch.take(indexStep(index), ch.typ.element(), suffix)
-	case ch.typ.kind == kindMap:
-		return ch.take(nameStep(strconv.Itoa(index)), ch.typ.element(), suffix)
-	case ch.item != nil:
-		c.report(at, ch.text, "a %s has one value and no index", ch.keyed.Noun)
-	default:
-		c.report(at, "", "%s is %s and has no elements", ch.what(), ch.typ.describe())
-	}
-	return broken(ch.text + suffix)
-}
-
-// materialize makes the node that reads a chain, where its value is used.
-func (c *checker) materialize(at ast.Node, ch *chain, m mode) node {
-	if ch.typ.kind == kindKeyed {
-		example := append(ch.typ.names(), "name")
-		return c.report(at, ch.text+"."+example[0], "%s is a set of values, one per %s", ch.text, ch.keyed.Noun)
-	}
-	if ch.typ.kind == kindObject {
-		if f, valued := ch.typ.object.Field(""); valued {
-			ch.take(fieldStep(f.Get), f.Type, "")
-		}
-	}
-	a, base := &ch.access, ch.base
-	a.mode = m
-	if a.variable == nil && len(a.steps) == 0 {
-		return node{typ: a.typ, eval: base.eval}
-	}
-	n := node{typ: a.typ}
-	if a.variable != nil {
-		n.ref = a
-	}
-	makes := a.makes()
-	n.eval = func(e *evaluation) any {
-		var v any
-		if a.variable != nil {
-			v = a.value(e.env)
-		} else if v = base.eval(e); v == nil {
-			v = a.absent(a.before(0))
-		} else {
-			v = a.follow(v)
-		}
-		if makes {
-			e.spend(madeOf(v))
-		}
-		return v
-	}
-	return n
-}
-
-// unknownName reports a name that no variable has.
-func (c *checker) unknownName(at ast.Node, name string) (n node) {
-	if found, ok := c.schema.find(name); ok && found != name {
-		n = c.report(at, found, "unknown name %s", name)
-	} else {
-		names := c.schema.Variables()
-		n = c.report(at, failpolicy.Nearest(name, names), "unknown name %s: %s", name, listing(names))
-	}
-	c.unknown(name, "")
-	return n
-}
-
-func (c *checker) unknownField(ch *chain, at ast.Node, name string) {
-	c.report(at, ch.similar(name), "%s has no field %s: %s", ch.typ.object.Name(), name, listing(ch.typ.names()))
-}
-
-func (c *checker) unknownEntry(ch *chain, at ast.Node, name string) {
-	c.report(at, ch.similar(name), "there is no %s %s: %s", ch.keyed.Noun, name, listing(ch.typ.names()))
-	c.unknown(name, ch.variable.Name)
-}
-
-// similar is a name like this one that may follow the chain.
+// similar returns the chain with the known name that is most similar to a name, or "".
 func (c *chain) similar(name string) string {
 	if similar := failpolicy.Nearest(name, c.typ.names()); similar != "" {
-		return c.text + selector(similar)
+		return c.text + selectorOf(similar)
 	}
 	return ""
 }

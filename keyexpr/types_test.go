@@ -125,7 +125,7 @@ func TestArgument(t *testing.T) {
 		"a channel":    {reflect.TypeFor[chan int](), "chan int"},
 		"bytes":        {reflect.TypeFor[[]byte](), "bytes ([]uint8)"},
 		"a complex":    {reflect.TypeFor[complex128](), "complex128"},
-		"keys by int":  {reflect.TypeFor[map[int]string](), "the keys of map[int]string are no strings"},
+		"keys by int":  {reflect.TypeFor[map[int]string](), "the keys of map[int]string are not strings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,16 +2,19 @@ package keyexpr
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
-// normalize gives integers, floats and lists the one Go type that expressions compute
-// with. An unsigned integer that does not fit stays as it is.
+// normalize converts integers, floats, lists and times to the one Go type that expressions compute
+// with. An unsigned integer that does not fit an int, and a value of another type, stay as they are.
 func normalize(v any) any {
 	switch n := v.(type) {
 	case nil, string, bool, int, float64, []any, map[string]any:
@@ -25,16 +28,16 @@ func normalize(v any) any {
 	case json.Number:
 		return fromJSONNumber(n)
 	case time.Time:
-		return fromTime(n)
+		return timeText(n)
 	case []string:
-		return boxed(n)
+		return box(n)
 	case []int:
-		return boxed(n)
+		return box(n)
 	}
 	return v
 }
 
-func boxed[T any](values []T) []any {
+func box[T any](values []T) []any {
 	list := make([]any, len(values))
 	for i, v := range values {
 		list[i] = v
@@ -49,12 +52,15 @@ func fromUint(n uint64) any {
 	return int(n)
 }
 
-// fromJSONNumber converts a number to the form [AnyType] describes: int where
-// it fits, then uint64, the exact text of a longer integer, and nil for the empty
-// text. A number with a fraction or exponent is a float64, an infinite one where it
-// is out of range, and so is -0. That keeps them out of keys: a handler that reads
-// the number 5.0 as json.Number sees what it sees in the string "5.0", another one
-// sees 5, and only one of them can be the key.
+// maxInteger is the number of characters in the longest integer of 64 bits.
+const maxInteger = 20
+
+// fromJSONNumber converts a number to the form that [AnyType] describes. An integer becomes an
+// int if it fits, otherwise a uint64, and otherwise keeps its text. The empty text becomes nil.
+//
+// A number with a fraction or an exponent becomes a float64, and so does -0. A number out of
+// range becomes infinite. Floats cannot be part of a key, because handlers disagree about their
+// text: one that reads 5.0 as a json.Number sees "5.0", another one sees 5.
 func fromJSONNumber(n json.Number) any {
 	text := n.String()
 	if text == "" {
@@ -76,12 +82,9 @@ func fromJSONNumber(n json.Number) any {
 	return n
 }
 
-// maxInteger is the most characters of an integer of 64 bits.
-const maxInteger = 20
-
-// fromFloat makes an integer of a float that is one exactly. A Go value has no
-// other text than that of its number, be it that its decoder made floats of all
-// numbers, as those of claims do. From 2^53 on it may have been another integer.
+// fromFloat converts a float that is exactly an integer to that integer. The decoder of a Go
+// value, such as a claim, may have made floats of all numbers. From 2^53 on, the float may stand
+// for several integers and stays a float.
 func fromFloat(f float64) any {
 	if f != math.Trunc(f) || math.Abs(f) >= 1<<53 || f == 0 && math.Signbit(f) {
 		return f
@@ -89,7 +92,32 @@ func fromFloat(f float64) any {
 	return int(f)
 }
 
-// describe names the kind of a value for messages, never the value.
+// numberOf returns an int or a float64 as a float64.
+func numberOf(v any) (number float64, ok bool) {
+	switch n := v.(type) {
+	case int:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// scalarText returns the text of a string, a bool or an integer. It returns a string as the same
+// interface value, which saves an allocation.
+func scalarText(v any) (text any, ok bool) {
+	switch x := v.(type) {
+	case string:
+		return v, true
+	case bool, int, uint64:
+		return fmt.Sprint(x), true
+	case json.Number:
+		return x.String(), true
+	}
+	return nil, false
+}
+
+// describe names the kind of a value for messages. It never shows the value.
 func describe(v any) string {
 	switch v.(type) {
 	case nil:
@@ -110,13 +138,26 @@ func describe(v any) string {
 	return "an object"
 }
 
-// LazyList returns a list of n elements for an [Env] or the Get of a [Field] that has
-// to convert them. Only those that an expression uses are asked for, all of them if it
-// uses the list.
+func isList(v any) bool {
+	_, ok := v.([]any)
+	return ok
+}
+
+func isObject(v any) bool {
+	switch v.(type) {
+	case nil, string, bool, int, uint64, float64, json.Number, []any:
+		return false
+	}
+	return true
+}
+
+// LazyList returns a list of n elements for an [Env], or for the Get of a [Field], that has to
+// convert its elements. An expression converts only the elements that it uses, and all of them
+// if it uses the list as a whole.
 func LazyList(n int, at func(i int) any) any { return lazyList{n, at} }
 
-// LazyMap returns a map of n entries likewise. An expression takes an entry, asks for one
-// with in, or lists the names.
+// LazyMap returns a map of n entries that are converted one by one, as in a [LazyList]. An
+// expression looks up an entry, asks with in whether a name exists, or lists the names.
 func LazyMap(n int, entry func(name string) (value any, found bool), all iter.Seq2[string, any]) any {
 	return lazyMap{n, entry, all}
 }
@@ -132,54 +173,15 @@ type lazyMap struct {
 	all   iter.Seq2[string, any]
 }
 
-// fromInterface returns the form of the value in a Go interface. Lists and maps of
-// encoding/json are converted lazily. A value of another Go type has the form that it has in
-// a field of that type.
-func fromInterface(v any) any {
-	switch x := v.(type) {
-	case float64:
-		return fromFloat(x)
-	case float32:
-		return fromFloat(float64(x))
-	case []any:
-		return LazyList(len(x), func(i int) any { return fromInterface(x[i]) })
-	case map[string]any:
-		return lazyDocument(x)
-	}
-	switch n := normalize(v).(type) {
-	case nil, string, bool, int, uint64, json.Number, []any, jsonObject, lazyList, lazyMap:
-		return n
-	default: // a pointer to an interface is left alone, because it may lead back to itself
-		if g, err := goTypeOf(reflect.TypeOf(n), goNames, 0); err == nil && g.typ.kind != kindAny {
-			return g.value(reflect.ValueOf(n))
-		}
-		return n
-	}
-}
-
-func lazyDocument(m map[string]any) any {
-	entry := func(name string) (any, bool) {
-		v, found := m[name]
-		return fromInterface(v), found
-	}
-	return LazyMap(len(m), entry, func(yield func(string, any) bool) {
-		for name, v := range m {
-			if !yield(name, fromInterface(v)) {
-				return
-			}
-		}
-	})
-}
-
-// whole converts a lazy list that an expression uses as it is. What its elements have inside
-// stays lazy.
+// whole converts a lazy list, and returns other values unchanged. Lists and maps inside the
+// elements stay lazy. text names the value in the panic of a list that is too long.
 func whole(v any, text string) any {
 	lazy, ok := v.(lazyList)
 	switch {
 	case !ok:
 		return v
 	case lazy.n > maxCollection:
-		panic(tooMany(text))
+		panic(tooManyError(text))
 	}
 	list := make([]any, lazy.n)
 	for i := range list {
@@ -188,6 +190,108 @@ func whole(v any, text string) any {
 	return list
 }
 
-func tooMany(subject string) *EvalError {
-	return failed(ReasonTooMany, subject, "has more than "+strconv.Itoa(maxCollection)+" elements")
+// elementAt returns an element of a list, or nil if the list does not have it. A negative index
+// counts from the end. ok is false if v is not a list.
+func elementAt(v any, index int) (element any, ok bool) {
+	var length int
+	var at func(i int) any
+	switch list := normalize(v).(type) {
+	case []any:
+		length, at = len(list), func(i int) any { return list[i] }
+	case lazyList:
+		length, at = list.n, list.at
+	default:
+		return nil, false
+	}
+	if index < 0 {
+		index += length
+	}
+	if index < 0 || index >= length {
+		return nil, true
+	}
+	return normalize(at(index)), true
+}
+
+// lookUp returns the value that an object has under a name. ok is false if object is not an object.
+func lookUp(object any, name string) (value any, found, ok bool) {
+	switch o := object.(type) {
+	case jsonObject:
+		var m member
+		m, found = o[foldName(name)]
+		return m.value, found, true
+	case map[string]any:
+		value, found = o[name]
+		return value, found, true
+	case lazyMap:
+		value, found = o.entry(name)
+		return value, found, true
+	}
+	return nil, false, false
+}
+
+// conversionCost returns the number of bytes of text whose processing takes as long as the
+// conversion of the value.
+func conversionCost(v any) int {
+	size := 4
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case json.Number:
+		return len(v)
+	case []any:
+		for _, element := range v {
+			size += conversionCost(element)
+		}
+	}
+	return size
+}
+
+// jsonObject is a JSON object as a client sent it. See [DecodeJSON]. Its keys are folded names.
+//
+// A handler with encoding/json reads ID, Id and even a name with the Kelvin sign into its field
+// id, and this package does not know the fields of the handler. Therefore expressions see only
+// the folded names of an object.
+type jsonObject map[string]member
+
+// MarshalJSON implements [json.Marshaler]. It returns the object as the client sent it, for
+// programs that show a request.
+func (o jsonObject) MarshalJSON() ([]byte, error) {
+	sent := make(map[string]any, len(o))
+	for _, m := range o {
+		sent[m.name] = m.value
+	}
+	return json.Marshal(sent)
+}
+
+// member is the value of a name in a JSON object, and the name as the client sent it.
+type member struct {
+	name  string
+	value any
+}
+
+// foldName maps all names that encoding/json reads into the same field to one of them, in lower case.
+func foldName(name string) string {
+	for i := range len(name) {
+		if c := name[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
+			return strings.Map(foldRune, name)
+		}
+	}
+	return name
+}
+
+// foldRune maps all characters that differ only in case to one of them. The result is the lower
+// case of the least such character, because σ and ς have one upper case. If encoding/json takes
+// that lower case for another character, as for İ, the result is the least character itself.
+func foldRune(r rune) rune {
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	lower := unicode.ToLower(least)
+	for f := unicode.SimpleFold(least); f != least; f = unicode.SimpleFold(f) {
+		if f == lower {
+			return lower
+		}
+	}
+	return least
 }

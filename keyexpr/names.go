@@ -1,0 +1,128 @@
+package keyexpr
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// This file finds the names that a user probably meant. It knows the schema only.
+
+// findReference translates a path of names to a reference of the schema that has the same names
+// but for case and underscores: orderId becomes path.orderId, order.id becomes in.Order.ID.
+func findReference(schema *Schema, path string) (string, bool) {
+	names := strings.Split(strings.Trim(path, ". "), ".")
+	if slot, ok := schema.slots[names[0]]; ok {
+		if found, ok := findField(schema.variables[slot].Type, names[1:]); ok {
+			return names[0] + "." + found, true
+		}
+		return strings.Join(names, "."), true
+	}
+	for _, v := range schema.variables {
+		if found, ok := findField(v.Type, names); ok {
+			return v.Name + "." + found, true
+		}
+	}
+	return "", false
+}
+
+// findField translates a path of names to the fields of a type.
+func findField(t Type, path []string) (string, bool) {
+	names := t.names()
+	i := slices.IndexFunc(names, func(name string) bool {
+		return len(path) > 0 && path[0] != "" && failpolicy.SameName(name, path[0])
+	})
+	if i < 0 {
+		return "", false
+	}
+	if len(path) == 1 || t.kind == kindKeyed {
+		return names[i], true
+	}
+	field, _ := t.object.Field(names[i])
+	rest, ok := findField(field.Type, path[1:])
+	return names[i] + "." + rest, ok
+}
+
+// translateName returns the reference of the schema for a name of another language.
+func translateName(schema *Schema, name string) string {
+	name = strings.Trim(readProperty(strings.TrimSpace(name)), ". #")
+	if found, ok := findReference(schema, name); ok {
+		return found
+	}
+	return cmp.Or(failpolicy.Nearest(name, shortReferences(schema)), guessReference(schema, name))
+}
+
+// shortReferences returns all references of one or two names.
+func shortReferences(schema *Schema) []string {
+	var all []string
+	for _, v := range schema.variables {
+		all = append(all, v.Name)
+		for _, name := range v.Type.names() {
+			all = append(all, v.Name+"."+name)
+		}
+	}
+	return all
+}
+
+// guessReference returns a reference for an unknown name. It prefers a field of the variable of
+// unknown type. Then it tries a field named by the whole path, joined by underscores, and a field
+// named by the path without its first name, which is a parameter in Java.
+func guessReference(schema *Schema, path string) string {
+	if i := slices.IndexFunc(schema.variables, func(v Variable) bool { return v.Type.kind == kindAny }); i >= 0 {
+		return schema.variables[i].Name + "." + path
+	}
+	_, field, _ := strings.Cut(path, ".")
+	joined, _ := findReference(schema, strings.ReplaceAll(path, ".", "_"))
+	found, _ := findReference(schema, field)
+	return cmp.Or(joined, found, path)
+}
+
+// readProperty replaces the call of a getter at the end of a path by the field that it reads, and
+// removes toString, which every part of a template does without it.
+func readProperty(path string) string {
+	path, isCall := strings.CutSuffix(path, "()")
+	last := strings.LastIndexByte(path, '.') + 1
+	if field, ok := getterField(path[last:]); ok && isCall {
+		return path[:last] + field
+	}
+	return strings.TrimSuffix(path, ".toString")
+}
+
+// getterField returns the field that a Java getter reads.
+func getterField(name string) (field string, ok bool) {
+	name, ok = strings.CutPrefix(name, "get")
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToLower(first)) + name[size:], ok && unicode.IsUpper(first)
+}
+
+// exampleReference returns a reference to a variable of the schema.
+func exampleReference(schema *Schema) string {
+	for _, v := range schema.variables {
+		if names := v.Type.names(); len(names) > 0 {
+			return v.Name + "." + names[0]
+		}
+		if v.Type.kind == kindString {
+			return v.Name
+		}
+	}
+	return "…"
+}
+
+// listForMessage lists the first names for a message.
+func listForMessage(names []string) string {
+	const most = 12
+	names = slices.Sorted(slices.Values(names))
+	switch {
+	case len(names) == 0:
+		return "there are none"
+	case len(names) == 1:
+		return "there is " + names[0]
+	case len(names) > most:
+		names = append(names[:most], "…")
+	}
+	return "there are " + strings.Join(names, ", ")
+}

@@ -1,0 +1,170 @@
+package keyexpr
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/lexer"
+)
+
+// argumentAlias replaces the name of the variable in, which is an operator of the language. Both
+// have two characters, so that positions stay correct.
+const argumentAlias = "ɪn"
+
+// parse returns the syntax tree of an expression. Package expr parses it, with its limits and
+// messages; see plainWords for the messages.
+func parse(text string, schema *Schema) (*parser.Tree, error) {
+	config := conf.CreateNew()
+	config.MaxNodes = MaxNodes
+	return parser.ParseWithConfig(renameArgument(text, schema), config)
+}
+
+// tokens returns the tokens of an expression.
+func tokens(text string, schema *Schema) ([]lexer.Token, error) {
+	return lexer.Lex(file.NewSource(renameArgument(text, schema)))
+}
+
+// renameArgument replaces the word in by its alias wherever an operand is expected: at the start,
+// and after an operator or an opening bracket. It does so only if in is a variable of the schema.
+func renameArgument(source string, schema *Schema) string {
+	if _, ok := schema.slots[argumentName]; !ok {
+		return source
+	}
+	tokens, err := lexer.Lex(file.NewSource(source))
+	if err != nil {
+		return source
+	}
+	runes := []rune(source)
+	operand := true // an operand is expected
+	for i, t := range tokens {
+		isWord := t.Is(lexer.Operator, "in") && !(i > 0 && isSelector(tokens[i-1]))
+		switch {
+		case isWord && operand:
+			copy(runes[t.From:], []rune(argumentAlias))
+			operand = false
+		case t.Is(lexer.Operator, "#"):
+			operand = false
+		case t.Is(lexer.Operator, "not"):
+			// Changes nothing, because of "x not in y" and "not in.Flag".
+		case t.Kind == lexer.Operator:
+			operand = !(i > 0 && isSelector(tokens[i-1]))
+		case t.Kind == lexer.Bracket:
+			operand = isOpening(t)
+		default:
+			operand = false
+		}
+	}
+	return string(runes)
+}
+
+func isSelector(t lexer.Token) bool {
+	return t.Is(lexer.Operator, ".") || t.Is(lexer.Operator, "?.")
+}
+
+func isOpening(t lexer.Token) bool { return t.Value == "(" || t.Value == "[" || t.Value == "{" }
+
+// byteOffset converts an offset in runes, which the parser counts, to an offset in bytes.
+func byteOffset(s string, runes int) int {
+	for i := range s {
+		if runes == 0 {
+			return i
+		}
+		runes--
+	}
+	return len(s)
+}
+
+// plainWords rewrites a message of the parser: it removes the alias of in and the names of the
+// kinds of tokens.
+func plainWords(message string) string {
+	message = strings.ReplaceAll(message, argumentAlias, argumentName)
+	message = strings.TrimPrefix(message, "compilation failed: ")
+	if message == "unexpected token EOF" {
+		return "the expression ends too early"
+	}
+	return tokenKind.ReplaceAllString(message, "$1")
+}
+
+// tokenKind matches a token in a message of the parser.
+var tokenKind = regexp.MustCompile(`(?:Operator|Bracket|Identifier|Number|String|Bytes)\((".*")\)`)
+
+// nodeCount counts the nodes of a tree. The parser shares b of a < b < c, so that a tree can
+// have many more nodes than its memory suggests.
+type nodeCount int
+
+// Visit implements [ast.Visitor].
+func (n *nodeCount) Visit(*ast.Node) {
+	if *n++; *n > MaxNodes {
+		panic(n)
+	}
+}
+
+// isLarge reports whether a tree has more than MaxNodes nodes.
+func isLarge(root *ast.Node) (large bool) {
+	n := new(nodeCount)
+	defer func() { large = *n > MaxNodes; _ = large && recover() != nil }()
+	ast.Walk(root, n)
+	return false
+}
+
+// sourceOf returns the source of a node, for messages and suggestions.
+func sourceOf(n ast.Node) string {
+	return strings.ReplaceAll(n.String(), argumentAlias, argumentName)
+}
+
+// textSourceOf returns the source of an operand converted to a text.
+func textSourceOf(n ast.Node) string {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return strconv.Quote(n.String())
+	}
+	return "string(" + sourceOf(n) + ")"
+}
+
+// selectorOf returns the source that selects a name of a value.
+func selectorOf(name string) string {
+	if identifier.MatchString(name) {
+		return "." + name
+	}
+	return "[" + strconv.Quote(name) + "]"
+}
+
+// variableOf returns the name of the variable that an identifier stands for.
+func variableOf(x *ast.IdentifierNode) string {
+	if x.Value == argumentAlias {
+		return argumentName
+	}
+	return x.Value
+}
+
+// integerOf returns the value of a literal integer, which may have a sign.
+func integerOf(n ast.Node) (value int, ok bool) {
+	switch x := n.(type) {
+	case *ast.IntegerNode:
+		return x.Value, true
+	case *ast.UnaryNode:
+		value, ok = integerOf(x.Node)
+		return -value, ok && x.Operator == "-"
+	}
+	return 0, false
+}
+
+func isNilNode(n ast.Node) bool {
+	_, ok := n.(*ast.NilNode)
+	return ok
+}
+
+// methodOf returns the name of the method that a call calls.
+func methodOf(callee ast.Node) string {
+	if member, ok := callee.(*ast.MemberNode); ok {
+		if name, ok := member.Property.(*ast.StringNode); ok {
+			return name.Value
+		}
+	}
+	return ""
+}
