@@ -110,6 +110,7 @@ type builder struct {
 	fixes    []fix
 	habits   []*Error // the problems of the fixes
 	used     map[string]bool
+	braces   int // the braces that the literal text has opened and not closed
 }
 
 func (b *builder) build() {
@@ -146,6 +147,7 @@ func (b *builder) addSegment(s segment, constant bool) {
 		if translated, problems := translateText(s, constant, b.schema); len(problems) > 0 {
 			b.addFix(s, translated, problems)
 		}
+		b.checkStrayBrace(s)
 		b.addLiteral(s)
 		return
 	}
@@ -184,8 +186,18 @@ func (b *builder) addLiteral(s segment) {
 	b.addText(s.text, s.offset)
 }
 
+// checkStrayBrace reports a text that begins with a closing brace after a part, if the text before
+// has no open brace for it. In a hash tag of Redis Cluster, such as {#{path.id}}, it has one.
+func (b *builder) checkStrayBrace(s segment) {
+	template, i := b.template.source, s.offset
+	if i > 0 && strings.HasPrefix(s.text, "}") && b.braces == 0 {
+		b.report(s.problem(0, `"}" closes nothing here: the part has ended before it`, template[:i]+template[i+1:]+`, or #{"}"} for a literal "}"`))
+	}
+}
+
 // addText appends literal text. It joins the text with literal text before it.
 func (b *builder) addText(text string, offset int) {
+	b.braces = max(b.braces+strings.Count(text, "{")-strings.Count(text, "}"), 0)
 	t := b.template
 	if n := len(t.pieces); n > 0 && t.pieces[n-1].program == nil {
 		t.pieces[n-1].literal += text

@@ -88,6 +88,8 @@ var badTemplates = []string{
 	`   `,
 	`order:##{path.orderId}`,
 	`order:#{path.orderId`,
+	`order:#{path.orderId}}`,
+	`{a}:#{path.orderId}}:x`,
 	`order:#{"abc}`,
 	`order:#{}`,
 	`order:#{ }`,
