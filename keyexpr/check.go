@@ -239,34 +239,48 @@ func (c *checker) chain(n ast.Node) *chain {
 	case *ast.ChainNode: // ?. means the same as . because a missing value stays missing
 		return c.chain(x.Node)
 	case *ast.IdentifierNode:
-		return c.variable(x)
+		return c.variable(x, "")
 	case *ast.PointerNode:
 		if x.Name != "" {
 			return chainOfValue(c.reportf(x, "", "#%s is not known here: # is the element, and .name a field of it", x.Name), "")
 		}
 		return chainOfValue(elementNode(*c.element), "")
 	case *ast.MemberNode:
+		if variable, names := pathOf(x); variable != nil && !c.isKnown(variable) {
+			return c.variable(variable, strings.Join(names, "."))
+		}
 		return c.member(x)
 	}
 	return chainOfValue(c.node(n, modeLenient), sourceOf(n))
 }
 
-func (c *checker) variable(x *ast.IdentifierNode) *chain {
+func (c *checker) isKnown(x *ast.IdentifierNode) bool {
+	_, ok := c.schema.slots[variableOf(x)]
+	return ok
+}
+
+// variable starts a chain at a variable. rest is the path of names after it, if the variable is
+// unknown.
+func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
 	name := variableOf(x)
 	slot, ok := c.schema.slots[name]
 	if !ok {
-		return chainOfValue(c.reportUnknownVariable(x, name), name)
+		return chainOfValue(c.reportUnknownVariable(x, name, rest), name)
 	}
 	c.used[name] = true
 	return chainOfVariable(&c.schema.variables[slot], slot)
 }
 
-// reportUnknownVariable reports a name that is not a variable.
-func (c *checker) reportUnknownVariable(at ast.Node, name string) node {
+// reportUnknownVariable reports a name that is not a variable. It suggests, in this order, a
+// reference that ends in the name, a variable with a similar name, and a reference with the names
+// after it: req.order_id for path.order_id.
+func (c *checker) reportUnknownVariable(at ast.Node, name, rest string) node {
 	names := c.schema.Variables()
 	m := mistakef(failpolicy.Nearest(name, names), "unknown name %s: %s", name, listForMessage(names))
 	if found, ok := findReference(c.schema, name); ok && found != name {
 		m = mistakef(found, "unknown name %s", name)
+	} else if found, ok := findReference(c.schema, rest); ok && m.suggestion == "" {
+		m.suggestion = found
 	}
 	m.unknown = name
 	return c.report(at, m)

@@ -154,6 +154,11 @@ var badArgumentTemplates = []string{
 	`order:#{#in.ID}`,
 	`order:#{id}`,
 	`order:{id}`,
+	`order:#{path.id}`,
+	`order:#{request.shop.code}`,
+	`order:#{path["ID"][0].x}`,
+	`order:#{path.nothing}`,
+	`order:#{path[0].id}`,
 	`order:#{in[path]}`,
 	`order:#{in["Idd"]}`,
 }

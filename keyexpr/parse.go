@@ -142,6 +142,23 @@ func variableOf(x *ast.IdentifierNode) string {
 	return x.Value
 }
 
+// pathOf returns the variable and the names of a reference that consists of names only. It
+// returns nil for other references.
+func pathOf(n ast.Node) (variable *ast.IdentifierNode, names []string) {
+	switch x := n.(type) {
+	case *ast.IdentifierNode:
+		return x, nil
+	case *ast.MemberNode:
+		name, ok := x.Property.(*ast.StringNode)
+		if !ok {
+			return nil, nil
+		}
+		variable, names = pathOf(x.Node)
+		return variable, append(names, name.Value)
+	}
+	return nil, nil
+}
+
 // integerOf returns the value of a literal integer, which may have a sign.
 func integerOf(n ast.Node) (value int, ok bool) {
 	switch x := n.(type) {
