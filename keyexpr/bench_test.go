@@ -7,10 +7,11 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// params is an Env like an adapter's: it answers without allocating.
+// params is an Env that returns values without allocating, like the Env of an adapter.
 type params []string
 
-func (params) Value(int) (any, error)                { return nil, nil }
+func (params) Value(int) (any, error) { return nil, nil }
+
 func (p params) Items(int, string) ([]string, error) { return p, nil }
 
 // A compiled key of variable references costs at most 300 ns and 2 allocations.
@@ -69,7 +70,7 @@ func TestTemplate_KeyAllocations(t *testing.T) {
 	}
 }
 
-// What is around a list is copied and hashed once per key, not once per element.
+// The text around a list is copied and hashed once for each key, not once for each element.
 func TestTemplate_AllocatesOncePerKey(t *testing.T) {
 	template := compile(t, `w:#{body.w}:#{body.ids[:]}`)
 	env := body(`{"w": "` + strings.Repeat("x", 4_000) + `", "ids": ["a"` + strings.Repeat(`, "a"`, 500) + `]}`).env(t)

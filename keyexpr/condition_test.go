@@ -2,6 +2,8 @@ package keyexpr_test
 
 import (
 	"errors"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -67,5 +69,36 @@ func TestCondition_EvalFails(t *testing.T) {
 				t.Errorf("got %v, want %v of the condition", err, tt.want)
 			}
 		})
+	}
+}
+
+// If no value is missing, a condition has the result of the same expression in a key.
+func TestCondition_AgreesWithKey(t *testing.T) {
+	t.Parallel()
+	bools := 0
+	for _, expression := range lawExpressions {
+		template, err := keyexpr.Compile(`#{`+expression+`}`, requestSchema(t))
+		if err != nil || template.IsList() {
+			continue
+		}
+		key, err := template.Key(lawEnv(t))
+		if err != nil || key != "true" && key != "false" {
+			continue
+		}
+		bools++
+		condition, err := keyexpr.CompileCondition(expression, requestSchema(t))
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		if got, err := condition.Eval(lawEnv(t)); err != nil || strconv.FormatBool(got) != key {
+			t.Errorf("%s: a condition is %v, %v, a key %s", expression, got, err, key)
+		}
+		if !slices.Equal(condition.Variables(), template.Variables()) {
+			t.Errorf("%s: a condition uses %q, a key %q", expression, condition.Variables(), template.Variables())
+		}
+	}
+	if bools < 8 {
+		t.Errorf("only %d expressions are bools", bools)
 	}
 }

@@ -38,7 +38,7 @@
 //	name.field name["field"] name[0] name[-1]   one value; names and indexes are literal
 //	text[2:] list[:3] value[:]                  a part of a text (bytes) or a list; [:] of a value is all of them
 //	"text" 42 1.5 true nil ["a", "b"]           literals
-//	a ?? b                                      b if a is missing, otherwise a
+//	a ?? b                                      a, or b if a is missing
 //	condition ? a : b                           and or not && || !
 //	== != < <= > >=                             0 < a < 9 works, too
 //	a in list, "name" in map                    not in
@@ -53,7 +53,7 @@
 //	any(list, # == "a") all(list, .ok)          a predicate cannot contain another predicate
 //
 // Package expr has more notations for some of these: a?.b is a.b, x | lower() is lower(x), and a
-// predicate may have braces around it. Literals and comments are those of expr.
+// predicate may have braces around it. Literals and comments are written as in expr.
 //
 // Everything else is an error at start-up. The error shows the notation of this language, or
 // advises to register a variable: then a Go function of the program computes the value.

@@ -3,9 +3,7 @@ package keyexpr_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-func TestTemplate_Length(t *testing.T) {
+func TestEncoding_Length(t *testing.T) {
 	t.Parallel()
 	const limit = 80
 	template := compile(t, `order:#{path.orderId}`, keyexpr.MaxLength(limit))
@@ -40,37 +38,8 @@ func TestTemplate_Length(t *testing.T) {
 	}
 }
 
-func TestTemplate_Elements(t *testing.T) {
-	t.Parallel()
-	template := compile(t, `i:#{body.ids[:]}`)
-	for n, want := range map[int]keyexpr.Reason{keyexpr.DefaultMaxElements: 0, keyexpr.DefaultMaxElements + 1: keyexpr.ReasonTooMany, 1001: keyexpr.ReasonTooMany} {
-		ids := make([]any, n)
-		for i := range ids {
-			ids[i] = i
-		}
-		keys, err := template.Keys(keyexpr.Values{slotBody: object{"ids": ids}})
-		if want == 0 && (err != nil || len(keys) != n) || want != 0 && (err == nil || reasonOf(t, err) != want) {
-			t.Errorf("%d: got %d keys, %v", n, len(keys), err)
-		}
-	}
-}
-
-// What a template does not use is not asked for.
-func TestTemplate_Lazy(t *testing.T) {
-	t.Parallel()
-	env := asked{request{path: entries{"orderId": {"1"}}, body: `{"id": 1}`}.env(t), map[int]bool{}}
-	for _, template := range []string{`o:#{path.orderId}`, `o:#{method == "GET" ? body.id : path.orderId}`} {
-		if _, err := compile(t, template).Key(env); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if slots := slices.Sorted(maps.Keys(env.slots)); !slices.Equal(slots, []int{slotPath, slotMethod}) {
-		t.Errorf("asked for slots %v", slots)
-	}
-}
-
-// decode is the inverse of the encoding of a template a:X:Y/Z whose parts are
-// text; it proves that different values make different keys.
+// decode is the inverse of the encoding of a template a:X:Y/Z whose parts are texts. It proves that
+// different values make different keys.
 func decode(t *testing.T, key string) [3]string {
 	t.Helper()
 	rest, ok := strings.CutPrefix(key, "a:")
@@ -100,8 +69,8 @@ func unescape(t *testing.T, s string) string {
 	return string(b)
 }
 
-// FuzzTemplate_Injective decodes every key into the values it was made of, and
-// compares the keys of two arbitrary tuples.
+// FuzzTemplate_Injective decodes each key into the values that it was made of, and compares the keys
+// of two arbitrary tuples.
 func FuzzTemplate_Injective(f *testing.F) {
 	f.Add("a", "b", "c", "a:b", "", "c")
 	f.Add("1:2", "3", "4", "1", "2:3", "4")
@@ -143,8 +112,8 @@ func FuzzTemplate_Injective(f *testing.F) {
 	})
 }
 
-// FuzzTemplate_InjectiveUntyped does the same for JSON values, whose type makes no
-// difference: keys are equal where texts are.
+// FuzzTemplate_InjectiveUntyped checks for JSON values that keys are equal if and only if the texts
+// are equal, whatever the types are.
 func FuzzTemplate_InjectiveUntyped(f *testing.F) {
 	f.Add(`1`, `"1"`)
 	f.Add(`true`, `"true"`)
@@ -166,8 +135,8 @@ func FuzzTemplate_InjectiveUntyped(f *testing.F) {
 	})
 }
 
-// The integer or bool and the string of its spelling are one, whatever follows them.
-func TestTemplate_UntypedSpelling(t *testing.T) {
+// An integer or bool and the string that spells it make one key, whatever text follows them.
+func TestEncoding_UntypedSpelling(t *testing.T) {
 	t.Parallel()
 	for _, literal := range []string{"", "-x", ":x", "tail", "flat", "ruled", "x"} {
 		for _, text := range []string{"-5", "5", "true", "false", "-99999999999999999999"} {
@@ -187,7 +156,7 @@ func TestTemplate_UntypedSpelling(t *testing.T) {
 	}
 }
 
-func TestTemplate_StrictEncodesNoSign(t *testing.T) {
+func TestEncoding_StrictAndSign(t *testing.T) {
 	t.Parallel()
 	_, err := compile(t, `o:#{body.id}-x`, keyexpr.Format{Strict: true}).Key(body(`{"id": -5}`).env(t))
 	if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
@@ -195,7 +164,7 @@ func TestTemplate_StrictEncodesNoSign(t *testing.T) {
 	}
 }
 
-// randomText is of characters that keys have to tell apart.
+// randomText returns a text of characters that keys have to distinguish.
 func randomText(r *rand.Rand) string {
 	const alphabet = `ab:%{}~#-/ äé` + "\x00\xff\n"
 	runes := []rune(alphabet)
@@ -206,11 +175,10 @@ func randomText(r *rand.Rand) string {
 	return b.String()
 }
 
-// Different values make different keys, whatever is around them; see the fuzz tests for
-// more of this.
-func TestEncoding_TellsValuesApart(t *testing.T) {
+// Different values make different keys, whatever text surrounds them. The fuzz tests cover more of this.
+func TestEncoding_DifferentValuesDifferentKeys(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2)) // the same texts each time
+	r := rand.New(rand.NewPCG(1, 2)) // a fixed seed
 	for _, source := range []string{`#{path.orderId}:#{path.shop}`, `#{path.orderId}-#{path.shop}`, `a#{path.orderId}/#{path.shop}b`, `#{path.orderId}é#{path.shop}`, `{#{path.orderId}}#{path.shop}`} {
 		template := compile(t, source)
 		seen := map[string][2]string{}
@@ -231,7 +199,7 @@ func TestEncoding_TellsValuesApart(t *testing.T) {
 	}
 }
 
-// A value is encoded where it has to be, and shows in the key where it can.
+// A value is encoded where necessary, and otherwise readable in the key.
 func TestEncoding_Samples(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ template, value, want string }{
@@ -254,7 +222,7 @@ func TestEncoding_Samples(t *testing.T) {
 		{`a:#{path.orderId}`, "a\x7fb", "a:a%7Fb"},
 		{`a:#{path.orderId}`, "\xff", "a:%FF"},
 		{`a:#{path.orderId}`, "\xe4\xb8", "a:%E4%B8"},
-		{`a:#{path.orderId}`, "\u200b", "a:%E2%80%8B"}, // it cannot be seen
+		{`a:#{path.orderId}`, "\u200b", "a:%E2%80%8B"}, // the character is invisible
 		{`a:#{path.orderId}`, "a\u00a0b", "a:a%C2%A0b"},
 		{`a:#{path.orderId}`, "\ufffd", "a:\ufffd"},
 		{`a:#{path.orderId}`, "\u202e", "a:%E2%80%AE"},
@@ -284,7 +252,7 @@ func TestEncoding_Samples(t *testing.T) {
 	}
 }
 
-// A key that is too long keeps its head, and what differs behind it still counts.
+// A key that is too long keeps its head. Differences after the head still make different keys.
 func TestEncoding_LongKeys(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{64, 65, 100, 512} {
@@ -305,9 +273,8 @@ func TestEncoding_LongKeys(t *testing.T) {
 	}
 }
 
-// A client cannot spell the key of a rule with other colons: the colon that parts keys
-// never comes from a value, wherever the value stands.
-func TestTemplate_ValuesAddNoColon(t *testing.T) {
+// A client cannot spell the key of a rule with other colons: no value adds a colon to a key.
+func TestEncoding_ValuesAddNoColon(t *testing.T) {
 	t.Parallel()
 	const sent = "42:refund:1"
 	for template, want := range map[string]string{
@@ -335,9 +302,9 @@ func TestTemplate_ValuesAddNoColon(t *testing.T) {
 	}
 }
 
-// Within a field a value may spell what another template has there, as the package comment
-// says, and fields of their own tell templates apart.
-func TestTemplate_ValuesSpellFields(t *testing.T) {
+// Within a field, a value may spell the text that another template has there, as the package comment
+// explains. Separate literal fields distinguish the templates.
+func TestEncoding_ValuesMaySpellFields(t *testing.T) {
 	t.Parallel()
 	const one, other = `#{path.orderId}`, `#{path.orderId}-#{path.shop}`
 	for _, tt := range []struct {
@@ -357,9 +324,9 @@ func TestTemplate_ValuesSpellFields(t *testing.T) {
 	}
 }
 
-// Texts that the template itself adds to a value are the template's, colons too:
-// however the same key is spelled, it is the same lock.
-func TestTemplate_SumsAreTemplates(t *testing.T) {
+// A text with a colon that a template adds to a value is literal text: all spellings of a key are the
+// same lock.
+func TestCompile_SumsWithColons(t *testing.T) {
 	t.Parallel()
 	const id = "4:2"
 	for template, want := range map[string]string{
@@ -389,9 +356,9 @@ func TestTemplate_SumsAreTemplates(t *testing.T) {
 	}
 }
 
-// A sum cannot be told apart without text between its values, nor two sums without
-// text between them. Positions are those of the template.
-func TestTemplate_SumsAreCheckedAsTemplates(t *testing.T) {
+// Two sums need text between them, and so do two values of a sum. The positions count from the start
+// of the template.
+func TestCompile_SumsWithColonsErrors(t *testing.T) {
 	t.Parallel()
 	for template, column := range map[string]int{
 		`#{"ord:" + path.orderID}`:                   17,
@@ -406,5 +373,47 @@ func TestTemplate_SumsAreCheckedAsTemplates(t *testing.T) {
 		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || column > 0 && problem.Column != column {
 			t.Errorf("%s: got %v, want column %d", template, err, column)
 		}
+	}
+}
+
+// Under Strict, values that would be encoded are errors, and all other values yield the same keys.
+func TestEncoding_StrictRefusesChanges(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	characters := []rune("aZ09-._~/@ éß漢→:%{}#\t\n\x00\x7f\u200b\u00a0\ufffd")
+	free, strict := compile(t, `o:#{path.orderId}/#{path.shop}`), compile(t, `o:#{path.orderId}/#{path.shop}`, keyexpr.Format{Strict: true})
+	text := func() string {
+		var b strings.Builder
+		for range 1 + random.IntN(3) {
+			b.WriteRune(characters[random.IntN(len(characters))])
+		}
+		if random.IntN(20) == 0 {
+			b.WriteString("\xff")
+		}
+		return b.String()
+	}
+	accepted := 0
+	for range 3000 {
+		id, shop := text(), text()
+		env := request{path: entries{"orderId": {id}, "shop": {shop}}}.env(t)
+		key, err := free.Key(env)
+		if isSpaced(id, shop) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%q, %q: %v", id, shop, err)
+		}
+		got, err := strict.Key(env)
+		if plain := key == "o:"+id+"/"+shop; plain != (err == nil) || plain && got != key {
+			t.Errorf("%q, %q: under Strict got %q, %v, otherwise %q", id, shop, got, err, key)
+		}
+		if err == nil {
+			accepted++
+		} else if reasonOf(t, err) != keyexpr.ReasonCharacter {
+			t.Errorf("%q, %q: got %v", id, shop, err)
+		}
+	}
+	if accepted < 300 || accepted > 2700 {
+		t.Errorf("%d of 3000 are accepted", accepted)
 	}
 }

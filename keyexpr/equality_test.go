@@ -1,12 +1,13 @@
 package keyexpr_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// comparable values of each kind, for ==.
+// comparables holds values of each kind for ==.
 func comparables() []any {
 	return []any{
 		nil, "", "a", "1", "1.0", "true", 0, 1, -1, 1.0, 1.5, true, false, uint64(1 << 63),
@@ -24,8 +25,7 @@ func comparables() []any {
 	}
 }
 
-// == gives the same answer, or none, for both orders of its operands, and each value is
-// itself.
+// == has the same result, or is refused, for both orders of its operands. Each value equals itself.
 func TestEqual_IsSymmetric(t *testing.T) {
 	t.Parallel()
 	c := (&hostile{expression: `body.a == body.b`}).condition(t)
@@ -48,8 +48,8 @@ func TestEqual_IsSymmetric(t *testing.T) {
 	}
 }
 
-// != is the opposite of ==, and an answer that the one refuses the other refuses.
-func TestEqual_HasAnOpposite(t *testing.T) {
+// != is the opposite of ==. Both refuse the same operands.
+func TestEqual_NotEqualIsOpposite(t *testing.T) {
 	t.Parallel()
 	equal, unequal := (&hostile{expression: `body.a == body.b`}).condition(t), (&hostile{expression: `body.a != body.b`}).condition(t)
 	for _, a := range comparables() {
@@ -64,19 +64,19 @@ func TestEqual_HasAnOpposite(t *testing.T) {
 	}
 }
 
-// in finds what == finds.
-func TestEqual_IsThatOfIn(t *testing.T) {
+// in finds an element if and only if == does.
+func TestEqual_AgreesWithIn(t *testing.T) {
 	t.Parallel()
 	equal, in := (&hostile{expression: `body.a == body.b`}).condition(t), (&hostile{expression: `body.a in body.list`}).condition(t)
 	for _, a := range comparables() {
 		for _, b := range comparables() {
-			if _, large := b.(uint64); large { // no operand of ==
+			if _, large := b.(uint64); large { // cannot be an operand of ==
 				continue
 			}
 			env := keyexpr.Values{slotBody: object{"a": a, "b": b, "list": []any{b}}}
 			is, err := equal.Eval(env)
 			found, errIn := in.Eval(env)
-			if a == nil || b == nil { // in a condition a missing operand of == is the empty value of the other
+			if a == nil || b == nil { // in a condition, a missing operand of == is the empty value of the type of the other
 				continue
 			}
 			if (err == nil) != (errIn == nil) || is != found {
@@ -86,8 +86,9 @@ func TestEqual_IsThatOfIn(t *testing.T) {
 	}
 }
 
-// Lists are compared to their ends, so that the answer does not depend on the order.
-func TestEqual_LooksAtAllOfAList(t *testing.T) {
+// Lists are compared as a whole, so that the order of elements does not decide whether the comparison
+// is refused.
+func TestEqual_ComparesWholeLists(t *testing.T) {
 	t.Parallel()
 	c := (&hostile{expression: `body.a == body.b`}).condition(t)
 	for _, tt := range []struct {
@@ -109,8 +110,8 @@ func TestEqual_LooksAtAllOfAList(t *testing.T) {
 	}
 }
 
-// Texts that read like numbers and are none are compared with numbers.
-func TestEqual_TextsAndNumbers(t *testing.T) {
+// A text that handlers may read as a number is not compared with that number.
+func TestEqual_TextsThatReadLikeNumbers(t *testing.T) {
 	t.Parallel()
 	c := (&hostile{expression: `body.a == body.b`}).condition(t)
 	for text, refused := range map[string]bool{
@@ -119,6 +120,27 @@ func TestEqual_TextsAndNumbers(t *testing.T) {
 	} {
 		if _, err := c.Eval(keyexpr.Values{slotBody: object{"a": text, "b": 1}}); (err != nil) != refused {
 			t.Errorf("%q == 1: got %v, want an error: %v", text, err, refused)
+		}
+	}
+}
+
+// The same number is equal in every Go type, including the types of JSON and protobuf.
+func TestEqual_NumbersOfAllGoTypes(t *testing.T) {
+	t.Parallel()
+	c := (&hostile{expression: `body.a == body.b and body.a in [body.b] and not (body.a != body.b) and body.a <= body.b and body.a >= body.b`}).condition(t)
+	same := []any{42, int8(42), int16(42), int32(42), int64(42), uint(42), uint8(42), uint16(42), uint32(42), uint64(42), uintptr(42), 42.0, float32(42), json.Number("42")}
+	for _, a := range same {
+		for _, b := range same {
+			if ok, err := c.Eval(keyexpr.Values{slotBody: object{"a": a, "b": b}}); err != nil || !ok {
+				t.Errorf("%T and %T: got %v, %v", a, b, ok, err)
+			}
+		}
+	}
+	for _, other := range []any{41, 43, -42, 42.5, json.Number("43")} {
+		for _, a := range same {
+			if ok, err := c.Eval(keyexpr.Values{slotBody: object{"a": a, "b": other}}); err != nil || ok {
+				t.Errorf("%T and %v: got %v, %v", a, other, ok, err)
+			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// failing are templates and requests that yield no key. The messages are for an operator
-// who reads a log: each says what failed, and where that helps what to write.
-var failing = []struct {
+// failingRequests are templates and requests that yield no key. Each message shows an operator which
+// part failed and, where that helps, what to write.
+var failingRequests = []struct {
 	template string
 	request  request
 }{
@@ -100,13 +99,13 @@ var failing = []struct {
 	// the application's fault
 	{`o:#{principal}`, request{}},
 	{`o:#{principal}`, request{principal: ""}},
-	{`o:#{principal ?? "nobody"}`, request{}},
+	{`o:#{principal ?? "none"}`, request{}},
 }
 
 func TestEvalError_Messages(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for _, tt := range failing {
+	for _, tt := range failingRequests {
 		keys, err := compile(t, tt.template).Keys(tt.request.env(t))
 		failure, ok := errors.AsType[*keyexpr.EvalError](err)
 		if !ok {
@@ -128,7 +127,7 @@ func shortened(text string) string {
 	return text
 }
 
-// An error is for a log, which must not show what a client sent.
+// An error is written to logs, which must not contain the values that a client sent.
 func TestEvalError_ShowsNoValue(t *testing.T) {
 	t.Parallel()
 	const secret = "5ecret"
@@ -137,7 +136,7 @@ func TestEvalError_ShowsNoValue(t *testing.T) {
 		body(`{"a": ["` + secret + `"], "b": {"` + secret + `": 1}, "i": "` + secret + `", "id": {"` + secret + `": "` + secret + `"}, "ids": {"` + secret + `": 1}, "items": [{"` + secret + `": 1}]}`),
 		{path: entries{"orderId": {secret, secret}}, query: entries{"id": {secret, secret}}, header: entries{"X-Id": {secret, secret}}},
 	}
-	for _, tt := range failing {
+	for _, tt := range failingRequests {
 		for _, r := range requests {
 			if _, err := compile(t, tt.template).Keys(r.env(t)); err != nil && strings.Contains(err.Error(), secret) {
 				t.Errorf("%s shows what was sent: %v", tt.template, err)
@@ -146,13 +145,14 @@ func TestEvalError_ShowsNoValue(t *testing.T) {
 	}
 }
 
-// brokenEnv fails for a reason of its own.
+// brokenEnv is an Env whose methods fail.
 type brokenEnv struct{ err error }
 
-func (b brokenEnv) Value(int) (any, error)              { return nil, b.err }
+func (b brokenEnv) Value(int) (any, error) { return nil, b.err }
+
 func (b brokenEnv) Items(int, string) ([]string, error) { return nil, b.err }
 
-func TestEvalError_OfTheEnv(t *testing.T) {
+func TestEvalError_FromEnv(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the store is down")
 	known := &keyexpr.EvalError{Reason: keyexpr.ReasonBadBody, Detail: "needs a body of JSON", Err: cause}
@@ -203,43 +203,7 @@ func TestReason_String(t *testing.T) {
 	}
 }
 
-// A problem made by hand is shown without a line that is not there.
-func TestError_WithoutTemplate(t *testing.T) {
-	t.Parallel()
-	for want, problem := range map[string]*keyexpr.Error{
-		"keyexpr: 1:1: it is bad":                            {Line: 1, Column: 1, Message: "it is bad"},
-		"keyexpr: 9:1: it is bad":                            {Template: "a", Line: 9, Column: 1, Message: "it is bad"},
-		"keyexpr: 0:0: it is bad\n  write x":                 {Template: "a", Message: "it is bad", Suggestion: "x"},
-		"keyexpr: 1:2: it is bad\n  | ab\n  |  ^\n  write b": {Template: "ab", Line: 1, Column: 2, Message: "it is bad", Suggestion: "b"},
-	} {
-		if got := problem.Error(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-func TestCompile_ProblemsAreInOrder(t *testing.T) {
-	t.Parallel()
-	_, err := keyexpr.Compile("${a}:#{path.x}\n:#{path.y}:#{z}", requestSchema(t))
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		t.Fatalf("got %v, want joined errors", err)
-	}
-	var at [][2]int
-	for _, e := range joined.Unwrap() {
-		problem, ok := errors.AsType[*keyexpr.Error](e)
-		if !ok {
-			t.Fatalf("got %T", e)
-		}
-		at = append(at, [2]int{problem.Line, problem.Column})
-	}
-	// The third is the line break.
-	if want := [][2]int{{1, 1}, {1, 13}, {1, 15}, {2, 9}, {2, 14}}; !reflect.DeepEqual(at, want) {
-		t.Errorf("got %v, want %v", at, want)
-	}
-}
-
-// operands have the same digits in a value of each type that an expression can meet.
+// operands have the same digits in a value of each type that an expression can read.
 func operands() []any {
 	return []any{
 		"4111-1111", 41111111, -41111111, 4111.1111, uint64(11111111111111111111), json.Number("41111111111111111111111"),
@@ -249,9 +213,8 @@ func operands() []any {
 	}
 }
 
-// applied are the operators and functions of the language with operands A and B, however
-// they may be written.
-func applied() []string {
+// operations are the operators and functions of the language with operands A and B, in all notations.
+func operations() []string {
 	forms := []string{
 		"-A", "not A", "A and B", "A or B", "A ? 1 : 2", "A + B", "A - B", "A * B", "A / B", "A % B", "A in B", "A not in B", "A == B", "A != B",
 		"A < B", "A <= B", "A > B", "A >= B", "A[0]", "A.x", "A[1:4]", "A[-1:]", "A[:]", "[A, B][1]", `split(A, ",")`,
@@ -263,14 +226,14 @@ func applied() []string {
 	return forms
 }
 
-// Whatever fails with whatever values: the error says why, and shows none of them.
-func TestEvalError_ShowsNoValueOfAnyType(t *testing.T) {
+// The error of any operation explains the failure and shows no value.
+func TestEvalError_ShowsNoValueOfAllTypes(t *testing.T) {
 	t.Parallel()
 	failures := 0
-	for _, form := range applied() {
+	for _, form := range operations() {
 		c, err := keyexpr.Compile(`#{len([`+strings.NewReplacer("A", "body.a", "B", "body.b").Replace(form)+`])}`, requestSchema(t))
 		if err != nil {
-			continue // such as a function with too few arguments
+			continue // a function may have too few arguments
 		}
 		for _, a := range operands() {
 			for _, b := range operands() {
@@ -290,7 +253,7 @@ func TestEvalError_ShowsNoValueOfAnyType(t *testing.T) {
 	}
 }
 
-// What fails names types in the words of the package comment.
+// Failures name types in the words of the package comment.
 func TestEvalError_NamesTypesInWords(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[*typed](t, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})

@@ -1,9 +1,11 @@
 package keyexpr
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
-// MaxLength limits a key to n bytes, so that short texts show what becomes of long ones.
+// MaxLength returns a Format whose keys have at most n bytes, so that short texts test the limit.
 func MaxLength(n int) Format { return Format{maxLength: n} }
 
-// FromJSONNumber shows what becomes of a number of JSON.
+// FromJSONNumber exports fromJSONNumber.
 func FromJSONNumber(n json.Number) any { return fromJSONNumber(n) }

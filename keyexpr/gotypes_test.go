@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// uuid is a text marshaler like those of the usual libraries.
+// uuid is a text marshaler like the UUID types of common libraries.
 type uuid [2]byte
 
 func (u uuid) MarshalText() ([]byte, error) {
@@ -84,7 +84,7 @@ func TestArgument_Key(t *testing.T) {
 		{`o:#{map(in.Items, .SKU)}`, []string{"o:a", "o:b"}},
 		{`o:#{in.Any.x}`, []string{"o:9007199254740993"}},
 		{`o:#{in.UUID}`, []string{"o:AB"}},
-		{`o:#{in.Price > 1 ? "dear" : "cheap"}`, []string{"o:cheap"}},
+		{`o:#{in.Price > 1 ? "expensive" : "cheap"}`, []string{"o:cheap"}},
 		{`o:#{"k" in in.Labels ? in.ID : 0}`, []string{"o:7"}},
 		{`o:#{in.Name in ["x"] ? "yes" : "no"}`, []string{"o:yes"}},
 		{`o:#{not in.Flag ? "yes" : "no"}`, []string{"o:yes"}},
@@ -165,7 +165,7 @@ func TestArgument_Scalar(t *testing.T) {
 	}
 }
 
-// A value of another type than declared is an error, never a panic.
+// A value whose type differs from the declared one is an error, never a panic.
 func TestArgument_OtherType(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[argument](t)
@@ -198,8 +198,8 @@ func TestGoType_JSONNames(t *testing.T) {
 	}
 }
 
-// Values that an application shares between requests are only read.
-func TestArgument_SharedValueIsNotChanged(t *testing.T) {
+// Expressions do not change values that an application shares between requests.
+func TestArgument_DoesNotChangeValue(t *testing.T) {
 	t.Parallel()
 	type session struct{ Claims map[string]any }
 	realm := map[string]any{"tenant": json.Number("7"), "roles": []any{json.Number("1"), "x"}}
@@ -226,35 +226,12 @@ type panicking struct{ keyexpr.Values }
 
 func (panicking) Value(int) (any, error) { panic("no session") }
 
-// A panic of the application is no failure of the request, wherever it happens.
-func TestRegistered_PanicPassesThrough(t *testing.T) {
-	t.Parallel()
-	s := requestSchema(t)
-	condition := conditionFor(t, `principal == "x"`, s)
-	plain, computed := compileFor(t, `#{principal}`, s), compileFor(t, `#{upper(principal)}`, s)
-	for name, run := range map[string]func() error{
-		"reference":  func() error { _, err := plain.Key(panicking{}); return err },
-		"expression": func() error { _, err := computed.Key(panicking{}); return err },
-		"condition":  func() error { _, err := condition.Eval(panicking{}); return err },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			defer func() {
-				if got := recover(); got != "no session" {
-					t.Errorf("recovered %v", got)
-				}
-			}()
-			t.Errorf("no panic, but %v", run())
-		})
-	}
-}
-
 type (
 	orderID  int64
 	sku      string
 	switched bool
 	upperKey string
-	pointed  struct{ text string } // a text marshaler by pointer only
+	pointed  struct{ text string } // only the pointer is a text marshaler
 	failed   struct{ N int }
 )
 
@@ -323,7 +300,7 @@ func fullStruct() *wideStruct {
 	}
 }
 
-// goKeys are the keys of an argument, or the reason why there are none.
+// goKeys returns the keys of an argument, or the reason why there are none.
 func goKeys[T any](tb testing.TB, expression string, in T) string {
 	tb.Helper()
 	schema := argumentSchema[T](tb)
@@ -342,7 +319,7 @@ func goKeys[T any](tb testing.TB, expression string, in T) string {
 	return strings.Join(keys, " ")
 }
 
-func TestGoType_EveryType(t *testing.T) {
+func TestGoType_AllTypes(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
 		`in.I8`:                                  "-8",
@@ -387,7 +364,7 @@ func TestGoType_EveryType(t *testing.T) {
 		`in.ByName["n"].ID`:                      "5",
 		`in.ByKey.K`:                             "6",
 		`in.ByKey["K"]`:                          "6",
-		`in.ByKey.k`:                             "!missing", // the case of Go's names counts
+		`in.ByKey.k`:                             "!missing", // the case of Go names matters
 		`keys(in.ByKey)`:                         "K",
 		`in.PtrM.k`:                              "4",
 		`"k" in in.PtrM`:                         "true",
@@ -445,8 +422,8 @@ func TestGoType_EveryType(t *testing.T) {
 	}
 }
 
-// What a zero struct has is missing or empty, but for bools, which are false.
-func TestGoType_ZeroOfEveryType(t *testing.T) {
+// The fields of a zero struct are missing or empty, except for bools, which are false.
+func TestGoType_ZeroOfAllTypes(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
 		`in.I8`: "!missing", `in.I64`: "!missing", `in.U64`: "!missing", `in.Order`: "!missing", `in.S`: "!empty", `in.SKU`: "!empty",
@@ -505,8 +482,8 @@ type (
 	}
 )
 
-// The names of JSON are those that encoding/json finds, which is asked for each.
-func TestGoType_JSONNamesAreThoseOfEncodingJSON(t *testing.T) {
+// JSONType finds the same names as encoding/json, which decodes each of them.
+func TestGoType_JSONNamesMatchEncodingJSON(t *testing.T) {
 	t.Parallel()
 	names := []string{"id", "ID", "name", "Name", "Kept", "Gone", "-", "Empty", "both", "left", "right", "outer", "Shared", "Plain", "tagged", "named", "Left", "recursive"}
 	checkJSONNames[named](t, names)
@@ -526,10 +503,10 @@ func checkJSONNames[T any](t *testing.T, names []string) {
 		d.DisallowUnknownFields()
 		err := d.Decode(&in)
 		exact := err == nil || !strings.Contains(err.Error(), "unknown field")
-		if shown, err := json.Marshal(filled[T]()); err != nil {
+		if shown, err := json.Marshal(withFields[T]()); err != nil {
 			t.Fatal(err)
 		} else if !strings.Contains(string(shown), `"`+name+`":`) {
-			exact = false // encoding/json finds it in another case
+			exact = false // encoding/json finds the field by a name in another case
 		}
 		_, err = keyexpr.Compile(`#{body["`+name+`"] == nil}`, schema)
 		if known := err == nil || !strings.Contains(err.Error(), "has no field"); known != exact {
@@ -538,8 +515,8 @@ func checkJSONNames[T any](t *testing.T, names []string) {
 	}
 }
 
-// filled is a value without an empty field, as far as one level of embedding goes.
-func filled[T any]() T {
+// withFields fills all fields of a value, down to one level of embedding.
+func withFields[T any]() T {
 	var v T
 	fill(reflect.ValueOf(&v).Elem(), 2)
 	return v
@@ -567,7 +544,7 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// A value of the declared type, a pointer to it and pointers to those are the same.
+// A value of the declared type and all pointers to it, direct or indirect, make the same key.
 func TestGoType_Pointers(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[inner](t)
@@ -594,7 +571,7 @@ type holder struct {
 	Named map[string]any
 }
 
-// document makes a value as encoding/json makes it for an interface.
+// document returns a value as encoding/json decodes it into an interface.
 func document(random *rand.Rand, depth int) any {
 	if depth == 0 {
 		return []any{"text", "", "42", 42.0, -7.0, 2.5, true, false, nil, json.Number("42"), json.Number("18446744073709551615"), json.Number("123456789012345678901")}[random.IntN(12)]
@@ -615,7 +592,7 @@ func document(random *rand.Rand, depth int) any {
 	return m
 }
 
-// questions are what expressions can ask of a document, which stands for @.
+// questions are expressions about a document, which @ stands for.
 var questions = []string{
 	`@`, `@.a`, `@.a.b`, `@.xs[0]`, `@.xs[-1].id`, `@[0]`, `@["a"]["b"]`, `@[:]`, `@.xs[:]`, `map(@, #)`, `map(@.xs, .id)`, `filter(@.xs, # == 42)`, `len(@)`, `len(@.xs)`,
 	`keys(@)`, `"a" in @`, `"a" in @.a`, `42 in @.xs`, `@ == nil`, `@.a == @.b`, `@.a ?? "none"`, `@.xs[0].a ?? @.id ?? "none"`, `string(@.id)`, `@.id + 1`, `"x" + @.id`,
@@ -623,9 +600,9 @@ var questions = []string{
 	`@.a ? 1 : 2`, `@.id > 7 ? 1 : 2`,
 }
 
-// Of a Go interface an expression sees the same as of the same document in a variable, for
-// which it has been converted as a whole.
-func TestGoType_InterfacesAreDocuments(t *testing.T) {
+// A document in a Go interface yields the same keys as the document in a variable, which is converted
+// as a whole.
+func TestGoType_InterfaceReadsLikeDocument(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t, keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[holder]()}, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})
 	random := rand.New(rand.NewPCG(3, 4))
@@ -649,7 +626,7 @@ func TestGoType_InterfacesAreDocuments(t *testing.T) {
 	}
 }
 
-// sent is a document as a request has it.
+// sent returns a document as a request contains it.
 func sent(tb testing.TB, document any) any {
 	tb.Helper()
 	text, err := json.Marshal(document)
@@ -678,8 +655,8 @@ func answerOf(tb testing.TB, template *keyexpr.Template, env keyexpr.Env) ([]str
 	return keys, 0
 }
 
-// What a Go value holds is never changed by what reads it.
-func TestGoType_DocumentsAreNotChanged(t *testing.T) {
+// Reading a Go value never changes it.
+func TestGoType_DoesNotChangeDocuments(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[holder](t)
 	d := map[string]any{"id": 42.0, "xs": []any{3.0, 1.0, map[string]any{"b": 2.0}}, "n": json.Number("7")}
@@ -692,8 +669,8 @@ func TestGoType_DocumentsAreNotChanged(t *testing.T) {
 	}
 }
 
-// A map of a Go value with many entries can be asked for one of them, and no more: wherever
-// it stands, and whether its type is known.
+// An expression can look up one entry of a Go map with many entries, and cannot list them. The place
+// of the map and its static type do not matter.
 func TestGoType_LargeMaps(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[holder](t)
@@ -719,8 +696,8 @@ func TestGoType_LargeMaps(t *testing.T) {
 	}
 }
 
-// A value that holds itself is not followed for ever.
-func TestGoType_ValuesThatHoldThemselves(t *testing.T) {
+// Reading a value that contains itself ends.
+func TestGoType_CyclicValues(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[holder](t)
 	list := []any{1.0, nil}
@@ -737,5 +714,55 @@ func TestGoType_ValuesThatHoldThemselves(t *testing.T) {
 	}
 	if _, err := compileFor(t, `#{in.Doc == in.Doc ? 1 : 2}`, schema).Key(keyexpr.Values{&holder{Doc: list}}); reasonOf(t, err) != keyexpr.ReasonTooLong {
 		t.Errorf("got %v", err)
+	}
+}
+
+type (
+	first  struct{ ID, Name string }
+	second struct{ ID string }
+	mixed  struct {
+		First  first
+		Second second
+		Firsts []first
+		Bytes  map[string][]byte
+		Funcs  []func()
+		Chans  *chan int
+		Deep   [][][][][][][][][][][][][][][][][][]int
+		Keys   map[int]string
+	}
+)
+
+// A value that may have one of two types has a known field only if both are the same type.
+func TestGoType_UnifiesTwoTypes(t *testing.T) {
+	t.Parallel()
+	schema := argumentSchema[mixed](t)
+	in := keyexpr.Values{&mixed{First: first{"1", "a"}, Second: second{"2"}, Firsts: []first{{"3", "b"}}}}
+	for expression, want := range map[string]string{
+		`(in.First.Name == "a" ? in.First : in.Firsts[0]).ID`: "1", `[in.First, in.Firsts[0]][1].ID`: "3", `map([in.Firsts[0], in.First], .ID)`: "1 3",
+		`(in.First.Name == "b" ? in.First : in.Firsts[0]).Name`: "b", `in.Firsts[0].ID`: "3", `first(in.Firsts).ID`: "3",
+	} {
+		keys, err := compileFor(t, `#{`+expression+`}`, schema).Keys(in)
+		if got := strings.Join(keys, " "); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", expression, got, err, want)
+		}
+	}
+	for _, expression := range []string{`(in.First.Name == "a" ? in.First : in.Second).ID`, `[in.First, in.Second][0].ID`} {
+		_, err := compileFor(t, `#{`+expression+`}`, schema).Keys(in)
+		if reasonOf(t, err) != keyexpr.ReasonWrongType {
+			t.Errorf("%s: got %v", expression, err)
+		}
+	}
+}
+
+// A field whose type no expression can read is an error only if an expression uses it.
+func TestGoType_UnusableFields(t *testing.T) {
+	t.Parallel()
+	schema := argumentSchema[mixed](t)
+	for _, field := range []string{"Bytes", "Funcs", "Chans", "Deep", "Keys"} {
+		_, err := keyexpr.Compile(`o:#{in.`+field+`}`, schema)
+		problem, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok || problem.Column != 8 || !strings.Contains(problem.Message, "the field "+field+" of keyexpr_test.mixed has a type that expressions cannot use") {
+			t.Errorf("%s: got %v", field, err)
+		}
 	}
 }

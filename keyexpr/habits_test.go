@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// problemOf is the first problem of a template.
+// problemOf returns the first problem of a template.
 func problemOf(tb testing.TB, template string, schema *keyexpr.Schema) *keyexpr.Error {
 	tb.Helper()
 	_, err := keyexpr.Compile(template, schema)
@@ -20,8 +20,9 @@ func problemOf(tb testing.TB, template string, schema *keyexpr.Schema) *keyexpr.
 	return problem
 }
 
-// What a message suggests is what was meant, wherever the name stands. More are in the golden files.
-func TestSuggestion_OfARequest(t *testing.T) {
+// A suggestion is the expression that the user meant, wherever the name stands. The golden files have
+// more of them.
+func TestSuggestion_Request(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
 	for template, want := range map[string]string{
@@ -167,7 +168,7 @@ func TestSuggestion_OfARequest(t *testing.T) {
 	}
 }
 
-// What is suggested compiles, where it is a whole template or an expression.
+// A suggestion compiles if it is a whole template or expression.
 func TestSuggestion_Compiles(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
@@ -182,7 +183,7 @@ func TestSuggestion_Compiles(t *testing.T) {
 		switch {
 		case written == "", strings.Contains(written, "…"), strings.Contains(written, "such as"), strings.Contains(written, ", or "),
 			strings.Contains(written, "after the"), strings.Contains(written, "the name of"), strings.HasSuffix(written, "(value)"):
-			continue // in words
+			continue // the suggestion is a sentence
 		}
 		if !strings.Contains(written, "#{") {
 			written = "#{" + written + "}"
@@ -193,7 +194,7 @@ func TestSuggestion_Compiles(t *testing.T) {
 	}
 }
 
-func TestSuggestion_OfAnArgument(t *testing.T) {
+func TestSuggestion_Argument(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[order](t)
 	for template, want := range map[string]string{
@@ -230,7 +231,7 @@ func TestSuggestion_OfAnArgument(t *testing.T) {
 	}
 }
 
-// A message lists what there is: all of a few, the first of many.
+// A message lists all names if there are few, and the first of many.
 func TestSuggestion_Listing(t *testing.T) {
 	t.Parallel()
 	keyed := func(names ...string) *keyexpr.Schema {
@@ -249,8 +250,8 @@ func TestSuggestion_Listing(t *testing.T) {
 	}
 }
 
-// Text that only looks like another language is a key.
-func TestSuggestion_LiteralsThatAreMeant(t *testing.T) {
+// Literal text that merely resembles another language compiles.
+func TestSuggestion_IntendedLiterals(t *testing.T) {
 	t.Parallel()
 	for _, template := range []string{
 		`nightly-report`, `100%`, `a%zb`, `{order}`, `{order}:#{path.orderId}`, `order:unknown`, `:`, `a:b:c`, `#`, `a#`, `# a`, `a#1`, `$`, `$a`, `a$`, `{}`, `{ }`, `{a b}`, `a}b`,
@@ -260,6 +261,26 @@ func TestSuggestion_LiteralsThatAreMeant(t *testing.T) {
 	} {
 		if _, err := keyexpr.Compile(template, requestSchema(t)); err != nil {
 			t.Errorf("%s: %v", template, err)
+		}
+	}
+}
+
+// Messages and suggestions work without any variable.
+func TestSuggestion_EmptySchema(t *testing.T) {
+	t.Parallel()
+	for template, want := range map[string]string{
+		`o:#{}`: "write #{…}", `o:#{id}`: "unknown name id: there are none", `o:#id`: "write o:#{id}", `o:%s`: "write o:#{…}", `o:${id}`: "write o:#{id}",
+	} {
+		_, err := keyexpr.Compile(template, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", template, err, want)
+		}
+	}
+	text := schemaOf(t, keyexpr.Variable{Name: "tenant", Type: keyexpr.TypeFor[string]()})
+	for template, want := range map[string]string{`o:#{}`: "write #{tenant}", `o:%s`: "write o:#{tenant}", `o:{tenant}`: "write o:#{tenant}"} {
+		_, err := keyexpr.Compile(template, text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", template, err, want)
 		}
 	}
 }

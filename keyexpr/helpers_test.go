@@ -46,7 +46,7 @@ func schemaOf(tb testing.TB, variables ...keyexpr.Variable) *keyexpr.Schema {
 
 type entries = map[string][]string
 
-// request is the Env of the schema above.
+// request describes the Env of requestSchema.
 type request struct {
 	path, query, header entries
 	body                string
@@ -86,7 +86,7 @@ func compileFor(tb testing.TB, template string, s *keyexpr.Schema, format ...key
 	return t
 }
 
-// argumentSchema is the schema of a function that takes a T.
+// argumentSchema returns the schema of a function that takes a T.
 func argumentSchema[T any](tb testing.TB, more ...keyexpr.Variable) *keyexpr.Schema {
 	tb.Helper()
 	s, err := keyexpr.Argument(reflect.TypeFor[T](), more...)
@@ -105,7 +105,7 @@ func conditionFor(tb testing.TB, expression string, s *keyexpr.Schema) *keyexpr.
 	return c
 }
 
-// isSpaced reports whether a value begins or ends with white space, which no key admits.
+// isSpaced reports whether a value begins or ends with white space, which no key contains.
 func isSpaced(values ...string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != v })
 }

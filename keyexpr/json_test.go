@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// TestDecodeJSON_NumbersNextToZero: a number that takes long to read, because it is next
-// to zero, ends the document, so that only one is read.
+// A number next to zero is slow to parse. It ends the document, so that only one is parsed.
 func TestDecodeJSON_NumbersNextToZero(t *testing.T) {
 	t.Parallel()
 	for number, refused := range map[string]bool{
@@ -106,7 +105,7 @@ func TestDecodeJSON_Refuses(t *testing.T) {
 	}
 }
 
-// A name is found in any case, as a handler with a struct finds it.
+// An expression finds a name in any case, like a handler with a struct.
 func TestDecodeJSON_NamesInAnyCase(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ expression, document, name, want string }{
@@ -139,8 +138,8 @@ func TestDecodeJSON_NamesInAnyCase(t *testing.T) {
 	}
 }
 
-// What would depend on the case of names is refused.
-func TestDecodeJSON_WhatDependsOnCase(t *testing.T) {
+// An expression whose result would depend on the case of names is refused.
+func TestDecodeJSON_RefusesDependenceOnCase(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []sample{
 		{`keys(body)`, `{"ID": 1}`},
@@ -160,8 +159,8 @@ func TestDecodeJSON_WhatDependsOnCase(t *testing.T) {
 	}
 }
 
-// A name that keys never gives is an error at start-up.
-func TestCompile_NamesOfKeysAreInLowerCase(t *testing.T) {
+// A comparison with a name that keys never returns is an error at start-up.
+func TestDecodeJSON_KeysInLowerCase(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
 		`filter(keys(body), # == "orderId")`:       `"orderId" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
@@ -169,8 +168,8 @@ func TestCompile_NamesOfKeysAreInLowerCase(t *testing.T) {
 		`keys(body)[0] in ["Id", "id"] ? 1 : 2`:    `"Id" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
 		`any(keys(body.a), "A" == #) ? 1 : 2`:      `"A" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
 		`filter(keys(body), # == "order_id")`:      "",
-		`any(keys(in.ByName), # == "SKU") ? 1 : 2`: "", // whose names are those of the program
-		`"SKU" in keys(body) ? 1 : 2`:              "", // in any case, as everywhere
+		`any(keys(in.ByName), # == "SKU") ? 1 : 2`: "", // a Go map has the names that the program chose
+		`"SKU" in keys(body) ? 1 : 2`:              "", // names match in any case
 	} {
 		in := keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[struct{ ByName map[string]int }]()}
 		_, err := keyexpr.Compile("#{"+expression+"}", schemaOf(t, in, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()}))
@@ -180,7 +179,7 @@ func TestCompile_NamesOfKeysAreInLowerCase(t *testing.T) {
 	}
 }
 
-// An object is shown as it was sent.
+// A marshaled object has the names that the client sent.
 func TestDecodeJSON_MarshalsAsSent(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{`{}`, `{"ID":1,"a":{"B":[{"C":null}]}}`, `[{"X":"y"}]`, `{"n":18446744073709551615,"s":"ü"}`} {
@@ -194,21 +193,8 @@ func TestDecodeJSON_MarshalsAsSent(t *testing.T) {
 	}
 }
 
-func TestFromJSONNumber(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[json.Number]any{
-		"0": 0, "7": 7, "-7": -7, "9223372036854775807": 9223372036854775807, "-9223372036854775808": -9223372036854775808,
-		"9223372036854775808": uint64(1) << 63, "18446744073709551615": uint64(1<<64 - 1), "18446744073709551616": json.Number("18446744073709551616"),
-		"-9223372036854775809": json.Number("-9223372036854775809"), "": nil, "5.5": 5.5, "5.0": 5.0, "1e3": 1000.0, "-2.5": -2.5,
-	} {
-		if got := keyexpr.FromJSONNumber(number); got != want {
-			t.Errorf("%s: got %v (%T), want %v", number, got, got, want)
-		}
-	}
-}
-
-// FuzzDecodeJSON takes what encoding/json takes, with the same values, or refuses it for
-// a reason of its own.
+// FuzzDecodeJSON checks that DecodeJSON returns the values of encoding/json, or refuses the document
+// for a documented reason.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, document := range []string{`{"a": [1, 2.5, null, true, "x"]}`, `[{"id": 12345678901234567890}]`, `{"a": 1, "A": 2}`, `"\ud800"`, `1e5`, `1e700`, `{} {}`, "\xff", `[[]]`} {
 		f.Add([]byte(document))
@@ -228,7 +214,7 @@ func FuzzDecodeJSON(f *testing.F) {
 			t.Fatalf("%q is taken", document)
 		}
 		shown, err := json.Marshal(got)
-		if _, infinite := errors.AsType[*json.UnsupportedValueError](err); infinite { // 1e700 is, see FromJSONNumber
+		if _, infinite := errors.AsType[*json.UnsupportedValueError](err); infinite { // 1e700 is infinite, see FromJSONNumber
 			return
 		}
 		if err != nil {
@@ -242,8 +228,8 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
-// Names that encoding/json takes for one field are one name, and no others.
-func TestDecodeJSON_FoldsAsEncodingJSON(t *testing.T) {
+// DecodeJSON folds names to one if and only if encoding/json reads them into one field.
+func TestDecodeJSON_FoldsLikeEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for r := rune(1); r <= unicode.MaxRune; r++ {
 		if unicode.SimpleFold(r) == r || !unicode.IsLetter(r) {

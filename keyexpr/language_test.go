@@ -1,7 +1,6 @@
 package keyexpr_test
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -25,8 +24,8 @@ const languageBody = `{
 	"m1": {"b": 1, "a": 2}, "m2": {"a": 2, "b": 1}, "m3": {"a": 2}
 }`
 
-// outcome is what an expression makes of languageBody: its keys, or the reason why there
-// are none, with a ! before it.
+// outcome returns the keys that an expression yields for languageBody, or a ! and the reason why it
+// yields none.
 func outcome(tb testing.TB, expression string) string {
 	tb.Helper()
 	template, err := keyexpr.Compile("#{"+expression+"}", requestSchema(tb))
@@ -265,7 +264,7 @@ func TestLanguage_Logic(t *testing.T) {
 	})
 }
 
-// What a part is made of is known before a request comes, where the types are.
+// Types that cannot be part of a key are refused at start-up, if they are known.
 func TestLanguage_RefusedParts(t *testing.T) {
 	t.Parallel()
 	const kinds = "; a key part is a string, a bool, an integer or an enum"
@@ -280,8 +279,8 @@ func TestLanguage_RefusedParts(t *testing.T) {
 	})
 }
 
-// The package comment has every function, and compiles: what it shows is the language.
-func TestLanguage_IsDocumented(t *testing.T) {
+// The package comment lists every function.
+func TestLanguage_DocumentedFunctions(t *testing.T) {
 	t.Parallel()
 	comment, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -298,14 +297,13 @@ func TestLanguage_IsDocumented(t *testing.T) {
 	}
 }
 
-// languageFunctions are the functions, as the package comment lists them.
+// languageFunctions are the functions of the language.
 var languageFunctions = map[string]bool{
 	"lower": true, "upper": true, "trim": true, "nfc": true, "string": true, "int": true, "len": true, "keys": true, "first": true, "last": true,
 	"split": true, "map": true, "filter": true, "any": true, "all": true,
 }
 
-// Names and indexes, written out or computed: what they find, and what is said of those
-// that find nothing.
+// Names and indexes, literal or computed, and the messages for those that do not exist.
 func TestLanguage_Lookups(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
@@ -362,7 +360,7 @@ func TestLanguage_Membership(t *testing.T) {
 	})
 }
 
-// What reads like a name with hyphens, a method or a call is said to be none.
+// A name with hyphens, a method and a call of another language are errors that say so.
 func TestLanguage_Habits(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
@@ -385,7 +383,8 @@ func TestLanguage_Habits(t *testing.T) {
 	})
 }
 
-// Operands of another type are refused where the types are known, and fail where not.
+// Operands of a wrong type are refused at start-up if their types are known, and for the request
+// otherwise.
 func TestLanguage_Operands(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
@@ -447,38 +446,7 @@ func TestLanguage_Constants(t *testing.T) {
 	})
 }
 
-// An Env may give integers and floats of any Go type: their text is one key.
-func TestValues_OfAnyGoType(t *testing.T) {
-	t.Parallel()
-	template := compile(t, `#{body.id}`)
-	sum := compile(t, `#{body.id + 1}`)
-	for _, id := range []any{
-		7, int8(7), int16(7), int32(7), int64(7), uint(7), uint8(7), uint16(7), uint32(7), uint64(7), uintptr(7), json.Number("7"),
-	} {
-		env := keyexpr.Values{slotBody: object{"id": id}}
-		if key, err := template.Key(env); err != nil || key != "7" {
-			t.Errorf("%T: got %q, %v", id, key, err)
-		}
-		if key, err := sum.Key(env); err != nil || key != "8" {
-			t.Errorf("%T + 1: got %q, %v", id, key, err)
-		}
-	}
-	for value, noun := range map[any]string{
-		1.5: "a number with a fraction or exponent", float32(1.5): "a number with a fraction or exponent", [1]int{1}: "an object", struct{}{}: "an object",
-	} {
-		_, err := template.Key(keyexpr.Values{slotBody: object{"id": value}})
-		if reasonOf(t, err) != keyexpr.ReasonWrongType || !strings.Contains(err.Error(), "is "+noun) {
-			t.Errorf("%T: got %v, want that it is %s", value, err, noun)
-		}
-	}
-	for _, value := range []any{[]byte("x"), []string{"a"}, func() {}} {
-		if _, err := template.Key(keyexpr.Values{slotBody: object{"id": value}}); reasonOf(t, err) != keyexpr.ReasonWrongType {
-			t.Errorf("%T: got %v", value, err)
-		}
-	}
-}
-
-// What stands where it means nothing is refused, with its name.
+// A misplaced name is refused, and the message contains it.
 func TestLanguage_MisplacedNames(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
@@ -496,7 +464,7 @@ func TestLanguage_MisplacedNames(t *testing.T) {
 	})
 }
 
-// What package expr has, and this language has not, is reached in no way.
+// Features of package expr that are not part of this language cannot be reached.
 func TestLanguage_IsClosed(t *testing.T) {
 	t.Parallel()
 	for _, f := range builtin.Builtins {
@@ -515,6 +483,90 @@ func TestLanguage_IsClosed(t *testing.T) {
 		}
 		if got := outcome(t, "body.text "+name+` body.text`); !strings.HasPrefix(got, "refused: ") {
 			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+// lawExpressions are expressions over languageBody and a request. Together they use the whole language.
+var lawExpressions = []string{
+	`path.orderId`, `query.id[:]`, `query["id"][1]`, `header["x-id"]`, `body.text`, `body.items[1].sku`,
+	`map(body.items, .sku)`, `map(body.items, .sku + path.shop)`, `filter(body.xs, # > 1)[:]`, `any(body.xs, string(#) == query.id[0])`, `body.t ? path.shop : query.none`,
+	`body.f ? path.shop : header.none ?? principal`, `body.none ?? query.none ?? "none"`, `"a" in body.m1`, `method in ["GET", "POST"]`,
+	`[method, path.shop]`, `first(map(query.id[:], upper(#)))`, `query.id[0] == "x"`, `all(body.xs, # > 0)`, `(path.shop + "-" + method) | lower()`, `body.n > 5 and path.shop != ""`,
+	`body.xs == [3, 1, 2] or query.none == "x"`, `len(query.id[:]) + body.n`, `1 < body.n < 9`, `principal`, `string(body.n) + principal`, `not (body.null == nil)`,
+	`1 + 1`, `"text"`, `[1, 2]`, `path.nowhere ?? 1`, `keys(body.m1)`,
+}
+
+func lawEnv(tb testing.TB) keyexpr.Values {
+	tb.Helper()
+	return request{
+		path: entries{"orderId": {"42"}, "shop": {"s"}}, query: entries{"id": {"x", "y"}}, header: entries{"X-Id": {"h"}}, body: languageBody, principal: "p",
+	}.env(tb)
+}
+
+// The right side of ?? does not matter if the left side has a value.
+func TestLanguage_DefaultOfPresentValue(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{
+		`body.text`, `body.n`, `body.t`, `body.f`, `body.zero`, `body.big`, `body.xs[0]`, `body.m1.a`, `path.orderId`, `query.id[0]`, `query.id[1]`, `method`, `body.items[1].sku`,
+		`upper(body.text)`, `body.n + 1`, `string(body.n)`, `first(filter(body.items, .n == 3)).sku`, `body.t ? 1 : 2`, `body.xs[:]`, `query.id[:]`, `map(body.items, .sku)`, `split(body.text, "-")`,
+	} {
+		bare := outcome(t, value)
+		for _, other := range []string{`"x"`, `1`, `nil`, `body.nowhere`, `body.text`, `path.shop`, `1 % body.zero`, `[1]`} {
+			if got := outcome(t, "("+value+") ?? "+other); got != bare && !strings.HasPrefix(got, "refused: ") && !isList(bare, got) {
+				t.Errorf("%s yields %q, with ?? %s %q", value, bare, other, got)
+			}
+		}
+	}
+}
+
+// isList reports whether got differs from bare only because ?? made the element type of a list unknown.
+func isList(bare, got string) bool { return strings.Contains(bare, " ") && got == "!wrong_type" }
+
+// A predicate can read its element and the variables around it, but not the element of a loop that has ended.
+func TestLanguage_Scopes(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		{`map(map(body.items, .n), # * 2)`, "2 4 6"},
+		{`map(body.items, method)`, "POST"},
+		{`map(body.nested, len(#))`, "2"},
+		{`map(body.nested, #[0])`, "1 3"},
+		{`map(query.id[:], upper(#))`, "X Y"},
+		{`any(body.items, .nowhere == 1)`, "!missing"},
+		{`any(body.items, (.nowhere ?? 0) == 0)`, "true"},
+		{`map(body.items, .sku.x)`, "!wrong_type"},
+		{`map(body.items, #.sku)`, "a b c"},
+		{`map(body.items, #["sku"])`, "a b c"},
+		{`map(body.items, .n)[0]`, "2"},
+	})
+}
+
+// The word in is a variable where an operand is expected, and an operator elsewhere.
+func TestLanguage_VariableNamedIn(t *testing.T) {
+	t.Parallel()
+	schema := argumentSchema[map[string]any](t)
+	in := map[string]any{"a": "x", "list": []any{"x", "y"}, "in": "i", "no": "z"}
+	for expression, want := range map[string]string{
+		`in.a`: "x", `in["a"]`: "x", `in.in`: "i", `in["in"]`: "i", `in?.a`: "x", `in.a in in.list`: "true", `in.no in in.list`: "false", `in.no not in in.list`: "true",
+		`not (in.a in in.list)`: "false", `"a" in in`: "true", `"b" in in`: "false", `[in.a, in.in]`: "i x", `(in).a`: "x", `-1 in [in.a, -1]`: "true", //nolint:dupword // a variable and an operator
+		`upper(in.a) in ["X"]`: "true", `map(in.list, # in in.list)`: "true", `map(filter(in.list, # in [in.a]), upper(#))`: "X", `in.a == "x" ? in.in : in.no`: "i",
+		`in.none ?? in.a`: "x", `"in" + in.a`: "inx", `/* in */ in.a`: "x",
+	} {
+		keys, err := compileFor(t, `#{`+expression+`}`, schema).Keys(keyexpr.Values{in})
+		if got := strings.Join(keys, " "); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", expression, got, err, want)
+		}
+	}
+	for expression, want := range map[string]string{
+		`in.a in`: "ends too early", `in in`: "ends too early", `in in in in`: `unexpected token "in"`, `in.`: "ends too early", `in "a"`: `unexpected token "a"`, `in 'a`: "literal not terminated", //nolint:dupword // a variable and an operator
+	} {
+		_, err := keyexpr.Compile(`#{`+expression+`}`, schema)
+		if err == nil || strings.Contains(err.Error(), "ɪ") {
+			t.Errorf("%s: got %v", expression, err)
+		}
+		_, err = keyexpr.CompileCondition(expression, schema)
+		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || strings.Contains(err.Error(), "ɪ") || problem.Line != 1 || problem.Column < 1 {
+			t.Errorf("%s: got %v, want %s", expression, err, want)
 		}
 	}
 }

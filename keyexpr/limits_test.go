@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// judge reports whether a condition refuses what a request makes it compute with.
-func judge(tb testing.TB, c *keyexpr.Condition, env keyexpr.Env) (refused bool) {
+// isRefused reports whether a condition refuses the values of a request because of a limit.
+func isRefused(tb testing.TB, c *keyexpr.Condition, env keyexpr.Env) (refused bool) {
 	tb.Helper()
 	_, err := c.Eval(env)
 	if err == nil {
@@ -20,22 +20,22 @@ func judge(tb testing.TB, c *keyexpr.Condition, env keyexpr.Env) (refused bool) 
 	switch reason := reasonOf(tb, err); reason {
 	case keyexpr.ReasonTooLong, keyexpr.ReasonTooMany:
 		return true
-	case keyexpr.ReasonExpression: // such as a text that reads like a number
+	case keyexpr.ReasonExpression: // for example a text that reads like a number
 	default:
 		tb.Fatalf("%v: %v", c, err)
 	}
 	return false
 }
 
-// worstAccepted is the largest load of a request of a size that is accepted.
+// worstAccepted returns the Env of the largest request of up to size bytes that the condition accepts.
 func worstAccepted(tb testing.TB, h *hostile, c *keyexpr.Condition, size int) (env keyexpr.Values, refused bool) {
 	tb.Helper()
-	if !judge(tb, c, h.env(size)) {
+	if !isRefused(tb, c, h.env(size)) {
 		return h.env(size), false
 	}
 	low, high := 0, size
 	for high-low > max(high/200, 1) {
-		if middle := (low + high) / 2; judge(tb, c, h.env(middle)) {
+		if middle := (low + high) / 2; isRefused(tb, c, h.env(middle)) {
 			high = middle
 		} else {
 			low = middle
@@ -44,9 +44,8 @@ func worstAccepted(tb testing.TB, h *hostile, c *keyexpr.Condition, size int) (e
 	return h.env(low), true
 }
 
-// Whatever the values are: an expression allocates little, accepted or not, and answers the
-// same every time.
-func TestLimits_HoldForHostileValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+// For all values, an expression allocates little, accepted or not, and has the same result each time.
+func TestLimits_HostileValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	const most = 2 << 20
 	for i := range hostiles {
 		h := &hostiles[i]
@@ -54,9 +53,9 @@ func TestLimits_HoldForHostileValues(t *testing.T) { //nolint:paralleltest // co
 		for _, size := range []int{34_000, 1 << 20} {
 			worst, _ := worstAccepted(t, h, c, size)
 			for _, env := range []keyexpr.Values{worst, h.env(size / 20), h.env(size)} {
-				first := judge(t, c, env)
+				first := isRefused(t, c, env)
 				second := first
-				if allocated := leastAllocated(func() { second = judge(t, c, env) }); allocated > most {
+				if allocated := leastAllocated(func() { second = isRefused(t, c, env) }); allocated > most {
 					t.Errorf("%s: a request of %d bytes allocates %d", h.name, size, allocated)
 				}
 				if second != first {
@@ -67,26 +66,26 @@ func TestLimits_HoldForHostileValues(t *testing.T) { //nolint:paralleltest // co
 	}
 }
 
-// Everything that a client can make long is free to use in a request of ordinary size.
+// A request of ordinary size may use everything that a client can make long.
 func TestLimits_AdmitOrdinaryRequests(t *testing.T) {
 	t.Parallel()
 	for i := range hostiles {
 		h := &hostiles[i]
-		if judge(t, h.condition(t), h.env(250)) {
+		if isRefused(t, h.condition(t), h.env(250)) {
 			t.Errorf("%s: 250 bytes are refused", h.name)
 		}
 	}
 }
 
-// What is refused once is refused for every larger request.
-func TestLimits_RefuseWhatIsLarger(t *testing.T) {
+// If a request is refused, every larger one is refused, too.
+func TestLimits_RefuseLargerRequests(t *testing.T) {
 	t.Parallel()
 	for i := range hostiles {
 		h := &hostiles[i]
 		c := h.condition(t)
 		refusedAt := 0
 		for _, load := range []int{1000, 4000, 16_000, 64_000, 256_000} {
-			refused := judge(t, c, h.env(load))
+			refused := isRefused(t, c, h.env(load))
 			if refused && refusedAt == 0 {
 				refusedAt = load
 			}
@@ -98,7 +97,7 @@ func TestLimits_RefuseWhatIsLarger(t *testing.T) {
 }
 
 // Every function has a hostile sample.
-func TestLimits_HaveSamples(t *testing.T) {
+func TestLimits_EveryFunctionHasSample(t *testing.T) {
 	t.Parallel()
 	sampled := map[string]bool{}
 	for i := range hostiles {
@@ -111,13 +110,13 @@ func TestLimits_HaveSamples(t *testing.T) {
 	}
 }
 
-// Where the limits are.
-func TestLimits_AreWhatThePackageSays(t *testing.T) {
+// The limits have the documented values.
+func TestLimits_MatchDocumentation(t *testing.T) {
 	t.Parallel()
 	repeated := func(n int, element string) string { return "[" + strings.Repeat(element+",", n-1) + element + "]" }
 	for _, tt := range []struct {
 		expression, body string
-		reason           keyexpr.Reason // 0: accepted
+		reason           keyexpr.Reason // 0: the request is accepted
 	}{
 		{`body.a`, `{"a": "` + strings.Repeat("x", 4096) + `"}`, 0},
 		{`body.a`, `{"a": "` + strings.Repeat("x", 4097) + `"}`, keyexpr.ReasonTooLong},
@@ -145,7 +144,7 @@ func TestLimits_AreWhatThePackageSays(t *testing.T) {
 	}
 }
 
-// A failure names the expression, and nothing of the values.
+// The message names the expression and shows no value.
 func TestLimits_Message(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `order:#{map(body.ids, # + body.glue)}`)
@@ -159,8 +158,8 @@ func TestLimits_Message(t *testing.T) {
 	}
 }
 
-// An evaluation that was refused leaves nothing to the next one.
-func TestLimits_AreNewForEachRequest(t *testing.T) {
+// A refused evaluation does not reduce the room of the next one.
+func TestLimits_ResetForEachRequest(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `order:#{map(body.ids, # + "-")}`)
 	long := keyexpr.Values{slotBody: object{"ids": list(8000, 8, func(int) any { return strings.Repeat("x", 4000) })}}
@@ -176,7 +175,7 @@ func TestLimits_AreNewForEachRequest(t *testing.T) {
 }
 
 // The parts of a template share the limits, and so do long keys.
-func TestLimits_OfATemplate(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+func TestLimits_PartsShareRoom(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	long := strings.Repeat("é", 2000)
 	ids := func(element func(i int) any) []any { return list(8000, 8, element) }
 	number := func(i int) any { return i }
@@ -217,8 +216,8 @@ type typed struct {
 	Any    any
 }
 
-// What is converted of Go values is what an expression uses.
-func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+// An expression converts only the Go values that it uses.
+func TestLimits_ConvertsOnlyUsedValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	schema := argumentSchema[*typed](t)
 	large := &typed{IDs: make([]int, 500_000), Labels: map[string]string{}, Grid: make([][]int, 900), Any: object{"xs": make([]any, 500_000), "id": 7}}
 	large.IDs[400_000] = 4
@@ -260,8 +259,8 @@ func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // coun
 	}
 }
 
-// What is converted is converted each time that it is used.
-func TestLimits_OfConversions(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+// A conversion counts each time that an expression uses the value.
+func TestLimits_RepeatedConversions(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	schema := argumentSchema[*typed](t, keyexpr.Variable{Name: "xs", Type: keyexpr.ListType(keyexpr.TypeFor[int]())})
 	labels := map[string]string{}
 	for i := range 900 {
@@ -290,4 +289,16 @@ func leastAllocated(f func()) uint64 {
 		least = min(least, after.TotalAlloc-before.TotalAlloc)
 	}
 	return least
+}
+
+// A long value of a request is refused in any part.
+func TestLimits_LongValues(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	env := request{path: entries{"orderId": {long}}, query: entries{"id": {long, long}}}.env(t)
+	for _, template := range []string{`#{path.orderId}`, `#{query.id[0]}`, `#{query.id[:]}`, `#{path.orderId ?? "x"}`, `#{[path.orderId]}`} {
+		if _, err := compile(t, template).Keys(env); reasonOf(t, err) != keyexpr.ReasonTooLong {
+			t.Errorf("%s: got %v", template, err)
+		}
+	}
 }

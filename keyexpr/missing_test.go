@@ -1,6 +1,8 @@
 package keyexpr_test
 
 import (
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -21,7 +23,7 @@ type everything struct {
 	Count  int
 }
 
-// In a condition what is missing is the empty value of its type, wherever it stands.
+// In a condition, a missing value is the empty value of its type.
 func TestCondition_MissingIsEmpty(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[everything](t)
@@ -90,7 +92,7 @@ func TestCondition_MissingIsEmpty(t *testing.T) {
 		`in.Any.a - in.Any.b == 0`:         true,
 		`in.Any.a == in.Any.b`:             true,
 		`in.Plain == ""`:                   true,
-		`in.Plain == nil`:                  true, // its type cannot tell
+		`in.Plain == nil`:                  true, // the type cannot tell zero from not set
 		`in.Count == 0`:                    true,
 		`in.Count == nil`:                  true,
 		`(in.Count ?? 3) == 3`:             true,
@@ -112,7 +114,7 @@ func TestCondition_MissingIsEmpty(t *testing.T) {
 	}
 }
 
-// In a key what is missing is an error, wherever it stands but under ?? and nil.
+// In a key, a missing value is an error, except under ?? and in a comparison with nil.
 func TestTemplate_MissingIsAnError(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[everything](t)
@@ -196,5 +198,68 @@ func TestTemplate_MissingIsAdmitted(t *testing.T) {
 		if got := strings.Join(keys, " "); err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", expression, got, err, want)
 		}
+	}
+}
+
+// nils are nils of every kind that a variable may have.
+func nils() []any {
+	var list []string
+	var table map[string]string
+	var pointer *int
+	return []any{list, table, pointer, &list, &table, &pointer}
+}
+
+// A registered variable that is nil is a mistake of the application, whatever its declared type.
+func TestRegistered_NilIsUnset(t *testing.T) {
+	t.Parallel()
+	for _, value := range nils() {
+		for _, typ := range []reflect.Type{reflect.TypeOf(value), reflect.TypeFor[any]()} {
+			s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.GoType(typ), Registered: true})
+			for _, template := range []string{"#{who}", `#{len(who) > 0 ? "some" : "none"}`, `#{who["a"]}`, `#{map(who, #)}`} {
+				compiled, err := keyexpr.Compile(template, s)
+				if err != nil {
+					continue // it is for variables of other types
+				}
+				keys, err := compiled.Keys(keyexpr.Values{value})
+				if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonUnset {
+					t.Errorf("%T as %v: %s yields %q, %v, want that it is unset", value, typ, template, keys, err)
+				}
+			}
+			condition, err := keyexpr.CompileCondition(`who == "a"`, s)
+			if err != nil {
+				continue
+			}
+			if yes, err := condition.Eval(keyexpr.Values{value}); err == nil {
+				t.Errorf("%T as %v: a condition yields %t, want that it is unset", value, typ, yes)
+			}
+		}
+	}
+}
+
+// A registered variable that is a zero struct is a mistake of the application, whichever field an
+// expression reads.
+func TestRegistered_ZeroStructIsUnset(t *testing.T) {
+	t.Parallel()
+	type user struct {
+		Tenant string
+		Level  int
+	}
+	s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.TypeFor[user](), Registered: true})
+	for value, want := range map[user]keyexpr.Reason{{}: keyexpr.ReasonUnset, {Level: 1}: keyexpr.ReasonEmpty, {Tenant: "a"}: 0} {
+		if _, err := compileFor(t, "#{who.Tenant}", s).Keys(keyexpr.Values{value}); (err != nil || want != 0) && reasonOf(t, err) != want {
+			t.Errorf("%v: got %v, want %v", value, err, want)
+		}
+	}
+}
+
+func TestRegistered_EmptyListIsSet(t *testing.T) {
+	t.Parallel()
+	s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.TypeFor[[]string](), Registered: true})
+	if _, err := compileFor(t, "#{who}", s).Keys(keyexpr.Values{[]string{}}); reasonOf(t, err) != keyexpr.ReasonEmpty {
+		t.Errorf("got %v, want that it is empty", err)
+	}
+	got, err := compileFor(t, `#{len(who) > 0 ? "some" : "none"}`, s).Key(keyexpr.Values{[]string{}})
+	if err != nil || got != "none" {
+		t.Errorf("got %q, %v, want none", got, err)
 	}
 }

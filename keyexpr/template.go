@@ -232,7 +232,7 @@ func (t *Template) appendText(dst []byte, p *piece, text string) []byte {
 }
 
 func (p *piece) strictDetail() string {
-	detail := "holds a character that the strict key format does not encode: a colon, %, a brace, one that is not printable"
+	detail := "holds a character that the strict key format does not encode: a colon, %, a brace, a character that is not printable"
 	if p.delimiter != 0 && p.delimiter != ':' {
 		detail += fmt.Sprintf(", or the delimiter %q", p.delimiter)
 	}

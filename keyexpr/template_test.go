@@ -2,9 +2,11 @@ package keyexpr_test
 
 import (
 	"errors"
-	"reflect"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -106,17 +108,17 @@ func TestTemplate_Keys(t *testing.T) {
 	}
 }
 
-// refusing is an Env in which one variable must not be asked for.
-type refusing struct {
+// refusingEnv is an Env that fails the test if an expression reads one variable.
+type refusingEnv struct {
 	keyexpr.Values
 
 	t    *testing.T
 	slot int
 }
 
-func (r refusing) Value(slot int) (any, error) {
+func (r refusingEnv) Value(slot int) (any, error) {
 	if slot == r.slot {
-		r.t.Error("the variable was asked for")
+		r.t.Error("the template reads the variable")
 	}
 	return r.Values.Value(slot)
 }
@@ -133,13 +135,13 @@ func TestTemplate_CheckWithout(t *testing.T) {
 	tests := map[string]struct {
 		template string
 		early    any
-		want     keyexpr.Reason // 0: nothing is wrong so far
+		want     keyexpr.Reason // 0: no error
 	}{
 		"all is there":             {"a:#{late.id}:#{early.id}", map[string]any{"id": "1"}, 0},
-		"missing behind":           {"a:#{late.id}:#{early.id}", nil, keyexpr.ReasonMissing},
-		"missing before":           {"a:#{early.id}:#{late.id}", nil, keyexpr.ReasonMissing},
+		"missing after late":       {"a:#{late.id}:#{early.id}", nil, keyexpr.ReasonMissing},
+		"missing before late":      {"a:#{early.id}:#{late.id}", nil, keyexpr.ReasonMissing},
 		"in one expression":        {"a:#{late.id + early.id}", nil, 0},
-		"nothing but late":         {"a:#{late.id}", nil, 0},
+		"only the late variable":   {"a:#{late.id}", nil, 0},
 		"a list that is late":      {"a:#{map(late.ids, .id)}:#{early.id}", nil, keyexpr.ReasonMissing},
 		"a list that is early":     {"a:#{late.id}:#{map(early.ids, .id)}", map[string]any{"ids": []any{}}, keyexpr.ReasonEmpty},
 		"an early list that fits":  {"a:#{late.id}:#{map(early.ids, .id)}", map[string]any{"ids": []any{map[string]any{"id": "1"}}}, 0},
@@ -155,10 +157,10 @@ func TestTemplate_CheckWithout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = template.CheckWithout(refusing{keyexpr.Values{nil, tt.early}, t, 0}, "late", "other")
+			err = template.CheckWithout(refusingEnv{keyexpr.Values{nil, tt.early}, t, 0}, "late", "other")
 			if tt.want == 0 {
 				if err != nil {
-					t.Errorf("got %v, want nothing", err)
+					t.Errorf("got %v, want no error", err)
 				}
 				return
 			}
@@ -182,65 +184,270 @@ func TestTemplate_CheckWithoutSeveral(t *testing.T) {
 	}
 }
 
-// nothing is a nil of every kind that a variable may be.
-func nothing() []any {
-	var list []string
-	var table map[string]string
-	var pointer *int
-	return []any{list, table, pointer, &list, &table, &pointer}
+// recordingEnv records the variables that a template reads.
+type recordingEnv struct {
+	keyexpr.Values
+
+	slots map[int]bool
 }
 
-// A registered variable that is nil is the mistake of the program, of whatever type it
-// was declared.
-func TestRegistered_NilOfAnyTypeIsUnset(t *testing.T) {
+func (a recordingEnv) Value(slot int) (any, error) {
+	a.slots[slot] = true
+	return a.Values.Value(slot)
+}
+
+func (a recordingEnv) Items(slot int, key string) ([]string, error) {
+	a.slots[slot] = true
+	return a.Values.Items(slot, key)
+}
+
+// A template reads only the variables that Uses and Variables report. An adapter relies on that: it
+// reads the body of a request only if the body is one of them.
+func TestTemplate_ReadsOnlyUsedVariables(t *testing.T) {
 	t.Parallel()
-	for _, value := range nothing() {
-		for _, typ := range []reflect.Type{reflect.TypeOf(value), reflect.TypeFor[any]()} {
-			s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.GoType(typ), Registered: true})
-			for _, template := range []string{"#{who}", `#{len(who) > 0 ? "some" : "none"}`, `#{who["a"]}`, `#{map(who, #)}`} {
-				compiled, err := keyexpr.Compile(template, s)
-				if err != nil {
-					continue // it is for variables of other types
-				}
-				keys, err := compiled.Keys(keyexpr.Values{value})
-				if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonUnset {
-					t.Errorf("%T as %v: %s yields %q, %v, want that it is unset", value, typ, template, keys, err)
-				}
+	schema := requestSchema(t)
+	for _, expression := range lawExpressions {
+		template, err := keyexpr.Compile(`o:#{`+expression+`}`, schema)
+		if err != nil {
+			continue // the schema does not have the path parameter
+		}
+		env := recordingEnv{lawEnv(t), map[int]bool{}}
+		_, _ = template.Keys(env)
+		for slot := range env.slots {
+			if name := schema.Variables()[slot]; !template.Uses(name) || !slices.Contains(template.Variables(), name) {
+				t.Errorf("%s reads %s, and reports %q", expression, name, template.Variables())
 			}
-			condition, err := keyexpr.CompileCondition(`who == "a"`, s)
+		}
+		for _, name := range template.Variables() {
+			if !slices.Contains(schema.Variables(), name) || !strings.Contains(expression, name) {
+				t.Errorf("%s reports %s", expression, name)
+			}
+		}
+		if len(template.Variables()) == 0 != (len(env.slots) == 0) {
+			t.Errorf("%s uses %q, and reads %d variables", expression, template.Variables(), len(env.slots))
+		}
+	}
+}
+
+// Variables that a template does not use do not change its keys.
+func TestTemplate_IgnoresUnusedVariables(t *testing.T) {
+	t.Parallel()
+	schema := requestSchema(t)
+	for _, expression := range lawExpressions {
+		template, err := keyexpr.Compile(`o:#{`+expression+`}`, schema)
+		if err != nil {
+			continue
+		}
+		want, err := template.Keys(lawEnv(t))
+		bare := lawEnv(t)
+		for slot, name := range schema.Variables() {
+			if !template.Uses(name) {
+				bare[slot] = nil
+			}
+		}
+		got, errBare := template.Keys(bare)
+		if !slices.Equal(got, want) || (err == nil) != (errBare == nil) {
+			t.Errorf("%s: got %q, %v, with all variables %q, %v", expression, got, errBare, want, err)
+		}
+	}
+}
+
+// The keys of a list are the keys of its elements, sorted, each once.
+func TestTemplate_KeysOfElements(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	values := []any{"a", "b", "a:b", "1", 1, "01", true, "true", "é", "e\u0301", "x-y", "%", "{", strings.Repeat("long", 200), -1, uint64(1 << 63)}
+	list, one := compile(t, `o:#{body.xs[:]}-#{path.shop}`), compile(t, `o:#{body.x}-#{path.shop}`)
+	for range 200 {
+		xs := make([]any, 1+random.IntN(12))
+		var want []string
+		for i := range xs {
+			xs[i] = values[random.IntN(len(values))]
+			key, err := one.Key(keyexpr.Values{slotPath: entries{"shop": {"s"}}, slotBody: object{"x": xs[i]}})
 			if err != nil {
-				continue
+				t.Fatalf("%v: %v", xs[i], err)
 			}
-			if yes, err := condition.Eval(keyexpr.Values{value}); err == nil {
-				t.Errorf("%T as %v: a condition yields %t, want that it is unset", value, typ, yes)
-			}
+			want = append(want, key)
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		got, err := list.Keys(keyexpr.Values{slotPath: entries{"shop": {"s"}}, slotBody: object{"xs": xs}})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: got %q, %v, want %q", xs, got, err, want)
+		}
+		key, err := list.Key(keyexpr.Values{slotPath: entries{"shop": {"s"}}, slotBody: object{"xs": xs}})
+		if one := len(want) == 1; one != (err == nil) || one && key != want[0] {
+			t.Errorf("%v: one key is %q, %v, want %q", xs, key, err, want)
 		}
 	}
 }
 
-// So is a struct that nobody has put anything into, whatever is read of it.
-func TestRegistered_ZeroStructIsUnset(t *testing.T) {
+// An error of any part names the template: a part before or after a list, or the list itself.
+func TestTemplate_FailingPart(t *testing.T) {
 	t.Parallel()
-	type user struct {
-		Tenant string
-		Level  int
+	const template = `o:#{path.shop}:#{body.ids[:]}:#{query.id}`
+	whole := func() request {
+		return request{path: entries{"shop": {"s"}}, query: entries{"id": {"1"}}, body: `{"ids": ["b", "a"]}`}
 	}
-	s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.TypeFor[user](), Registered: true})
-	for value, want := range map[user]keyexpr.Reason{{}: keyexpr.ReasonUnset, {Level: 1}: keyexpr.ReasonEmpty, {Tenant: "a"}: 0} {
-		if _, err := compileFor(t, "#{who.Tenant}", s).Keys(keyexpr.Values{value}); (err != nil || want != 0) && reasonOf(t, err) != want {
-			t.Errorf("%v: got %v, want %v", value, err, want)
+	for subject, change := range map[string]func(*request){
+		"":            func(*request) {},
+		"path.shop":   func(r *request) { r.path = nil },
+		"query.id":    func(r *request) { r.query = nil },
+		"body.ids":    func(r *request) { r.body = `{"ids": 7}` },
+		"body.ids[:]": func(r *request) { r.body = `{"ids": []}` },
+	} {
+		r := whole()
+		change(&r)
+		keys, err := compile(t, template).Keys(r.env(t))
+		if subject == "" {
+			if err != nil || strings.Join(keys, " ") != "o:s:a:1 o:s:b:1" {
+				t.Errorf("got %q, %v", keys, err)
+			}
+			continue
+		}
+		failure, ok := errors.AsType[*keyexpr.EvalError](err)
+		if !ok || failure.Subject != subject || failure.Template != template {
+			t.Errorf("without %s: got %q, %v", subject, keys, err)
+		}
+		if key, err := compile(t, template).Key(r.env(t)); key != "" || err == nil {
+			t.Errorf("without %s: got key %q, %v", subject, key, err)
 		}
 	}
 }
 
-func TestRegistered_EmptyListIsNoNil(t *testing.T) {
+// Uses and Variables report the variables of a template and of a condition.
+func TestTemplate_Uses(t *testing.T) {
 	t.Parallel()
-	s := schemaOf(t, keyexpr.Variable{Name: "who", Type: keyexpr.TypeFor[[]string](), Registered: true})
-	if _, err := compileFor(t, "#{who}", s).Keys(keyexpr.Values{[]string{}}); reasonOf(t, err) != keyexpr.ReasonEmpty {
-		t.Errorf("got %v, want that it is empty", err)
+	for source, want := range map[string]string{
+		`order`:                                     "",
+		`#{"constant"}`:                             "",
+		`#{path.orderId}`:                           "path",
+		`#{path.orderId}:#{path.shop}`:              "path",
+		`#{path.orderId}:#{query.id}`:               "path query",
+		`#{header["X-Id"] ?? query.id}`:             "header query",
+		`#{lower(body.id)}:#{method}`:               "body method",
+		`#{map(body.items, .sku + method)}`:         "body method",
+		`#{"a:" + path.orderId + ":" + principal}`:  "path principal",
+		`#{method == "POST" ? path.orderId : body}`: "body method path",
+		`#{[path.orderId, query.id]}`:               "path query",
+	} {
+		template := compile(t, source)
+		if got := strings.Join(template.Variables(), " "); got != want {
+			t.Errorf("%s: got %q, want %q", source, got, want)
+		}
+		for _, name := range requestSchema(t).Variables() {
+			if got := template.Uses(name); got != slices.Contains(strings.Fields(want), name) {
+				t.Errorf("%s: Uses(%s) is %v", source, name, got)
+			}
+		}
+		if template.String() != source {
+			t.Errorf("%s: its source is %s", source, template)
+		}
+		if _, constant := template.Constant(); constant != (want == "") {
+			t.Errorf("%s: constant is %v", source, constant)
+		}
+		if expression, ok := strings.CutPrefix(source, "#{"); ok && strings.Count(source, "#{") == 1 {
+			checkConditionUses(t, "("+strings.TrimSuffix(expression, "}")+") != nil", want)
+		}
 	}
-	got, err := compileFor(t, `#{len(who) > 0 ? "some" : "none"}`, s).Key(keyexpr.Values{[]string{}})
-	if err != nil || got != "none" {
-		t.Errorf("got %q, %v, want none", got, err)
+}
+
+// Callers may change the result of Variables.
+func TestTemplate_VariablesReturnsCopy(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `#{path.orderId}`)
+	template.Variables()[0] = "x"
+	if !template.Uses("path") || template.Variables()[0] != "path" {
+		t.Errorf("got %q", template.Variables())
+	}
+	c := conditionFor(t, `method == ""`, requestSchema(t))
+	c.Variables()[0] = "x"
+	if !c.Uses("method") {
+		t.Errorf("got %q", c.Variables())
+	}
+}
+
+func TestTemplate_IsList(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]bool{
+		`order`: false, `#{path.orderId}`: false, `#{body.ids}`: false, `#{body.ids[0]}`: false, `#{first(body.ids)}`: false,
+		`#{len(body.ids)}`: false, `#{query.id}`: false, `#{query.id[0]}`: false,
+		`#{body.ids[:]}`: true, `#{map(body.items, .sku)}`: true, `#{filter(body.ids, # > 1)}`: true, `#{split(body.ids, ",")}`: true, `#{query.id[:]}`: true,
+		`#{[path.orderId]}`: true, `#{keys(body)}`: true,
+		`#{method == "GET" ? body.a[:] : body.b[:]}`: true, `#{body.ids | map(# + 1)}`: true,
+	} {
+		if got := compile(t, source).IsList(); got != want {
+			t.Errorf("%s: got %v, want %v", source, got, want)
+		}
+	}
+}
+
+// Key returns the key of a list with one element.
+func TestTemplate_KeyOfList(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `i:#{body.ids[:]}`)
+	for sent, want := range map[string]string{`["a"]`: "i:a", `["a", "a"]`: "i:a", `[1, "1"]`: "i:1"} {
+		if key, err := template.Key(body(`{"ids": ` + sent + `}`).env(t)); err != nil || key != want {
+			t.Errorf("%s: got %q, %v, want %s", sent, key, err, want)
+		}
+	}
+	_, err := template.Key(body(`{"ids": ["a", "b"]}`).env(t))
+	if reasonOf(t, err) != keyexpr.ReasonTooMany || !strings.Contains(err.Error(), "yields 2 keys where one is needed") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := template.Key(body(`{"ids": []}`).env(t)); reasonOf(t, err) != keyexpr.ReasonEmpty {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTemplate_Elements(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `i:#{body.ids[:]}`)
+	for n, want := range map[int]keyexpr.Reason{keyexpr.DefaultMaxElements: 0, keyexpr.DefaultMaxElements + 1: keyexpr.ReasonTooMany, 1001: keyexpr.ReasonTooMany} {
+		ids := make([]any, n)
+		for i := range ids {
+			ids[i] = i
+		}
+		keys, err := template.Keys(keyexpr.Values{slotBody: object{"ids": ids}})
+		if want == 0 && (err != nil || len(keys) != n) || want != 0 && (err == nil || reasonOf(t, err) != want) {
+			t.Errorf("%d: got %d keys, %v", n, len(keys), err)
+		}
+	}
+}
+
+// A template does not read variables that it does not use.
+func TestTemplate_ReadsBodyOnlyIfUsed(t *testing.T) {
+	t.Parallel()
+	env := recordingEnv{request{path: entries{"orderId": {"1"}}, body: `{"id": 1}`}.env(t), map[int]bool{}}
+	for _, template := range []string{`o:#{path.orderId}`, `o:#{method == "GET" ? body.id : path.orderId}`} {
+		if _, err := compile(t, template).Key(env); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slots := slices.Sorted(maps.Keys(env.slots)); !slices.Equal(slots, []int{slotPath, slotMethod}) {
+		t.Errorf("reads the slots %v", slots)
+	}
+}
+
+// A panic of the application is not an error of the request. It passes through every method.
+func TestTemplate_PanicOfEnv(t *testing.T) {
+	t.Parallel()
+	s := requestSchema(t)
+	condition := conditionFor(t, `principal == "x"`, s)
+	plain, computed := compileFor(t, `#{principal}`, s), compileFor(t, `#{upper(principal)}`, s)
+	for name, run := range map[string]func() error{
+		"reference":  func() error { _, err := plain.Key(panicking{}); return err },
+		"expression": func() error { _, err := computed.Key(panicking{}); return err },
+		"condition":  func() error { _, err := condition.Eval(panicking{}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got := recover(); got != "no session" {
+					t.Errorf("recovered %v", got)
+				}
+			}()
+			t.Errorf("no panic, but %v", run())
+		})
 	}
 }

@@ -175,7 +175,7 @@ type Keyed struct {
 
 func (k *Keyed) isCaseless(name string) bool { return name != "" && name == k.Caseless }
 
-// texts describes the texts that a value may have: those of the vocabularies, and the literals.
+// texts describes the texts that a value may have: the texts of the vocabularies, and the literals.
 // A nil *texts admits any text.
 type texts struct {
 	vocabularies []vocabulary

@@ -1,7 +1,6 @@
 package keyexpr_test
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ func TestNewSchema(t *testing.T) {
 	tests := []struct {
 		name      string
 		variables []keyexpr.Variable
-		want      []string // in the error; none for a schema
+		want      []string // texts of the error; none for a valid schema
 	}{
 		{"none", nil, nil},
 		{"one", []keyexpr.Variable{{Name: "a", Type: text}}, nil},
@@ -71,8 +70,8 @@ func TestNewSchema(t *testing.T) {
 	}
 }
 
-// What is done to the variables after NewSchema changes no schema.
-func TestSchema_IsImmutable(t *testing.T) {
+// A change of the variables after NewSchema does not change the schema.
+func TestNewSchema_CopiesVariables(t *testing.T) {
 	t.Parallel()
 	variables := []keyexpr.Variable{{Name: "a", Type: keyexpr.TypeFor[string]()}}
 	s := schemaOf(t, variables...)
@@ -86,22 +85,6 @@ func TestSchema_IsImmutable(t *testing.T) {
 	}
 }
 
-func TestCompile_NilSchema(t *testing.T) {
-	t.Parallel()
-	if key, ok := compileFor(t, "nightly", nil).Constant(); !ok || key != "nightly" {
-		t.Errorf("got %q, %v", key, ok)
-	}
-	_, err := keyexpr.Compile("#{a}", nil)
-	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Message != "unknown name a: there are none" {
-		t.Errorf("got %v", err)
-	}
-	if c, err := keyexpr.CompileCondition("1 < 2", nil); err != nil {
-		t.Error(err)
-	} else if ok, err := c.Eval(keyexpr.Values(nil)); err != nil || !ok {
-		t.Errorf("got %v, %v", ok, err)
-	}
-}
-
 type endless []endless
 
 func TestArgument(t *testing.T) {
@@ -109,12 +92,12 @@ func TestArgument(t *testing.T) {
 	more := keyexpr.Variable{Name: "method", Type: keyexpr.TypeFor[string]()}
 	for name, tt := range map[string]struct {
 		typ  reflect.Type
-		want string // in the error
+		want string // a text of the error
 	}{
 		"a struct":     {reflect.TypeFor[struct{ A string }](), ""},
 		"a pointer":    {reflect.TypeFor[*struct{ A string }](), ""},
 		"a string":     {reflect.TypeFor[string](), ""},
-		"nothing":      {nil, ""},
+		"no variables": {nil, ""},
 		"an interface": {reflect.TypeFor[any](), ""},
 		"of itself":    {reflect.TypeFor[endless](), "nested too deeply"},
 		"functions":    {reflect.TypeFor[*[]func()](), "func()"},
@@ -165,43 +148,6 @@ func TestNewSchema_Registered(t *testing.T) {
 	}
 }
 
-// What a template and a condition read decides what has to be there for them.
-func TestUses(t *testing.T) {
-	t.Parallel()
-	for source, want := range map[string]string{
-		`order`:                                     "",
-		`#{"constant"}`:                             "",
-		`#{path.orderId}`:                           "path",
-		`#{path.orderId}:#{path.shop}`:              "path",
-		`#{path.orderId}:#{query.id}`:               "path query",
-		`#{header["X-Id"] ?? query.id}`:             "header query",
-		`#{lower(body.id)}:#{method}`:               "body method",
-		`#{map(body.items, .sku + method)}`:         "body method",
-		`#{"a:" + path.orderId + ":" + principal}`:  "path principal",
-		`#{method == "POST" ? path.orderId : body}`: "body method path",
-		`#{[path.orderId, query.id]}`:               "path query",
-	} {
-		template := compile(t, source)
-		if got := strings.Join(template.Variables(), " "); got != want {
-			t.Errorf("%s: got %q, want %q", source, got, want)
-		}
-		for _, name := range requestSchema(t).Variables() {
-			if got := template.Uses(name); got != slices.Contains(strings.Fields(want), name) {
-				t.Errorf("%s: Uses(%s) is %v", source, name, got)
-			}
-		}
-		if template.String() != source {
-			t.Errorf("%s: its source is %s", source, template)
-		}
-		if _, constant := template.Constant(); constant != (want == "") {
-			t.Errorf("%s: constant is %v", source, constant)
-		}
-		if expression, ok := strings.CutPrefix(source, "#{"); ok && strings.Count(source, "#{") == 1 {
-			checkConditionUses(t, "("+strings.TrimSuffix(expression, "}")+") != nil", want)
-		}
-	}
-}
-
 func checkConditionUses(t *testing.T, expression, want string) {
 	t.Helper()
 	c, err := keyexpr.CompileCondition(expression, requestSchema(t))
@@ -214,55 +160,7 @@ func checkConditionUses(t *testing.T, expression, want string) {
 	}
 }
 
-// What Variables returns is the caller's.
-func TestUses_IsACopy(t *testing.T) {
-	t.Parallel()
-	template := compile(t, `#{path.orderId}`)
-	template.Variables()[0] = "x"
-	if !template.Uses("path") || template.Variables()[0] != "path" {
-		t.Errorf("got %q", template.Variables())
-	}
-	c := conditionFor(t, `method == ""`, requestSchema(t))
-	c.Variables()[0] = "x"
-	if !c.Uses("method") {
-		t.Errorf("got %q", c.Variables())
-	}
-}
-
-func TestIsList(t *testing.T) {
-	t.Parallel()
-	for source, want := range map[string]bool{
-		`order`: false, `#{path.orderId}`: false, `#{body.ids}`: false, `#{body.ids[0]}`: false, `#{first(body.ids)}`: false,
-		`#{len(body.ids)}`: false, `#{query.id}`: false, `#{query.id[0]}`: false,
-		`#{body.ids[:]}`: true, `#{map(body.items, .sku)}`: true, `#{filter(body.ids, # > 1)}`: true, `#{split(body.ids, ",")}`: true, `#{query.id[:]}`: true,
-		`#{[path.orderId]}`: true, `#{keys(body)}`: true,
-		`#{method == "GET" ? body.a[:] : body.b[:]}`: true, `#{body.ids | map(# + 1)}`: true,
-	} {
-		if got := compile(t, source).IsList(); got != want {
-			t.Errorf("%s: got %v, want %v", source, got, want)
-		}
-	}
-}
-
-// Key wants one key, of a list too.
-func TestTemplate_KeyOfAList(t *testing.T) {
-	t.Parallel()
-	template := compile(t, `i:#{body.ids[:]}`)
-	for sent, want := range map[string]string{`["a"]`: "i:a", `["a", "a"]`: "i:a", `[1, "1"]`: "i:1"} {
-		if key, err := template.Key(body(`{"ids": ` + sent + `}`).env(t)); err != nil || key != want {
-			t.Errorf("%s: got %q, %v, want %s", sent, key, err, want)
-		}
-	}
-	_, err := template.Key(body(`{"ids": ["a", "b"]}`).env(t))
-	if reasonOf(t, err) != keyexpr.ReasonTooMany || !strings.Contains(err.Error(), "yields 2 keys where one is needed") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := template.Key(body(`{"ids": []}`).env(t)); reasonOf(t, err) != keyexpr.ReasonEmpty {
-		t.Errorf("got %v", err)
-	}
-}
-
-// Values is an Env that has what it is given, and nothing more.
+// Values returns the values that it contains, and nil for other slots.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	v := keyexpr.Values{"a", entries{"k": {"x", "y"}}, 3}

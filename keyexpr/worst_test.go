@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The dearest values that are accepted: ms are of CPU time, the garbage collector's
-// included, and may be 10, MiB 4, for each MiB of the request.
+// The most expensive values that are accepted. ms counts CPU time, including the garbage collector,
+// and may be 10; MiB may be 4. Both are for each MiB of the request.
 func BenchmarkWorstAccepted(b *testing.B) {
 	for _, size := range []int{34_000, 1 << 20} {
 		for i := range hostiles {
@@ -41,14 +41,14 @@ func (h *hostile) benchmark(b *testing.B, size int) {
 
 func keep(bool, error) {}
 
-// totalAlloc is what the process has allocated in bytes.
+// totalAlloc returns the number of bytes that the process has allocated.
 func totalAlloc() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// cpuTime is that of the process in nanoseconds.
+// cpuTime returns the CPU time of the process in nanoseconds.
 func cpuTime(tb testing.TB) int64 {
 	tb.Helper()
 	var usage syscall.Rusage

@@ -66,6 +66,7 @@ var written = []string{
 	"core/redistest",
 	"core/ruleset",
 	"failpolicy",
+	"keyexpr",
 }
 
 // TestEnglish_Sentences reports each sentence in comments, string literals and documents over which

@@ -23,8 +23,7 @@ type identified struct {
 	List   []any
 }
 
-// One id is one key wherever it stands and whatever its type: its text is its
-// identity.
+// One id makes one key, whatever its place and type: its text is its identity.
 func TestTemplate_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	in := identified{Text: "42", Signed: 42, Small: 42, List: []any{"42", 42, uint8(42), 42.0}}
@@ -42,8 +41,8 @@ func TestTemplate_OneIDOneKey(t *testing.T) {
 	}
 }
 
-// A number is a key part if it is written as an integer is, and then exactly as it
-// is written: 5.0 is the text 5 for one handler and 5.0 for another.
+// A number can be a key part only if it is written as an integer, and then exactly as written. Handlers
+// disagree about the text of 5.0, which is 5 for some and 5.0 for others.
 func TestTemplate_Numbers(t *testing.T) {
 	t.Parallel()
 	digits := strings.Repeat("9", 400)
@@ -68,9 +67,9 @@ func TestTemplate_Numbers(t *testing.T) {
 	}
 }
 
-// A number of Go has no text but its value: a claim that was decoded as float64 is
-// the integer that it holds, if it holds one exactly.
-func TestTemplate_FloatsOfGo(t *testing.T) {
+// The text of a Go number is the text of its value: a claim that was decoded as float64 is the integer
+// that it holds, if it holds one exactly.
+func TestTemplate_GoFloats(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[any]string{
 		42.0: "42", -42.0: "-42", float32(42): "42", 0.0: "0", float64(1<<53 - 1): "9007199254740991",
@@ -86,13 +85,57 @@ func TestTemplate_FloatsOfGo(t *testing.T) {
 	}
 }
 
-// In a condition a number that is too large for a float is still above or below.
+// A condition can compare a number that is too large for a float.
 func TestCondition_HugeNumbers(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]bool{`1e400`: true, `-1e400`: false, `1e999999999`: true, `-1e999999999`: false, `5e0`: true} {
 		condition := conditionFor(t, `body.n > 4`, requestSchema(t))
 		if got, err := condition.Eval(body(`{"n": ` + number + `}`).env(t)); err != nil || got != want {
 			t.Errorf("%s: got %t, %v", number, got, err)
+		}
+	}
+}
+
+func TestFromJSONNumber(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[json.Number]any{
+		"0": 0, "7": 7, "-7": -7, "9223372036854775807": 9223372036854775807, "-9223372036854775808": -9223372036854775808,
+		"9223372036854775808": uint64(1) << 63, "18446744073709551615": uint64(1<<64 - 1), "18446744073709551616": json.Number("18446744073709551616"),
+		"-9223372036854775809": json.Number("-9223372036854775809"), "": nil, "5.5": 5.5, "5.0": 5.0, "1e3": 1000.0, "-2.5": -2.5,
+	} {
+		if got := keyexpr.FromJSONNumber(number); got != want {
+			t.Errorf("%s: got %v (%T), want %v", number, got, got, want)
+		}
+	}
+}
+
+// An Env may return integers and floats of any Go type: one number makes one key.
+func TestTemplate_ValuesOfAllGoTypes(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `#{body.id}`)
+	sum := compile(t, `#{body.id + 1}`)
+	for _, id := range []any{
+		7, int8(7), int16(7), int32(7), int64(7), uint(7), uint8(7), uint16(7), uint32(7), uint64(7), uintptr(7), json.Number("7"),
+	} {
+		env := keyexpr.Values{slotBody: object{"id": id}}
+		if key, err := template.Key(env); err != nil || key != "7" {
+			t.Errorf("%T: got %q, %v", id, key, err)
+		}
+		if key, err := sum.Key(env); err != nil || key != "8" {
+			t.Errorf("%T + 1: got %q, %v", id, key, err)
+		}
+	}
+	for value, noun := range map[any]string{
+		1.5: "a number with a fraction or exponent", float32(1.5): "a number with a fraction or exponent", [1]int{1}: "an object", struct{}{}: "an object",
+	} {
+		_, err := template.Key(keyexpr.Values{slotBody: object{"id": value}})
+		if reasonOf(t, err) != keyexpr.ReasonWrongType || !strings.Contains(err.Error(), "is "+noun) {
+			t.Errorf("%T: got %v, want that it is %s", value, err, noun)
+		}
+	}
+	for _, value := range []any{[]byte("x"), []string{"a"}, func() {}} {
+		if _, err := template.Key(keyexpr.Values{slotBody: object{"id": value}}); reasonOf(t, err) != keyexpr.ReasonWrongType {
+			t.Errorf("%T: got %v", value, err)
 		}
 	}
 }

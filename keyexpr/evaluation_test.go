@@ -9,18 +9,18 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// bodyless is an Env whose body cannot be computed: what computes it panics.
-type bodyless struct{ keyexpr.Values }
+// panickingBodyEnv is an Env that panics when an expression reads the body.
+type panickingBodyEnv struct{ keyexpr.Values }
 
-func (p bodyless) Value(slot int) (any, error) {
+func (p panickingBodyEnv) Value(slot int) (any, error) {
 	if slot == slotBody {
 		panic("no body")
 	}
 	return p.Values.Value(slot)
 }
 
-// evaluated is the key, the text of the error, or that of a panic.
-func evaluated(template *keyexpr.Template, env keyexpr.Env) (got string) {
+// outcomeOf returns the key, the text of the error, or the text of the panic.
+func outcomeOf(template *keyexpr.Template, env keyexpr.Env) (got string) {
 	defer func() {
 		if v := recover(); v != nil {
 			got, _ = v.(string)
@@ -34,9 +34,9 @@ func evaluated(template *keyexpr.Template, env keyexpr.Env) (got string) {
 	return strings.Join(keys, " ")
 }
 
-// An evaluation leaves nothing to the next one on the same machine, however it ended: by a
-// key, an error of the expression, one of the budget or a panic of the program.
-func TestTemplate_EvaluationsAreIsolated(t *testing.T) {
+// An evaluation leaves no state to the next one, however it ended: with a key, an error of the
+// expression, an exceeded limit, or a panic of the application.
+func TestEvaluation_LeavesNoState(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `o:#{string(body.id) + "-" + string(len(map(body.xs, # + 1)) + int(path.orderId))}`)
 	env := func(body string, order string) keyexpr.Values {
@@ -46,7 +46,7 @@ func TestTemplate_EvaluationsAreIsolated(t *testing.T) {
 		env  keyexpr.Env
 		want string
 	}
-	dear := keyexpr.Values{slotPath: entries{"orderId": {"1"}}, slotBody: object{"id": strings.Repeat("x", 3<<20), "xs": []any{1}}}
+	long := keyexpr.Values{slotPath: entries{"orderId": {"1"}}, slotBody: object{"id": strings.Repeat("x", 3<<20), "xs": []any{1}}}
 	outcomes := []outcome{
 		{env(`{"id": "a", "xs": [1, 2]}`, "1"), "o:a-3"},
 		{env(`{"id": 7, "xs": []}`, "2"), "o:7-2"},
@@ -54,15 +54,15 @@ func TestTemplate_EvaluationsAreIsolated(t *testing.T) {
 		{env(`{"id": "a", "xs": ["b"]}`, "1"), "error: keyexpr: key " + template.String() + ": "},
 		{env(`{"id": "a", "xs": [1]}`, "x"), "error: keyexpr: key " + template.String() + ": "},
 		{env(`{"id": "a", "xs": 5}`, "1"), "error: keyexpr: key " + template.String() + ": body.xs is an integer, not a list"},
-		{bodyless{env(`{}`, "1")}, "panic: no body"},
-		{dear, "error: keyexpr: key " + template.String() + ": "},
+		{panickingBodyEnv{env(`{}`, "1")}, "panic: no body"},
+		{long, "error: keyexpr: key " + template.String() + ": "},
 	}
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
 			for i := range 200 {
 				o := outcomes[(i*(worker+1)+worker)%len(outcomes)]
-				if got := evaluated(template, o.env); !strings.HasPrefix(got, o.want) {
+				if got := outcomeOf(template, o.env); !strings.HasPrefix(got, o.want) {
 					t.Errorf("got %q, want %q", got, o.want)
 				}
 			}
@@ -71,8 +71,8 @@ func TestTemplate_EvaluationsAreIsolated(t *testing.T) {
 	group.Wait()
 }
 
-// An error belongs to who gets it: the next evaluation of the same template makes its own.
-func TestEvalError_IsMadeForEachEvaluation(t *testing.T) {
+// Each evaluation returns a new error, so that callers may change theirs.
+func TestEvaluation_NewErrorEachTime(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{`#{body.id}`, `#{lower(body.id)}`, `#{map(body.ids, .x)}`, `#{path.orderId + "x"}`} {
 		template := compile(t, source)
@@ -89,8 +89,8 @@ func TestEvalError_IsMadeForEachEvaluation(t *testing.T) {
 	}
 }
 
-// The keys of a list belong to who gets them.
-func TestTemplate_KeysAreTheCallers(t *testing.T) {
+// Callers may change the keys of a list.
+func TestEvaluation_KeysBelongToCaller(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{`o:#{body.ids[:]}`, `o:#{["a", "b"]}`, `o:#{path.orderId}`} {
 		template := compile(t, source)
@@ -109,8 +109,8 @@ func TestTemplate_KeysAreTheCallers(t *testing.T) {
 	}
 }
 
-// A list of literals is made once for all requests: none of them can change it for another.
-func TestTemplate_LiteralsStayAsTheyAre(t *testing.T) {
+// A list of literals is made once for all requests, and no request can change it.
+func TestEvaluation_LiteralListsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	c := conditionFor(t, `filter(["c", "a", "b"], # < "c")[0] == "a" and map(["c", "a", "b"], # + "x")[0] == "cx" and ["c", "a", "b"][0] == "c" and len(["c", method]) == 2`, requestSchema(t))
 	var group sync.WaitGroup
