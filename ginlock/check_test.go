@@ -233,9 +233,9 @@ func TestCheck_HandlerThatFitsNoRouteIsToldItsMistakeFirst(t *testing.T) {
 		{"a variable of a named rule", ruleset.Rule{Name: "pay", Key: "order:#{pth.id}"}, ": Key: 1:9: unknown name pth: "},
 		{"a part", ruleset.Rule{Key: "order:#{path.id"}, ": Key: 1:7: the part is not closed"},
 		{"a time", ruleset.Rule{Key: "order", WaitTime: -5}, ": WaitTime: -5ns is out of range"},
-		{"a parameter", ruleset.Rule{Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: there is no path parameter idd: there is id\n"},
-		{"a parameter of a rule with its route", ruleset.Rule{Endpoint: orders, Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: there is no path parameter idd: there is id\n"},
-		{"a parameter that is near none", ruleset.Rule{Key: "#{path.id}:#{path.customer}"}, " (nearest route: POST /orders/:id): Key: 1:19: there is no path parameter customer: there is id\n"},
+		{"a parameter", ruleset.Rule{Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: path parameter idd does not exist: there is id\n"},
+		{"a parameter of a rule with its route", ruleset.Rule{Endpoint: orders, Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: path parameter idd does not exist: there is id\n"},
+		{"a parameter that is near none", ruleset.Rule{Key: "#{path.id}:#{path.customer}"}, " (nearest route: POST /orders/:id): Key: 1:19: path parameter customer does not exist: there is id\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func ExampleGuard_Handle() {
 	err = guard.Handle(api, "POST", "/orders/:id/pay", ruleset.Rule{Key: "order:#{path.orderId}"}, func(*gin.Context) {})
 	fmt.Println(err)
 	// Output:
-	// ruleset: rule of http POST /v1/orders/:id/pay: Key: 1:14: there is no path parameter orderId: there is id
+	// ruleset: rule of http POST /v1/orders/:id/pay: Key: 1:14: path parameter orderId does not exist: there is id
 	// 	  | order:#{path.orderId}
 	// 	  |              ^
 }

@@ -272,14 +272,14 @@ func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
 }
 
 // reportUnknownVariable reports a name that is not a variable. It suggests, in this order, a
-// reference that ends in the name, a variable with a similar name, and a reference with the names
-// after it: req.order_id for path.order_id.
+// reference that ends in the name, a variable with a similar name, and, for a variable of another
+// adapter, a reference with the names after it: req.order_id for path.order_id.
 func (c *checker) reportUnknownVariable(at ast.Node, name, rest string) node {
 	names := c.schema.Variables()
 	m := mistakef(failpolicy.Nearest(name, names), "unknown name %s: %s", name, listForMessage(names))
 	if found, ok := findReference(c.schema, name); ok && found != name {
 		m = mistakef(found, "unknown name %s", name)
-	} else if found, ok := findReference(c.schema, rest); ok && m.suggestion == "" {
+	} else if found, ok := findReference(c.schema, rest); ok && m.suggestion == "" && adapterVariables[name] {
 		m.suggestion = found
 	}
 	m.unknown = name

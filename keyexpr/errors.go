@@ -18,7 +18,7 @@ type Error struct {
 	Line, Column int
 	// Message says what is wrong.
 	Message string
-	// Suggestion is what to write instead. It is empty if there is no suggestion.
+	// Suggestion is what to write instead. It may be empty.
 	Suggestion string
 	// Unknown is the name that the template uses and the schema does not have; it is empty for
 	// other problems. If Of is set, Unknown names an entry of the variable Of: id of path.

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The key of a function's argument.
+// A template can build the key of a function's argument.
 func Example() {
 	type Payment struct {
 		OrderID int64
@@ -46,14 +46,14 @@ func ExampleCompile_errors() {
 	//   | order:#{#orderId}:#{path.orderid}
 	//   |         ^
 	//   write order:#{path.orderId}:#{path.orderid}
-	// keyexpr: 1:26: there is no path parameter orderid: there is orderId
+	// keyexpr: 1:26: path parameter orderid does not exist: there is orderId
 	//   | order:#{#orderId}:#{path.orderid}
 	//   |                          ^
 	//   write path.orderId
 }
 
-// A rule's When: the lock is taken only if the condition holds. What a request does not
-// have is the empty value of its type.
+// The field When of a rule is a condition: the rule takes the lock only if it is true. A missing
+// value is the empty value of its type.
 func ExampleCompileCondition() {
 	type Payment struct {
 		OrderID int64
@@ -86,7 +86,7 @@ func ExampleCompileCondition() {
 	//   write in.Amount
 }
 
-// A template that yields one key per element of a list.
+// A template with a list yields one key for each element.
 func ExampleTemplate_Keys() {
 	type Reservation struct {
 		Shop  string

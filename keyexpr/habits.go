@@ -358,7 +358,7 @@ var (
 )
 
 // translateSum translates a sum outside of parts, for example 'a:' + #{path.id}. It returns the
-// problem of the first sign, or nil if there is no sum. A plus without quotes or spaces is
+// problem of the first sign, or nil if the text has no sum. A plus without quotes or spaces is
 // literal text.
 func translateSum(template string) (translated string, sign *Error) {
 	segments, _ := split(template) //nolint:errcheck // a template that cannot be split has no sum

@@ -238,11 +238,11 @@ func TestSuggestion_Listing(t *testing.T) {
 		return schemaOf(t, keyexpr.Variable{Name: "path", Keyed: &keyexpr.Keyed{Noun: "path parameter", Known: names}})
 	}
 	for want, schema := range map[string]*keyexpr.Schema{
-		"there is no path parameter zz: there are none":                                              keyed(),
-		"there is no path parameter zz: there is aa":                                                 keyed("aa"),
-		"there is no path parameter zz: there are aa, bb":                                            keyed("bb", "aa"),
-		"there is no path parameter zz: there are aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll":    keyed(strings.Fields("ll kk jj ii hh gg ff ee dd cc bb aa")...),
-		"there is no path parameter zz: there are aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, …": keyed(strings.Fields("aa bb cc dd ee ff gg hh ii jj kk ll mm nn")...),
+		"path parameter zz does not exist: there are none":                                              keyed(),
+		"path parameter zz does not exist: there is aa":                                                 keyed("aa"),
+		"path parameter zz does not exist: there are aa, bb":                                            keyed("bb", "aa"),
+		"path parameter zz does not exist: there are aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll":    keyed(strings.Fields("ll kk jj ii hh gg ff ee dd cc bb aa")...),
+		"path parameter zz does not exist: there are aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, …": keyed(strings.Fields("aa bb cc dd ee ff gg hh ii jj kk ll mm nn")...),
 	} {
 		if got := problemOf(t, `#{path.zz}`, schema); got.Message != want {
 			t.Errorf("got %q, want %q", got.Message, want)

@@ -318,7 +318,7 @@ func TestLanguage_Lookups(t *testing.T) {
 		{`path["order" + "Id"]`, "refused: a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise"},
 		{`path?.orderId`, "42"},
 		{`(path).orderId`, "42"},
-		{`path["nothing"]`, "refused: there is no path parameter nothing: there are orderId, shop"},
+		{`path["nothing"]`, "refused: path parameter nothing does not exist: there are orderId, shop"},
 		{`path.orderId[:]`, "42"},
 		{`method[:]`, "POST"},
 		// what is made by the expression

@@ -12,6 +12,13 @@ import (
 
 // This file finds the names that a user probably meant. It knows the schema only.
 
+// adapterVariables are the variables for which each adapter has another name: of HTTP requests, of
+// gRPC requests and of a function's argument. Any other unknown name may be a variable that a
+// program registers.
+var adapterVariables = map[string]bool{ //nolint:gochecknoglobals // a table that is only read
+	"path": true, "query": true, "form": true, "body": true, "req": true, "in": true,
+}
+
 // findReference translates a path of names to a reference of the schema that has the same names
 // but for case and underscores: orderId becomes path.orderId, order.id becomes in.Order.ID.
 func findReference(schema *Schema, path string) (string, bool) {

@@ -84,7 +84,7 @@ func (c *chain) selectEntry(name string) *mistake {
 	}
 	var m *mistake
 	if !c.keyed.Open && !slices.Contains(c.keyed.Known, key) {
-		m = mistakef(c.similar(name), "there is no %s %s: %s", c.keyed.Noun, name, listForMessage(c.typ.names()))
+		m = mistakef(c.similar(name), "%s %s does not exist: %s", c.keyed.Noun, name, listForMessage(c.typ.names()))
 		m.unknown, m.of = name, c.variable.Name
 	}
 	c.item = &item{key: key, index: oneValue}

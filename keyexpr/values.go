@@ -60,7 +60,7 @@ const maxInteger = 20
 //
 // A number with a fraction or an exponent becomes a float64, and so does -0. A number out of
 // range becomes infinite. Floats cannot be part of a key, because handlers disagree about their
-// text: one that reads 5.0 as a json.Number sees "5.0", another one sees 5.
+// text: 5.0 is "5.0" for a handler that reads a json.Number, and 5 for others.
 func fromJSONNumber(n json.Number) any {
 	text := n.String()
 	if text == "" {
