@@ -1,6 +1,9 @@
-// Package httpvars offers the variables of an HTTP request to key expressions, as package
-// keyexpr documents them. It needs net/http only; routers supply what they alone know
-// through [Host].
+// Package httpvars supplies the variables of an HTTP request to key expressions. Package keyexpr
+// documents the variables.
+//
+// The package knows net/http and keyexpr. It does not know routers, rules or locks: a router supplies
+// its own values through [Host]. The HTTP adapters (ginlock, core/aspect/httplock) and command
+// interlock call it: New at start-up, and Variables.Request for each request.
 package httpvars
 
 import (
@@ -15,46 +18,45 @@ import (
 // DefaultMaxBody is the largest body in bytes that expressions read.
 const DefaultMaxBody = 1 << 20
 
-// Config says which variables a route offers. The zero Config offers all
-// standard ones, with no path parameters and an untyped body.
+// Config selects the variables of a route. The zero Config has all standard variables, without
+// path parameters and with an untyped body.
 type Config struct {
-	// PathParams are the parameters of the route. Any other name is an error.
+	// PathParams are the path parameters of the route. An expression with another one does not compile.
 	PathParams []string
-	// AnyPathParam admits path parameters of any name, to judge rules whose route is
+	// AnyPathParam admits path parameters of any name. It serves to check a rule whose route is
 	// not known.
 	AnyPathParam bool
-	// Body is the Go type that JSON bodies are decoded into, best that of the handler;
-	// expressions then use and are checked against its JSON names. Nil leaves the body
+	// Body is the Go type that JSON bodies are decoded into, preferably the type that the
+	// handler uses. Expressions are then checked against its JSON names. Nil leaves the body
 	// untyped.
 	Body reflect.Type
-	// BodyType is what else is known of the body; nil for nothing.
+	// BodyType replaces the type of the variable body, if it is not nil.
 	BodyType *keyexpr.Type
-	// MaxBody is the largest body in bytes; 0 is [DefaultMaxBody].
+	// MaxBody is the size of the largest body in bytes. 0 means [DefaultMaxBody].
 	MaxBody int64
-	// CookieValue is what handlers see of a cookie's value, for routers that decode
-	// it: a client could otherwise spell one value in several ways. Nil leaves it as
-	// [net/http.Cookie] has it.
+	// CookieValue decodes the value of a cookie like the router, so that a client cannot spell
+	// one value in several ways. Nil leaves the value of [net/http.Cookie] unchanged.
 	CookieValue func(raw string) string
-	// Registered are the application's own variables.
+	// Registered are the variables that the application registers.
 	Registered []keyexpr.Variable
 }
 
-// Host answers what only the router of a request knows. Its methods are called
-// on the goroutine that builds the key, only if an expression needs them.
+// Host supplies the values that only the router of a request knows. Request calls its methods on
+// the goroutine that builds the key, and only if an expression needs them.
 type Host interface {
-	// PathValue returns the decoded value of a path parameter, "" if it has none.
+	// PathValue returns the decoded value of a path parameter, or "" if it has none.
 	PathValue(name string) string
 	// Route returns the pattern of the route.
 	Route() string
 	// ClientIP returns the client's address without a port.
 	ClientIP() string
-	// Registered returns the value of Config.Registered[i]; nil or an empty
-	// string is unset.
+	// Registered returns the value of Config.Registered[i]. Nil and the empty string mean
+	// unset.
 	Registered(i int) (any, error)
 }
 
-// NetHTTP returns the [Host] of a request served by net/http's ServeMux: the
-// client's address is the address of the connection. It has no registered variables.
+// NetHTTP returns the [Host] of a request that a ServeMux of net/http serves. Its client address
+// is the address of the connection. It has no registered variables.
 func NetHTTP(r *http.Request) Host { return netHTTP{r} }
 
 type netHTTP struct{ request *http.Request }

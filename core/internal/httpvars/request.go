@@ -13,42 +13,57 @@ type Request struct {
 	variables *Variables
 	request   *http.Request
 	host      Host
-	method    string // of the route, "" for the request's
+	method    string // of the route; "" for the method of the request
 
 	query      url.Values
-	cookies    map[string][]string // as handlers see them
-	kept       []byte              // of a body that was read before; see KeptBody
-	payload    result[[]byte]      // the body after it has been read
+	cookies    map[string][]string // with the values that handlers see
+	payload    payload
 	form       result[url.Values]
-	body       result[any]
+	document   result[any]
 	registered []result[any]
 }
 
-// result is what a variable was computed to be.
-type result[T any] struct {
-	done  bool
-	value T
-	err   error
+var _ keyexpr.Env = (*Request)(nil)
+
+// Request returns the values of one request. One goroutine uses them at a time. They serve any
+// number of templates, and each variable is computed once. Reading the body replaces the Body of
+// r itself, so callers make a copy with [http.Request.WithContext] only after that.
+func (v *Variables) Request(r *http.Request, host Host) *Request {
+	return &Request{variables: v, request: r, host: host, payload: payload{request: r, limit: v.maxBody}}
 }
 
-// once computes a result unless it is there.
-func (r *result[T]) once(compute func() (T, error)) (T, error) {
-	if !r.done {
-		r.value, r.err = compute()
-		r.done = true
-	}
-	return r.value, r.err
-}
-
-// Matched makes the variable method the method of the route that the router has matched. A layer in
-// between may have changed the method of the request, to whatever its client wished.
+// Matched sets the variable method to the method of the route that the router has matched. A layer
+// between router and handler may have changed the method of the request as its client wished.
 func (q *Request) Matched(method string) { q.method = method }
+
+// KeptBody declares that a middleware has read the body before and keeps its bytes where
+// handlers may read them again, as gin's ShouldBindBodyWith does. Call it before an expression
+// reads a value. Nil means that no middleware keeps a body.
+//
+// If nothing is left of the request's Body, the request gets the kept bytes again. If a
+// middleware has put other bytes into Body, Body keeps them. Then expressions over the body fail
+// with [keyexpr.ReasonInternal], because a handler may read either.
+func (q *Request) KeptBody(content []byte) { q.payload.kept = content }
+
+// Buffer reads the body into memory, up to the limit, and replaces the Body of the request by one
+// that yields the same bytes. Its error is a *[keyexpr.EvalError]; even then the handler can
+// read the whole body. Buffer does not read a body whose announced length exceeds the limit.
+func (q *Request) Buffer() error {
+	_, err := q.payload.bytes()
+	return err
+}
+
+// Body returns the bytes of the body. It returns false if the body has not been read or exceeds
+// the limit. The caller must not change the slice.
+func (q *Request) Body() ([]byte, bool) {
+	return q.payload.read.value, q.payload.read.done && q.payload.read.err == nil
+}
 
 // Value implements [keyexpr.Env].
 func (q *Request) Value(slot int) (any, error) {
 	switch slot {
 	case slotBody:
-		return q.body.once(q.decodeBody)
+		return q.document.once(func() (any, error) { return decodeBody(&q.payload, q.variables.body) })
 	case slotMethod:
 		return cmp.Or(q.method, q.request.Method), nil
 	case slotRoute:
@@ -77,7 +92,7 @@ func (q *Request) Items(slot int, key string) ([]string, error) {
 		}
 		return q.query[key], nil
 	case slotHeader:
-		if key == "Host" { // net/http keeps it apart
+		if key == "Host" { // net/http removes it from the header
 			return []string{q.request.Host}, nil
 		}
 		return q.request.Header[key], nil
@@ -87,14 +102,14 @@ func (q *Request) Items(slot int, key string) ([]string, error) {
 		}
 		return q.cookies[key], nil
 	case slotForm:
-		form, err := q.form.once(q.parseForm)
+		form, err := q.form.once(func() (url.Values, error) { return decodeForm(&q.payload) })
 		return form[key], err
 	}
 	return nil, nil
 }
 
-// parseCookies reads the header once, so that the number of cookies and that of the
-// questions do not multiply.
+// parseCookies reads all cookies at once, so that the cost is not the number of cookies times
+// the number of lookups.
 func (q *Request) parseCookies() map[string][]string {
 	cookies := map[string][]string{}
 	for _, cookie := range q.request.Cookies() {
@@ -106,5 +121,3 @@ func (q *Request) parseCookies() map[string][]string {
 	}
 	return cookies
 }
-
-var _ keyexpr.Env = (*Request)(nil)

@@ -2,7 +2,6 @@ package httpvars
 
 import (
 	"cmp"
-	"net/http"
 	"net/textproto"
 	"reflect"
 	"strings"
@@ -10,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The slots of the standard variables; registered ones follow.
+// The slots of the standard variables. The registered variables follow.
 const (
 	slotPath = iota
 	slotQuery
@@ -29,12 +28,12 @@ type Variables struct {
 	schema      *keyexpr.Schema
 	body        reflect.Type
 	maxBody     int64
-	cookieValue func(raw string) string // nil leaves it
-	registered  int                     // how many there are
+	cookieValue func(raw string) string // see Config.CookieValue
+	registered  int                     // the number of registered variables
 }
 
-// New checks a config. Bad names, clashes with the standard variables and
-// unusable types are errors, all of them joined.
+// New checks a config. Its error joins one error for each invalid name, each clash with a standard
+// variable, and each type that expressions cannot use.
 func New(c Config) (*Variables, error) {
 	v := &Variables{body: c.Body, maxBody: cmp.Or(c.MaxBody, DefaultMaxBody), cookieValue: c.CookieValue, registered: len(c.Registered)}
 	variables := standard(&c)
@@ -64,25 +63,17 @@ func standard(c *Config) []keyexpr.Variable {
 		slotCookie:   {Name: "cookie", Keyed: named("cookie")},
 		slotForm:     {Name: "form", Keyed: named("form field")},
 		slotBody:     {Name: "body", Type: body},
-		slotMethod:   {Name: "method", Type: keyexpr.TextType("a method", oneMethod)},
+		slotMethod:   {Name: "method", Type: keyexpr.TextType("a method", canonicalMethod)},
 		slotRoute:    {Name: "route", Type: keyexpr.TypeFor[string]()},
 		slotClientIP: {Name: "client_ip", Type: keyexpr.AddressType()},
 	}
 	return variables[:]
 }
 
-// oneMethod returns a method in upper case, as all methods that net/http names are.
-func oneMethod(text string) (string, bool) {
+// canonicalMethod returns a method in upper case, like the constants of net/http.
+func canonicalMethod(text string) (string, bool) {
 	return strings.ToUpper(text), text != ""
 }
 
 // Schema returns the schema to compile templates against.
 func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
-
-// Request returns the values of one request. One goroutine uses it at a time;
-// it serves any number of templates and computes each variable once. The Body of
-// r itself is replaced when it has been read, so a copy made by
-// [http.Request.WithContext] has to be made afterwards.
-func (v *Variables) Request(r *http.Request, host Host) *Request {
-	return &Request{variables: v, request: r, host: host}
-}
