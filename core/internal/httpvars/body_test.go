@@ -1,6 +1,7 @@
 package httpvars_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -14,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// countingBody counts how often it was read to its end.
+// countingBody counts how often a caller read it to its end.
 type countingBody struct {
 	io.Reader
 	ends   int
@@ -36,7 +37,7 @@ func (c *countingBody) Close() error {
 
 var errGone = errors.New("the client is gone")
 
-// failingBody is that of a client that left.
+// failingBody is the body of a client that has disconnected.
 type failingBody struct{}
 
 func (failingBody) Read([]byte) (int, error) { return 0, errGone }
@@ -65,15 +66,15 @@ func post(tb testing.TB, contentType, body string) *http.Request {
 	return r
 }
 
-// chunked makes the length of a body unknown.
+// chunked hides the length of a body.
 func chunked(r *http.Request) *http.Request {
 	r.ContentLength = -1
 	r.TransferEncoding = []string{"chunked"}
 	return r
 }
 
-// The largest number there is stands for no limit.
-func TestBody_WithoutALimit(t *testing.T) {
+// The largest int64 means no limit.
+func TestBody_WithoutLimit(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{MaxBody: math.MaxInt64})
 	const body = `{"id": "abc"}`
@@ -174,7 +175,7 @@ func TestRequest_Buffer(t *testing.T) {
 	}
 }
 
-// The status of a bad body does not depend on its being compared in a condition.
+// A bad body has the same status in a condition as in a key.
 func TestBody_Condition(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -201,7 +202,7 @@ func TestBody_TypedErrors(t *testing.T) {
 	}
 }
 
-// FuzzBody reads any body without a panic and leaves it to the handler.
+// FuzzBody checks that reading any body does not panic, and that the handler can still read it.
 func FuzzBody(f *testing.F) {
 	f.Add("application/json", `{"id": 1, "a": [1, "x", null, {"b": 1e9}]}`)
 	f.Add("application/x-www-form-urlencoded", `id=1&x=%20`)
@@ -226,34 +227,220 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// The media type says how a form is read, as for the handler: a boundary that a
-// client adds to another one would let it choose a key that its request is not for.
-func TestBody_FormIsReadAsTheHandlerReadsIt(t *testing.T) {
+// A request has a body if the body has bytes, whatever length was announced.
+func TestBody_ReplacedByMiddleware(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
-	form := "--X\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1\r\n--X--\r\n&id=2"
-	for contentType, body := range map[string]string{
-		"application/x-www-form-urlencoded; boundary=X": form,
-		"multipart/form-data":                           "id=1",
-	} {
-		_, err := compile(t, v, `#{form.id}`).Key(v.Request(post(t, contentType, body), &host{}))
-		wantReason(t, err, keyexpr.ReasonBadBody)
-	}
-	r := post(t, "application/x-www-form-urlencoded; boundary=X", "id=2")
-	if key, err := compile(t, v, `#{form.id}`).Key(v.Request(r, &host{})); err != nil || key != "2" {
-		t.Errorf("got %q, %v", key, err)
+	for _, length := range []int64{0, -1, 7} {
+		for contentType, template := range map[string]string{"application/json": `#{body.id ?? "none"}`, urlencoded: `#{form.id ?? "none"}`} {
+			text := map[string]string{"application/json": `{"id":1}`, urlencoded: `id=1`}[contentType]
+			r := post(t, contentType, "")
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), length
+			if key, err := compile(t, v, template).Key(v.Request(r, &host{})); err != nil || key != "1" {
+				t.Errorf("%s, length %d: got %q, %v, want 1", contentType, length, key, err)
+			}
+			if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != text {
+				t.Errorf("%s, length %d: the handler reads %q, %v", contentType, length, rest, err)
+			}
+			for _, empty := range []io.ReadCloser{nil, http.NoBody, io.NopCloser(strings.NewReader("")), io.NopCloser(silentOnceReader(""))} {
+				r.Body = empty
+				if key, err := compile(t, v, template).Key(v.Request(r, &host{})); err != nil || key != "none" {
+					t.Errorf("%s, length %d, no bytes: got %q, %v, want none", contentType, length, key, err)
+				}
+			}
+		}
 	}
 }
 
-// A value under a name of another case gets to the handler, and so it must get to
-// the key and the condition.
-func TestBody_NameInAnotherCase(t *testing.T) {
+// silentOnceReader returns no bytes and no error once, as readers may do.
+func silentOnceReader(text string) io.Reader { return &silent{Reader: strings.NewReader(text)} }
+
+type silent struct {
+	io.Reader
+	asked bool
+}
+
+func (s *silent) Read(p []byte) (int, error) {
+	if !s.asked {
+		s.asked = true
+		return 0, nil
+	}
+	return s.Reader.Read(p)
+}
+
+// The first byte shows whether a request has a body of another type. The handler gets the whole body, and
+// so does an expression that reads it later.
+func TestBody_OtherTypeReadsOneByte(t *testing.T) {
 	t.Parallel()
-	const sent = `{"Amount": 500, "ſhard": "a", "Items": [{"SKU": "x", "Lot": [{"NO": 1}]}], "exact": "e", "none": null}`
 	v := variables(t, httpvars.Config{})
-	env := v.Request(post(t, "application/json", sent), &host{})
-	condition := compileCondition(t, v, `body.amount > 100 && body.shard == "a" && any(body.items, .sku == "x" && .lot[0].no == 1)`)
-	if got, err := condition.Eval(env); err != nil || !got {
-		t.Errorf("the condition is %v, %v", got, err)
+	for name, length := range map[string]int64{"announced": 100, "chunked": -1, "put in": 0} {
+		rest := &countingBody{Reader: strings.NewReader("hello")}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", rest)
+		r.ContentLength = length
+		r.Header.Set("Content-Type", "text/plain")
+		q := v.Request(r, &host{})
+		for _, template := range []string{`#{body.id}`, `#{body.id}`, `#{form.id}`} {
+			_, err := compile(t, v, template).Key(q)
+			wantReason(t, err, keyexpr.ReasonUnsupportedMedia)
+		}
+		if rest.ends != 0 {
+			t.Errorf("%s: the body was read to its end", name)
+		}
+		if all, err := io.ReadAll(r.Body); err != nil || string(all) != "hello" {
+			t.Errorf("%s: the handler reads %q, %v", name, all, err)
+		}
+	}
+}
+
+// A middleware has read the body and kept its bytes, and handlers may read either.
+func TestRequest_KeptBody(t *testing.T) {
+	t.Parallel()
+	const kept, other = `{"id":1}`, `{"id":2}`
+	tests := map[string]struct {
+		left io.Reader
+		want string // the key, or "": the bytes differ, and a handler may read either
+		rest string
+	}{
+		"nothing is left":         {strings.NewReader(""), "1", kept},
+		"it is closed":            {closedBody{}, "1", kept},
+		"it was put back":         {strings.NewReader(kept), "1", kept},
+		"it was replaced":         {strings.NewReader(other), "", other},
+		"it was replaced by more": {strings.NewReader(kept + " "), "", kept + " "},
+	}
+	for name, tt := range tests {
+		for _, length := range []int64{0, -1, 8} {
+			v := variables(t, httpvars.Config{})
+			r := post(t, "application/json", "")
+			r.Body, r.ContentLength = io.NopCloser(tt.left), length
+			q := v.Request(r, &host{})
+			q.KeptBody([]byte(kept))
+			key, err := compile(t, v, `#{body.id}`).Key(q)
+			switch {
+			case tt.want == "":
+				wantReason(t, err, keyexpr.ReasonInternal)
+			case err != nil || key != tt.want:
+				t.Errorf("%s: got %q, %v, want %q", name, key, err, tt.want)
+			}
+			if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != tt.rest {
+				t.Errorf("%s: the handler reads %q, %v, want %q", name, rest, err, tt.rest)
+			}
+			if seeker, ok := tt.left.(io.Seeker); ok {
+				if _, err := seeker.Seek(0, io.SeekStart); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func TestRequest_KeptBodyOfAnyLength(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{MaxBody: 4})
+	kept := []byte(`{"id":1}`)
+	for _, left := range [][]byte{nil, kept} {
+		r := post(t, "application/json", "")
+		r.Body = io.NopCloser(bytes.NewReader(left))
+		q := v.Request(r, &host{})
+		q.KeptBody(kept)
+		_, err := compile(t, v, `#{body.id}`).Key(q)
+		wantReason(t, err, keyexpr.ReasonTooLarge)
+		if rest, err := io.ReadAll(r.Body); err != nil || !bytes.Equal(rest, kept) {
+			t.Errorf("the handler reads %q, %v", rest, err)
+		}
+	}
+}
+
+// closedBody is a body of net/http that a middleware has closed.
+type closedBody struct{}
+
+func (closedBody) Read([]byte) (int, error) { return 0, http.ErrBodyReadAfterClose }
+
+func TestRequest_KeptBodyTruncated(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	r := post(t, "application/json", "")
+	r.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id"`), failingBody{}))
+	q := v.Request(r, &host{})
+	q.KeptBody([]byte(`{"id":1}`))
+	_, err := compile(t, v, `#{body.id}`).Key(q)
+	wantReason(t, err, keyexpr.ReasonBadBody)
+	if !errors.Is(err, errGone) {
+		t.Errorf("%v does not wrap the cause", err)
+	}
+}
+
+// untyped returns a request whose body has no announced length and a content type that no expression
+// accepts.
+func untyped(t testing.TB, body io.Reader) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body)
+	r.ContentLength = -1
+	r.Header.Set("Content-Type", "text/plain")
+	return r
+}
+
+func TestBody_OtherTypeAndEmpty(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	for name, prepare := range map[string]func(q *httpvars.Request) error{
+		"not read":        func(*httpvars.Request) error { return nil },
+		"read before":     (*httpvars.Request).Buffer,
+		"asked for twice": func(q *httpvars.Request) error { _, _ = compile(t, v, `#{body.id}`).Key(q); return nil },
+	} {
+		r := untyped(t, io.MultiReader())
+		q := v.Request(r, &host{})
+		if err := prepare(q); err != nil {
+			t.Fatal(err)
+		}
+		for _, template := range []string{`#{body.id}`, `#{form.id}`} {
+			_, err := compile(t, v, template).Key(q)
+			wantReason(t, err, keyexpr.ReasonMissing)
+		}
+		if key, err := compile(t, v, `#{body.id ?? "none"}`).Key(q); err != nil || key != "none" {
+			t.Errorf("%s: got %q, %v", name, key, err)
+		}
+	}
+}
+
+// A body that Buffer has read is not read again to check its type.
+func TestBody_OtherTypeAfterBuffer(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{MaxBody: 20})
+	for body, want := range map[string]keyexpr.Reason{"text": keyexpr.ReasonUnsupportedMedia, strings.Repeat("x", 21): keyexpr.ReasonTooLarge} {
+		q := v.Request(untyped(t, strings.NewReader(body)), &host{})
+		buffered := q.Buffer()
+		if (buffered != nil) != (want == keyexpr.ReasonTooLarge) {
+			t.Errorf("%s: Buffer: %v", body, buffered)
+		}
+		_, err := compile(t, v, `#{body.id}`).Key(q)
+		wantReason(t, err, want)
+	}
+	q := v.Request(untyped(t, http.NoBody), &host{})
+	q.KeptBody([]byte("kept"))
+	_, err := compile(t, v, `#{body.id}`).Key(q)
+	wantReason(t, err, keyexpr.ReasonUnsupportedMedia)
+}
+
+// If the client disconnects before the first byte, all expressions and the handler get the same error.
+func TestBody_OtherTypeUnreadable(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	r := untyped(t, failingBody{})
+	q := v.Request(r, &host{})
+	for range 2 {
+		_, err := compile(t, v, `#{body.id}`).Key(q)
+		wantReason(t, err, keyexpr.ReasonBadBody)
+		if !errors.Is(err, errGone) {
+			t.Errorf("%v does not wrap the cause", err)
+		}
+	}
+	if err := q.Buffer(); !errors.Is(err, errGone) {
+		t.Errorf("Buffer: %v", err)
+	}
+	if content, ok := q.Body(); ok {
+		t.Errorf("a body of %d bytes is offered", len(content))
+	}
+	if _, err := io.ReadAll(r.Body); !errors.Is(err, errGone) {
+		t.Errorf("the handler reads %v", err)
 	}
 }

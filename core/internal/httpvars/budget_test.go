@@ -19,7 +19,7 @@ func get(tb testing.TB, query url.Values) *http.Request {
 	return httptest.NewRequestWithContext(tb.Context(), http.MethodGet, "/?"+query.Encode(), nil)
 }
 
-// What one request with a query of 34 kB can make an expression do.
+// The cost of expressions over a request with a query of 34 kB is bounded.
 func TestRequest_Budget(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	var ids strings.Builder
 	for i := range 3_000 {
@@ -54,8 +54,8 @@ func TestRequest_Budget(t *testing.T) { //nolint:paralleltest // counts what the
 	}
 }
 
-// However often cookies are asked for, the header is read once.
-func TestRequest_CookiesAreReadOnce(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+// The header is parsed once, however often expressions read cookies.
+func TestRequest_ParsesCookiesOnce(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	v := variables(t, httpvars.Config{})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`["1"`+strings.Repeat(`,"no"`, 900)+`]`))
 	r.Header.Set("Content-Type", "application/json")

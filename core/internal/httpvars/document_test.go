@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// hostile writes random JSON documents that are meant to be read in two ways.
+// hostile writes random JSON documents that handlers may read in two ways.
 type hostile struct {
 	*rand.Rand
 	b strings.Builder
 }
 
-// document is a random document of one order, with its id in several places.
+// document returns a random document of one order, with its id in several places.
 func document(r *rand.Rand) string {
 	h := &hostile{Rand: r}
 	h.order(0)
@@ -51,7 +51,7 @@ func (h *hostile) order(depth int) {
 	})
 }
 
-// nested writes a value that may be nested, or some other one.
+// nested writes a value with write, or another value.
 func (h *hostile) nested(depth int, write func()) {
 	if depth > 2 || h.IntN(12) == 0 {
 		h.scalar()
@@ -92,8 +92,7 @@ func (h *hostile) object(value func(name string)) {
 	h.b.WriteByte('}')
 }
 
-// respell writes a name in the letters that are the same but for their case, mostly as
-// it is.
+// respell returns a name with letters that differ in case only. Mostly it returns the name unchanged.
 func respell(r *rand.Rand, name string) string {
 	if r.IntN(2) == 0 {
 		return name
@@ -106,7 +105,7 @@ func respell(r *rand.Rand, name string) string {
 	}, name)
 }
 
-// quoted is a text in JSON, with some of its characters escaped.
+// quoted returns a text in JSON, with some of its characters escaped.
 func (h *hostile) quoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -140,7 +139,7 @@ func (h *hostile) scalar() {
 	}
 }
 
-// respelled is a document with the same values under respelled names.
+// respelledDocument returns a document with the same values under respelled names.
 func respelledDocument(r *rand.Rand, text string) (string, bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

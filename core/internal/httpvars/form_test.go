@@ -1,6 +1,7 @@
 package httpvars_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ const (
 	formParts  = "--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nbody\r\n--x--\r\n"
 )
 
-// sent is a request with id=query, and a form with id=body.
+// sent returns a request with id=query in the query and id=body in the form.
 func sent(t testing.TB, method, contentType string) *http.Request {
 	t.Helper()
 	text := "id=body"
@@ -31,9 +32,9 @@ func sent(t testing.TB, method, contentType string) *http.Request {
 	return r
 }
 
-// What form has is what a handler finds in PostForm: for every method and type, and
-// whoever parsed the form before.
-func TestForm_IsThePostFormOfNetHTTP(t *testing.T) {
+// form has the values that a handler finds in PostForm, for every method and media type, and whoever has
+// parsed the form before.
+func TestForm_EqualsPostForm(t *testing.T) {
 	t.Parallel()
 	parsed := map[string]func(r *http.Request) error{
 		"by the handler": func(*http.Request) error { return nil },
@@ -85,8 +86,8 @@ func keyOf(r *http.Request) string {
 	return "none"
 }
 
-// A body that is no form of its method is not read, and the handler gets it.
-func TestForm_BodyOfAnotherMethodIsNotRead(t *testing.T) {
+// A urlencoded body under a method without forms is not read, and the handler gets it.
+func TestForm_OtherMethodsNotRead(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
 	r := sent(t, http.MethodDelete, urlencoded)
@@ -102,8 +103,8 @@ func TestForm_BodyOfAnotherMethodIsNotRead(t *testing.T) {
 	wantReason(t, err, keyexpr.ReasonUnsupportedMedia)
 }
 
-// The handler still gets a multipart form whole, with its files.
-func TestForm_FilesAreTheHandlers(t *testing.T) {
+// The handler can read the whole multipart form, including its files.
+func TestForm_HandlerGetsFiles(t *testing.T) {
 	t.Parallel()
 	const form = "--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n7\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\ncontent\r\n--x--\r\n"
@@ -114,5 +115,47 @@ func TestForm_FilesAreTheHandlers(t *testing.T) {
 	}
 	if r.FormValue("id") != "7" || r.MultipartForm.File["file"][0].Size != 7 {
 		t.Error("the handler does not get the whole form")
+	}
+}
+
+// A multipart form adds to the form that a middleware has parsed, without changing it.
+func TestForm_AddsToParsedForm(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	r := sent(t, http.MethodPost, multipart1)
+	before := []string{"before"}
+	r.PostForm = map[string][]string{"id": before, "other": {"x"}}
+	q := v.Request(r, &host{})
+	keys, err := compile(t, v, `#{form.id[:]}`).Keys(q)
+	if err != nil || strings.Join(keys, " ") != "before body" {
+		t.Errorf("got %q, %v", keys, err)
+	}
+	if key, err := compile(t, v, `#{form.other}`).Key(q); err != nil || key != "x" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if got := r.PostForm["id"]; len(got) != 1 || len(before) != 1 {
+		t.Errorf("PostForm has become %q", got)
+	}
+	if rest, err := io.ReadAll(r.Body); err != nil || !bytes.Equal(rest, []byte(formParts)) {
+		t.Errorf("the handler reads %q, %v", rest, err)
+	}
+}
+
+// The media type decides how a form is decoded, as for the handler. Otherwise a client could choose
+// the key of another request by adding a boundary to another media type.
+func TestForm_MediaTypeDecides(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	form := "--X\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1\r\n--X--\r\n&id=2"
+	for contentType, body := range map[string]string{
+		"application/x-www-form-urlencoded; boundary=X": form,
+		"multipart/form-data":                           "id=1",
+	} {
+		_, err := compile(t, v, `#{form.id}`).Key(v.Request(post(t, contentType, body), &host{}))
+		wantReason(t, err, keyexpr.ReasonBadBody)
+	}
+	r := post(t, "application/x-www-form-urlencoded; boundary=X", "id=2")
+	if key, err := compile(t, v, `#{form.id}`).Key(v.Request(r, &host{})); err != nil || key != "2" {
+		t.Errorf("got %q, %v", key, err)
 	}
 }

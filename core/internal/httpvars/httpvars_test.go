@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// host is a router's side of a request.
+// host is the part of a request that a router supplies.
 type host struct {
 	path       map[string]string
 	registered []any
@@ -22,8 +22,11 @@ type host struct {
 }
 
 func (h *host) PathValue(name string) string { return h.path[name] }
-func (h *host) Route() string                { return "/orders/:id" }
-func (h *host) ClientIP() string             { return "192.0.2.1" }
+
+func (h *host) Route() string { return "/orders/:id" }
+
+func (h *host) ClientIP() string { return "192.0.2.1" }
+
 func (h *host) Registered(i int) (any, error) {
 	h.calls++
 	if i >= len(h.registered) {
@@ -99,8 +102,8 @@ func TestRequest_Key(t *testing.T) {
 
 type tenant struct{ ID int }
 
-// Every variable is computed once per request, whoever asks.
-func TestRequest_Once(t *testing.T) {
+// Every variable is computed once for each request, however many expressions read it.
+func TestRequest_ComputesVariablesOnce(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{Registered: []keyexpr.Variable{{Name: "principal"}}})
 	h := &host{registered: []any{"bob"}}
@@ -122,8 +125,8 @@ func TestRequest_Once(t *testing.T) {
 	}
 }
 
-// What no expression uses is not read.
-func TestRequest_BodyUntouched(t *testing.T) {
+// A body that no expression uses is not read.
+func TestRequest_UnusedBodyNotRead(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{PathParams: []string{"id"}})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", failingBody{})
@@ -185,4 +188,13 @@ func TestRequest_CookieValue(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
+}
+
+// NetHTTP has no registered variables.
+func TestNetHTTP_HasNoRegisteredVariables(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{Registered: []keyexpr.Variable{{Name: "who"}}})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	_, err := compile(t, v, `#{who}`).Key(v.Request(r, httpvars.NetHTTP(r)))
+	wantReason(t, err, keyexpr.ReasonUnset)
 }

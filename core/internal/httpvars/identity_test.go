@@ -3,17 +3,20 @@ package httpvars_test
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// identified are the keys of a request that has its id in every place.
+// identified returns the keys of a request that has its id in every place.
 func identified(tb testing.TB, template, body string, claims any, format ...keyexpr.Format) ([]string, error) {
 	tb.Helper()
 	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}
@@ -29,7 +32,7 @@ func identified(tb testing.TB, template, body string, claims any, format ...keye
 	return compiled.Keys(v.Request(r, &host{path: map[string]string{"id": "42"}, registered: []any{claims}}))
 }
 
-// One id is one key wherever it stands in a request and whatever its type.
+// One id makes one key, whatever its place in a request and its type.
 func TestRequest_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
@@ -52,7 +55,7 @@ func TestRequest_OneIDOneKey(t *testing.T) {
 	}
 }
 
-// What is written as true or as the name of an enum in JSON has that text.
+// A value that JSON writes as true, or as the name of an enum, has that text.
 func TestRequest_OneTextOneKey(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{`true`: "true", `"true"`: "true", `"TYPE_BOOL"`: "TYPE_BOOL", `-7`: "-7"} {
@@ -62,5 +65,92 @@ func TestRequest_OneTextOneKey(t *testing.T) {
 	}
 	if got, err := identified(t, `#{true}`, ``, nil); err != nil || !slices.Equal(got, []string{"true"}) {
 		t.Errorf("a constant: got %q, %v", got, err)
+	}
+}
+
+// addressed is a router that reports an address as the client wrote it.
+type addressed struct {
+	host
+	ip string
+}
+
+func (a *addressed) ClientIP() string { return a.ip }
+
+func TestRequest_OneAddressOneKey(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	for spelled, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "::FFFF:c000:201": "192.0.2.1",
+		"2001:DB8::1": "2001%3Adb8%3A%3A1", "2001:db8:0:0:0:0:0:1": "2001%3Adb8%3A%3A1", "2001:0db8::0001": "2001%3Adb8%3A%3A1", "unknown": "unknown",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		if got, err := compile(t, v, "#{client_ip}").Key(v.Request(r, &addressed{ip: spelled})); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", spelled, got, err, want)
+		}
+	}
+	for expression, suggestion := range map[string]string{`client_ip == "2001:DB8::1"`: `"2001:db8::1"`, `client_ip in ["::ffff:10.0.0.1"]`: `"10.0.0.1"`, `method == "post"`: `"POST"`, `method in ["GET", "Put"]`: `"PUT"`} {
+		_, err := keyexpr.CompileCondition(expression, v.Schema())
+		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != suggestion {
+			t.Errorf("%s: got %v, want the suggestion %s", expression, err, suggestion)
+		}
+	}
+	for _, expression := range []string{`client_ip == ""`, `client_ip == "10.0.0.1"`, `method == "PURGE"`, `method != "GET"`} {
+		if _, err := keyexpr.CompileCondition(expression, v.Schema()); err != nil {
+			t.Errorf("%s: %v", expression, err)
+		}
+	}
+}
+
+// Several spellings that the parser of a place takes for one value make one text.
+func TestRequest_OneValueManySpellings(t *testing.T) {
+	t.Parallel()
+	type slot struct {
+		At time.Time `json:"at"`
+		ID int64     `json:"id"`
+	}
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Body: reflect.TypeFor[slot]()})
+	for _, tt := range []struct{ template, target, body, cookie, want string }{
+		{"#{body.at}", "/", `{"at": "2026-03-01T08:00:00Z"}`, "", "2026-03-01T08%3A00%3A00Z"},
+		{"#{body.at}", "/", `{"at": "2026-03-01T09:00:00+01:00"}`, "", "2026-03-01T08%3A00%3A00Z"},
+		{"#{body.at}", "/", `{"at": "2026-03-01T08:00:00.000Z"}`, "", "2026-03-01T08%3A00%3A00Z"},
+		{"#{body.id}", "/", `{"id": 42}`, "", "42"},
+		{"#{query.id}", "/?id=%34%32", "", "", "42"},
+		{"#{query.id}", "/?%69d=42", "", "", "42"},
+		{"#{int(query.id)}", "/?id=042", "", "", "42"},
+		{"#{int(query.id)}", "/?id=%2B42", "", "", "42"},
+		{"#{cookie.id}", "/", "", "id=42", "42"},
+		{"#{cookie.id}", "/", "", `id="42"`, "42"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, tt.target, strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", "application/json")
+		if tt.cookie != "" {
+			r.Header.Set("Cookie", tt.cookie)
+		}
+		if got, err := compile(t, v, tt.template).Key(v.Request(r, &host{})); err != nil || got != tt.want {
+			t.Errorf("%s of %s %s %s: got %q, %v, want %q", tt.template, tt.target, tt.body, tt.cookie, got, err, tt.want)
+		}
+	}
+	for _, target := range []string{"/?id=42+", "/?id=%2042", "/?id=42%C2%A0"} {
+		_, err := compile(t, v, "#{query.id}").Key(v.Request(httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody), &host{}))
+		wantReason(t, err, keyexpr.ReasonCharacter)
+	}
+}
+
+// The case of a host does not matter, so that a client cannot choose among several keys.
+func TestRequest_OneHostOneKey(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	for _, name := range []string{"shop.example:8080", "Shop.Example:8080"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.Host = name
+		for _, template := range []string{`#{header.Host}`, `#{header["host"]}`} {
+			if got, err := compile(t, v, template).Key(v.Request(r, &host{})); err != nil || got != "shop.example%3A8080" {
+				t.Errorf("%s of %s: got %q, %v", template, name, got, err)
+			}
+		}
+	}
+	_, err := keyexpr.CompileCondition(`header.Host in ["Shop.example"]`, v.Schema())
+	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != `"shop.example"` {
+		t.Errorf("got %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// sending is a request as tables describe it.
+// sending describes a request in tables.
 type sending struct {
 	method, target, contentType, body string
 	header                            http.Header
@@ -40,7 +40,7 @@ func (s sending) request(tb testing.TB) *http.Request {
 	return r
 }
 
-// outcome is what an expression makes of a request: the keys, or the reason with a !.
+// outcome returns the keys that an expression yields for a request, or a ! and the reason.
 func outcome(tb testing.TB, v *httpvars.Variables, expression string, r *http.Request) string {
 	tb.Helper()
 	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Request(r, httpvars.NetHTTP(r)))
@@ -54,8 +54,8 @@ func outcome(tb testing.TB, v *httpvars.Variables, expression string, r *http.Re
 	return "!" + failure.Reason.String()
 }
 
-// bodyOutcome is what an expression makes of a body, whose length is announced or not. The
-// handler reads all of it.
+// bodyOutcome returns the outcome of an expression for a body, whose length is announced or not. It
+// checks that the handler can read the whole body.
 func bodyOutcome(tb testing.TB, v *httpvars.Variables, expression string, s sending) string {
 	tb.Helper()
 	got := outcome(tb, v, expression, s.request(tb))
@@ -78,7 +78,7 @@ func TestRequest_Query(t *testing.T) {
 		{"/?id=", `query.id`, "!empty"},
 		{"/?id", `query.id`, "!empty"},
 		{"/", `query.id`, "!missing"},
-		{"/?ID=1", `query.id`, "!missing"}, // the case of a query's names counts
+		{"/?ID=1", `query.id`, "!missing"}, // the case of names in a query matters
 		{"/?id=1&id=2", `query.id`, "!repeated"},
 		{"/?id=1&id=1", `query.id`, "!repeated"},
 		{"/?id=1&id=2", `query.id[1]`, "2"},
@@ -145,7 +145,7 @@ func TestRequest_HeadersAndCookies(t *testing.T) {
 	}
 }
 
-// A body counts by its content type and its bytes, whatever its length was said to be.
+// The content type and the bytes of a body decide whether it is used, not the announced length.
 func TestRequest_BodyByContentType(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -215,8 +215,8 @@ func TestRequest_BodyByContentType(t *testing.T) {
 	}
 }
 
-// ServeMux knows the path and the route, and the connection the address.
-func TestNetHTTP_OfServeMux(t *testing.T) {
+// ServeMux supplies the path and the route, and the connection supplies the address.
+func TestNetHTTP_ServeMux(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{PathParams: []string{"id", "rest"}})
 	for _, tt := range []struct{ pattern, target, remote, expression, want string }{
@@ -247,7 +247,7 @@ func TestNetHTTP_OfServeMux(t *testing.T) {
 	}
 }
 
-// A typed body is read by the names and the types of its handler's struct.
+// A typed body is decoded with the names and types of the struct.
 func TestRequest_TypedBody(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{Body: typedBody})
@@ -264,7 +264,7 @@ func TestRequest_TypedBody(t *testing.T) {
 		{`{"quoted": "42"}`, `body.quoted`, "42"},
 		{`{"quoted": "042"}`, `body.quoted`, "42"},
 		{`{"id": 7} x`, `body.id`, "!bad_body"},
-		{`{"note": "12"}`, `body.note`, "12"}, // a text
+		{`{"note": "12"}`, `body.note`, "12"}, // a string
 		{`{"note": "n"}`, `body.note`, "n"},
 		{`{"note": null}`, `body.note ?? "none"`, "none"},
 		{`{"note": ""}`, `body.note`, "!empty"},
@@ -273,7 +273,7 @@ func TestRequest_TypedBody(t *testing.T) {
 		{`{"items": [{}]}`, `map(body.items, .sku)`, "!empty"},
 		{`{"items": [null]}`, `map(body.items, .sku)`, "!empty"},
 		{`{"labels": {"k": "v"}}`, `body.labels.k`, "v"},
-		{`{"labels": {"K": "v"}}`, `body.labels.k`, "!missing"}, // a map keeps the case of its names
+		{`{"labels": {"K": "v"}}`, `body.labels.k`, "!missing"}, // the case of names in a map matters
 		{`{"labels": {"k": "v", "K": "w"}}`, `body.labels.k`, "!bad_body"},
 		{`{"any": {"x": [1, "y"]}}`, `body.any.x[:]`, "1 y"},
 		{`{"any": 5.0}`, `body.any`, "!wrong_type"},
@@ -288,7 +288,7 @@ func TestRequest_TypedBody(t *testing.T) {
 	}
 }
 
-// What an error of decoding quotes of the request stays out of logs.
+// The error of a bad body does not show the text of the request that encoding/json quotes.
 func TestRequest_BadBodyShowsNoValue(t *testing.T) {
 	t.Parallel()
 	for _, config := range []httpvars.Config{{}, {Body: typedBody}} {

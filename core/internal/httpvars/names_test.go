@@ -2,6 +2,7 @@ package httpvars_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -9,14 +10,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// folded is a document in the names that handlers give their fields. Names are
-// marked by § so that they can be sent in other spellings, which a handler with
-// encoding/json takes for the same.
+// folded is a document with the names that handlers give their fields. Each name is marked by §, so
+// that tests can send it in other spellings, which encoding/json reads into the same field.
 const folded = `{"§id§": 5, "§orderId§": "a", "§key§": "k", "§sess§": {"§id§": 5}, "§copy§": {"§id§": 5},
 	"§lines§": {"§first§": {"§amount§": 500, "§sku§": "x"}, "§second§": {"§amount§": 7, "§sku§": "y"}},
 	"§list§": [{"§id§": 1}, {"§id§": 2}], "§none§": null}`
 
-// respelled is the document with every name in another spelling.
+// respelled returns the document with every name in another spelling.
 func respelled(change func(name string) string) string {
 	parts := strings.Split(folded, "§")
 	for i := 1; i < len(parts); i += 2 {
@@ -37,8 +37,8 @@ var spellings = map[string]func(string) string{
 
 func asSent(name string) string { return name }
 
-// forms are expressions over the document, and what they are for it as a handler has
-// it: a text for parts of a key, true and false for conditions.
+// forms are expressions over the document, with their results for a handler: a text for a part of a
+// key, true or false for a condition.
 var forms = map[string]string{
 	`body.id`: "5", `body["id"]`: "5", `body?.id`: "5",
 	`body.orderId`: "a", `body["orderId"]`: "a", `body.key`: "k", `body.sess.id`: "5", `body.sess?.id`: "5",
@@ -61,14 +61,14 @@ var forms = map[string]string{
 	`body.id > 4 and body.orderId == "a"`: "true",
 }
 
-// compared are expressions that compare objects as wholes.
+// compared are expressions that compare whole objects.
 var compared = []string{
 	`body.sess == body.copy`, `body.sess in [body.copy]`,
 	`[body.sess] == [body.copy]`,
 }
 
-// evaluated is the text of a form for a document: as a part of a key, and the same as
-// a condition if it is one.
+// evaluated returns the result of an expression for a document: as a part of a key, and also as a
+// condition if it is one. Both must agree.
 func evaluated(tb testing.TB, form, document string) (string, error) {
 	tb.Helper()
 	v := variables(tb, httpvars.Config{})
@@ -91,9 +91,9 @@ func evaluated(tb testing.TB, form, document string) (string, error) {
 	return strings.Join(keys, "|"), err
 }
 
-// However a form looks at a body, it sees what a handler with encoding/json sees, or
-// the request is refused.
-func TestBody_NamesOfAnyForm(t *testing.T) {
+// In any spelling of the names, an expression reads the values that a handler with encoding/json reads,
+// or the request is refused.
+func TestBody_NamesInAnySpelling(t *testing.T) {
 	t.Parallel()
 	plain := respelled(asSent)
 	for form, want := range forms {
@@ -111,9 +111,8 @@ func TestBody_NamesOfAnyForm(t *testing.T) {
 	}
 }
 
-// A name that an expression gives is found in every spelling; only the names of keys
-// are refused, where their spelling is not sure.
-func TestBody_NamesAreFound(t *testing.T) {
+// An expression finds a name in every spelling. Only keys refuses names whose spelling is ambiguous.
+func TestBody_FindsNames(t *testing.T) {
 	t.Parallel()
 	for form, want := range forms {
 		if strings.Contains(form, "keys(") && !strings.Contains(form, "in keys(") {
@@ -127,7 +126,7 @@ func TestBody_NamesAreFound(t *testing.T) {
 	}
 }
 
-// Objects are compared by nobody: neither their names nor their numbers have one text.
+// Objects are not compared, because neither their names nor their numbers have one text.
 func TestBody_ObjectsAreNotCompared(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -151,12 +150,12 @@ func TestBody_ObjectsAreNotCompared(t *testing.T) {
 	}
 }
 
-// keys gives a name in the one spelling that is sure, lower case. Others are refused, as a
-// handler may take them for a name in lower case.
-func TestBody_KeysHaveOneSpelling(t *testing.T) {
+// keys returns names in lower case. It refuses other names, because a handler may take them for a name
+// in lower case.
+func TestBody_KeysInLowerCase(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		form, document, want string // "" is refused
+		form, document, want string // "": the request is refused
 	}{
 		{`keys(body)`, `{"a-1": 1, "b": 2}`, "a-1|b"},
 		{`keys(body)`, `{"SKU-1": 1}`, ""},
@@ -182,8 +181,8 @@ func TestBody_KeysHaveOneSpelling(t *testing.T) {
 	}
 }
 
-// A text and a number or bool that read alike are the same for some handlers and not
-// for others: nothing depends on it.
+// Some handlers take a text for the number or bool that it spells, others do not. Comparing the two is
+// refused.
 func TestBody_TextAndNumberAreNotCompared(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -209,5 +208,54 @@ func TestBody_TextAndNumberAreNotCompared(t *testing.T) {
 		case want != "" && (err != nil || fmt.Sprint(got) != want):
 			t.Errorf("%s: got %t, %v, want %s", form, got, err, want)
 		}
+	}
+}
+
+// Typed or not, a document with one name twice, in any case, is refused, because handlers disagree about
+// which value counts.
+func TestBody_NameTwice(t *testing.T) {
+	t.Parallel()
+	type sub struct {
+		Kind string `json:"kind"`
+	}
+	type order struct {
+		ID    int64          `json:"id"`
+		Sub   *sub           `json:"sub"`
+		Items []sub          `json:"items"`
+		Extra map[string]any `json:"extra"`
+	}
+	bodies := map[string]string{
+		"the same name":     `{"id":1,"id":2}`,
+		"another case":      `{"id":1,"ID":2}`,
+		"nested":            `{"id":1,"sub":{"kind":"a","Kind":"b"}}`,
+		"in a list":         `{"id":1,"items":[{"kind":"a"},{"kind":"a","KIND":"b"}]}`,
+		"the Kelvin sign":   "{\"id\":1,\"sub\":{\"kind\":\"a\",\"\u212Aind\":\"b\"}}",
+		"the long s":        "{\"id\":1,\"sub\":{\"kind\":\"a\"},\"\u017Fub\":{\"kind\":\"b\"}}",
+		"escaped":           `{"id":1,"\u0049d":2}`,
+		"unknown names":     `{"id":1,"x":1,"X":2}`,
+		"in an unknown one": `{"id":1,"x":{"y":1,"Y":2}}`,
+		"in a map":          `{"id":1,"extra":{"y":1,"Y":2}}`,
+	}
+	for name, body := range bodies {
+		for kind, typ := range map[string]reflect.Type{"typed": reflect.TypeFor[order](), "typed by a pointer": reflect.TypeFor[*order](), "untyped": nil} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				v := variables(t, httpvars.Config{Body: typ})
+				_, err := compile(t, v, `#{body.id}`).Key(v.Request(post(t, "application/json", body), &host{}))
+				wantReason(t, err, keyexpr.ReasonBadBody)
+			})
+		}
+	}
+}
+
+// A handler gets a value whose name has another case. The key and the condition get it, too.
+func TestBody_NameInAnotherCase(t *testing.T) {
+	t.Parallel()
+	const sent = `{"Amount": 500, "ſhard": "a", "Items": [{"SKU": "x", "Lot": [{"NO": 1}]}], "exact": "e", "none": null}`
+	v := variables(t, httpvars.Config{})
+	env := v.Request(post(t, "application/json", sent), &host{})
+	condition := compileCondition(t, v, `body.amount > 100 && body.shard == "a" && any(body.items, .sku == "x" && .lot[0].no == 1)`)
+	if got, err := condition.Eval(env); err != nil || !got {
+		t.Errorf("the condition is %v, %v", got, err)
 	}
 }
