@@ -66,6 +66,8 @@ var written = []string{
 	"core/redistest",
 	"core/ruleset",
 	"failpolicy",
+	"core/internal/breaker", "core/internal/dueheap", "core/internal/httpvars", "core/internal/jitter",
+	"core/internal/missingunit", "core/internal/notify",
 	"keyexpr",
 }
 

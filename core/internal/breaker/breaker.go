@@ -1,16 +1,16 @@
-// Package breaker is a circuit breaker for each node of Redis: it spares callers the wait
-// for one that is known to be silent. They fail at once, until it answers again.
+// Package breaker provides a circuit breaker for each node of Redis. Callers do not wait for a node that is
+// known to be silent: they fail at once, until it answers again.
 //
-// Who is about to send something asks Check. Who sees all commands and all answers, which is
-// redisstore, calls Trip and Reset. There is no half-open state in which callers are let
-// through to try: the one who tripped the breaker asks the node until it answers.
+// Every sender of a command calls Check first. Package redisstore sees all commands and answers, and
+// calls Trip and Reset. There is no half-open state that lets callers through to try: after it has
+// tripped the breaker, redisstore asks the node until it answers. The breaker itself knows neither
+// commands nor connections.
 //
-// Guaranteed is that a Check which begins after Trip has returned fails, and that one which
-// begins after Reset does not. Not guaranteed is that the node still is as it was when Check
-// answers. While no circuit is open, Check costs one atomic load, and the name of the node
-// is not asked for.
+// A Check that begins after Trip has returned fails. A Check that begins after Reset has returned
+// succeeds. The state of the node may change before Check returns. While no circuit is open, Check costs
+// one atomic load and does not call nodeOf.
 //
-// Its mutex guards memory only; nothing is called under it.
+// The mutex guards memory only. The breaker calls no function while it holds it.
 package breaker
 
 import (
@@ -26,20 +26,20 @@ import (
 // It is safe for concurrent use.
 type Breaker struct {
 	nodeOf func(ctx context.Context, key string) string
-	open   atomic.Int32 // how many circuits; 0 on the hot path
+	open   atomic.Int32 // the number of open circuits; 0 on the hot path
 
 	mu     sync.Mutex
-	causes map[string]error // by node, of the open circuits
+	causes map[string]error // the causes of the open circuits, by node
 }
 
-// New makes a breaker whose circuits are closed. nodeOf names the node that owns a key, as
-// Trip and Reset name it.
+// New returns a breaker whose circuits are closed. nodeOf returns the name of the node that owns a key.
+// Trip and Reset take the same names.
 func New(nodeOf func(ctx context.Context, key string) string) *Breaker {
 	return &Breaker{nodeOf: nodeOf, causes: make(map[string]error)}
 }
 
-// Check is nil while the circuit of the node that owns key is closed, and else the cause
-// for which it is open.
+// Check returns nil while the circuit of the node that owns key is closed. Otherwise it returns the
+// cause of the last Trip.
 func (b *Breaker) Check(ctx context.Context, key string) error {
 	if b.open.Load() == 0 {
 		return nil
@@ -50,13 +50,13 @@ func (b *Breaker) Check(ctx context.Context, key string) error {
 	return b.causes[node]
 }
 
-// Trip opens the circuit of a node. The cause, which is not nil, replaces an earlier one.
+// Trip opens the circuit of a node. The cause must not be nil. It replaces an earlier cause.
 func (b *Breaker) Trip(node string, cause error) { b.set(node, cause) }
 
 // Reset closes the circuit of a node.
 func (b *Breaker) Reset(node string) { b.set(node, nil) }
 
-// set changes the state of a circuit: open with a cause, closed without.
+// set opens a circuit if it gets a cause, and closes it otherwise.
 func (b *Breaker) set(node string, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

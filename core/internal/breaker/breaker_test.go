@@ -18,18 +18,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errSilent = errors.New("silent")
 
-// nodeOf has the key "a:1" on the node "a".
+// nodeOf returns the node of a key: "a" for "a:1".
 func nodeOf(_ context.Context, key string) string {
 	node, _, _ := strings.Cut(key, ":")
 	return node
 }
 
-// Only the keys of the node that is silent fail, with the cause as it was given.
-func TestBreaker_OfOneNode(t *testing.T) {
+// Only the keys of the silent node fail, with the cause that Trip received.
+func TestBreaker_OneNode(t *testing.T) {
 	t.Parallel()
 	b := breaker.New(nodeOf)
 	b.Trip("a", errSilent)
-	if err := b.Check(t.Context(), "a:1"); err != errSilent { //nolint:errorlint // the very one
+	if err := b.Check(t.Context(), "a:1"); err != errSilent { //nolint:errorlint // exactly this error
 		t.Errorf("got %v, want the cause", err)
 	}
 	if err := b.Check(t.Context(), "b:1"); err != nil {
@@ -45,7 +45,7 @@ func TestBreaker_OfOneNode(t *testing.T) {
 	}
 }
 
-// The latest cause counts, and one reset ends them all.
+// The second cause replaces the first, and one Reset closes the circuit.
 func TestBreaker_TrippedTwice(t *testing.T) {
 	t.Parallel()
 	b := breaker.New(nodeOf)
@@ -61,13 +61,13 @@ func TestBreaker_TrippedTwice(t *testing.T) {
 	}
 }
 
-// The name of a node may cost a look at the slots of a Cluster: nobody asks for it while
-// all nodes answer, also when one was silent before.
+// Finding the node of a key may cost a lookup in the slots of a Cluster. Check does not do it while all
+// nodes answer, even if one was silent before.
 //
-//nolint:paralleltest // allocations are counted
-func TestBreaker_CostsNothingWhileClosed(t *testing.T) {
-	asked := 0
-	b := breaker.New(func(context.Context, string) string { asked++; return "a" })
+//nolint:paralleltest // counts allocations
+func TestBreaker_CheckWhileClosed(t *testing.T) {
+	calls := 0
+	b := breaker.New(func(context.Context, string) string { calls++; return "a" })
 	check := func() {
 		if err := b.Check(t.Context(), "k"); err != nil {
 			t.Errorf("got %v", err)
@@ -76,18 +76,18 @@ func TestBreaker_CostsNothingWhileClosed(t *testing.T) {
 	check()
 	b.Trip("a", errSilent)
 	b.Reset("a")
-	b.Reset("a") // once more than it was tripped
+	b.Reset("a") // one Reset more than Trip
 	check()
-	if asked != 0 {
-		t.Errorf("the node was asked for %d times", asked)
+	if calls != 0 {
+		t.Errorf("nodeOf was called %d times", calls)
 	}
 	if n := testing.AllocsPerRun(100, check); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-// The node is named without the mutex: naming it may trip another one.
-func TestBreaker_CallsNothingUnderItsMutex(t *testing.T) {
+// Check calls nodeOf without the mutex, because nodeOf may trip another node.
+func TestBreaker_CallsNodeOfWithoutMutex(t *testing.T) {
 	t.Parallel()
 	var b *breaker.Breaker
 	b = breaker.New(func(context.Context, string) string {
@@ -100,7 +100,7 @@ func TestBreaker_CallsNothingUnderItsMutex(t *testing.T) {
 	}
 }
 
-// Random events do to a breaker what they do to a map of causes.
+// After random events, a breaker has the same state as a map of causes.
 func TestBreaker_Model(t *testing.T) {
 	t.Parallel()
 	nodes := []string{"", "a", "b", "c"}
@@ -117,7 +117,7 @@ func TestBreaker_Model(t *testing.T) {
 				b.Reset(node)
 			}
 			for _, node := range nodes {
-				if got := b.Check(t.Context(), node+":1"); got != model[node] { //nolint:errorlint // the very one
+				if got := b.Check(t.Context(), node+":1"); got != model[node] { //nolint:errorlint // exactly this error
 					t.Fatalf("seed %d, event %d, node %q: got %v, want %v", seed, i, node, got, model[node])
 				}
 			}
@@ -125,7 +125,7 @@ func TestBreaker_Model(t *testing.T) {
 	}
 }
 
-// It is safe for concurrent use, and as closed at the end as the last event of each node.
+// A breaker is safe for concurrent use. At the end, each circuit has the state of its last event.
 func TestBreaker_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := breaker.New(nodeOf)

@@ -1,22 +1,22 @@
-// Package dueheap is a priority queue of elements that are due at some time, first the one
-// that is due first.
+// Package dueheap provides a priority queue of elements that are due at some time. The earliest element
+// is first.
 //
-// An element is a pointer to a struct that embeds a [Slot] and says by DueBefore which of
-// two is due earlier; whether that compares instants or durations since some start is its
-// own affair. It stands in one heap at a time. Whoever changes when an element is due calls
-// Fix after that, before anything else is done with the heap. Push, Pop, Fix and Remove cost
-// O(log n), the rest nothing; only Push may allocate, when the heap grows.
+// An element is a pointer to a struct that embeds a [Slot]. Its method DueBefore compares two
+// elements, by instants or by durations. An element is in one heap at a time. After a change of the time
+// of an element, the caller calls Fix before it uses the heap again. Push, Pop, Fix and Remove cost
+// O(log n), the other methods O(1). Only Push allocates, when the heap grows.
 //
-// A heap has no mutex: it is guarded by that of its owner.
+// A heap has no mutex: its owner guards it. Packages lease and reaper own heaps. The heap knows
+// neither clocks nor the elements.
 package dueheap
 
-// Slot is where an element stands. The zero value stands in no heap.
-type Slot struct{ place int } // its index and one; 0: none
+// Slot is the place of an element in a heap. The zero value is in no heap.
+type Slot struct{ place int } // index plus one; 0 if the element is in no heap
 
-// Queued reports whether the element stands in a heap.
+// Queued reports whether the element is in a heap.
 func (s *Slot) Queued() bool { return s.place > 0 }
 
-func (s *Slot) slot() *Slot { return s } //nolint:unused // it is what an Element has to have
+func (s *Slot) slot() *Slot { return s } //nolint:unused // the constraint Element requires it
 
 // Element is a pointer to a struct that embeds a [Slot].
 type Element[E any] interface {
@@ -29,39 +29,39 @@ type Element[E any] interface {
 // Heap is a heap of elements. The zero value is empty and ready.
 type Heap[E Element[E]] struct{ list []E }
 
-// Len is how many elements stand in the heap.
+// Len returns the number of elements.
 func (h *Heap[E]) Len() int { return len(h.list) }
 
-// First is the element that is due first. The heap is not empty.
+// First returns the earliest element. The heap must not be empty.
 func (h *Heap[E]) First() E { return h.list[0] }
 
-// All are the elements in no order. The slice is the heap's own: it holds until the next
-// change.
+// All returns the elements in no particular order. The slice belongs to the heap, and is valid until the
+// next change.
 func (h *Heap[E]) All() []E { return h.list }
 
-// Push adds an element that stands in no heap.
+// Push adds an element that is in no heap.
 func (h *Heap[E]) Push(e E) {
 	h.list = append(h.list, e)
 	h.put(e, len(h.list)-1)
 	h.up(len(h.list) - 1)
 }
 
-// Pop takes out the element that is due first. The heap is not empty.
+// Pop removes and returns the earliest element. The heap must not be empty.
 func (h *Heap[E]) Pop() E {
 	e := h.list[0]
 	h.Remove(e)
 	return e
 }
 
-// Fix puts an element in its place after the time at which it is due has changed. One that
-// stands in no heap is left alone.
+// Fix moves an element to its place after its time has changed. It ignores an element that is in no
+// heap.
 func (h *Heap[E]) Fix(e E) {
 	if i := e.slot().place - 1; i >= 0 && !h.down(i) {
 		h.up(i)
 	}
 }
 
-// Remove takes an element out. One that stands in no heap is left alone.
+// Remove removes an element. It ignores an element that is in no heap.
 func (h *Heap[E]) Remove(e E) {
 	i := e.slot().place - 1
 	if i < 0 {
@@ -89,7 +89,7 @@ func (h *Heap[E]) swap(i, j int) {
 	h.put(b, i)
 }
 
-// up moves an element towards the front as far as it belongs.
+// up moves an element towards the front to its place.
 func (h *Heap[E]) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -101,8 +101,7 @@ func (h *Heap[E]) up(i int) {
 	}
 }
 
-// down moves an element away from the front as far as it belongs, and reports whether it
-// has moved.
+// down moves an element towards the end to its place. It reports whether it has moved the element.
 func (h *Heap[E]) down(i int) (moved bool) {
 	for {
 		child := 2*i + 1

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/dueheap"
 )
 
-// task is an element by an instant.
+// task is an element that is due at an instant.
 type task struct {
 	dueheap.Slot
 
@@ -19,7 +19,7 @@ type task struct {
 
 func (t *task) DueBefore(other *task) bool { return t.due.Before(other.due) }
 
-// step is an element by a duration.
+// step is an element that is due after a duration.
 type step struct {
 	dueheap.Slot
 
@@ -43,7 +43,7 @@ func drain(h *dueheap.Heap[*task]) (names string) {
 	return names
 }
 
-func TestHeap_FirstIsDueFirst(t *testing.T) {
+func TestHeap_First(t *testing.T) {
 	t.Parallel()
 	var h dueheap.Heap[*task]
 	for _, e := range tasks("dbeac") {
@@ -57,7 +57,7 @@ func TestHeap_FirstIsDueFirst(t *testing.T) {
 	}
 }
 
-// An element that becomes due at another time moves when it is fixed, in both directions.
+// Fix moves an element in both directions.
 func TestHeap_Fix(t *testing.T) {
 	t.Parallel()
 	list := tasks("abcde")
@@ -74,7 +74,7 @@ func TestHeap_Fix(t *testing.T) {
 	}
 }
 
-// What stands in no heap may be fixed and removed for nothing, and pushed again.
+// Fix and Remove ignore an element that is in no heap. It can be pushed again.
 func TestHeap_Remove(t *testing.T) {
 	t.Parallel()
 	list := tasks("abc")
@@ -84,7 +84,7 @@ func TestHeap_Remove(t *testing.T) {
 	}
 	h.Remove(list[1])
 	if list[1].Queued() || !list[0].Queued() {
-		t.Errorf("queued: got %v and %v, want only the one that was not removed", list[1].Queued(), list[0].Queued())
+		t.Errorf("queued: got %v and %v, want only the second", list[1].Queued(), list[0].Queued())
 	}
 	h.Remove(list[1])
 	h.Fix(list[1])
@@ -97,26 +97,26 @@ func TestHeap_Remove(t *testing.T) {
 	}
 }
 
-// The zero value of an element stands in no heap, so that nobody has to prepare it.
-func TestSlot_ZeroIsNowhere(t *testing.T) {
+// The zero value of an element is in no heap.
+func TestSlot_Zero(t *testing.T) {
 	t.Parallel()
 	var h dueheap.Heap[*step]
 	var s step
 	h.Remove(&s)
 	h.Fix(&s)
 	if s.Queued() || h.Len() != 0 {
-		t.Error("a zero element stands in a heap")
+		t.Error("a zero element is in a heap")
 	}
 }
 
-// model is what a heap has to be: a list, of which the least is looked for.
+// model is a list that is searched for its least element.
 type model []*step
 
 func (m model) least() time.Duration {
 	return slices.MinFunc(m, func(a, b *step) int { return int(a.due - b.due) }).due
 }
 
-// Random operations do to a heap what they do to a list.
+// After random operations, a heap has the same elements as a list.
 func TestHeap_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -126,7 +126,7 @@ func TestHeap_Model(t *testing.T) {
 		for range 400 {
 			m = operate(random, &h, m)
 			if h.Len() != len(m) || len(m) > 0 && h.First().due != m.least() {
-				t.Fatalf("seed %d: the heap has %d elements and begins wrong, want %d", seed, h.Len(), len(m))
+				t.Fatalf("seed %d: the heap has %d elements or a wrong first one, want %d", seed, h.Len(), len(m))
 			}
 		}
 		var last time.Duration

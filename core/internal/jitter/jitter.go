@@ -1,5 +1,7 @@
-// Package jitter has the pauses between two tries of one thing: they are jittered, so that
-// those who fail together do not try again together. It is for every room, and has no state.
+// Package jitter provides jittered pauses between two attempts, so that clients that fail at the same
+// moment do not try again at the same moment.
+//
+// It knows durations and contexts only, and has no state. Every package that retries calls it.
 package jitter
 
 import (
@@ -8,10 +10,10 @@ import (
 	"time"
 )
 
-// Spread is the part of a pause over whose end tries are spread: its last quarter.
+// Spread is the divisor of the spread interval: attempts are spread over the last quarter of a pause.
 const Spread = 4
 
-// Of is a random duration in the last quarter of d; zero unless d is positive.
+// Of returns a random duration in the last quarter of d. It returns zero unless d is positive.
 func Of(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -19,12 +21,12 @@ func Of(d time.Duration) time.Duration {
 	return d - rand.N(d/Spread+1)
 }
 
-// Sleep pauses for d, jittered, or until ctx ends, and then gives its error.
+// Sleep pauses for about d; see Of. If ctx ends first, Sleep returns its error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	return SleepUnless(ctx, d, nil, nil)
 }
 
-// SleepUnless is Sleep that also ends when the channel is closed, with an error for that.
+// SleepUnless pauses like Sleep. If closed is closed first, it returns err.
 func SleepUnless(ctx context.Context, d time.Duration, closed <-chan struct{}, err error) error {
 	timer := time.NewTimer(Of(d))
 	defer timer.Stop()

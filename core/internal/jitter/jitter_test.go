@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/jitter"
 )
 
-func TestOf_InTheLastQuarter(t *testing.T) {
+func TestOf(t *testing.T) {
 	t.Parallel()
 	least, most := time.Second, time.Duration(0)
 	for range 1000 {
@@ -18,11 +18,11 @@ func TestOf_InTheLastQuarter(t *testing.T) {
 		least, most = min(least, d), max(most, d)
 	}
 	if least < 750*time.Millisecond || most > time.Second || least == most {
-		t.Errorf("between %s and %s, want different ones between 750ms and 1s", least, most)
+		t.Errorf("between %s and %s, want different durations between 750ms and 1s", least, most)
 	}
-	for _, none := range []time.Duration{0, -time.Second} {
-		if d := jitter.Of(none); d != 0 {
-			t.Errorf("Of(%s): got %s", none, d)
+	for _, d := range []time.Duration{0, -time.Second} {
+		if got := jitter.Of(d); got != 0 {
+			t.Errorf("Of(%s): got %s", d, got)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestSleep(t *testing.T) {
 		defer cancel()
 		start = time.Now()
 		if err := jitter.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
-			t.Errorf("got %v after %s, want the end of its context", err, time.Since(start))
+			t.Errorf("got %v after %s, want context.DeadlineExceeded after 1ms", err, time.Since(start))
 		}
 	})
 }

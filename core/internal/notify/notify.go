@@ -1,6 +1,9 @@
-// Package notify calls the functions of observers. They are code of the program that uses locks, and run in the
-// middle of an acquisition or a release: a panic in one of them must neither keep nor
-// free a lock, and no caller could receive it.
+// Package notify calls the functions of observers. Observers are code of the application, and run during
+// an acquire or a release. A panic of an observer must neither keep nor free a lock, and no caller can
+// recover it. So notify recovers it and logs it once.
+//
+// The package knows functions and panics, but not the events. Packages core, core/aspect and
+// core/ruleset call it.
 package notify
 
 import (
@@ -12,13 +15,13 @@ import (
 	"sync"
 )
 
-// Panics remembers which functions have panicked, so that each is reported once: a broken
-// one may be called for every request. The zero value is ready. Do not copy it. It is safe for
-// concurrent use.
-type Panics struct{ reported sync.Map } // pointer to the code of the function -> true
+// Panics remembers the functions that have panicked, so that each is reported once: a broken function
+// may be called for every request. The zero value is ready to use. Panics must not be copied. It is
+// safe for concurrent use.
+type Panics struct{ reported sync.Map } // from the pointer to the code of a function to true
 
-// Event holds the functions of observers that one kind of event is passed to, in the order in which they were given. The
-// zero value has none.
+// Event holds the functions that receive one type of event, in the order of Add. The zero value has
+// none.
 type Event[T any] struct {
 	list   List[func(context.Context, T)]
 	panics *Panics
@@ -30,7 +33,7 @@ func (e *Event[T]) Add(p *Panics, f func(context.Context, T)) {
 	e.panics = p
 }
 
-// Observed reports whether there are functions.
+// Observed reports whether Event has functions.
 func (e *Event[T]) Observed() bool { return len(e.list) > 0 }
 
 // Notify passes an event to every function.
@@ -38,7 +41,7 @@ func (e *Event[T]) Notify(ctx context.Context, v T) {
 	Each(e.panics, e.list, func(f func(context.Context, T)) { f(ctx, v) })
 }
 
-// List holds the functions of observers for one event, in the order in which they were given.
+// List holds the functions for one event, in the order of Add.
 type List[F any] []F
 
 // Add adds a function unless it is nil.
@@ -48,15 +51,15 @@ func (l *List[F]) Add(f F) {
 	}
 }
 
-// Each passes every function of the list to call, in order. One that panics is reported to
-// [slog.Default], and the others are still called.
+// Each calls call for every function of the list, in order. It logs the first panic of a function to
+// [slog.Default], and continues with the next function.
 func Each[F any](p *Panics, list []F, call func(F)) {
 	for _, f := range list {
-		one(p, f, call)
+		callOne(p, f, call)
 	}
 }
 
-func one[F any](p *Panics, f F, call func(F)) {
+func callOne[F any](p *Panics, f F, call func(F)) {
 	defer func() {
 		if v := recover(); v != nil {
 			p.report(reflect.ValueOf(f).Pointer(), v)
@@ -65,8 +68,8 @@ func one[F any](p *Panics, f F, call func(F)) {
 	call(f)
 }
 
-// report logs the first panic of a function. The value may name a key or what a client
-// sent; its type says enough to find the place.
+// report logs the first panic of a function. It logs only the type of the panic, because the value may
+// contain a key or data of a client.
 func (p *Panics) report(code uintptr, v any) {
 	if _, known := p.reported.LoadOrStore(code, true); known {
 		return

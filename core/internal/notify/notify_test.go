@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
-// hearing is a function that notes what it hears, and then does what it is given.
-func hearing(name string, heard *[]string, then func()) func(string) {
+// recorder returns a function that records its argument and then calls then.
+func recorder(name string, recorded *[]string, then func()) func(string) {
 	return func(what string) {
-		*heard = append(*heard, name+" "+what)
+		*recorded = append(*recorded, name+" "+what)
 		if then != nil {
 			then()
 		}
@@ -24,9 +24,9 @@ func hearing(name string, heard *[]string, then func()) func(string) {
 
 func panicking(what any) func(string) { return func(string) { panic(what) } }
 
-// logged is what do writes to the default logger. Its tests are not parallel: there is
-// one default logger.
-func logged(t *testing.T, do func()) []string {
+// logOf returns the lines that do writes to the default logger. Tests that use it are not parallel,
+// because there is one default logger.
+func logOf(t *testing.T, do func()) []string {
 	t.Helper()
 	var buf bytes.Buffer
 	before := slog.Default()
@@ -36,7 +36,7 @@ func logged(t *testing.T, do func()) []string {
 	return slices.Collect(strings.Lines(buf.String()))
 }
 
-func tell(p *notify.Panics, what string, list ...func(string)) {
+func notifyAll(p *notify.Panics, what string, list ...func(string)) {
 	notify.Each(p, list, func(f func(string)) { f(what) })
 }
 
@@ -46,37 +46,37 @@ func TestList_Add(t *testing.T) {
 	list.Add(nil)
 	list.Add(func(string) {})
 	if len(list) != 1 {
-		t.Errorf("got %d functions, want 1: nil is none", len(list))
+		t.Errorf("got %d functions, want 1: nil is ignored", len(list))
 	}
 }
 
 func TestEach_CallsInOrder(t *testing.T) {
 	t.Parallel()
-	var heard []string
-	tell(&notify.Panics{}, "x", hearing("a", &heard, nil), hearing("b", &heard, nil))
-	if want := []string{"a x", "b x"}; !slices.Equal(heard, want) {
-		t.Errorf("got %q, want %q", heard, want)
+	var recorded []string
+	notifyAll(&notify.Panics{}, "x", recorder("a", &recorded, nil), recorder("b", &recorded, nil))
+	if want := []string{"a x", "b x"}; !slices.Equal(recorded, want) {
+		t.Errorf("got %q, want %q", recorded, want)
 	}
-	tell(nil, "x") // an empty list needs nothing
+	notifyAll(nil, "x") // an empty list needs no Panics
 }
 
-func TestEach_PanicIsReportedOnceAndTheOthersAreCalled(t *testing.T) { //nolint:paralleltest // see logged
-	var heard []string
+func TestEach_Panic(t *testing.T) { //nolint:paralleltest // see logOf
+	var recorded []string
 	var panics notify.Panics
-	lines := logged(t, func() {
+	lines := logOf(t, func() {
 		for _, what := range []string{"x", "y"} {
-			tell(&panics, what, hearing("a", &heard, func() { panic("the key order:42") }), hearing("b", &heard, nil))
+			notifyAll(&panics, what, recorder("a", &recorded, func() { panic("the key order:42") }), recorder("b", &recorded, nil))
 		}
 	})
-	if want := []string{"a x", "b x", "a y", "b y"}; !slices.Equal(heard, want) {
-		t.Errorf("got %q, want %q", heard, want)
+	if want := []string{"a x", "b x", "a y", "b y"}; !slices.Equal(recorded, want) {
+		t.Errorf("got %q, want %q", recorded, want)
 	}
 	if len(lines) != 1 {
 		t.Fatalf("logged %q, want one line", lines)
 	}
-	for _, word := range []string{"level=ERROR", ".hearing.", "panic=string"} {
+	for _, word := range []string{"level=ERROR", ".recorder.", "panic=string"} {
 		if !strings.Contains(lines[0], word) {
-			t.Errorf("the line does not say %q: %s", word, lines[0])
+			t.Errorf("the line does not contain %q: %s", word, lines[0])
 		}
 	}
 	if strings.Contains(lines[0], "order:42") {
@@ -84,27 +84,27 @@ func TestEach_PanicIsReportedOnceAndTheOthersAreCalled(t *testing.T) { //nolint:
 	}
 }
 
-// Each function is reported by itself, for each Panics: two clients are two.
-func TestEach_ReportsEveryFunction(t *testing.T) { //nolint:paralleltest // see logged
-	var heard []string
+// Each Panics reports each function once. Two clients have two Panics.
+func TestEach_PanicsOfSeveralFunctions(t *testing.T) { //nolint:paralleltest // see logOf
+	var recorded []string
 	var mine, theirs notify.Panics
-	list := []func(string){hearing("a", &heard, func() { panic(1) }), panicking(errors.New("x")), panicking(nil)}
-	lines := logged(t, func() {
-		tell(&mine, "x", list...)
-		tell(&mine, "y", list...)
-		tell(&theirs, "x", list[0])
+	list := []func(string){recorder("a", &recorded, func() { panic(1) }), panicking(errors.New("x")), panicking(nil)}
+	lines := logOf(t, func() {
+		notifyAll(&mine, "x", list...)
+		notifyAll(&mine, "y", list...)
+		notifyAll(&theirs, "x", list[0])
 	})
 	if len(lines) != 4 || !strings.Contains(lines[1], ".panicking.") || !strings.Contains(lines[1], "panic=*errors.errorString") {
 		t.Errorf("logged %q", lines)
 	}
 }
 
-func TestEach_IsSafeForConcurrentUse(t *testing.T) { //nolint:paralleltest // see logged
+func TestEach_Concurrent(t *testing.T) { //nolint:paralleltest // see logOf
 	var panics notify.Panics
-	lines := logged(t, func() {
+	lines := logOf(t, func() {
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() { tell(&panics, "x", panicking("x")) })
+			all.Go(func() { notifyAll(&panics, "x", panicking("x")) })
 		}
 		all.Wait()
 	})
@@ -113,7 +113,7 @@ func TestEach_IsSafeForConcurrentUse(t *testing.T) { //nolint:paralleltest // se
 	}
 }
 
-func TestEach_CostsNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
+func TestEach_Allocations(t *testing.T) {
 	var panics notify.Panics
 	count := 0
 	list := []func(){func() { count++ }, func() { count++ }}
