@@ -2,7 +2,7 @@
 // known to be silent: they fail at once, until it answers again.
 //
 // Every sender of a command calls Check first. Package redisstore sees all commands and answers, and
-// calls Trip and Reset. There is no half-open state that lets callers through to try: after it has
+// calls Trip and Reset. It has no half-open state that lets callers through to try: after it has
 // tripped the breaker, redisstore asks the node until it answers. The breaker itself knows neither
 // commands nor connections.
 //
