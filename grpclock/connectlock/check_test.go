@@ -73,7 +73,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 		"WithServerFirst leaves req out for /shop.v1.Orders/Chat",
 		`WithServerFirst: matches no method: did you mean "/shop.v1.Orders/Chat"?`,
 		"no descriptor of /admin.Till/Close is registered, so there is no req",
-		"nothing tells whether callers of /admin.Till/Close expect a reply",
+		"it is not known whether callers of /admin.Till/Close expect a reply",
 	)
 }
 

@@ -30,7 +30,7 @@ func WithSet(set ruleset.Provider) Option {
 
 // WithProfile adds a profile for rules in Go and in .proto files.
 func WithProfile(name string, r ruleset.Rule) Option {
-	return func(c *methodrules.Config) error { return c.Resolving(ruleset.WithProfile(name, r)) }
+	return func(c *methodrules.Config) error { return c.Profile(name, r) }
 }
 
 // WithVariable registers a variable for keys and conditions, such as the principal

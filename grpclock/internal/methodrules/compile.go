@@ -3,7 +3,6 @@ package methodrules
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,24 +23,24 @@ type compiler struct {
 	endpoint ruleset.Endpoint
 	rules    []*ruleset.Resolved
 	method   *Method
-	request  protoreflect.MessageDescriptor // what req is; nil where there is none
+	request  protoreflect.MessageDescriptor // the type of req; nil if the rules have no req
 	errs     []error
 }
 
-// compile compiles the rules of a method.
-func (m *Methods) compile(_ *ruleset.Set, k Key, rules []*ruleset.Resolved) (*aspect.Point, *Method, error) {
+// compile compiles the rules of a method. It returns nils for a method without rules.
+func compile(config *Config, a *aspect.Aspect, k Key, rules []*ruleset.Resolved) (*aspect.Point, *Method, error) {
 	if len(rules) == 0 {
 		return nil, nil, nil
 	}
-	method := &Method{shape: k.Shape, descriptor: m.Config.describe(k.Path), responses: make([]proto.Message, len(rules))}
-	c := &compiler{Config: m.Config, aspect: m.Aspect, endpoint: ruleset.GRPC(k.Path), rules: rules, method: method}
+	method := &Method{shape: k.Shape, descriptor: config.describe(k.Path), responses: make([]proto.Message, len(rules))}
+	c := &compiler{Config: config, aspect: a, endpoint: ruleset.GRPC(k.Path), rules: rules, method: method}
 	if method.descriptor != nil && !c.serverFirst[k.Path] {
 		c.request = method.descriptor.Input()
 	}
 	point := c.point()
 	for i, r := range rules {
 		c.checkReply(r)
-		c.checkFallback(r)
+		c.checkFallbackTypes(r)
 		method.responses[i] = c.response(r)
 	}
 	return point, method, errors.Join(c.errs...)
@@ -51,7 +50,7 @@ func (c *compiler) reportf(r *ruleset.Resolved, field, format string, args ...an
 	c.errs = append(c.errs, r.Problem(field, fmt.Sprintf(format, args...)))
 }
 
-// point compiles keys and conditions.
+// point compiles the keys and conditions.
 func (c *compiler) point() *aspect.Point {
 	m := c.method
 	variables, err := protovars.New(protovars.Config{Request: c.request, Registered: c.registered})
@@ -72,7 +71,7 @@ func (c *compiler) point() *aspect.Point {
 	return point
 }
 
-// explainRequest adds why req is unknown, where that may be the mistake.
+// explainRequest reports why req is unknown, for each rule that uses it.
 func (c *compiler) explainRequest() {
 	if c.request != nil {
 		return
@@ -88,14 +87,14 @@ func (c *compiler) explainRequest() {
 	}
 }
 
-// checkReply reports a rule that needs an empty reply of an unknown type.
+// checkReply reports a rule whose strategy needs an empty reply of an unknown type.
 func (c *compiler) checkReply(r *ruleset.Resolved) {
 	policy := r.Policy()
 	replies, _ := policy.Replies()
 	switch {
 	case !replies || c.method.descriptor != nil:
 	case c.method.shape.unregistered:
-		c.reportf(r, "", "nothing tells whether callers of %s expect a reply, which its strategy has to give: the method is not registered "+
+		c.reportf(r, "", "it is not known whether callers of %s expect a reply, which its strategy has to give: the method is not registered "+
 			"and has no descriptor: import the generated package, give its file to WithDescriptors, or choose another strategy", c.endpoint.Path)
 	case c.method.shape.replies():
 		c.reportf(r, "", "its strategy answers with an empty reply, but no descriptor of %s is registered: "+
@@ -103,7 +102,7 @@ func (c *compiler) checkReply(r *ruleset.Resolved) {
 	}
 }
 
-// response parses the reply of a rule, nil if it has none.
+// response parses the response of a rule. It returns nil for a rule without one.
 func (c *compiler) response(r *ruleset.Resolved) proto.Message {
 	d := c.method.descriptor
 	switch {
@@ -111,27 +110,27 @@ func (c *compiler) response(r *ruleset.Resolved) proto.Message {
 		return nil
 	case d == nil && c.method.shape.unregistered:
 		return nil // reported by checkReply
-	case !c.method.called().replies():
-		c.reportf(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.called())
+	case !c.method.callerShape().replies():
+		c.reportf(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.callerShape())
 		return nil
 	case d == nil:
 		return nil // reported by checkReply
 	}
-	reply := NewMessage(d.Output())
+	reply := newMessage(d.Output())
 	if err := protojson.Unmarshal([]byte(r.Response), reply); err != nil {
-		c.reportf(r, "response", "no %s: %s", d.Output().FullName(), plain(err))
+		c.reportf(r, "response", "not a %s: %s", d.Output().FullName(), plainText(err))
 		return nil
 	}
 	return reply
 }
 
-// plain is the text of an error of package proto, which varies its spaces.
-func plain(err error) string {
+// plainText returns the text of an error of package proto with plain spaces. The package varies them.
+func plainText(err error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
 }
 
-// checkFallback compares the types of a registered fallback with the method's.
-func (c *compiler) checkFallback(r *ruleset.Resolved) {
+// checkFallbackTypes compares the types of a registered fallback with those that the method has.
+func (c *compiler) checkFallbackTypes(r *ruleset.Resolved) {
 	policy := r.Policy()
 	f, ok := c.Fallbacks[r.Fallback]
 	if !ok || !policy.Uses(failpolicy.Fallback) || !c.method.shape.unary() || c.method.descriptor == nil {
@@ -149,12 +148,4 @@ func anyMessage(name protoreflect.FullName) string {
 		return "any message"
 	}
 	return string(name)
-}
-
-// fallbackNames are the fallbacks that can run on methods of a shape.
-func (c *Config) fallbackNames(s Shape) []string {
-	if s.unary() {
-		return slices.Sorted(maps.Keys(c.Fallbacks))
-	}
-	return slices.Sorted(maps.Keys(c.StreamFallbacks))
 }

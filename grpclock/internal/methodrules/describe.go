@@ -5,15 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// find finds a descriptor of a kind, the zero value if there is none.
+// find returns the descriptor with a name, or the zero value if no descriptor of type D has it.
 func find[D protoreflect.Descriptor](c *Config, name protoreflect.FullName) (found D) {
 	if !name.IsValid() {
 		return found
@@ -25,19 +23,19 @@ func find[D protoreflect.Descriptor](c *Config, name protoreflect.FullName) (fou
 			}
 		}
 	}
-	d, _ := protoregistry.GlobalFiles.FindDescriptorByName(name) //nolint:errcheck // none is the answer
-	found, _ = d.(D)                                             //nolint:errcheck // likewise
+	d, _ := protoregistry.GlobalFiles.FindDescriptorByName(name) //nolint:errcheck // nil is a valid result
+	found, _ = d.(D)                                             //nolint:errcheck // nil is a valid result
 	return found
 }
 
-// describe finds the descriptor of a full method, nil if there is none.
+// describe returns the descriptor of a full method, or nil if none is known.
 func (c *Config) describe(fullMethod string) protoreflect.MethodDescriptor {
 	name := strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", ".")
 	return find[protoreflect.MethodDescriptor](c, protoreflect.FullName(name))
 }
 
-// Keys are the methods of a service such as "shop.v1.Orders", which may stand between
-// slashes, or the one of a full method.
+// Keys returns the keys of all methods of a service, for example "shop.v1.Orders" or
+// "/shop.v1.Orders/", or the key of one full method.
 func (c *Config) Keys(name string) ([]Key, error) {
 	name = strings.Trim(name, "/")
 	if strings.Contains(name, "/") {
@@ -62,7 +60,8 @@ func (c *Config) Keys(name string) ([]Key, error) {
 	return keys, nil
 }
 
-// nearestService is the service of the program whose full name is probably meant, "" if none is.
+// nearestService returns the full name of the service of the program that the caller probably meant,
+// or "".
 func nearestService(name string) string {
 	var names []string
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -76,14 +75,4 @@ func nearestService(name string) string {
 		return names[i]
 	}
 	return failpolicy.Nearest(name, names)
-}
-
-// NewMessage makes an empty message: of the generated type where the program has
-// it, else a dynamic one. On the wire they are the same.
-func NewMessage(d protoreflect.MessageDescriptor) proto.Message {
-	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
-	if err != nil || t.Descriptor() != d {
-		return dynamicpb.NewMessage(d)
-	}
-	return t.New().Interface()
 }

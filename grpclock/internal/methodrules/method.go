@@ -3,27 +3,70 @@ package methodrules
 import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/grpclock/internal/protovars"
 )
 
+// Key identifies a method. Callers of one path may see the method in several shapes.
+type Key struct {
+	Path  string
+	Shape Shape
+}
+
+// Shape reports which sides of a method stream, as the program has registered it.
+type Shape struct {
+	Client, Server bool
+	unregistered   bool // a handler of unknown services serves the method, so its shape is not known
+}
+
+// Unregistered returns the shape of methods that are not registered.
+func Unregistered() Shape { return Shape{Client: true, Server: true, unregistered: true} }
+
+// shapeOf returns the shape of a method according to its descriptor.
+func shapeOf(d protoreflect.MethodDescriptor) Shape {
+	return Shape{Client: d.IsStreamingClient(), Server: d.IsStreamingServer()}
+}
+
+func (s Shape) unary() bool { return !s.Client && !s.Server }
+
+// replies reports whether the method ends with exactly one reply.
+func (s Shape) replies() bool { return !s.Server }
+
+// String returns the name of the shape, for example "client-streaming".
+func (s Shape) String() string {
+	switch s {
+	case Shape{}:
+		return "unary"
+	case Unregistered():
+		return "not registered"
+	case Shape{Client: true}:
+		return "client-streaming"
+	case Shape{Server: true}:
+		return "server-streaming"
+	default:
+		return "bidirectional"
+	}
+}
+
 // Request is the name of the message in expressions.
 const Request = "req"
 
-// Method is what a method has beside its rules. It never changes.
+// Method holds what a call needs to know about a method besides its rules. It is immutable.
 type Method struct {
 	Variables *protovars.Variables
 	Reads     bool // a rule in force reads the message
 
 	shape      Shape
 	descriptor protoreflect.MethodDescriptor // nil if it is not known
-	responses  []proto.Message               // per rule, nil without one
+	responses  []proto.Message               // the response of each rule; nil for a rule without one
 }
 
-// called is the shape that callers give to the method: that of its descriptor. A proxy
-// may have registered it as streams, or not at all.
-func (m *Method) called() Shape {
+// callerShape returns the shape that callers see: the shape of the descriptor. A proxy may have
+// registered the method as streams, or not at all.
+func (m *Method) callerShape() Shape {
 	if m.descriptor != nil {
 		return shapeOf(m.descriptor)
 	}
@@ -31,16 +74,36 @@ func (m *Method) called() Shape {
 }
 
 // Replies reports whether callers expect exactly one reply.
-func (m *Method) Replies() bool { return m.called().replies() }
+func (m *Method) Replies() bool { return m.callerShape().replies() }
 
-// NewRequest is an empty message of the method's input type; its rules read it.
-func (m *Method) NewRequest() proto.Message { return NewMessage(m.descriptor.Input()) }
+// NewRequest returns an empty message of the input type of the method, whose rules read it.
+func (m *Method) NewRequest() proto.Message { return newMessage(m.descriptor.Input()) }
 
-// Reply is what a caller gets whose handler did not run: the response of the rule that decided, or
-// an empty message.
+// Reply returns the reply to a caller whose handler did not run: the response of the rule that
+// decided, or an empty message.
 func (m *Method) Reply(o *aspect.Outcome) proto.Message {
 	if response := m.responses[o.Index]; response != nil && o.Reply.Body {
 		return proto.Clone(response)
 	}
-	return NewMessage(m.descriptor.Output())
+	return newMessage(m.descriptor.Output())
 }
+
+// newMessage returns an empty message: of the generated type if the program has it, otherwise a
+// dynamic one. Both are the same on the wire.
+func newMessage(d protoreflect.MessageDescriptor) proto.Message {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil || t.Descriptor() != d {
+		return dynamicpb.NewMessage(d)
+	}
+	return t.New().Interface()
+}
+
+// MisconfiguredError reports why a method or a call cannot work. The program is at fault; clients
+// do not see the reason.
+type MisconfiguredError struct{ Reason error }
+
+// Error returns the text of the reason.
+func (e *MisconfiguredError) Error() string { return e.Reason.Error() }
+
+// Unwrap returns the reason.
+func (e *MisconfiguredError) Unwrap() error { return e.Reason }

@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Methods are the methods of a program under their rules. Make them with [New]. They
-// are safe for concurrent use.
+// Methods holds the methods of a program and their rules. It is safe for concurrent use.
 type Methods struct {
 	Config *Config
 	Aspect *aspect.Aspect
@@ -23,29 +22,22 @@ type Methods struct {
 	table    *aspect.Table[Key, *Method]
 }
 
-// Key is what the methods are known by: callers of one path may see it in several
-// shapes.
-type Key struct {
-	Path  string
-	Shape Shape
-}
-
-// Entry is a method under its rules; Extra is there unless the rules of several layers
-// do not go together.
+// Entry is a method with its rules. Its Extra is nil if the rules of several layers contradict each
+// other.
 type Entry = aspect.Entry[*Method]
 
-// New begins to follow the rules that the options of a package name. The error has every
-// problem. hint says what to do about a rule that matches no method, "" for the usual.
-// unguarded says why no call of methods of a shape comes to the guard, "" if they may.
+// New returns the methods of a program, and follows the rules that the options of package pkg name. Its
+// error joins every problem. hint is the advice for a rule that matches no method, "" for the usual
+// advice. unguarded returns why the guard sees no calls of methods of a shape, or "" if it sees them.
 func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string, locks *core.Client, opts []O) (*Methods, error) {
 	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, Fallbacks: map[string]Fallback{}, StreamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
-	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.prefixed(c.sources.Check()...), c.checkVariables())
+	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.joinErrors(c.sources.Check()...), c.checkVariables())
 	middle, err := aspect.New(locks)
 	if err != nil {
 		errs = append(errs, c.errorf("New: %w", err))
 	}
 	rules, err := c.sources.Provider()
-	if err := errors.Join(append(errs, c.prefixed(err))...); err != nil {
+	if err := errors.Join(append(errs, c.joinErrors(err))...); err != nil {
 		return nil, err
 	}
 	m := &Methods{Config: c, Aspect: middle}
@@ -56,24 +48,26 @@ func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string,
 	return m, nil
 }
 
-// adapter says how methods are compiled and judged.
+// adapter returns the functions by which package aspect compiles and checks methods.
 func (m *Methods) adapter() aspect.Adapter[Key, *Method] {
 	c := m.Config
 	return aspect.Adapter[Key, *Method]{
 		Transport: ruleset.TransportGRPC,
 		Endpoint:  func(k Key) ruleset.Endpoint { return ruleset.GRPC(k.Path) },
 		Declared:  func(k Key) ([]ruleset.Declared, []*ruleset.Problem) { return optionsOf(c.describe(k.Path)) },
-		Compile:   m.compile,
+		Compile: func(_ *ruleset.Set, k Key, rules []*ruleset.Resolved) (*aspect.Point, *Method, error) {
+			return compile(c, m.Aspect, k, rules)
+		},
 		Changes:   func(k Key) bool { return protorules.NeedsRule(k.Path, c.describe(k.Path)) },
 		Unguarded: func(_ ruleset.Provider, k Key) string { return c.unguarded(k.Shape) },
-		Named: func(e ruleset.Endpoint) (Key, bool) { // what the .proto says is not known without a descriptor
+		Named: func(e ruleset.Endpoint) (Key, bool) { // without a descriptor, the options of the .proto file are not known
 			return Key{Path: e.Path}, c.describe(e.Path) != nil
 		},
 		Hint: c.hint,
 	}
 }
 
-// optionsOf are the rules that the .proto file declares around a method.
+// optionsOf returns the rules that the .proto file declares for a method.
 func optionsOf(d protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
 	if d == nil {
 		return nil, nil
@@ -81,15 +75,14 @@ func optionsOf(d protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.
 	return protorules.Of(d)
 }
 
-// Len is how many methods are remembered.
+// Len returns the number of methods in the table.
 func (m *Methods) Len() int { return m.table.Len() }
 
-// Registered gives the rules of a method that the program has registered, nil if it has
-// none.
+// Registered returns the rules of a method that the program has registered, or nil if it has none.
 func (m *Methods) Registered(k Key) *Entry { return m.table.At(k) }
 
-// Unregistered gives the rules of a method that may have any name which a caller writes,
-// nil if it has none. It may be registered in the shape of k all the same.
+// Unregistered returns the rules of a method whose name a caller has chosen, or nil if it has none.
+// The method may also be registered, in the shape of k.
 func (m *Methods) Unregistered(k Key) *Entry {
 	if e, known := m.table.Find(k); known {
 		return e
@@ -101,14 +94,13 @@ func (m *Methods) Unregistered(k Key) *Entry {
 	if m.Config.describe(k.Path) != nil {
 		return m.table.At(k)
 	}
-	return m.stray(k)
+	return m.matchWildcards(k)
 }
 
-// stray gives the rules of a method that is neither registered nor described, so
-// that it has those of wildcards only (or was left out of [Methods.Check]). It is
-// compiled and counted under the rule's name: a server of unknown services must not
-// keep a name for whatever it is asked for.
-func (m *Methods) stray(k Key) *Entry {
+// matchWildcards returns the rules of a method that is neither registered nor described. Only
+// wildcards match it (or [Methods.Check] has not seen it). Its entry has the name of the rule: a server
+// of unknown services must not remember every name that a client sends.
+func (m *Methods) matchWildcards(k Key) *Entry {
 	for {
 		set := m.table.Set()
 		rules := set.Match(ruleset.GRPC(k.Path))
@@ -116,14 +108,14 @@ func (m *Methods) stray(k Key) *Entry {
 			return nil
 		}
 		e := m.table.At(Key{rules[0].Endpoint.Path, k.Shape})
-		if m.table.Set() == set { // else it may be of a set that a reload has just put into force
+		if m.table.Set() == set { // otherwise the entry may belong to a set that a reload has just put into force
 			return e
 		}
 	}
 }
 
-// Check judges the rules of all methods, those of the Checks before included, and more
-// errors with them. Observers are notified of the warnings.
+// Check checks the rules of the given methods and of the methods of earlier calls. It returns their
+// problems together with the errors in more, and reports the warnings to the observers.
 func (m *Methods) Check(keys []Key, more ...error) error {
 	report := m.registry.Check(keys...)
 	for _, err := range more {
@@ -133,7 +125,7 @@ func (m *Methods) Check(keys []Key, more ...error) error {
 	return m.Aspect.Conclude(report)
 }
 
-// checkServerFirst reports names given to WithServerFirst that do not exist.
+// checkServerFirst reports names of WithServerFirst that are not methods.
 func (m *Methods) checkServerFirst(report *aspect.Report, keys []Key) {
 	judge := aspect.Judge{Transport: ruleset.TransportGRPC, Hint: "remove the name, or register the service before Check"}
 	for _, k := range keys {
@@ -145,13 +137,3 @@ func (m *Methods) checkServerFirst(report *aspect.Report, keys []Key) {
 		}
 	}
 }
-
-// MisconfiguredError is why a method cannot work, or why a call cannot: the mistake is
-// the program's, and not for clients.
-type MisconfiguredError struct{ Reason error }
-
-// Error is the text of the reason.
-func (e *MisconfiguredError) Error() string { return e.Reason.Error() }
-
-// Unwrap is the reason.
-func (e *MisconfiguredError) Unwrap() error { return e.Reason }
