@@ -1,5 +1,12 @@
-// Package methodcall runs calls of protobuf methods under their rules, for the servers
-// of any library: a library brings each call as a [UnaryCall] or a [StreamCall].
+// Package methodcall runs calls of protobuf methods under their rules, for the servers of any library: a
+// library passes each call as a [UnaryCall] or a [StreamCall].
+//
+// It knows messages, streams, and package aspect, which takes and releases the locks. It knows neither
+// grpc-go nor Connect, and not how rules are declared: package methodrules has compiled them. Packages
+// grpclock and connectlock call it.
+//
+// Its files, each of which uses only those before it: answer, passage, messages, lockedstream, call,
+// unary, stream.
 package methodcall
 
 import (
@@ -14,37 +21,37 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// Call is one call, as the library of the server has it.
+// Call is one call of a server library.
 type Call interface {
-	// Method is the full method, "/pkg.Service/Method".
+	// Method returns the full method, "/pkg.Service/Method".
 	Method() string
 
-	// Metadata gives the values of a lower-case key.
+	// Metadata returns the values of a lower-case key.
 	Metadata(key string) []string
 
-	// Peer is the caller's address without a port.
+	// Peer returns the address of the caller without a port.
 	Peer() string
 
-	// Identity is the same for all guards that the call passes, and comparable.
+	// Identity returns a comparable value that is the same at all guards that the call passes.
 	Identity() any
 
 	// Header adds a header to the answer.
 	Header(key, value string)
 
-	// Own notes that the guard answers instead of the handler: no cache may keep that answer.
+	// Own is called if the guard answers instead of the handler. No cache may keep that answer.
 	Own()
 
-	// Hint tells the caller when another attempt makes sense, beside the error.
+	// Hint adds to an error when another attempt makes sense.
 	Hint(after time.Duration)
 
-	// Error is an answer as an error, which leads to its reason.
+	// Error returns an answer as an error of the library. The error unwraps to the reason.
 	Error(a *Answer) error
 
-	// Canceled recognises a cancellation in the library's words.
+	// Canceled reports whether an error of the library means that the call was canceled.
 	Canceled(err error) bool
 }
 
-// Host is an address without its port.
+// Host returns an address without its port.
 func Host(address string) string {
 	if bare, _, err := net.SplitHostPort(address); err == nil {
 		return bare
@@ -52,8 +59,8 @@ func Host(address string) string {
 	return address
 }
 
-// guarded is a call under the rules of its method: what unary calls and streams have in
-// common. It tells the variables about the call.
+// guarded is the part that unary calls and streams share: a call, the rules of its method, and its
+// answers. It supplies the variables of the call.
 type guarded struct {
 	Call
 	methods *methodrules.Methods
@@ -65,63 +72,69 @@ type guarded struct {
 // Registered computes a registered variable.
 func (g *guarded) Registered(i int) (any, error) { return g.methods.Config.Values[i](g.ctx) }
 
-// broken is the error of a method that cannot work.
-func (g *guarded) broken() error {
+// id identifies the call at this guard. request is nil for streams.
+func (g *guarded) id(request any) passageID {
+	return passageID{guard: g.methods, method: g.Method(), request: request, identity: g.Identity()}
+}
+
+// brokenError returns the error of a method that cannot work.
+func (g *guarded) brokenError() error {
 	g.entry.WarnOnce(g.methods.Aspect, g.entry.Err)
 	g.Own()
 	return g.Error(Broken(g.entry.Err))
 }
 
-// worded puts the error of a call that cannot work into the library's words.
-func (g *guarded) worded(err error) error {
-	if bare, ok := err.(*methodrules.MisconfiguredError); ok { //nolint:errorlint // a wrapped one has them
+// translate returns the error of a call that cannot work as an error of the library. It returns other
+// errors unchanged.
+func (g *guarded) translate(err error) error {
+	if bare, ok := err.(*methodrules.MisconfiguredError); ok { //nolint:errorlint // a wrapped error is one of the library already
 		return g.Error(Broken(bare.Reason))
 	}
 	return err
 }
 
-// ended passes on how a call ended, and tells observers of a method of which only a call
-// shows that it cannot work.
-func (g *guarded) ended(err error) error {
+// finish returns the error of a call. If only the call has shown that the method cannot work, it
+// notifies the observers.
+func (g *guarded) finish(err error) error {
 	if why, ok := errors.AsType[*methodrules.MisconfiguredError](err); ok {
 		g.entry.WarnOnce(g.methods.Aspect, why.Reason)
 	}
 	return err
 }
 
-// marked marks the answer, unless a guard outside has done so.
-func (g *guarded) marked(status string) {
+// mark adds the lock status to the answer, unless a guard around this one has added the same status.
+func (g *guarded) mark(status string) {
 	if status != failpolicy.MarkUnlocked {
 		g.Own()
 	}
-	if g.passage.innermost(func(p *passage) bool { return p.status == status }) == nil {
+	if g.passage.find(func(p *passage) bool { return p.status == status }) == nil {
 		g.passage.status = status
 		g.Header(failpolicy.StatusHeader, status)
 	}
 }
 
-// handler makes the context of the handler, and shows what it runs with.
-func (g *guarded) handler(ctx context.Context, grant aspect.Grant) context.Context {
+// handlerContext returns the context of the handler, and adds to the answer what the handler runs with.
+func (g *guarded) handlerContext(ctx context.Context, grant aspect.Grant) context.Context {
 	if grant.Unlocked == aspect.UnlockedProceed {
-		g.marked(failpolicy.MarkUnlocked)
+		g.mark(failpolicy.MarkUnlocked)
 	}
 	if grant.Token != 0 && g.methods.Config.ShowToken {
 		g.showToken(grant.Token)
 	}
 	g.passage.hold = grant.Hold
-	return g.passage.with(ctx)
+	return g.passage.attach(ctx)
 }
 
-// showToken adds a fencing token to the answer, unless a guard outside has done so.
+// showToken adds a fencing token to the answer, unless a guard around this one has added the same token.
 func (g *guarded) showToken(token int64) {
-	if g.passage.innermost(func(p *passage) bool { return p.token == token }) == nil {
+	if g.passage.find(func(p *passage) bool { return p.token == token }) == nil {
 		g.passage.token = token
 		g.Header(failpolicy.TokenHeader, strconv.FormatInt(token, 10))
 	}
 }
 
-// refused is the error for a refused caller.
-func (g *guarded) refused(refused *aspect.RefusedError) error {
+// refuse returns the error for a refused caller.
+func (g *guarded) refuse(refused *aspect.RefusedError) error {
 	g.Own()
 	if refused.RetryAfter > 0 {
 		g.Hint(refused.RetryAfter)

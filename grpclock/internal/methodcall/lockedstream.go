@@ -3,53 +3,49 @@ package methodcall
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// lockedStream is the stream of a handler that runs with a lock. When the lock is
-// lost it fails; when the handler released it early, it works on.
+// lockedStream is the stream of a handler that runs with a lock. It fails after the lock is lost. It
+// continues to work after the handler has released the lock early.
 type lockedStream struct {
 	Messages
-	ctx    context.Context //nolint:containedctx // of the handler: carries the lock and ends with it
-	fail   func(cause error) error
-	worded func(error) error
+	ctx       context.Context //nolint:containedctx // of the handler: carries the lock and ends with it
+	onLoss    func(cause error) error
+	translate func(error) error
 
-	mu      sync.Mutex
-	failure error // what an operation failed with after the loss
+	mu   sync.Mutex
+	loss error // the error of the first operation after the loss
 }
 
-// Send sends, unless the lock is lost.
+// Send sends a message. It fails if the lock is lost.
 func (s *lockedStream) Send(m any) error {
-	if err := s.lost(); err != nil {
+	if err := s.checkLoss(); err != nil {
 		return err
 	}
 	return s.Messages.Send(m)
 }
 
-// Receive receives until the lock is lost. The message is received into a twin of m,
-// because a receive that is left behind may still end later.
+// Receive receives a message. It fails as soon as the lock is lost. It receives into a new message and
+// copies it to m, because the receive may end after Receive has returned.
 func (s *lockedStream) Receive(m any) error {
-	if err := s.lost(); err != nil {
+	if err := s.checkLoss(); err != nil {
 		return err
 	}
-	fresh := twin(m)
+	fresh := newLike(m)
 	if fresh == nil {
 		return s.Messages.Receive(m)
 	}
 	done := make(chan received, 1)
 	go receive(s.Messages, fresh, done)
 	r, ok := s.await(done)
-	if err := s.lost(); err != nil {
+	if err := s.checkLoss(); err != nil {
 		return err
 	}
 	if !ok {
-		r = <-done // the lock was released, or the caller is gone: the stream decides
+		r = <-done // the lock was released or the caller has disconnected: the stream decides
 	}
 	if r.panicked {
 		panic(r.value)
@@ -57,7 +53,7 @@ func (s *lockedStream) Receive(m any) error {
 	if r.err != nil {
 		return r.err
 	}
-	return s.worded(assign(m, fresh))
+	return s.translate(copyMessage(m, fresh))
 }
 
 // await waits for the message or the end of the context.
@@ -70,9 +66,9 @@ func (s *lockedStream) await(done <-chan received) (r received, ok bool) {
 	}
 }
 
-// lost is the failure of a stream whose lock is lost, else nil.
-func (s *lockedStream) lost() error {
-	if s.ctx.Err() == nil { // first: it looks at the clock
+// checkLoss returns the error of the stream if the lock is lost, otherwise nil.
+func (s *lockedStream) checkLoss() error {
+	if s.ctx.Err() == nil { // before Cause, because Err also checks the time
 		return nil
 	}
 	cause := context.Cause(s.ctx)
@@ -81,28 +77,28 @@ func (s *lockedStream) lost() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failure == nil {
-		s.failure = s.fail(cause)
+	if s.loss == nil {
+		s.loss = s.onLoss(cause)
 	}
-	return s.failure
+	return s.loss
 }
 
-// failed is what an operation has failed with, nil if none has.
-func (s *lockedStream) failed() error {
+// reportedLoss returns the error that an operation has returned because of a loss, or nil.
+func (s *lockedStream) reportedLoss() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failure
+	return s.loss
 }
 
-// received is how one receive ended.
+// received is the result of one receive.
 type received struct {
 	err      error
 	panicked bool
 	value    any // of the panic
 }
 
-// receive receives one message. It ends with the call at the latest. A panic is
-// carried over to the handler's goroutine, where the recovery is.
+// receive receives one message. It ends with the call at the latest. It passes a panic to the goroutine
+// of the handler, which has the recovery.
 func receive(stream Messages, m any, done chan<- received) {
 	r := received{panicked: true}
 	defer func() {
@@ -113,24 +109,4 @@ func receive(stream Messages, m any, done chan<- received) {
 	}()
 	r.err = stream.Receive(m)
 	r.panicked = false
-}
-
-// lossOf describes a loss while the handler still runs. With several rules it is
-// the loss of the last one with a lock; the answer to the caller is exact.
-func lossOf(point *aspect.Point, cause error) *aspect.RefusedError {
-	rule := lastInForce(point.Rules())
-	lost := aspect.Outcome{
-		Verdict: aspect.VerdictLost, Cause: failpolicy.Lost, Rule: rule, Status: rule.Status.Status(failpolicy.Lost), Reason: cause,
-	}
-	return lost.Refusal()
-}
-
-// lastInForce is the last rule that takes a lock; without one the last of all.
-func lastInForce(rules []*ruleset.Resolved) *ruleset.Resolved {
-	for _, r := range slices.Backward(rules) {
-		if !r.Disabled && !r.DryRun {
-			return r
-		}
-	}
-	return rules[len(rules)-1]
 }

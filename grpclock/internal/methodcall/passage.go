@@ -8,83 +8,87 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// passage is one guard that a call has passed, with or without a lock. The context of
-// the handler leads to it.
+// passage records that a call has passed a guard, with or without a lock. The context of the handler
+// carries the passages of all guards, the innermost first.
 type passage struct {
-	outer    *passage // nil around the first guard
+	passageID
+
+	outer  *passage        // of the guard around this one; nil for the first guard
+	caller context.Context //nolint:containedctx // Caller returns it
+	hold   *core.Hold      // nil without a lock
+	status string          // the lock status that the guard has written to the header
+	token  int64           // the fencing token that it has written to the header, or 0
+}
+
+// passageID identifies a call at a guard.
+type passageID struct {
 	guard    *methodrules.Methods
 	method   string
-	request  any    // of a unary call
-	identity any    // of the call
-	status   string // what the guard has put into the header about the lock
-	token    int64  // likewise, 0 without one
-
-	hold   *core.Hold      // nil without a lock
-	caller context.Context //nolint:containedctx // it is looked up through the handler's
+	request  any // of a unary call
+	identity any // see Call.Identity
 }
 
 type passageKey struct{}
 
-// newPassage is the passage of a call that has come to a guard with ctx.
-func newPassage(ctx context.Context, m *methodrules.Methods, call Call, request any) passage {
-	return passage{outer: passageOf(ctx), guard: m, method: call.Method(), request: request, identity: call.Identity(), caller: ctx}
+// newPassage returns the passage of a call that has come to a guard with ctx.
+func newPassage(ctx context.Context, id passageID) passage {
+	return passage{passageID: id, outer: passageOf(ctx), caller: ctx}
 }
 
-// with is the handler's context.
-func (p *passage) with(ctx context.Context) context.Context {
+// attach returns the context of the handler, which carries the passage.
+func (p *passage) attach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, passageKey{}, p)
 }
 
 func passageOf(ctx context.Context) *passage {
-	p, _ := ctx.Value(passageKey{}).(*passage) //nolint:errcheck // nil is the answer
+	p, _ := ctx.Value(passageKey{}).(*passage) //nolint:errcheck // nil is a valid result
 	return p
 }
 
-// passed reports whether a call, which has come with ctx, has passed the guard before
-// and still stands under its lock, if it has one: the guard is installed twice.
-func passed(ctx context.Context, m *methodrules.Methods, call Call, request any) bool {
-	return passageOf(ctx).innermost(func(p *passage) bool {
-		return p.guard == m && p.method == call.Method() && same(p.request, request) &&
-			same(p.identity, call.Identity()) && (p.hold == nil || !detached(ctx))
+// hasPassed reports whether a call has passed the guard before, and still has its lock if it got one.
+// That is so if the guard is installed twice.
+func hasPassed(ctx context.Context, id passageID) bool {
+	return passageOf(ctx).find(func(p *passage) bool {
+		return p.guard == id.guard && p.method == id.method && equal(p.request, id.request) &&
+			equal(p.identity, id.identity) && (p.hold == nil || !isDetached(ctx))
 	}) != nil
 }
 
-// Within reports whether ctx is of the handler of a method that has passed a guard.
+// Within reports whether ctx belongs to the handler of a method that has passed a guard.
 func Within(ctx context.Context, method string) bool {
-	return passageOf(ctx).innermost(func(p *passage) bool { return p.method == method }) != nil
+	return passageOf(ctx).find(func(p *passage) bool { return p.method == method }) != nil
 }
 
-// same is a == b for what may not be comparable.
-func same(a, b any) bool {
+// equal reports whether a == b. Values that cannot be compared are not equal.
+func equal(a, b any) bool {
 	return a == nil && b == nil || reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
-// detached reports whether core.Detach hides the locks of ctx.
-func detached(ctx context.Context) bool { return ctx.Value(core.ContextKey) == nil }
+// isDetached reports whether core.Detach hides the locks of ctx.
+func isDetached(ctx context.Context) bool { return ctx.Value(core.ContextKey) == nil }
 
-// innermost is the first passage from the inside of which something is true, nil if there
-// is none.
-func (p *passage) innermost(is func(*passage) bool) *passage {
-	for p != nil && !is(p) {
+// find returns the innermost passage for which match returns true, or nil.
+func (p *passage) find(match func(*passage) bool) *passage {
+	for p != nil && !match(p) {
 		p = p.outer
 	}
 	return p
 }
 
-func locked(p *passage) bool { return p.hold != nil }
+func hasHold(p *passage) bool { return p.hold != nil }
 
-// Hold is the lock under which the handler of ctx runs, nil without one.
+// Hold returns the lock that the handler of ctx runs with, or nil.
 func Hold(ctx context.Context) *core.Hold {
-	if p := passageOf(ctx).innermost(locked); p != nil && !detached(ctx) {
+	if p := passageOf(ctx).find(hasHold); p != nil && !isDetached(ctx) {
 		return p.hold
 	}
 	return nil
 }
 
-// Caller is the context with which the call came to the guard of [Hold], ctx itself
-// without one.
+// Caller returns the context with which the call came to the guard of [Hold], or ctx itself if the
+// handler runs without a lock.
 func Caller(ctx context.Context) context.Context {
-	if p := passageOf(ctx).innermost(locked); p != nil {
+	if p := passageOf(ctx).find(hasHold); p != nil {
 		return p.caller
 	}
 	return ctx

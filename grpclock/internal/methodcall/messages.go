@@ -6,33 +6,55 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// firstMessage is what the first receive of a stream gave.
+// Messages sends and receives the messages of a stream. Calls of Receive do not overlap, and neither do
+// calls of Send. At the end of the stream, Receive returns an error that matches [io.EOF].
+type Messages interface {
+	Send(m any) error
+	Receive(m any) error
+}
+
+// messageOf returns a message of the library as a [proto.Message], or nil if the application's own codec
+// uses another type.
+func messageOf(m any) proto.Message {
+	switch m := m.(type) {
+	case proto.Message:
+		return m
+	case protoadapt.MessageV1:
+		return protoadapt.MessageV2Of(m)
+	default:
+		return nil
+	}
+}
+
+// firstMessage is the result of the first receive of a stream.
 type firstMessage struct {
 	message proto.Message
 	err     error
 	taken   atomic.Bool // by the handler
 }
 
-// received is the message, nil if there is none.
-func (f *firstMessage) received() proto.Message {
+// request returns the message, or nil if none was received.
+func (f *firstMessage) request() proto.Message {
 	if f == nil || f.err != nil {
 		return nil
 	}
 	return f.message
 }
 
-// replayStream gives the first message again.
+// replayStream is a stream whose first message has been received before. Its first Receive returns
+// that message.
 type replayStream struct {
 	Messages
-	first  *firstMessage
-	worded func(error) error
+	first     *firstMessage
+	translate func(error) error
 }
 
-// Receive gives the first message, or the error in its place, then what follows.
+// Receive returns the first message or its error, and after that the following messages.
 func (s *replayStream) Receive(m any) error {
 	if s.first.taken.Swap(true) {
 		return s.Messages.Receive(m)
@@ -40,16 +62,16 @@ func (s *replayStream) Receive(m any) error {
 	if s.first.err != nil {
 		return s.first.err
 	}
-	return s.worded(assign(m, s.first.message))
+	return s.translate(copyMessage(m, s.first.message))
 }
 
-// assign gives dst the content of src, which it does not share. Both may be
-// messages of one name and of different Go types: generated and dynamic.
-func assign(dst, src any) error {
+// copyMessage copies the content of src to dst. Both may be messages of one name and of different Go
+// types: generated and dynamic.
+func copyMessage(dst, src any) error {
 	to, from := messageOf(dst), messageOf(src)
 	switch {
 	case to == nil || from == nil:
-		return assignValue(dst, src)
+		return copyValue(dst, src)
 	case to.ProtoReflect().Descriptor() == from.ProtoReflect().Descriptor():
 		proto.Reset(to)
 		proto.Merge(to, from)
@@ -66,8 +88,8 @@ func assign(dst, src any) error {
 	}
 }
 
-// assignValue copies what the pointer src points to.
-func assignValue(dst, src any) error {
+// copyValue copies the value that the pointer src points to.
+func copyValue(dst, src any) error {
 	to, from := reflect.ValueOf(dst), reflect.ValueOf(src)
 	if to.Kind() != reflect.Pointer || to.IsNil() || to.Type() != from.Type() {
 		return &methodrules.MisconfiguredError{Reason: fmt.Errorf("the handler receives into %T, the method's messages are %T", dst, src)}
@@ -76,9 +98,8 @@ func assignValue(dst, src any) error {
 	return nil
 }
 
-// twin makes a message of the same type as m to receive into, nil if that cannot
-// be done.
-func twin(m any) any {
+// newLike returns a new message of the type of m to receive into, or nil if m has no such type.
+func newLike(m any) any {
 	if p, ok := m.(proto.Message); ok {
 		return p.ProtoReflect().New().Interface()
 	}
@@ -87,6 +108,6 @@ func twin(m any) any {
 		return nil
 	}
 	fresh := reflect.New(v.Type().Elem())
-	fresh.Elem().Set(v.Elem()) // what a codec of its own expects to be set
+	fresh.Elem().Set(v.Elem()) // the application's own codec may need the fields that m has
 	return fresh.Interface()
 }
