@@ -11,12 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// fullMethod is the name of a method in a call and in rules: "/shop.v1.Orders/Pay".
-func fullMethod(m protoreflect.MethodDescriptor) string {
-	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
-}
-
-// Method is a method with the rules of its options.
+// Method is a method and the rules of its options.
 type Method struct {
 	Descriptor protoreflect.MethodDescriptor
 	FullMethod string             // "/shop.v1.Orders/Pay"
@@ -24,9 +19,30 @@ type Method struct {
 	Problems   []*ruleset.Problem // see [Of]
 }
 
-// All lists every method of the files, those without rules too, in the order of
-// their full names. For a descriptor set, make the files with
-// [google.golang.org/protobuf/reflect/protodesc.NewFiles].
+// Of returns the rules that the options of a method declare, in their order, and the problems of these
+// options. Both are nil for a method without options. Each rule is in the layer [ruleset.LayerProto] and
+// has the method as its endpoint. Of leaves a field that has a problem out of its rule. Package ruleset
+// checks the values when it resolves the rules.
+func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
+	locks, err := locksOf(m.Options())
+	if err != nil {
+		return nil, []*ruleset.Problem{{
+			Endpoint: ruleset.GRPC(fullMethod(m)), Source: placeOf(m).method(), Message: err.Error(),
+		}}
+	}
+	var rules []ruleset.Declared
+	var problems []*ruleset.Problem
+	for i, lock := range locks {
+		r := newReader(m, i, lock.GetName())
+		r.read("", lock.ProtoReflect())
+		rules = append(rules, r.declared)
+		problems = append(problems, r.problems...)
+	}
+	return rules, problems
+}
+
+// All returns every method of the files, including methods without rules, sorted by full name. To read a
+// descriptor set, make the files with [google.golang.org/protobuf/reflect/protodesc.NewFiles].
 func All(files *protoregistry.Files) []Method {
 	var list []Method
 	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {
@@ -45,15 +61,15 @@ func All(files *protoregistry.Files) []Method {
 	return list
 }
 
-// NeedsRule reports whether a method that has no rule is uncovered in the sense of
-// [ruleset.Settings]: unless its idempotency_level is NO_SIDE_EFFECTS, or it is
-// [ruleset.Endpoint.Infrastructure]. m is nil where the method has no descriptor.
+// NeedsRule reports whether a method without a rule is uncovered in the sense of [ruleset.Settings]. A
+// method does not need a rule if its idempotency_level is NO_SIDE_EFFECTS, or if it is
+// [ruleset.Endpoint.Infrastructure]. m is nil for a method without a descriptor.
 func NeedsRule(fullMethod string, m protoreflect.MethodDescriptor) bool {
-	return !ruleset.GRPC(fullMethod).Infrastructure() && (m == nil || !readOnly(m.Options()))
+	return !ruleset.GRPC(fullMethod).Infrastructure() && (m == nil || !isReadOnly(m.Options()))
 }
 
-// readOnly reads the standard option, whatever type the options have.
-func readOnly(options protoreflect.ProtoMessage) bool {
+// isReadOnly reports whether idempotency_level is NO_SIDE_EFFECTS. The options may have any type.
+func isReadOnly(options protoreflect.ProtoMessage) bool {
 	if options == nil || !options.ProtoReflect().IsValid() {
 		return false
 	}
@@ -62,5 +78,5 @@ func readOnly(options protoreflect.ProtoMessage) bool {
 	return level != nil && options.ProtoReflect().Get(level).Enum() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS.Number()
 }
 
-// levelOfOptions is the number of idempotency_level.
+// levelOfOptions is the field number of idempotency_level.
 const levelOfOptions = 34

@@ -9,34 +9,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// Of returns the rules that the options of a method declare, in their order, and
-// what is wrong with them; nil and nil without options. Each rule is of the layer
-// [ruleset.LayerProto] and has the method as its endpoint. A field that has a problem
-// is left out of its rule. Values are checked where the rules are resolved.
-func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
-	locks, err := locksOf(m.Options())
-	if err != nil {
-		return nil, []*ruleset.Problem{{
-			Endpoint: ruleset.GRPC(fullMethod(m)), Source: placeOf(m).method(), Message: err.Error(),
-		}}
-	}
-	var rules []ruleset.Declared
-	var problems []*ruleset.Problem
-	for i, lock := range locks {
-		r := newReader(m, i, lock.GetName())
-		r.read("", lock.ProtoReflect())
-		rules = append(rules, r.declared)
-		problems = append(problems, r.problems...)
-	}
-	return rules, problems
-}
-
-// locksOf reads the option. It is parsed again from its bytes, because it may be
-// there as unknown fields, or as messages of a type made at run time.
+// locksOf returns the locks of the option of a method. It parses the bytes of the options again, because
+// the program may have the option as unknown fields, or as messages of a dynamic type.
 func locksOf(options proto.Message) ([]*lockpb.Lock, error) {
 	if options == nil || !options.ProtoReflect().IsValid() {
 		return nil, nil
@@ -63,7 +40,7 @@ func locksOf(options proto.Message) ([]*lockpb.Lock, error) {
 	return locks, nil
 }
 
-// checkOwner finds an option of somebody else that has the same number.
+// checkOwner reports another option that has the same number.
 func checkOwner(options protoreflect.Message) (err error) {
 	own := lockType().TypeDescriptor()
 	options.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -77,7 +54,7 @@ func checkOwner(options protoreflect.Message) (err error) {
 
 func lockType() protoreflect.ExtensionType { return lockpb.E_Lock }
 
-// unknownFields are the numbers of fields that this program does not know.
+// unknownFields returns the numbers of the fields that this program does not know.
 func unknownFields(m protoreflect.Message) []protowire.Number {
 	var numbers []protowire.Number
 	for rest := m.GetUnknown(); len(rest) > 0; {
@@ -89,4 +66,9 @@ func unknownFields(m protoreflect.Message) []protowire.Number {
 		rest = rest[size:]
 	}
 	return numbers
+}
+
+// fullMethod returns the name of a method in calls and rules: "/shop.v1.Orders/Pay".
+func fullMethod(m protoreflect.MethodDescriptor) string {
+	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 }

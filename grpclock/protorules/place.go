@@ -8,15 +8,14 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// The numbers of fields of descriptors, of which the paths of source information are
-// made.
+// The field numbers of descriptors, which form the paths of source information.
 const (
 	servicesOfFile   = 6
 	methodsOfService = 2
 	optionsOfMethod  = 4
 )
 
-// place finds where the options of a method are written.
+// place finds the positions of the options of a method in its .proto file.
 type place struct {
 	file      protoreflect.FileDescriptor
 	path      protoreflect.SourcePath // of the method
@@ -29,11 +28,11 @@ func placeOf(m protoreflect.MethodDescriptor) place {
 	return place{file: file, path: path, locations: file.SourceLocations()}
 }
 
-// method is the place of the method as a whole.
+// method returns the position of the method.
 func (p place) method() ruleset.Source { return p.nearest(len(p.path), p.path...) }
 
-// lock is the place of one option, or of a field in it: of the smallest thing around
-// it that the source information knows.
+// lock returns the position of one option or of a field in it. If the source information does not
+// have that position, lock returns the position of the smallest element around it.
 func (p place) lock(i int, fields ...protoreflect.FieldNumber) ruleset.Source {
 	path := append(slices.Clone(p.path), optionsOfMethod, int32(lockType().TypeDescriptor().Number()), int32(i))
 	for _, f := range fields {
@@ -42,7 +41,7 @@ func (p place) lock(i int, fields ...protoreflect.FieldNumber) ruleset.Source {
 	return p.nearest(len(p.path), path...)
 }
 
-// nearest is the place of the longest known part of a path, at least so long.
+// nearest returns the position of the longest known prefix of a path with at least atLeast elements.
 func (p place) nearest(atLeast int, path ...int32) ruleset.Source {
 	source := ruleset.Source{Layer: ruleset.LayerProto, File: p.file.Path()}
 	for n := len(path); n >= atLeast; n-- {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// reader makes a declaration of one option.
+// reader reads the declaration of one option.
 type reader struct {
 	name     string // of the rule
 	place    place
@@ -28,26 +28,26 @@ func newReader(m protoreflect.MethodDescriptor, index int, name string) *reader 
 	}}
 }
 
-// read takes over every field of a message that is set. The fields of a lock are those of a rule;
-// prefix and numbers lead to a message inside of it: "status.busy.".
+// read reads every field of a message that is set. A lock has the same fields as a rule. prefix and
+// numbers are the path to a message inside it: "status.busy.".
 func (r *reader) read(prefix string, m protoreflect.Message, numbers ...protoreflect.FieldNumber) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		if field := fields.Get(i); m.Has(field) {
-			r.take(prefix+string(field.Name()), field, m.Get(field), append(slices.Clip(numbers), field.Number()))
+			r.readField(prefix+string(field.Name()), field, m.Get(field), append(slices.Clip(numbers), field.Number()))
 		}
 	}
-	// A lock is not to be half understood.
+	// An unknown field is an error, because the lock would not do what its author wrote.
 	for _, number := range unknownFields(m) {
 		r.reportf(strings.TrimSuffix(prefix, "."), nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
 			number, m.Descriptor().FullName())
 	}
 }
 
-// take takes over one field, unless its value says that it is not set, or is a problem.
-func (r *reader) take(name string, field protoreflect.FieldDescriptor, v protoreflect.Value, numbers []protoreflect.FieldNumber) {
+// readField reads one field. It ignores an enum that is unspecified, and reports an invalid value.
+func (r *reader) readField(name string, field protoreflect.FieldDescriptor, v protoreflect.Value, numbers []protoreflect.FieldNumber) {
 	if field.Message() != nil {
-		r.note(name, numbers)
+		r.recordPlace(name, numbers)
 		r.read(name+".", v.Message(), numbers...)
 		return
 	}
@@ -60,24 +60,25 @@ func (r *reader) take(name string, field protoreflect.FieldDescriptor, v protore
 	case err != nil:
 		r.reportf(name, numbers, "%v", err)
 	case field.IsList():
-		r.note(name, append(slices.Clip(numbers), 0)) // compilers tell no other place
+		r.recordPlace(name, append(slices.Clip(numbers), 0)) // compilers record no other position
 		for i := range v.List().Len() {
-			r.note(fmt.Sprintf("%s[%d]", name, i), append(slices.Clip(numbers), protoreflect.FieldNumber(i)))
+			r.recordPlace(fmt.Sprintf("%s[%d]", name, i), append(slices.Clip(numbers), protoreflect.FieldNumber(i)))
 		}
 	case isSet:
-		r.note(name, numbers)
+		r.recordPlace(name, numbers)
 	}
 }
 
-// note remembers the place of a field; of a part of one, where it is a place of its own.
-func (r *reader) note(name string, numbers []protoreflect.FieldNumber) {
+// recordPlace records the position of a field. It records the position of a part of a field only if it
+// differs from the position of the field.
+func (r *reader) recordPlace(name string, numbers []protoreflect.FieldNumber) {
 	at := r.place.lock(r.index, numbers...)
 	if !strings.ContainsAny(name, ".[") || at != r.place.lock(r.index, numbers[0]) {
 		r.declared.Fields[name] = at
 	}
 }
 
-// reportf adds a problem with a field such as "status.busy.grpc"; numbers lead to it.
+// reportf adds a problem of a field, for example "status.busy.grpc". numbers is the path to it.
 func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, format string, args ...any) {
 	r.problems = append(r.problems, &ruleset.Problem{
 		Rule: r.name, Endpoint: r.declared.Rule.Endpoint, Field: field,
@@ -85,9 +86,8 @@ func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, forma
 	})
 }
 
-// valueOf is a value as [ruleset.Declared.Set] takes it; "" for an enum that is not specified. The
-// words of an enum are those of a rule under a prefix in capitals: STRATEGY_NULL_RESPONSE is
-// "null_response".
+// valueOf returns a value for [ruleset.Declared.Set], or "" for an enum that is unspecified. The values of
+// an enum are the words of a rule in capitals, with a prefix: STRATEGY_NULL_RESPONSE is "null_response".
 func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, error) {
 	switch {
 	case field.IsList():
@@ -114,7 +114,7 @@ func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, err
 	return strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)), nil
 }
 
-// valueNames are the values to choose from.
+// valueNames returns the names of the values that a field may have.
 func valueNames(values protoreflect.EnumValueDescriptors) []string {
 	var names []string
 	for i := range values.Len() {
