@@ -8,11 +8,12 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
-// trailerPushback is the trailer that clients with a retry policy obey: the
-// milliseconds to wait before the next attempt.
+// trailerPushback is a trailer with the milliseconds to wait before the next attempt. Clients with a
+// retry policy obey it.
 const trailerPushback = "grpc-retry-pushback-ms"
 
-// statusOf is the status of an answer, which is worth more than its details.
+// statusOf returns the status of an answer. If the details cannot be added, it returns the status without
+// them.
 func statusOf(a *methodcall.Answer) *status.Status {
 	bare := status.New(codes.Code(a.Code), a.Message)
 	details := make([]protoadapt.MessageV1, len(a.Details))
@@ -25,8 +26,8 @@ func statusOf(a *methodcall.Answer) *status.Status {
 	return bare
 }
 
-// statusError is the error of an answer. Client and text see the status, the
-// server's own interceptors reach the reason by unwrapping.
+// statusError is the error of an answer. Its text and the client's status do not contain the reason. The
+// interceptors of the server unwrap it to the reason.
 type statusError struct {
 	status *status.Status
 	reason error

@@ -14,26 +14,25 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
-// call is what gRPC tells of a call, unary or streaming, and how it answers: see
-// [methodcall.Call].
+// call implements [methodcall.Call] for unary and streaming calls of gRPC.
 type call struct {
 	ctx    context.Context //nolint:containedctx // lives as long as the call
 	method string
 
-	asked    bool        // for metadata
-	metadata metadata.MD // all of it, from the second question on
+	looked   bool        // Metadata was called before
+	metadata metadata.MD // all metadata, from the second call of Metadata on
 }
 
 func (c *call) Method() string { return c.method }
 
-// Own does nothing: no cache keeps an answer of gRPC.
+// Own does nothing, because no cache keeps an answer of gRPC.
 func (c *call) Own() {}
 
-// Metadata is the values of a key. One is looked for where it is; whoever asks for
-// more does not search all of them each time.
+// Metadata returns the values of a key. The first call searches the metadata for the key. Later calls use
+// a copy of all metadata, so that a request with much metadata is not searched again and again.
 func (c *call) Metadata(key string) []string {
-	if !c.asked {
-		c.asked = true
+	if !c.looked {
+		c.looked = true
 		return metadata.ValueFromIncomingContext(c.ctx, key)
 	}
 	if c.metadata == nil {
@@ -64,12 +63,12 @@ func (c *call) Canceled(err error) bool {
 	return code == codes.Canceled || code == codes.DeadlineExceeded
 }
 
-// pushback is the trailer for a hint.
+// pushback returns the trailer for a hint.
 func pushback(after time.Duration) metadata.MD {
 	return metadata.Pairs(trailerPushback, strconv.FormatInt(after.Milliseconds(), 10))
 }
 
-// unaryCall is a unary call: see [methodcall.UnaryCall].
+// unaryCall implements [methodcall.UnaryCall].
 type unaryCall struct {
 	call
 	req     any
@@ -80,16 +79,16 @@ func (c *unaryCall) Request() any { return c.req }
 
 func (c *unaryCall) Handle(ctx context.Context) (any, error) { return c.handler(ctx, c.req) }
 
-// Header adds to the header. It can only fail when that was sent already.
+// Header adds to the header. It fails only if the header was sent already.
 func (c *unaryCall) Header(key, value string) {
-	_ = grpc.SetHeader(c.ctx, metadata.Pairs(key, value)) //nolint:errcheck // the answer counts
+	_ = grpc.SetHeader(c.ctx, metadata.Pairs(key, value)) //nolint:errcheck // the answer matters more
 }
 
 func (c *unaryCall) Hint(after time.Duration) {
-	_ = grpc.SetTrailer(c.ctx, pushback(after)) //nolint:errcheck // the answer counts
+	_ = grpc.SetTrailer(c.ctx, pushback(after)) //nolint:errcheck // the answer matters more
 }
 
-// streamCall is a streaming call: see [methodcall.StreamCall].
+// streamCall implements [methodcall.StreamCall].
 type streamCall struct {
 	call
 	srv     any
@@ -110,9 +109,9 @@ func (c *streamCall) Fallback(ctx context.Context, handler any, messages methodc
 	return run(c.srv, &serverStream{ServerStream: c.stream, ctx: ctx, messages: messages})
 }
 
-// Header adds to the header. It can only fail when that was sent already.
+// Header adds to the header. It fails only if the header was sent already.
 func (c *streamCall) Header(key, value string) {
-	_ = c.stream.SetHeader(metadata.Pairs(key, value)) //nolint:errcheck // the answer counts
+	_ = c.stream.SetHeader(metadata.Pairs(key, value)) //nolint:errcheck // the answer matters more
 }
 
 func (c *streamCall) Hint(after time.Duration) { c.stream.SetTrailer(pushback(after)) }
@@ -120,7 +119,7 @@ func (c *streamCall) Hint(after time.Duration) { c.stream.SetTrailer(pushback(af
 // serverStream is a stream with another context and other messages.
 type serverStream struct {
 	grpc.ServerStream
-	ctx      context.Context //nolint:containedctx // Context gives it
+	ctx      context.Context //nolint:containedctx // Context returns it
 	messages methodcall.Messages
 }
 

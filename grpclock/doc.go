@@ -1,6 +1,6 @@
-// Package grpclock puts distributed locks around gRPC methods: a rule names a
-// method, a key over its request, and what the caller gets when the lock is
-// not acquired. It has interceptors for a server; core/aspect does the rest.
+// Package grpclock runs gRPC methods under distributed locks. A rule names a method, a key over its
+// request, and the answer to a caller who does not get the lock. The package provides interceptors for
+// a server; package core/aspect does the rest.
 //
 //	guard, err := grpclock.New(locks, grpclock.WithRules(ruleset.Rule{
 //		Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"),
@@ -16,7 +16,7 @@
 //
 // # Rules
 //
-// A rule may stand beside its method in the .proto file:
+// A rule may be written beside its method in the .proto file:
 //
 //	import "interlock/v1/lock.proto";
 //
@@ -26,12 +26,12 @@
 //	  }
 //	}
 //
-// "interlock proto -o third_party" writes that file below an import root of yours; it says
-// what each field means:
+// "interlock proto -o third_party" writes the imported file below an import root of yours. The file
+// documents each field:
 //
 //	protoc -I . -I third_party --go_out=. --go-grpc_out=. shop.proto
 //
-// With buf third_party is a module of its own in buf.yaml, and code is made of yours only:
+// With buf, make third_party a separate module in buf.yaml, and generate code for your files only:
 //
 //	# buf.yaml
 //	version: v2
@@ -41,76 +41,73 @@
 //	version: v2
 //	inputs: [{directory: ., paths: [shop.proto]}]
 //
-// Other languages ignore the option, and need only the file to compile. Nothing is
-// registered by hand: the guard asks the descriptor of every method that is called. Two
-// options are two rules, which need names; their locks are taken in that order.
+// Other languages ignore the option, and need only the file to compile. You need not register
+// anything: the guard reads the descriptor of every method that is called. Two options are two rules,
+// which need names. The guard takes their locks in the order of the options.
 //
-// Or it stands in a rule file, in YAML, which [WithSet] takes:
+// A rule may also be in a rule file, in YAML. Give the file to [WithSet]:
 //
 //	rules, err := ruleset.Watch("locks.yaml")
 //	…
 //	guard, err := grpclock.New(locks, grpclock.WithSet(rules))
 //
-// Or in code: [WithRules], or with a rule file [ruleset.WithRules]. One rule may be
-// declared in all three places. Options are laid over code and the file over both,
-// field by field, so that a file may change the wait_time of a rule that the .proto
-// file declares, or switch it off with disabled: true. Such an entry has the full
-// method, and the rule's name if it has one. Wildcards apply to methods that have no
-// rule of their own, not even an option with none: true.
+// Or declare rules in code: with [WithRules], or together with a rule file with [ruleset.WithRules]. One
+// rule may be declared in all three places. Options override code and the file overrides both,
+// field by field. So a file may change the wait_time of a rule that the .proto file declares, or
+// disable the rule with disabled: true. Such an entry has the full method, and the name of the rule if it
+// has one. Wildcards apply only to methods without a specific rule. An option with none: true counts as
+// a specific rule.
 //
-// "*" leaves health checking, reflection and their kind alone; a rule that names such a
-// method or its service does not. See [ruleset.Endpoint.Infrastructure].
+// "*" does not match health checking, reflection and similar services. A rule that names such a
+// method or its service matches it. See [ruleset.Endpoint.Infrastructure].
 //
-// A debounce window begins after a call that ends with OK. A handler whose reply says that
+// A debounce window begins after a call that ends with OK. A handler whose reply means that
 // it has not done its work calls [aspect.CancelDebounce] with its context.
 //
 // # Reload
 //
-// The guard follows a [ruleset.Live] for as long as that is open. A new file is
-// compiled for every method that [Guard.Check] has seen or that was called, and
-// judged as Check judged the first one. What is wrong, or gives a rule that is in
-// force another lock, is refused by all adapters of the set: the old rules stay.
-// Calls that are under way end under the rules with which they began.
+// The guard follows a [ruleset.Live] until the Live is closed. It compiles a new file for every method
+// that was called or that [Guard.Check] has seen, and checks the file like Check. All adapters of the set
+// refuse a file that has a mistake, or that gives a rule in force another lock: the old rules
+// stay. Calls in progress end under the rules with which they began.
 //
-// Without Check, mistakes in the rule of a method that was not called yet show with
-// its first call. That its lock would be another one is found all the same, if the
-// program has the method's descriptor.
+// Without Check, a mistake in the rule of a method shows with the first call of the method. The guard
+// still finds that a reload would give the method another lock, if the program has the descriptor of
+// the method.
 //
 // # Where it goes
 //
-// After recovery, authentication and validation, so that a request that is refused
-// anyway takes no lock and variables such as the principal are there; before
-// whatever opens a transaction, so that the lock outlives it. Tracing and metrics of
-// RPCs are stats handlers and see everything. Interceptors before this one see the
-// error of a refusal with its reason: it matches the sentinels of package core and
-// wraps an [*aspect.RefusedError]; they may return another error. Its text, and what the client gets, contain
-// neither key nor owner nor an answer of Redis.
+// Put the interceptors after recovery, authentication and validation. Then a request that these refuse
+// takes no lock, and variables such as the principal are set. Put them before an interceptor that opens a
+// transaction, so that the lock outlives the transaction. Tracing and metrics of RPCs are stats handlers
+// and see everything.
 //
-// A guard that meets a call which it guards already, because it is installed twice, does
-// nothing a second time. Two guards take two locks, and x-lock-status has what each of
-// them says once, the inner one's last.
+// Interceptors before the guard see the error of a refusal with its reason: it matches the sentinels of
+// package core and wraps an [*aspect.RefusedError]. They may return another error. The text of the error,
+// and the answer to the client, contain neither key nor owner nor an answer of Redis.
+//
+// If a guard is installed twice, the second one does nothing. Two guards take two locks. The header
+// x-lock-status has the status of each guard once, the status of the inner guard last.
 //
 // # Keys
 //
 // Keys and conditions may use req (the request message, by the field names of the
-// .proto file), metadata, method, peer, and what [WithVariable] registers. Dynamic
-// and opaque messages are read as well as generated ones. The key is evaluated
-// once, before the handler.
+// .proto file), metadata, method, peer, and the variables of [WithVariable]. The guard reads dynamic
+// and opaque messages like generated ones. It evaluates the key once, before the handler.
 //
 // # Streams
 //
-// The lock is held from before the handler starts until it returns. A key over
+// The guard holds the lock from before the handler starts until the handler returns. A key over
 // metadata needs nothing else. A key over req needs the first message: the
-// interceptor receives it itself, before anything is locked and before the handler
-// runs, and gives it to the handler's first RecvMsg. A client that closes without a
-// message yields no key.
+// interceptor receives it before it takes the lock and before the handler runs, and returns it to the
+// first RecvMsg of the handler. If a client closes the stream without a message, there is no key.
 //
 //   - Server-streaming and client-streaming: both work.
 //   - Bidirectional, the client speaks first: both work.
 //   - Bidirectional, the server speaks first: metadata only. With req both sides
-//     would wait for each other until the call's deadline. A descriptor does not
-//     tell who speaks first, so [Guard.Check] cannot find that mistake by itself.
-//     Name such methods with [WithServerFirst], and it does.
+//     would wait for each other until the deadline of the call. A descriptor does not
+//     show who speaks first, so [Guard.Check] cannot find that mistake by itself.
+//     Name such methods with [WithServerFirst], and Check finds it.
 //
 // # When the lock is not acquired
 //
@@ -120,64 +117,64 @@
 //	skip, null     OK. Unary and client-streaming: one empty reply of the method's
 //	               type, or of null the rule's response; the others end without a
 //	               message. Header x-lock-status: skipped or null
-//	fallback       what [WithFallback] or [WithStreamFallback] registered
+//	fallback       the handler of [WithFallback] or [WithStreamFallback]
 //	proceed        the handler, unlocked. Header x-lock-status: unlocked
 //
-// Whether a caller expects a reply its method's descriptor says. Methods that are served
-// by a handler of unknown services ([grpc.UnknownServiceHandler]) and have none, such as
-// those of a proxy, cannot be skipped or answered with null: a rule that does so is broken
-// there, and its calls end as INTERNAL, LOCK_MISCONFIGURED. Give their files to
-// [WithDescriptors], or choose another strategy.
+// The descriptor of a method shows whether callers expect a reply. A method that a handler of unknown
+// services serves ([grpc.UnknownServiceHandler]), for example in a proxy, may have no descriptor. Then
+// it cannot be skipped or answered with null: a rule that does so is broken, and the calls end with
+// INTERNAL, LOCK_MISCONFIGURED. Give the files of such methods to [WithDescriptors], or choose another
+// strategy.
 //
-// A caller whose deadline is over or who is gone gets DEADLINE_EXCEEDED or
-// CANCELLED and no strategy. The wait ends before the caller's deadline.
+// If the deadline of a caller has passed or the caller has disconnected, it gets DEADLINE_EXCEEDED or
+// CANCELLED and no strategy. The wait ends before the deadline of the caller.
 //
 // # While it is held
 //
-// The handler's context carries the lock and ends with the cause [core.ErrLost] when
-// the lock is lost, or [core.ErrClosed] when a shutdown does not wait for it. The stream's SendMsg and RecvMsg then fail with the status of
-// the loss, one that is blocked in RecvMsg included. (A SendMsg that is blocked by
-// flow control fails when the call ends.) To be able to leave a blocked RecvMsg,
-// each one runs in a goroutine of its own and its message is copied once; after a
-// loss the last one ends with the call. A loss never looks like the client's cancel: the answer is INTERNAL,
-// LOCK_LOST, unless the handler finished all the same.
+// The context of the handler carries the lock. It ends with the cause [core.ErrLost] when
+// the lock is lost, or [core.ErrClosed] when a shutdown does not wait for it. SendMsg and RecvMsg of the
+// stream then fail with the status of the loss, including a RecvMsg that is blocked. (A SendMsg that flow
+// control blocks fails when the call ends.) To be able to leave a blocked RecvMsg, the guard runs each
+// RecvMsg in a separate goroutine and copies its message once. After a loss, the last such goroutine ends
+// with the call. A loss never looks like a cancellation by the client: the answer is INTERNAL,
+// LOCK_LOST, unless the handler has finished anyway.
 //
-// A handler may free the lock early through [Hold]; its context ends then, and
-// [Caller] gives the one to go on with. Its stream works on. A panic frees the lock
-// and goes on to the recovery outside.
+// A handler may release the lock early through [Hold]. Its context then ends, and [Caller] returns the
+// context to continue with. Its stream continues to work. A panic releases the lock, and then reaches the
+// recovery around the guard.
 //
 // # Start-up
 //
-// [New] reports bad options and rules that are wrong in themselves. [Guard.Check]
-// reports, all at once, what only shows against the registered services: mistakes in
+// [New] reports invalid options, and rules that are wrong for every method. [Guard.Check]
+// reports all problems that depend on the registered services at once: mistakes in
 // the options of .proto files, rules for unknown methods, fields that do not exist,
 // responses and fallbacks of the wrong type. A method whose rule is broken answers
-// INTERNAL and never runs its handler. To find the rules of a method costs one look
-// into a map and no allocation, whether it has any or not.
+// INTERNAL and never runs its handler. Finding the rules of a method costs one map lookup and no
+// allocation, whether the method has rules or not.
 //
-// A rule whose methods no interceptor can have guarded, because the program has asked for none
-// of their shape, is an error of Check. Check does not see which server has the interceptors:
-// where a server was made without them, its methods run without their locks. Let a test show
-// it: while redistest.Server.Take has the lock for another holder, the method has to answer
-// ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, also where a
-// rule is disabled. In production the Decision of an [aspect.Observer], given to [core.WithObserver], says.
+// Check also reports a rule whose methods no interceptor can have guarded, because the program has not
+// asked for an interceptor for their shape. Check does not see which server has the interceptors:
+// methods of a server that was made without them run without their locks. Let a test show
+// it: while redistest.Server.Take holds the lock for another holder, the method has to answer
+// ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, even if a
+// rule is disabled. In production, the Decision of an [aspect.Observer] shows it (see
+// [core.WithObserver]).
 //
-// A gateway that calls the service in its own process, such as grpc-gateway's
-// Register…HandlerServer, passes the interceptors by and takes no lock: let it dial the server
+// A gateway that calls the service in the same process, such as grpc-gateway's
+// Register…HandlerServer, bypasses the interceptors and takes no lock. Let it dial the server
 // (Register…HandlerFromEndpoint, or a grpc.ClientConn over bufconn).
 //
-// A timeout inside the guard, such as an interceptor behind it that answers while the handler
-// goes on, frees the lock under that work: put the timeout before the guard, or let the work
-// take the lock along with [core.Hold.Handover].
+// A timeout inside the guard, such as an interceptor after it that answers while the handler
+// continues, releases the lock during that work. Put the timeout before the guard, or hand the lock over to
+// the work with [core.Hold.Handover].
 //
-// Problems of options name the .proto file. Generated code knows no lines; the
-// command `interlock check --descriptors image.binpb` does, and so does a guard whose
+// Problems of options name the .proto file. Generated code has no line numbers. The
+// command `interlock check --descriptors image.binpb` reports them, and so does a guard whose
 // [WithDescriptors] has files with source information.
 //
 // # Shutdown
 //
-// In this order: the gRPC server (GracefulStop, or Stop with
+// Shut down in this order: the gRPC server (GracefulStop, or Stop with
 // [google.golang.org/grpc.WaitForHandlers]), [core.Client.Close], then the Redis
-// client. A lock is never freed under a running handler, whichever way the server is
-// stopped.
+// client. The guard never releases a lock while its handler runs, however the server is stopped.
 package grpclock

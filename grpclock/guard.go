@@ -15,20 +15,20 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// Guard runs gRPC methods under the locks that rules ask for. Make it with [New],
-// put both interceptors into the server, and call [Guard.Check] once its services
-// are registered. It is safe for concurrent use, owns no goroutine and needs no
-// Close: over a [ruleset.Live] it follows every reload until that is closed.
+// Guard runs gRPC methods under the locks of rules. Make it with [New],
+// give both interceptors to the server, and call [Guard.Check] after registering its services.
+// It is safe for concurrent use, owns no goroutine and needs no Close. With a [ruleset.Live], it
+// follows every reload until the Live is closed.
 type Guard struct {
 	methods *methodrules.Methods
 
-	unary, streams atomic.Bool // of which the program has asked for the interceptor
-	renamed        sync.Map    // full method of a handler: *methodrules.Entry that cannot work
+	unary, streams atomic.Bool // whether the program has called the method for the interceptor
+	renamed        sync.Map    // from the full method of a handler to a *methodrules.Entry that cannot work
 }
 
-// New makes a Guard over a lock client, which stays the caller's to close. The error
-// has every problem of the options, and of the rules as far as they do not depend on
-// a method.
+// New returns a Guard that takes its locks from a lock client. The caller closes the client. The error
+// contains every problem of the options, and every problem of the rules that does not depend on a
+// method.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	g := &Guard{}
 	var err error
@@ -38,7 +38,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// unguarded says why methods of a shape run without the guard.
+// unguarded returns why methods of a shape run without the guard, or "".
 func (g *Guard) unguarded(s methodrules.Shape) string {
 	const format = "nothing guards %s methods: give guard.%s() to grpc.%s before Check"
 	switch unary := !s.Client && !s.Server; {
@@ -51,14 +51,14 @@ func (g *Guard) unguarded(s methodrules.Shape) string {
 	}
 }
 
-// Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
+// Aspect returns the aspect that the guard uses. Its Suspend is the kill switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
-// UnaryServerInterceptor puts unary methods under their rules.
+// UnaryServerInterceptor returns an interceptor that runs unary methods under their rules.
 func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	g.unary.Store(true)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		e := g.called(ctx, info.FullMethod)
+		e := g.unaryRules(ctx, info.FullMethod)
 		if e == nil {
 			return handler(ctx, req)
 		}
@@ -66,28 +66,28 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	}
 }
 
-// called returns the rules of a unary method, nil if it has none. If a service is registered under another
-// name, its generated handler names another method than the server has matched. Rules of the matched method
-// cannot be kept then, so that the entry cannot work. A call within another call has the context of the
-// outer one, and has passed a guard.
-func (g *Guard) called(ctx context.Context, method string) *methodrules.Entry {
+// unaryRules returns the rules of a unary method, or nil if it has none. If a service is registered under
+// another name, its generated handler names another method than the server has matched. The guard then
+// cannot apply the rules of the matched method, so the returned entry is one that cannot work. A call
+// inside another call has the context of the outer call, and has passed a guard.
+func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {
 	matched, known := grpc.Method(ctx)
 	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
 		e, _ := g.renamed.LoadOrStore(method, &methodrules.Entry{
 			Endpoint: ruleset.GRPC(matched),
-			Err:      fmt.Errorf("the server has matched %s, but its handler says %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, method),
+			Err:      fmt.Errorf("the server has matched %s, but its handler names %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, method),
 		})
-		return e.(*methodrules.Entry) //nolint:errcheck,forcetypeassert // the map has no others
+		return e.(*methodrules.Entry) //nolint:errcheck,forcetypeassert // the map has no other values
 	}
 	return g.methods.Registered(methodrules.Key{Path: method})
 }
 
-// StreamServerInterceptor puts streaming methods of all three shapes under their
-// rules.
+// StreamServerInterceptor returns an interceptor that runs streaming methods of all three shapes under
+// their rules.
 func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
 	g.streams.Store(true)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		e := g.stream(srv, info)
+		e := g.streamRules(srv, info)
 		if e == nil {
 			return handler(srv, stream)
 		}
@@ -98,9 +98,9 @@ func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
 	}
 }
 
-// stream gives the rules of a streaming method, nil if it has none. A handler of unknown
+// streamRules returns the rules of a streaming method, or nil if it has none. A handler of unknown
 // services has no srv.
-func (g *Guard) stream(srv any, info *grpc.StreamServerInfo) *methodrules.Entry {
+func (g *Guard) streamRules(srv any, info *grpc.StreamServerInfo) *methodrules.Entry {
 	k := methodrules.Key{Path: info.FullMethod, Shape: methodrules.Shape{Client: info.IsClientStream, Server: info.IsServerStream}}
 	if srv == nil {
 		return g.methods.Unregistered(k)
@@ -108,34 +108,36 @@ func (g *Guard) stream(srv any, info *grpc.StreamServerInfo) *methodrules.Entry 
 	return g.methods.Registered(k)
 }
 
-// Server is what [Guard.Check] asks for the registered services: a *grpc.Server.
+// Server reports its registered services to [Guard.Check]. A *grpc.Server is one.
 type Server interface {
 	GetServiceInfo() map[string]grpc.ServiceInfo
 }
 
 // Check compiles the rules of all methods that the servers have registered, and
-// returns every problem as one [*ruleset.InvalidError]: what is wrong with an option
-// of a .proto file, and with a key, a condition, a response or a fallback for a
-// method; and rules that take one key as locks of different kinds, see
-// [ruleset.MixedKinds]. Call it after the registrations and before Serve, once, with all servers
-// that use the guard. Rules for other transports are not judged.
+// returns every problem as one [*ruleset.InvalidError]:
 //
-// Rules that match no method, and methods that change something and have no rule,
-// are errors, warnings for the observers, or nothing, as the set's [ruleset.Settings]
-// say. Health checking and reflection need no rule.
+//   - mistakes in the options of .proto files;
+//   - mistakes in the key, condition, response or fallback for a method;
+//   - rules that take one key as locks of different kinds, see [ruleset.MixedKinds].
 //
-// Later sets of a [ruleset.Live] are judged in the same way: what would not pass is
-// not taken into force.
+// Call Check once, with all servers that use the guard, after the registrations and before Serve. It
+// does not check rules for other transports.
 //
-// A rule for a unary method is an error if the program has not asked for
-// [Guard.UnaryServerInterceptor], and one for a streaming method without
+// The [ruleset.Settings] of the set select whether Check returns, reports to the observers or ignores
+// two kinds of problems: rules that match no method, and methods that change something and have no
+// rule. Health checking and reflection need no rule.
+//
+// The guard checks later sets of a [ruleset.Live] in the same way, and refuses a set that does not
+// pass.
+//
+// A rule for a unary method is an error if the program has not called
+// [Guard.UnaryServerInterceptor]. The same holds for streaming methods and
 // [Guard.StreamServerInterceptor].
 //
-// Check cannot know what depends on the handlers: which side speaks first on a bidirectional
-// method (see [WithServerFirst]). Nor does it see which server has the interceptors. Of a
-// method without a descriptor it knows the shape only. Methods that are served by an
-// unknown-service handler are not registered, so rules for them are reported: such a
-// server goes without Check.
+// Check cannot know which side speaks first on a bidirectional method, because that depends on the
+// handler (see [WithServerFirst]). Nor does it see which server has the interceptors. Of a
+// method without a descriptor it knows only the shape. Methods that an unknown-service handler serves
+// are not registered, so Check reports rules for them: do not call Check for such a server.
 func (g *Guard) Check(servers ...Server) error {
 	var keys []methodrules.Key
 	for _, s := range servers {
@@ -149,23 +151,24 @@ func (g *Guard) Check(servers ...Server) error {
 	return g.methods.Check(keys)
 }
 
-// Hold gives the lock under which the handler of ctx runs: of several the one taken
-// last; of further ones [core.Held] tells. It is nil outside a guard and where the
-// handler runs without a lock; Release of nil is [core.ErrNotHeld].
+// Hold returns the lock that the handler of ctx runs with. Of several locks it returns the last one;
+// [core.Held] finds the others. It returns nil outside a guard and if the handler runs without a lock.
+// Release of nil returns [core.ErrNotHeld].
 //
-// With [ruleset.Fenced], or with Token in a rule, its Token is larger than that of every holder
-// before. A store that knows it refuses the write of a holder that was paused beyond its lease:
+// With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of
+// every earlier holder. A store that keeps it can refuse the write of a holder that was paused beyond
+// its lease:
 //
 //	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, grpclock.Hold(ctx).Token(), id)
 //
-// Where that changes no row, a later holder has written already.
+// If that changes no row, a later holder has written already.
 //
-// The handler may release it early, after which its context has ended (see [Caller]),
-// refresh it, or hand it over to work that outlives the call. The guard then leaves it
-// alone.
+// The handler may release the lock early, which ends its context (see [Caller]). It may refresh the
+// lock, or hand it over to work that outlives the call. The guard does not release a lock that was
+// handed over.
 func Hold(ctx context.Context) *core.Hold { return methodcall.Hold(ctx) }
 
-// Caller gives the context of the call as it came to the interceptor: what a handler
-// goes on with after it released its lock early, when its own context has ended. It
-// carries no lock of this guard. Without a lock it is ctx itself.
+// Caller returns the context with which the call came to the interceptor. A handler that has released
+// its lock early continues with it, because its own context has ended. It carries no lock of this
+// guard. Without a lock, Caller returns ctx itself.
 func Caller(ctx context.Context) context.Context { return methodcall.Caller(ctx) }

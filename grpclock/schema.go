@@ -8,7 +8,8 @@ import (
 )
 
 // Schema returns the variables that keys and conditions of a method can use: the request message, the
-// standard variables, and the registered variables. With it a test compiles templates without a server. A nil request leaves req out.
+// standard variables, and the registered variables. Tests use it to compile templates without a server.
+// A nil request leaves req out.
 func Schema(request protoreflect.MessageDescriptor, registered ...keyexpr.Variable) (*keyexpr.Schema, error) {
 	v, err := protovars.New(protovars.Config{Request: request, Registered: registered})
 	if err != nil {

@@ -15,18 +15,17 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
-// call is what Connect tells of a call, unary or streaming, and how it answers: see
-// [methodcall.Call].
+// call implements [methodcall.Call] for unary and streaming calls of Connect.
 type call struct {
 	procedure string
 	address   string
 	request   http.Header
-	answer    func() http.Header // made when it is asked for
+	answer    func() http.Header // returns the headers of the answer
 }
 
 func (c *call) Method() string { return c.procedure }
 
-// Metadata is the values of a header, binary ones decoded.
+// Metadata returns the values of a header. It decodes binary values.
 func (c *call) Metadata(key string) []string {
 	values := slices.Clone(c.request.Values(key))
 	for i, value := range values {
@@ -39,21 +38,20 @@ func (c *call) Metadata(key string) []string {
 
 func (c *call) Peer() string { return methodcall.Host(c.address) }
 
-// Identity is the header's, which no interceptor can replace.
+// Identity returns the address of the request header, which no interceptor can replace.
 func (c *call) Identity() any { return reflect.ValueOf(c.request).Pointer() }
 
 func (c *call) Error(a *methodcall.Answer) error {
 	e := connect.NewError(connect.Code(a.Code), &answerError{a})
 	for _, d := range a.Details {
-		if detail, err := connect.NewErrorDetail(d); err == nil { // the code is worth more
+		if detail, err := connect.NewErrorDetail(d); err == nil { // the code matters more than its details
 			e.AddDetail(detail)
 		}
 	}
 	return e
 }
 
-// answerError has the text for clients, and leads the server's own interceptors to the
-// reason.
+// answerError has the text for clients. The interceptors of the server unwrap it to the reason.
 type answerError struct{ answer *methodcall.Answer }
 
 func (e *answerError) Error() string { return e.answer.Message }
@@ -65,20 +63,19 @@ func (c *call) Canceled(err error) bool {
 	return code == connect.CodeCanceled || code == connect.CodeDeadlineExceeded
 }
 
-// Header adds a header to the reply, or to the error in its place. It is lost when the
-// headers were sent already.
+// Header adds a header to the reply or to the error. The header is lost if the headers were sent
+// already.
 func (c *call) Header(key, value string) { c.answer().Add(key, value) }
 
-// Own forbids caches to keep the answer: a call may come as GET.
+// Own forbids caches to keep the answer, because a call may come as GET.
 func (c *call) Own() { c.answer().Set("Cache-Control", "no-store") }
 
-// Hint adds the header that says when to come again, in whole seconds, rounded up. The RetryInfo of
-// the error is exact.
+// Hint adds the header Retry-After, in whole seconds, rounded up. The RetryInfo of the error is exact.
 func (c *call) Hint(after time.Duration) {
 	c.Header("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
 }
 
-// unaryCall is a unary call: see [methodcall.UnaryCall].
+// unaryCall implements [methodcall.UnaryCall].
 type unaryCall struct {
 	call
 	req  connect.AnyRequest
@@ -89,16 +86,15 @@ func (c *unaryCall) Request() any { return c.req.Any() }
 
 func (c *unaryCall) Handle(ctx context.Context) (any, error) { return c.next(ctx, c.req) }
 
-// headerOf is where the headers of the answer to a unary call are collected.
+// headerOf returns the headers of the answer to a unary call.
 func headerOf(ctx context.Context) http.Header {
 	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		return info.ResponseHeader()
 	}
-	return http.Header{} // no handler of Connect has called
+	return http.Header{} // ctx does not come from a handler of Connect
 }
 
-// response is a reply as Connect has it: that of the handler, or a message around which
-// there is none yet.
+// response returns a reply as a response of Connect. The reply of a handler is one; a message is not.
 func response(reply any, err error) (connect.AnyResponse, error) {
 	switch r := reply.(type) {
 	case connect.AnyResponse:
@@ -113,10 +109,10 @@ func response(reply any, err error) (connect.AnyResponse, error) {
 // message is a message of any type.
 type message struct{ proto.Message }
 
-// streamCall is a streaming call: see [methodcall.StreamCall].
+// streamCall implements [methodcall.StreamCall].
 type streamCall struct {
 	call
-	methodcall.Messages // those of conn
+	methodcall.Messages // of conn
 	conn                connect.StreamingHandlerConn
 	next                connect.StreamingHandlerFunc
 }
@@ -130,7 +126,7 @@ func (c *streamCall) Fallback(ctx context.Context, handler any, messages methodc
 	return run(ctx, &conn{c.conn, messages})
 }
 
-// conn is a conn with other messages.
+// conn is a connection with other messages.
 type conn struct {
 	connect.StreamingHandlerConn
 	messages methodcall.Messages

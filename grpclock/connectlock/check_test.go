@@ -80,7 +80,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 func TestCheck_NamesOfAService(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
-	wantAll(t, b.guard.Check(), "matches no method: give Check the service that it is of")
+	wantAll(t, b.guard.Check(), "matches no method: give Check its service")
 	for _, name := range []string{service, "/" + service, "/" + service + "/"} {
 		if err := b.guard.Check(name); err != nil {
 			t.Errorf("%q: got %v", name, err)

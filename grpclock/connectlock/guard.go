@@ -14,30 +14,29 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// Guard runs the procedures of Connect handlers under the locks that rules ask for. Make
-// it with [New] and give its interceptor to every handler. It is safe for concurrent
-// use, owns no goroutine and needs no Close: over a [ruleset.Live] it follows every
-// reload until that is closed.
+// Guard runs the procedures of Connect handlers under the locks of rules. Make it with [New] and give its
+// interceptor to every handler. It is safe for concurrent use, owns no goroutine and needs no Close.
+// With a [ruleset.Live], it follows every reload until the Live is closed.
 type Guard struct {
 	methods *methodrules.Methods
 
-	unary, streams atomic.Bool // of which a handler has the interceptor
+	unary, streams atomic.Bool // whether a handler with such procedures has the interceptor
 }
 
-// New makes a Guard over a lock client, which stays the caller's to close. The error
-// has every problem of the options, and of the rules as far as they do not depend on
-// a procedure.
+// New returns a Guard that takes its locks from a lock client. The caller closes the client. The error
+// contains every problem of the options, and every problem of the rules that does not depend on a
+// procedure.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	g := &Guard{}
 	var err error
-	g.methods, err = methodrules.New("connectlock", "give Check the service that it is of, such as shop.v1.Orders, or remove the rule", g.unguarded, locks, opts)
+	g.methods, err = methodrules.New("connectlock", "give Check its service, such as shop.v1.Orders, or remove the rule", g.unguarded, locks, opts)
 	if err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
-// unguarded says why procedures of a shape run without the guard.
+// unguarded returns why procedures of a shape run without the guard, or "".
 func (g *Guard) unguarded(s methodrules.Shape) string {
 	kind, guarded := "streaming", &g.streams
 	if !s.Client && !s.Server {
@@ -49,18 +48,18 @@ func (g *Guard) unguarded(s methodrules.Shape) string {
 	return fmt.Sprintf("nothing guards %s procedures: give guard.Interceptor() to their handlers, with connect.WithInterceptors, before Check", kind)
 }
 
-// Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
+// Aspect returns the aspect that the guard uses. Its Suspend is the kill switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
 // Check compiles the rules of all procedures that the program serves, and returns every
 // problem as one [*ruleset.InvalidError]. A name is a service, "shop.v1.Orders", or the
 // path that the New…Handler of generated code returns, "/shop.v1.Orders/", or one
-// procedure, "/shop.v1.Orders/Pay"; generated code has constants, too. A handler tells
-// nobody what it serves: rules for procedures that are not named count as unmatched.
+// procedure, "/shop.v1.Orders/Pay". Generated code has constants for them. The guard cannot ask a
+// handler for its procedures: rules for procedures that are not named count as unmatched.
 //
-// Call it when the handlers are made and before the server serves, once, with all names: a rule
-// is an error while no handler of its shape has the interceptor. From then on a reload that
-// would not pass is refused.
+// Call Check once, with all names, after making the handlers and before serving: a rule
+// is an error while no handler of its shape has the interceptor. After that, the guard refuses a
+// reload that Check would not accept.
 func (g *Guard) Check(names ...string) error {
 	var keys []methodrules.Key
 	var errs []error
@@ -71,8 +70,8 @@ func (g *Guard) Check(names ...string) error {
 	return g.methods.Check(keys, errs...)
 }
 
-// Interceptor puts the procedures of a handler under their rules: unary ones, and streams
-// of all shapes. Calls of clients that are given it pass untouched.
+// Interceptor returns an interceptor that runs the procedures of a handler under their rules: unary
+// procedures, and streams of all shapes. It does not change the calls of clients.
 func (g *Guard) Interceptor() connect.Interceptor { return interceptor{g} }
 
 type interceptor struct{ guard *Guard }
@@ -94,7 +93,7 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingClient leaves clients alone.
+// WrapStreamingClient returns next, because rules are for handlers.
 func (i interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
@@ -114,20 +113,21 @@ func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 	}
 }
 
-// rules gives the rules of a procedure, nil if it has none.
+// rules returns the rules of a procedure, or nil if it has none.
 func (g *Guard) rules(spec connect.Spec) *methodrules.Entry {
 	return g.methods.Registered(methodrules.Key{Path: spec.Procedure, Shape: methodrules.Shape{
 		Client: spec.StreamType&connect.StreamTypeClient != 0, Server: spec.StreamType&connect.StreamTypeServer != 0,
 	}})
 }
 
-// Hold gives the lock under which the handler of ctx runs: of several the one taken
-// last; of further ones [core.Held] tells. It is nil outside a guard and without a lock.
-// The handler may release it early, after which its context has ended (see [Caller]),
-// refresh it, or hand it over to work that outlives the call.
+// Hold returns the lock that the handler of ctx runs with. Of several locks it returns the last one;
+// [core.Held] finds the others. It returns nil outside a guard and without a lock.
+//
+// The handler may release the lock early, which ends its context (see [Caller]). It may refresh the
+// lock, or hand it over to work that outlives the call.
 func Hold(ctx context.Context) *core.Hold { return methodcall.Hold(ctx) }
 
-// Caller gives the context of the call as it came to the interceptor: what a handler
-// goes on with after it released its lock early, when its own context has ended. It
-// carries no lock of this guard. Without a lock it is ctx itself.
+// Caller returns the context with which the call came to the interceptor. A handler that has released
+// its lock early continues with it, because its own context has ended. It carries no lock of this
+// guard. Without a lock, Caller returns ctx itself.
 func Caller(ctx context.Context) context.Context { return methodcall.Caller(ctx) }

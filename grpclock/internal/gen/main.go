@@ -1,7 +1,7 @@
-// Gen makes Go code of a .proto file with the protoc-gen-go of go.mod, and without
+// Gen generates the Go code of a .proto file with the protoc-gen-go of go.mod. It does not need
 // protoc, which a machine with only Go does not have. go generate runs it in the
-// folder that the code goes to. The protoc-gen-go-grpc for the services of a file is a tool
-// of another module.
+// folder of the generated code. protoc-gen-go-grpc, which generates services, is a tool of another
+// module.
 package main
 
 import (
@@ -57,7 +57,7 @@ func generate(ctx context.Context, roots []string, services, source string) erro
 	return plugin(ctx, request, "-C", services, "tool", "protoc-gen-go-grpc")
 }
 
-// closure is a file after everything that it imports.
+// closure returns a file and all its imports, which come first.
 func closure(file protoreflect.FileDescriptor) []*descriptorpb.FileDescriptorProto {
 	var list []*descriptorpb.FileDescriptorProto
 	seen := map[string]bool{}
@@ -77,7 +77,8 @@ func closure(file protoreflect.FileDescriptor) []*descriptorpb.FileDescriptorPro
 	return list
 }
 
-// plugin runs a plugin as protoc would, by the arguments of go, and writes the file that it makes.
+// plugin runs a plugin of protoc and writes the generated file. args are the arguments of the go command
+// that starts the plugin.
 func plugin(ctx context.Context, request *pluginpb.CodeGeneratorRequest, args ...string) error {
 	input, err := proto.Marshal(request)
 	if err != nil {

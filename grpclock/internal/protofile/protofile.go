@@ -1,4 +1,5 @@
-// Package protofile compiles .proto files for tests.
+// Package protofile compiles .proto files for tests. It knows the compiler and descriptors only. The tests
+// of grpclock and protorules call it.
 package protofile
 
 import (
@@ -15,9 +16,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Compile makes a descriptor set, with source information as protoc makes it and with
-// everything imported, of files given by their paths. Roots are folders for what they
-// import. fine adds the places of the values inside options.
+// Compile returns the descriptor set of .proto files, with source information like protoc's and with all
+// imports. texts holds the files by path. roots are import roots. fine adds the positions of values
+// inside options.
 func Compile(t testing.TB, fine bool, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	mode := protocompile.SourceInfoStandard
@@ -56,8 +57,8 @@ func add(set *descriptorpb.FileDescriptorSet, seen map[string]bool, file protore
 	set.File = append(set.File, protoutil.ProtoFromFileDescriptor(file))
 }
 
-// Read reads a set as a program would that knows the options of the given types: with
-// an empty one all are unknown fields.
+// Read reads a set like a program that knows only the given extension types. With empty types, all options
+// are unknown fields.
 func Read(t testing.TB, set *descriptorpb.FileDescriptorSet, known *protoregistry.Types) *protoregistry.Files {
 	t.Helper()
 	text, err := proto.Marshal(set)
@@ -75,7 +76,7 @@ func Read(t testing.TB, set *descriptorpb.FileDescriptorSet, known *protoregistr
 	return files
 }
 
-// Method finds a method by its full name, such as "shop.v1.Orders.Pay".
+// Method returns a method by its full name, for example "shop.v1.Orders.Pay".
 func Method(t testing.TB, files *protoregistry.Files, name protoreflect.FullName) protoreflect.MethodDescriptor {
 	t.Helper()
 	d, err := files.FindDescriptorByName(name)
@@ -84,7 +85,7 @@ func Method(t testing.TB, files *protoregistry.Files, name protoreflect.FullName
 	}
 	m, ok := d.(protoreflect.MethodDescriptor)
 	if !ok {
-		t.Fatalf("%s is no method", name)
+		t.Fatalf("%s is not a method", name)
 	}
 	return m
 }

@@ -50,8 +50,8 @@ func (m message) Field(name string) (keyexpr.Field, bool) {
 	return f, true
 }
 
-// isWrapper reports whether a message is one of google/protobuf/wrappers.proto.
-// That the wrapper is set says that its value is.
+// isWrapper reports whether a message is declared in google/protobuf/wrappers.proto. The value of a
+// wrapper is set if and only if the wrapper is set.
 func isWrapper(d protoreflect.MessageDescriptor) bool {
 	return d.ParentFile() != nil && d.ParentFile().Path() == "google/protobuf/wrappers.proto"
 }
@@ -66,14 +66,14 @@ func typeOf(fd protoreflect.FieldDescriptor) keyexpr.Type {
 	return singular(fd, false)
 }
 
-// singular is the type of one value. inside says that it is one of a list or map, which may
-// not have it: in a condition an enum is then empty.
+// singular returns the type of one value. inside marks an element of a list or map. Such an element may be
+// absent, and a condition then reads an enum as empty.
 func singular(fd protoreflect.FieldDescriptor, inside bool) keyexpr.Type {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
 		return keyexpr.TypeFor[string]()
 	case protoreflect.BytesKind:
-		return keyexpr.TextType("hexadecimal text, as bytes are written", oneHex)
+		return keyexpr.TextType("hexadecimal text, as bytes are written", canonicalHex)
 	case protoreflect.EnumKind:
 		return enumType(fd.Enum(), inside)
 	case protoreflect.BoolKind:
@@ -86,8 +86,8 @@ func singular(fd protoreflect.FieldDescriptor, inside bool) keyexpr.Type {
 	return keyexpr.TypeFor[int]()
 }
 
-// getter reads a field. A message of the same name but of another descriptor,
-// such as a dynamic one, is read by the field's number.
+// getter returns a function that reads a field. It finds the field by its number in a message that has the
+// same name and another descriptor, for example a dynamic message.
 func getter(fd protoreflect.FieldDescriptor) func(any) any {
 	parent := fd.ContainingMessage()
 	return func(v any) any {
@@ -105,11 +105,11 @@ func getter(fd protoreflect.FieldDescriptor) func(any) any {
 		if field.HasPresence() && !m.Has(field) {
 			return nil
 		}
-		return form(field, m.Get(field))
+		return convert(field, m.Get(field))
 	}
 }
 
-// counterpart finds the field in another descriptor of the same message.
+// counterpart returns the same field in another descriptor of the message, or nil.
 func counterpart(d protoreflect.MessageDescriptor, fd protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
 	if d.FullName() != fd.ContainingMessage().FullName() {
 		return nil
@@ -121,11 +121,11 @@ func counterpart(d protoreflect.MessageDescriptor, fd protoreflect.FieldDescript
 	return found
 }
 
-// form brings a field's value into the form that the package documents.
-func form(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
+// convert converts the value of a field to the form that package keyexpr documents.
+func convert(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	switch {
 	case fd.IsMap():
-		return mapForm(fd, v.Map())
+		return convertMap(fd, v.Map())
 	case fd.IsList():
 		list := v.List()
 		return keyexpr.LazyList(list.Len(), func(i int) any { return scalar(fd, list.Get(i)) })
@@ -133,7 +133,7 @@ func form(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	return scalar(fd, v)
 }
 
-func mapForm(fd protoreflect.FieldDescriptor, m protoreflect.Map) any {
+func convertMap(fd protoreflect.FieldDescriptor, m protoreflect.Map) any {
 	return keyexpr.LazyMap(m.Len(), func(name string) (any, bool) {
 		key, ok := mapKey(fd.MapKey(), name)
 		if !ok || !m.Has(key) {
@@ -147,8 +147,8 @@ func mapForm(fd protoreflect.FieldDescriptor, m protoreflect.Map) any {
 	})
 }
 
-// mapKey is the key of a map that has the text. Only the text that the key itself has
-// will do: "01" is none of a map of numbers.
+// mapKey returns the key of a map that has the text. Only the canonical text of the key counts: "01" is
+// not a key of a map with numbers.
 func mapKey(fd protoreflect.FieldDescriptor, text string) (protoreflect.MapKey, bool) {
 	v, err := keyValue(fd.Kind(), text)
 	if err != nil {
@@ -189,12 +189,13 @@ func scalar(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	return v.Interface()
 }
 
-func oneHex(text string) (string, bool) {
+func canonicalHex(text string) (string, bool) {
 	b, err := hex.DecodeString(text)
 	return hex.EncodeToString(b), err == nil
 }
 
-// enumType is the type of an enum's names. An alias and the number spell the same value.
+// enumType returns the type of the names of an enum. An alias and a number are other spellings of a
+// value. empty admits the empty text.
 func enumType(d protoreflect.EnumDescriptor, empty bool) keyexpr.Type {
 	names := make([]string, 0, d.Values().Len())
 	for i := range d.Values().Len() {
@@ -214,7 +215,7 @@ func enumType(d protoreflect.EnumDescriptor, empty bool) keyexpr.Type {
 	}, names...)
 }
 
-// enumName is the name of an enum's value; a number without a name stays one.
+// enumName returns the name of a value of an enum, or the number if it has no name.
 func enumName(d protoreflect.EnumDescriptor, n protoreflect.EnumNumber) string {
 	if value := d.Values().ByNumber(n); value != nil {
 		return string(value.Name())
@@ -222,7 +223,7 @@ func enumName(d protoreflect.EnumDescriptor, n protoreflect.EnumNumber) string {
 	return strconv.Itoa(int(n))
 }
 
-// wellKnown is a message of seconds and nanoseconds that is also a value by itself.
+// wellKnown is a message with seconds and nanoseconds that is also a value.
 type wellKnown struct {
 	message
 
@@ -230,7 +231,7 @@ type wellKnown struct {
 	value func(seconds int64, nanos int32) any
 }
 
-// objectOf describes a message type.
+// objectOf returns the description of a message type.
 func objectOf(d protoreflect.MessageDescriptor) keyexpr.Object {
 	if d.Fields().ByNumber(1) == nil || d.Fields().ByNumber(2) == nil {
 		return message{d}
@@ -267,7 +268,7 @@ func instant(seconds int64, nanos int32) any {
 	return time.Unix(seconds, int64(nanos))
 }
 
-// nanoseconds is exact beyond the 292 years of a time.Duration.
+// nanoseconds returns the exact number of nanoseconds, even beyond the 292 years of a time.Duration.
 func nanoseconds(seconds int64, nanos int32) any {
 	if !(&durationpb.Duration{Seconds: seconds, Nanos: nanos}).IsValid() {
 		return nil

@@ -1,6 +1,10 @@
-// Package protovars offers the variables of an RPC to key expressions, as package keyexpr
-// documents them. It needs protobuf reflection only: generated messages of the open and the
-// opaque API and dynamic messages are all read through their descriptors.
+// Package protovars supplies the variables of an RPC to key expressions. Package keyexpr documents the
+// variables.
+//
+// The package knows protobuf reflection and keyexpr. It reads generated messages of the open and the
+// opaque API, and dynamic messages, through their descriptors. It does not know servers, rules or locks:
+// a server supplies its own values through [Host]. Packages methodrules, methodcall and grpclock, and
+// command interlock, call it.
 package protovars
 
 import (
@@ -8,25 +12,25 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Config says which variables a method offers.
+// Config selects the variables of a method.
 type Config struct {
-	// Request describes the request message. Nil leaves req out, for streams
-	// whose key must not wait for a message.
+	// Request describes the request message. Nil leaves req out. A stream whose key must not
+	// wait for a message has no req.
 	Request protoreflect.MessageDescriptor
-	// Registered are the application's own variables.
+	// Registered are the variables that the application registers.
 	Registered []keyexpr.Variable
 }
 
-// Host answers what only the server of a call knows. Its methods are called on
-// the goroutine that builds the key, only if an expression needs them.
+// Host supplies the values that only the server of a call knows. Call calls its methods on
+// the goroutine that builds the key, and only if an expression needs them.
 type Host interface {
 	// Metadata returns the values of a lower-case metadata key.
 	Metadata(key string) []string
 	// Method returns the full method name, with the leading slash.
 	Method() string
-	// Peer returns the caller's address without a port.
+	// Peer returns the address of the caller without a port.
 	Peer() string
-	// Registered returns the value of Config.Registered[i]; nil or an empty
-	// string is unset.
+	// Registered returns the value of Config.Registered[i]. Nil and the empty string mean
+	// unset.
 	Registered(i int) (any, error)
 }

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// The slots of the standard variables; registered ones follow. The slot of the
-// request is kept where there is none.
+// The slots of the standard variables. The request, if there is one, and the registered variables
+// follow.
 const (
 	slotMetadata = iota
 	slotMethod
@@ -21,13 +21,13 @@ const (
 // Variables is a checked [Config]. It is immutable and safe for concurrent use.
 type Variables struct {
 	schema     *keyexpr.Schema
-	message    protoreflect.FullName // of req
+	message    protoreflect.FullName // the type of req
 	request    int                   // the slot of req, or -1
 	registered int                   // the slot of the first registered variable
 }
 
-// New checks a config. Bad names, clashes with the standard variables and
-// unusable types are errors, all of them joined.
+// New checks a config. Its error joins one error for each invalid name, each clash with a standard
+// variable, and each type that expressions cannot use.
 func New(c Config) (*Variables, error) {
 	metadata := &keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower, Caseless: ":authority"}
 	variables := []keyexpr.Variable{
@@ -49,16 +49,15 @@ func New(c Config) (*Variables, error) {
 	return v, err
 }
 
-// RequestSlot is the slot of req, if there is one.
+// RequestSlot returns the slot of req. ok is false if the variables have no req.
 func (v *Variables) RequestSlot() (slot int, ok bool) { return v.request, v.request >= 0 }
 
 // Schema returns the schema to compile templates against.
 func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
 
-// Call returns the values of one call. req may be nil where the message is not
-// there; a message of another type than Config.Request is an error where it is
-// used. One goroutine uses the Call at a time; it serves any number of
-// templates.
+// Call returns the values of one call. req is nil if there is no message. An expression that reads a
+// message of another type than Config.Request fails. One goroutine uses the Call at a time. It serves
+// any number of templates.
 func (v *Variables) Call(req proto.Message, host Host) *Call {
 	return &Call{variables: v, req: req, host: host}
 }
@@ -95,7 +94,7 @@ func (c *Call) message() (any, error) {
 	}
 	m := c.req.ProtoReflect()
 	if got := m.Descriptor().FullName(); got != c.variables.message {
-		return nil, fmt.Errorf("the message is a %s, no %s", got, c.variables.message)
+		return nil, fmt.Errorf("the message is a %s, not a %s", got, c.variables.message)
 	}
 	if !m.IsValid() {
 		return nil, nil //nolint:nilnil // nil is missing

@@ -102,7 +102,7 @@ func TestMessage_OfAnotherName(t *testing.T) {
 	other := messageOf(t, version(t, "Refund", "", field), `id: "7"`)
 	for _, template := range []string{`#{req.id}`, `#{req.id ?? "none"}`, `#{lower(req.id)}`} {
 		_, err := compile(t, v, template).Key(v.Call(other, &host{}))
-		if reasonOf(t, err) != keyexpr.ReasonInternal || !strings.Contains(err.Error(), "the message is a shop.Refund, no shop.Order") {
+		if reasonOf(t, err) != keyexpr.ReasonInternal || !strings.Contains(err.Error(), "the message is a shop.Refund, not a shop.Order") {
 			t.Errorf("%s: got %v", template, err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// Described is the file of the service as if its .proto had options around a method that
-// say what rules do, of the fields that package adaptertest uses.
+// Described returns the file of the service with the given rules as options of a method. It supports the
+// fields that package adaptertest uses.
 func Described(tb testing.TB, method string, rules ...ruleset.Rule) *protoregistry.Files {
 	tb.Helper()
 	raw := protodesc.ToFileDescriptorProto(File_shoppb_shop_proto)
@@ -52,7 +52,7 @@ func optionsOf(tb testing.TB, rules []ruleset.Rule) []*lockpb.Lock {
 	return locks
 }
 
-// optionOf is a rule as the text of an option.
+// optionOf returns a rule as the text of an option.
 func optionOf(r *ruleset.Rule) string {
 	var text strings.Builder
 	for field, value := range map[string]string{"key": r.Key, "fallback": r.Fallback, "wait_time": wordOf(r.WaitTime), "debounce": wordOf(r.Debounce)} {

@@ -1,5 +1,4 @@
-// Package tillpb is a service whose .proto file declares locks of every sort, for
-// tests.
+// Package tillpb is a service for tests. Its .proto file declares locks of every sort.
 package tillpb
 
 import (
@@ -16,8 +15,7 @@ import (
 // Service is the full name of the service.
 const Service = "till.v1.Till"
 
-// Answer is the implementation of every method; a stream's messages are answered one
-// by one.
+// Answer implements every method. It answers the messages of a stream one by one.
 type Answer func(ctx context.Context, method string, sale *Sale) (*Receipt, error)
 
 // Register registers the service.
@@ -61,7 +59,7 @@ func (a Answer) stream(m protoreflect.MethodDescriptor) grpc.StreamHandler {
 	}
 }
 
-// each answers every message, or the one that there is, and returns the last answer.
+// each answers every message of a stream, or the only one, and returns the last answer.
 func (a Answer) each(m protoreflect.MethodDescriptor, stream grpc.ServerStream) (last *Receipt, err error) {
 	for more := true; more; more = m.IsStreamingClient() {
 		sale := new(Sale)
