@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tillpb/till.proto
 
-// A service whose methods have locks of every sort, for tests.
+// A service for tests. Its methods have locks of every sort.
 
 package tillpb
 
