@@ -3,6 +3,7 @@ package grpclock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-func TestRefusal_OuterInterceptorsSeeTheReason(t *testing.T) {
+func TestRefusal_ReasonForOuterInterceptors(t *testing.T) {
 	t.Parallel()
 	seen := make(chan error, 1)
 	b := prepare(t, &shop{}, grpclock.WithRules(rule("Pay")))
@@ -45,14 +46,14 @@ func TestRefusal_OuterInterceptorsSeeTheReason(t *testing.T) {
 	}
 }
 
-func TestStatus_NeverOK(t *testing.T) {
+func TestRefusal_StatusIsNeverOK(t *testing.T) {
 	t.Parallel()
 	if got := grpclock.StatusOf(&aspect.RefusedError{Cause: failpolicy.Busy}); got.Code() != codes.Internal {
 		t.Errorf("got %v for a refusal without a status, want INTERNAL", got)
 	}
 }
 
-func TestRetryPolicy_OfARealClientWaitsAsThePushbackSays(t *testing.T) {
+func TestRefusal_ClientObeysPushback(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		attempts := make(chan time.Time, 10)
@@ -81,18 +82,18 @@ func TestRetryPolicy_OfARealClientWaitsAsThePushbackSays(t *testing.T) {
 	})
 }
 
-func TestCaller_GoneOrOutOfTimeIsAskedNoStrategy(t *testing.T) {
+func TestRefusal_CanceledCallerGetsNoStrategy(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	lateService, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer stop()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
 		r.WaitTime = time.Minute
 		r.OnBusy, r.OnBackend, r.OnKey, r.OnOverload = failpolicy.Proceed, failpolicy.Proceed, failpolicy.Proceed, failpolicy.Proceed
 	})))
 	b.redis.Take("order:1", time.Minute)
-	for ctx, want := range map[context.Context]codes.Code{gone: codes.Canceled, late: codes.DeadlineExceeded} {
+	for ctx, want := range map[context.Context]codes.Code{gone: codes.Canceled, lateService: codes.DeadlineExceeded} {
 		_, err := b.guard.UnaryServerInterceptor()(ctx, order("1"), &grpc.UnaryServerInfo{FullMethod: path("Pay")},
 			func(context.Context, any) (any, error) {
 				t.Error("the handler ran")
@@ -104,7 +105,7 @@ func TestCaller_GoneOrOutOfTimeIsAskedNoStrategy(t *testing.T) {
 	}
 }
 
-func TestWait_EndsBeforeTheCallersDeadline(t *testing.T) {
+func TestRefusal_WaitEndsBeforeDeadline(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		synctest.Test(t, func(t *testing.T) {
@@ -118,4 +119,53 @@ func TestWait_EndsBeforeTheCallersDeadline(t *testing.T) {
 			b.stop()
 		})
 	}
+}
+
+// wantMisconfigured checks that the answer blames the program, not the request.
+func wantMisconfigured(t *testing.T, got answer) {
+	t.Helper()
+	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.ReasonMisconfigured}) {
+		t.Errorf("got the reasons %v of %v, want that it is misconfigured", reasons, got.err)
+	}
+}
+
+// A request that yields no key is not the server's mistake, whatever status the rule has for it.
+func TestRefusal_StatusForNoKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
+		r.Status.Key = failpolicy.Status{HTTP: 500, GRPC: failpolicy.Code(codes.Internal)}
+	})))
+	got := b.call(t.Context(), "Pay", "")
+	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.Key.Reason()}) || status.Convert(got.err).Message() != failpolicy.Key.Title() {
+		t.Errorf("got %v, reasons %v", got.err, reasons)
+	}
+}
+
+// A reader cannot become a writer. The client does not see that reason; the interceptors of the server can
+// unwrap it.
+func TestRefusal_WriteInsideRead(t *testing.T) {
+	t.Parallel()
+	var reason error
+	see := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		got, err := handle(ctx, req)
+		reason = err
+		return got, err
+	}
+	s := &shop{}
+	b := prepare(t, s, grpclock.WithRules(rule("Pay", kindOf(ruleset.Write))))
+	reader, err := grpclock.New(b.locks, grpclock.WithRules(rule("Pay", kindOf(ruleset.Read))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.server = b.newServer([]grpc.UnaryServerInterceptor{see, reader.UnaryServerInterceptor()}, nil)
+	shoppb.RegisterOrdersServer(b.server, s)
+	got := b.checked().call(t.Context(), "Pay", "1")
+	if st := status.Convert(got.err); st.Code() != codes.Internal || st.Message() != "The request could not be completed" || s.ran.Load() != 0 {
+		t.Errorf("got %v, ran %d; want INTERNAL and no run", got.err, s.ran.Load())
+	}
+	wantMisconfigured(t, got)
+	if !errors.Is(reason, core.ErrInvalid) {
+		t.Errorf("the interceptor saw %v", reason)
+	}
+	b.stop()
 }

@@ -33,10 +33,10 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
-// program is the program of package adaptertest in gRPC, as a method of one shape.
+// program is the program of package adaptertest for gRPC: a method of one shape.
 type program struct{ method string }
 
-// responseOf is one for the methods that end with one reply.
+// responseOf returns a response for the methods that end with one reply, otherwise "".
 func responseOf(method string) string {
 	if method == "Track" || method == "Chat" {
 		return ""
@@ -84,7 +84,7 @@ func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	}, nil
 }
 
-// paying is a shop whose methods all do one thing.
+// paying returns a shop whose methods all call pay.
 func paying(pay func(context.Context, string) (string, error)) *shop {
 	first := func(ctx context.Context, req *shoppb.PayRequest, err error) (*shoppb.PayReply, error) {
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
+func TestCheck_AllProblems(t *testing.T) {
 	t.Parallel()
 	null := func(response string) func(*ruleset.Rule) {
 		return func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, response }
@@ -51,25 +51,25 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 	golden.Assert(t, err.Error()+"\n", "check.golden")
 }
 
-func TestCheck_SeveralServersOfOneGuard(t *testing.T) {
+func TestCheck_SeveralServers(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, &shop{}, grpclock.WithRules(
 		rule("Pay"), ruleset.Rule{Endpoint: ruleset.GRPC("/admin.Till/Close"), Key: "till"}))
 	if err := b.guard.Check(b.server); err == nil {
 		t.Error("the rule of the other server was not reported")
 	}
-	if err := b.guard.Check(b.server, undescribed(b.guard, "admin.Till", "Close")); err != nil {
+	if err := b.guard.Check(b.server, serverWithoutDescriptor(b.guard, "admin.Till", "Close")); err != nil {
 		t.Error(err)
 	}
 }
 
-// services is a server that only tells what it has registered.
+// services is a server that only reports its registered services.
 type services map[string]grpc.ServiceInfo
 
 func (s services) GetServiceInfo() map[string]grpc.ServiceInfo { return s }
 
-// A proxy in front of another server of the program has its methods as streams.
-func TestCheck_AMethodInTwoShapesHasItsRulesOnce(t *testing.T) {
+// A proxy in front of another server of the program registers its methods as streams.
+func TestCheck_MethodInTwoShapes(t *testing.T) {
 	t.Parallel()
 	method := func(streams bool) services {
 		return services{"admin.Till": {Methods: []grpc.MethodInfo{{Name: "Close", IsClientStream: streams, IsServerStream: streams}}}}
@@ -80,7 +80,7 @@ func TestCheck_AMethodInTwoShapesHasItsRulesOnce(t *testing.T) {
 	}
 }
 
-func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
+func TestGuard_BrokenRuleAnswersInternal(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		b := prepare(t, &shop{}, grpclock.WithRules(rule(kind, func(r *ruleset.Rule) {
@@ -95,8 +95,8 @@ func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
 	}
 }
 
-// undescribed is a server of a method without a descriptor.
-func undescribed(guard *grpclock.Guard, service, name string) *grpc.Server {
+// serverWithoutDescriptor returns a server of a method without a descriptor.
+func serverWithoutDescriptor(guard *grpclock.Guard, service, name string) *grpc.Server {
 	s := grpc.NewServer(grpc.UnaryInterceptor(guard.UnaryServerInterceptor()))
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: service, HandlerType: (*any)(nil),
@@ -112,17 +112,17 @@ func undescribed(guard *grpclock.Guard, service, name string) *grpc.Server {
 	return s
 }
 
-func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
+func TestGuard_MethodWithoutDescriptor(t *testing.T) {
 	t.Parallel()
 	endpoint := ruleset.GRPC("/admin.Till/Close")
 	b := prepare(t, &shop{}, grpclock.WithRules(
 		ruleset.Rule{Endpoint: endpoint, Name: "message", Key: "till:#{req.id}"},
 		ruleset.Rule{Endpoint: endpoint, Name: "reply", Key: "till", OnBusy: failpolicy.Skip},
 	))
-	golden.Assert(t, b.guard.Check(undescribed(b.guard, "admin.Till", "Close")).Error()+"\n", "undescribed.golden")
+	golden.Assert(t, b.guard.Check(serverWithoutDescriptor(b.guard, "admin.Till", "Close")).Error()+"\n", "undescribed.golden")
 
 	b = prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: endpoint, Key: "till:#{method}", WaitTime: ruleset.NoWait}))
-	b.server = undescribed(b.guard, "admin.Till", "Close")
+	b.server = serverWithoutDescriptor(b.guard, "admin.Till", "Close")
 	b.serve()
 	b.redis.Take("till:/admin.Till/Close", time.Minute)
 	if err := b.conn.Invoke(t.Context(), "/admin.Till/Close", &emptypb.Empty{}, &emptypb.Empty{}); status.Code(err) != codes.Aborted {
@@ -130,7 +130,7 @@ func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
 	}
 }
 
-func TestWildcard_MethodsThatOnlyTheCallerNamesShareOnePoint(t *testing.T) {
+func TestGuard_UnknownMethodsShareOnePoint(t *testing.T) {
 	t.Parallel()
 	rules := &ruleCounter{}
 	b := prepare(t, &shop{}, core.WithObserver(rules.observer()), grpclock.WithRules(
@@ -159,7 +159,7 @@ func (c *ruleCounter) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Rule: func(aspect.RuleInfo) { c.n++ }}}
 }
 
-func TestCheck_CompilesEverythingOnce(t *testing.T) {
+func TestCheck_CompilesOnce(t *testing.T) {
 	t.Parallel()
 	rules := &ruleCounter{}
 	b := setup(t, &shop{}, core.WithObserver(rules.observer()), grpclock.WithRules(rule("Pay"), rule("Chat")))
@@ -172,7 +172,7 @@ func TestCheck_CompilesEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
+func TestNew_AllProblems(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.NewSet(nil)
 	if err != nil {
@@ -212,7 +212,7 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	golden.Assert(t, err.Error()+"\n", "rules.golden")
 }
 
-func TestWithVariable_RefusesTypesWithoutAText(t *testing.T) {
+func TestWithVariable_InvalidTypes(t *testing.T) {
 	t.Parallel()
 	_, err := grpclock.New(nil, grpclock.WithVariable("queue", func(context.Context) (chan int, error) { return nil, nil }))
 	if err == nil || !strings.Contains(err.Error(), `"queue"`) {
@@ -220,7 +220,7 @@ func TestWithVariable_RefusesTypesWithoutAText(t *testing.T) {
 	}
 }
 
-func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
+func TestNew_DefaultsAndProfiles(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{},
 		grpclock.WithProfile("default", ruleset.Rule{OnBusy: failpolicy.Skip}),
@@ -232,5 +232,75 @@ func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 		if got.err != nil || got.lockStatus() != failpolicy.MarkSkipped {
 			t.Errorf("%s: got %v, header %q", kind, got.err, got.lockStatus())
 		}
+	}
+}
+
+// Two kinds of lock on one key would fail when they meet. The kind of a method is known only with all its
+// layers: the key here comes from the .proto file.
+func TestCheck_KindsOnOneKey(t *testing.T) {
+	t.Parallel()
+	const want = `kind: a reentrant lock of "till:#{req.item}", which is a fenced lock for the rule of grpc /till.v1.Till/Refuse, declared in `
+	rules := openRules(t, tillFile("Refuse", "kind: fenced"))
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules))
+	if err := b.guard.Check(b.server); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if err := rules.change(t, "allow_rekey: true\n"+tillFile("Refuse", "kind: reentrant")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.guard.Check(b.server); err != nil {
+		t.Error(err)
+	}
+	if err := rules.change(t, "allow_rekey: true\n"+tillFile("Refuse", "kind: fenced")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("of a reload: got %v, want %q", err, want)
+	}
+}
+
+func newGuard(t *testing.T, opts ...grpclock.Option) *grpclock.Guard {
+	t.Helper()
+	locks, err := core.New(redistest.New(t).Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(t.Context()) })
+	guard, err := grpclock.New(locks, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard
+}
+
+// If the program never asks for an interceptor, no method of its shape is guarded.
+func TestCheck_MissingInterceptor(t *testing.T) {
+	t.Parallel()
+	server := grpc.NewServer()
+	shoppb.RegisterOrdersServer(server, &shop{})
+	unary := func(g *grpclock.Guard) { g.UnaryServerInterceptor() }
+	stream := func(g *grpclock.Guard) { g.StreamServerInterceptor() }
+	for name, tt := range map[string]struct {
+		rule ruleset.Rule
+		asks []func(*grpclock.Guard)
+		want string
+	}{
+		"unary method, none":              {rule("Pay"), nil, "UnaryServerInterceptor"},
+		"unary method, streams only":      {rule("Pay"), []func(*grpclock.Guard){stream}, "UnaryServerInterceptor"},
+		"unary method, unary":             {rule("Pay"), []func(*grpclock.Guard){unary}, ""},
+		"streaming method, unary only":    {ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Import"), Key: "k"}, []func(*grpclock.Guard){unary}, "StreamServerInterceptor"},
+		"streaming method, streams":       {ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Import"), Key: "k"}, []func(*grpclock.Guard){stream}, ""},
+		"every method, unary only":        {ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "k"}, []func(*grpclock.Guard){unary}, "StreamServerInterceptor"},
+		"every method, both":              {ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "k"}, []func(*grpclock.Guard){unary, stream}, ""},
+		"a method that needs none, alone": {ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"), None: true}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guard := newGuard(t, grpclock.WithRules(tt.rule))
+			for _, ask := range tt.asks {
+				ask(guard)
+			}
+			err := guard.Check(server)
+			if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error that says %q", err, tt.want)
+			}
+		})
 	}
 }

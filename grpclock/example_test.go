@@ -22,7 +22,7 @@ import (
 )
 
 // One rule, one guard, two interceptors, one check. The second call comes while
-// somebody else holds the lock of the order.
+// another holder has the lock of the order.
 func Example() {
 	redis, err := redistest.Start()
 	if err != nil {
@@ -86,13 +86,13 @@ func connect(server *grpc.Server) (orders shoppb.OrdersClient, stop func()) {
 	}
 }
 
-// exampleLocks is a lock client on an embedded Redis where names are taken.
-func exampleLocks(taken ...string) (locks *core.Client, stop func()) {
+// exampleLocks returns a lock client on an embedded Redis, in which another holder has the given locks.
+func exampleLocks(callTaken ...string) (locks *core.Client, stop func()) {
 	redis, err := redistest.Start()
 	if err != nil {
 		panic(err)
 	}
-	for _, name := range taken {
+	for _, name := range callTaken {
 		redis.Take(name, time.Minute)
 	}
 	if locks, err = core.New(redis.Client()); err != nil {
@@ -191,7 +191,7 @@ func ExampleGuard_Check() {
 	// 	rule of grpc /shop.v1.Orders/Trak: Endpoint: matches no method: did you mean "/shop.v1.Orders/Track"?
 }
 
-// A handler that needs the lock for its first part only.
+// A handler that needs the lock only for its first part.
 func ExampleHold() {
 	locks, stop := exampleLocks()
 	defer stop()
@@ -211,7 +211,7 @@ func ExampleHold() {
 	// Output: receipt 42 <nil>
 }
 
-// A rule file. With ruleset.Watch in place of ruleset.Load the guard follows its
+// A rule file. With ruleset.Watch instead of ruleset.Load, the guard follows its
 // changes.
 func ExampleWithSet() {
 	locks, stop := exampleLocks()

@@ -7,10 +7,10 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
-// StatusOf is the answer to a refused caller.
+// StatusOf returns the status for a refused caller.
 func StatusOf(refused *aspect.RefusedError) *status.Status {
 	return statusOf(methodcall.Refusal(refused))
 }
 
-// Known is how many methods the guard remembers.
+// Known returns the number of methods that the guard remembers.
 func (g *Guard) Known() int { return g.methods.Len() }

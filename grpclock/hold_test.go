@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-func TestHold_IsTheLockOfTheHandler(t *testing.T) {
+func TestHold_InHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay"), rule("Track")))
 	look := func(ctx context.Context) {
@@ -38,7 +38,7 @@ func TestHold_IsTheLockOfTheHandler(t *testing.T) {
 	b.call(t.Context(), "Track", "1").check(t)
 }
 
-func TestHold_NoneWithoutALock(t *testing.T) {
+func TestHold_WithoutLock(t *testing.T) {
 	t.Parallel()
 	hold := grpclock.Hold(t.Context())
 	if hold != nil || hold.Key() != "" {
@@ -52,7 +52,7 @@ func TestHold_NoneWithoutALock(t *testing.T) {
 	}
 }
 
-func TestHold_ReleasedEarlyByAUnaryHandler(t *testing.T) {
+func TestHold_ReleasedEarlyByUnaryHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
 	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
@@ -71,7 +71,7 @@ func TestHold_ReleasedEarlyByAUnaryHandler(t *testing.T) {
 	b.call(t.Context(), "Pay", "1").check(t, "free")
 }
 
-func TestHold_ReleasedEarlyByAStreamHandlerLeavesTheStreamWorking(t *testing.T) {
+func TestHold_ReleasedEarlyByStreamHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat")))
 	b.shop.chat = func(stream shoppb.Orders_ChatServer) error {
@@ -91,7 +91,7 @@ func TestHold_ReleasedEarlyByAStreamHandlerLeavesTheStreamWorking(t *testing.T) 
 	b.call(t.Context(), "Chat", "1", "2").check(t, "still 2")
 }
 
-func TestHold_ReleasedWhileAReceiveIsBlocked(t *testing.T) {
+func TestHold_ReleasedDuringReceive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = "orders" })))
 	b.shop.chat = func(stream shoppb.Orders_ChatServer) error {
@@ -128,7 +128,7 @@ func TestHold_ReleasedWhileAReceiveIsBlocked(t *testing.T) {
 	}
 }
 
-func TestHold_HandedOverOutlivesTheCall(t *testing.T) {
+func TestHold_HandedOver(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
 	kept := make(chan *core.Hold, 1)

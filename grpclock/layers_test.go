@@ -18,9 +18,9 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// same is one rule in three places: in till.proto under the method's name, in Go, and
-// as the entry of a rule file; with what callers see in all three.
-type same struct {
+// sameRule is one rule in three places: in till.proto under the name of the method, in Go, and as the entry
+// of a rule file. It also has the expected answers, which are the same for all three.
+type sameRule struct {
 	method string
 	inGo   []ruleset.Rule
 	inYAML []string
@@ -28,15 +28,15 @@ type same struct {
 	want   []string
 }
 
-// tillRule is the rule that most methods begin with.
+// tillRule returns the rule that most methods begin with.
 func tillRule(change func(r *ruleset.Rule)) []ruleset.Rule {
 	r := ruleset.Rule{Key: "till:#{req.item}", WaitTime: ruleset.NoWait}
 	change(&r)
 	return []ruleset.Rule{r}
 }
 
-// taken calls once for an item whose lock is taken, and once for another.
-func taken(ctx context.Context, b *bench, method string) []string {
+// callTaken calls once for an item whose lock another holder has, and once for another item.
+func callTaken(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	return []string{b.sell(ctx, method, sale("1", 1)), b.sell(ctx, method, sale("2", 1))}
 }
@@ -49,17 +49,17 @@ const (
 	lost      = "Internal | interlock/LOCK_LOST | The lock was lost while the request ran; its outcome is unknown"
 )
 
-var sames = []same{
+var sameRules = []sameRule{
 	{
 		"Refuse", tillRule(func(*ruleset.Rule) {}),
 		[]string{`{key: "till:#{req.item}", wait_time: none}`},
-		taken,
+		callTaken,
 		[]string{busy, "OK | Refuse 2"},
 	},
 	{
 		"Skip", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }),
 		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: skip}`},
-		taken,
+		callTaken,
 		[]string{"OK | skipped | (empty)", "OK | Skip 2"},
 	},
 	{
@@ -67,19 +67,19 @@ var sames = []same{
 			r.WaitTime, r.OnBusy, r.Response = 300*time.Millisecond, failpolicy.NullResponse, `{"text": "nothing"}`
 		}),
 		[]string{`{key: "till:#{req.item}", wait_time: 300ms, on_busy: null_response, response: '{"text": "nothing"}'}`},
-		taken,
+		callTaken,
 		[]string{"OK | null | nothing", "OK | Null 2"},
 	},
 	{
 		"Queue", tillRule(func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }),
 		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: fallback, fallback: queue}`},
-		taken,
+		callTaken,
 		[]string{"OK | queued 1", "OK | Queue 2"},
 	},
 	{
 		"Anyway", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Proceed }),
 		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: proceed}`},
-		taken,
+		callTaken,
 		[]string{"OK | unlocked | Anyway 1", "OK | Anyway 2"},
 	},
 	{
@@ -90,7 +90,7 @@ var sames = []same{
 		}),
 		[]string{`{key: "till:#{req.item}", wait_time: none, message: come back later, status: {busy: {http: 423, grpc: FAILED_PRECONDITION}, key: {grpc: OUT_OF_RANGE}}}`},
 		func(ctx context.Context, b *bench, method string) []string {
-			return append(taken(ctx, b, method), b.sell(ctx, method, sale("", 1)))
+			return append(callTaken(ctx, b, method), b.sell(ctx, method, sale("", 1)))
 		},
 		[]string{
 			"FailedPrecondition | interlock/LOCK_BUSY | come back later", "OK | Status 2",
@@ -120,7 +120,7 @@ var sames = []same{
 		"Overload",
 		[]ruleset.Rule{{Key: "till:#{req.item}", WaitTime: ruleset.WaitForever, MaxWaiters: 1, OnOverload: failpolicy.Skip}},
 		[]string{`{key: "till:#{req.item}", wait_time: forever, max_waiters: 1, on_overload: skip}`},
-		crowd,
+		callCrowd,
 		[]string{"OK | skipped | (empty)", "Canceled | context canceled"},
 	},
 	{
@@ -136,14 +136,14 @@ var sames = []same{
 		"Off",
 		[]ruleset.Rule{{Key: "till:#{req.item}", Disabled: true}},
 		[]string{`{key: "till:#{req.item}", disabled: true}`},
-		taken,
+		callTaken,
 		[]string{"OK | Off 1", "OK | Off 2"},
 	},
 	{
 		"Dry",
 		[]ruleset.Rule{{Key: "till:#{req.item}", DryRun: true}},
 		[]string{`{key: "till:#{req.item}", dry_run: true}`},
-		taken,
+		callTaken,
 		[]string{"OK | Dry 1", "OK | Dry 2"},
 	},
 	{
@@ -172,7 +172,7 @@ var sames = []same{
 		}},
 		[]string{`{keys: ["#{req.item}", all], prefix: "till:", kind: reentrant, profile: heavy, wait_time: none, key_format: strict}`},
 		func(ctx context.Context, b *bench, method string) []string {
-			answers := append(taken(ctx, b, method), b.sell(ctx, method, sale("a%b", 1)))
+			answers := append(callTaken(ctx, b, method), b.sell(ctx, method, sale("a%b", 1)))
 			b.redis.Take("till:all", time.Minute)
 			return append(answers, b.sell(ctx, method, sale("2", 1)))
 		},
@@ -189,7 +189,7 @@ var sames = []same{
 			`{name: item, key: "till:#{req.item}", wait_time: none, on_busy: skip}`,
 		},
 		func(ctx context.Context, b *bench, method string) []string {
-			answers := taken(ctx, b, method)
+			answers := callTaken(ctx, b, method)
 			b.redis.Take("till:day", time.Minute)
 			return append(answers, b.sell(ctx, method, sale("2", 1)))
 		},
@@ -198,39 +198,38 @@ var sames = []same{
 	{
 		"Scan", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.NullResponse }),
 		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: null_response}`},
-		takenStream,
+		callTakenStream,
 		[]string{"OK | null | (empty)", "OK | Scan 3"},
 	},
 	{
 		"Watch", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }),
 		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: skip}`},
-		taken,
+		callTaken,
 		[]string{"OK | skipped", "OK | Watch 2"},
 	},
 	{
 		"Talk", tillRule(func(*ruleset.Rule) {}),
 		[]string{`{key: "till:#{req.item}", wait_time: none}`},
-		takenStream,
+		callTakenStream,
 		[]string{busy, "OK | Talk 2+Talk 3"},
 	},
 	{
 		"Free",
 		[]ruleset.Rule{{None: true}},
 		[]string{`{none: true}`},
-		taken,
+		callTaken,
 		[]string{"OK | Free 1", "OK | Free 2"},
 	},
 }
 
-// takenStream is taken with two messages in a call.
-func takenStream(ctx context.Context, b *bench, method string) []string {
+// callTakenStream is callTaken with two messages in each call.
+func callTakenStream(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	return []string{b.sell(ctx, method, sale("1", 1), sale("3", 1)), b.sell(ctx, method, sale("2", 1), sale("3", 1))}
 }
 
-// crowd makes two calls for a taken lock, of which one may wait, and then ends the one
-// that waits.
-func crowd(ctx context.Context, b *bench, method string) []string {
+// callCrowd makes two calls for a lock that another holder has. One of them may wait; callCrowd then ends it.
+func callCrowd(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -243,9 +242,9 @@ func crowd(ctx context.Context, b *bench, method string) []string {
 	return []string{first, <-answers}
 }
 
-// The three layers of a rule.
-func (s *same) layers(t *testing.T) map[string][]any {
-	without := grpclock.WithDescriptors(bare(t))
+// layers returns the options of a guard for each of the three places.
+func (s *sameRule) layers(t *testing.T) map[string][]any {
+	without := grpclock.WithDescriptors(withoutOptions(t))
 	return map[string][]any{
 		"go":    {without, grpclock.WithRules(s.rules()...)},
 		"yaml":  {without, grpclock.WithSet(load(t, s.file()))},
@@ -253,17 +252,17 @@ func (s *same) layers(t *testing.T) map[string][]any {
 	}
 }
 
-// timeout is after how long without an answer Redis counts as down.
-func (s *same) timeout() time.Duration {
+// timeout returns the backend timeout.
+func (s *sameRule) timeout() time.Duration {
 	if s.method == "Backend" {
 		return 300 * time.Millisecond
 	}
 	return patient
 }
 
-func (s *same) endpoint() ruleset.Endpoint { return ruleset.GRPC(tillMethod(s.method)) }
+func (s *sameRule) endpoint() ruleset.Endpoint { return ruleset.GRPC(tillMethod(s.method)) }
 
-func (s *same) rules() []ruleset.Rule {
+func (s *sameRule) rules() []ruleset.Rule {
 	rules := slices.Clone(s.inGo)
 	for i := range rules {
 		rules[i].Endpoint = s.endpoint()
@@ -271,8 +270,8 @@ func (s *same) rules() []ruleset.Rule {
 	return rules
 }
 
-// file is the rule file.
-func (s *same) file() string {
+// file returns the rule file.
+func (s *sameRule) file() string {
 	var text strings.Builder
 	text.WriteString("rules:\n")
 	for _, entry := range s.inYAML {
@@ -281,15 +280,15 @@ func (s *same) file() string {
 	return text.String()
 }
 
-func TestLayers_TheSameRuleBehavesTheSameInGoYAMLAndProto(t *testing.T) {
+func TestLayers_SameBehaviour(t *testing.T) {
 	t.Parallel()
 	handler := func(ctx context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt, error) {
 		if method == "Lost" {
 			<-ctx.Done()
 		}
-		return sold(ctx, method, sale)
+		return sellAll(ctx, method, sale)
 	}
-	for _, s := range sames {
+	for _, s := range sameRules {
 		for layer, opts := range s.layers(t) {
 			t.Run(s.method+"/"+layer, func(t *testing.T) {
 				t.Parallel()
@@ -302,9 +301,9 @@ func TestLayers_TheSameRuleBehavesTheSameInGoYAMLAndProto(t *testing.T) {
 	}
 }
 
-func TestLayers_TheSameRuleDumpsTheSameButForItsSource(t *testing.T) {
+func TestLayers_SameDump(t *testing.T) {
 	t.Parallel()
-	for _, s := range sames {
+	for _, s := range sameRules {
 		options, problems := protorules.Of(tillMethods().ByName(protoreflect.Name(s.method)))
 		if len(problems) > 0 {
 			t.Fatal(problems)
@@ -340,20 +339,132 @@ func dump(t *testing.T, set *ruleset.Set, sources bool) string {
 	return text.String()
 }
 
-// Every method with an option is in the table, and so every option that is in the
-// file.
-func TestLayers_AllOptionsOfTheFileAreCompared(t *testing.T) {
+// Every method with an option is in the table, and so is every option of the file.
+func TestLayers_AllOptionsCompared(t *testing.T) {
 	t.Parallel()
 	methods := tillMethods()
 	for i := range methods.Len() {
 		m := methods.Get(i)
 		options, _ := protorules.Of(m)
-		compared := slices.ContainsFunc(sames, func(s same) bool { return s.method == string(m.Name()) })
+		compared := slices.ContainsFunc(sameRules, func(s sameRule) bool { return s.method == string(m.Name()) })
 		if compared != (len(options) > 0) {
 			t.Errorf("%s has %d options, compared: %v", m.Name(), len(options), compared)
 		}
 	}
 	if proto.Size(tillMethods().ByName("Plain").Options()) > 0 {
 		t.Error("Plain has options")
+	}
+}
+
+func TestLayers_FileOverOptions(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, method, entry, want string }{
+		{"on_busy only", "Refuse", "on_busy: null_response", "OK | null | (empty)"},
+		{"status only, another strategy stays", "Skip", "message: no", "OK | skipped | (empty)"},
+		{"disabled", "Refuse", "disabled: true", "OK | Refuse 1"},
+		{"disabled taken back", "Off", "disabled: false, wait_time: none", busy},
+		{"dry run", "Refuse", "dry_run: true", "OK | Refuse 1"},
+		{"key replaced", "Refuse", `key: "other:#{req.item}"`, "OK | Refuse 1"},
+		{"one of two, by its name", "Both", "name: item, on_busy: error", busy},
+		{"a rule beside the option", "Plain", `key: "till:#{req.item}", wait_time: none`, busy},
+		{"a lock where the option has none", "Count", `key: "till:#{req.item}", wait_time: none`, busy},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			set := load(t, "rules:\n  - {grpc: "+tillMethod(tt.method)+", "+tt.entry+"}\n")
+			b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+			b.redis.Take("till:1", time.Minute)
+			if got := b.sell(t.Context(), tt.method, sale("1", 1)); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLayers_FileChangesWaitTime(t *testing.T) {
+	t.Parallel()
+	set := load(t, "rules:\n  - {grpc: "+tillMethod("Refuse")+", wait_time: 10m}\n")
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+	b.redis.Take("till:1", time.Minute)
+	answer := make(chan string)
+	go func() { answer <- b.sell(t.Context(), "Refuse", sale("1", 1)) }()
+	select {
+	case got := <-answer:
+		t.Errorf("did not wait: %q", got)
+	case <-time.After(50 * time.Millisecond): // waiting, or not yet begun: both are right
+		b.redis.Free("till:1")
+		if got := <-answer; got != "OK | Refuse 1" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestLayers_FileOverCodeAndOptions(t *testing.T) {
+	t.Parallel()
+	code := ruleset.Rule{Endpoint: ruleset.GRPC(tillMethod("Refuse")), Key: "code", OnBusy: failpolicy.NullResponse, Response: `{"text": "code"}`}
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithRules(code)).checked()
+	b.redis.Take("till:1", time.Minute)
+	if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != "OK | null | code" {
+		t.Errorf("options over code: got %q, want the key of the option and the answer of the code", got)
+	}
+	set := load(t, "rules:\n  - {grpc: "+tillMethod("Refuse")+", response: '{\"text\": \"file\"}'}\n", ruleset.WithRules(code))
+	b = prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+	b.redis.Take("till:1", time.Minute)
+	if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != "OK | null | file" {
+		t.Errorf("a file over options over code: got %q", got)
+	}
+}
+
+func TestLayers_WildcardsAndOptions(t *testing.T) {
+	t.Parallel()
+	set := load(t, "rules:\n  - {grpc: /till.v1.Till/*, key: all, wait_time: none}\n")
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+	b.redis.Take("all", time.Minute)
+	for method, want := range map[string]string{"Plain": busy, "Count": busy, "Refuse": "OK | Refuse 1", "Free": "OK | Free 1"} {
+		if got := b.sell(t.Context(), method, sale("1", 1)); got != want {
+			t.Errorf("%s: got %q, want %q", method, got, want)
+		}
+	}
+}
+
+func TestLayers_DefaultsOfFile(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"profiles: {default: {on_busy: skip}}\n" + elsewhere:         "OK | skipped | (empty)",
+		"disabled: true\n" + elsewhere:                               "OK | Refuse 1",
+		"dry_run: true\n" + elsewhere:                                "OK | Refuse 1",
+		"profiles: {default: {message: closed today}}\n" + elsewhere: "Aborted | interlock/LOCK_BUSY | closed today",
+	} {
+		b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(load(t, text))).checked()
+		b.redis.Take("till:1", time.Minute)
+		if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestLayers_MistakesFoundByCheck(t *testing.T) {
+	t.Parallel()
+	for entry, wants := range map[string][]string{
+		"{grpc: /till.v1.Till/Both, name: itme, wait_time: 1s}": {
+			`locks.yaml:2:5: rule "itme" of grpc /till.v1.Till/Both: key: missing`, `give its name: "day" or "item"`,
+		},
+		"{grpc: /till.v1.Till/Plain, wait_time: 1s}":    {`locks.yaml:2:5: rule of grpc /till.v1.Till/Plain: key: missing`},
+		"{grpc: /till.v1.Till/Refus, wait_time: 1s}":    {`locks.yaml:2:`, `did you mean "/till.v1.Till/Refuse"?`},
+		`{grpc: /till.v1.Till/Skip, key: "#{req.itm}"}`: {`locks.yaml:2:`, "write req.item"},
+		`{grpc: /till.v1.Till/Null, fallback: till}`:    {`locks.yaml:2:`, `fallback: "till" is never used`},
+	} {
+		b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(load(t, "rules:\n  - "+entry+"\n")))
+		err := b.guard.Check(b.server)
+		if err == nil {
+			t.Errorf("%s: no error", entry)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", entry, err, want)
+			}
+		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// paused is a bench with a call whose handler runs until finish is called.
-func paused(t *testing.T) (b *bench, finish func(), answered <-chan answer) {
+// setupRunning returns a bench with a call whose handler runs until finish is called.
+func setupRunning(t *testing.T) (b *bench, finish func(), answered <-chan answer) {
 	t.Helper()
 	started, proceed, done := make(chan struct{}), make(chan struct{}), make(chan answer, 1)
 	b = setup(t, &shop{pay: func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) {
@@ -25,9 +25,9 @@ func paused(t *testing.T) (b *bench, finish func(), answered <-chan answer) {
 	return b, func() { close(proceed) }, done
 }
 
-func TestGracefulStop_ReleasesNothingUnderARunningHandler(t *testing.T) {
+func TestShutdown_GracefulStop(t *testing.T) {
 	t.Parallel()
-	b, finish, done := paused(t)
+	b, finish, done := setupRunning(t)
 	stopped := make(chan struct{})
 	go func() { b.server.GracefulStop(); close(stopped) }()
 	until(t, func() bool { return status.Code(b.call(t.Context(), "Free", "2").err) == codes.Unavailable })
@@ -43,9 +43,9 @@ func TestGracefulStop_ReleasesNothingUnderARunningHandler(t *testing.T) {
 	}
 }
 
-func TestStop_ReleasesNothingUnderARunningHandler(t *testing.T) {
+func TestShutdown_Stop(t *testing.T) {
 	t.Parallel()
-	b, finish, done := paused(t)
+	b, finish, done := setupRunning(t)
 	stopped := make(chan struct{})
 	go func() { b.server.Stop(); close(stopped) }()
 	if got := <-done; status.Code(got.err) != codes.Unavailable {
@@ -61,7 +61,7 @@ func TestStop_ReleasesNothingUnderARunningHandler(t *testing.T) {
 	}
 }
 
-func TestClientGone_ReleasesOnlyWhenTheHandlerReturns(t *testing.T) {
+func TestShutdown_ClientDisconnects(t *testing.T) {
 	t.Parallel()
 	started, proceed := make(chan struct{}), make(chan struct{})
 	b := setup(t, &shop{pay: func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {

@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// manyMethods is a server that has registered n methods of 100 to a service.
-type manyMethods int
+// serviceOf100 is a server that has registered n methods, 100 in each service.
+type serviceOf100 int
 
-func (n manyMethods) GetServiceInfo() map[string]grpc.ServiceInfo {
+func (n serviceOf100) GetServiceInfo() map[string]grpc.ServiceInfo {
 	services := map[string]grpc.ServiceInfo{}
 	for i := range int(n) {
 		name := fmt.Sprintf("shop.v1.Service%d", i/100)
@@ -27,8 +27,8 @@ func (n manyMethods) GetServiceInfo() map[string]grpc.ServiceInfo {
 	return services
 }
 
-// lookedUp makes a guard that has a rule for each of n methods.
-func lookedUp(tb testing.TB, n int) (*Guard, []string) {
+// guardOfMethods returns a guard with a rule for each of n methods.
+func guardOfMethods(tb testing.TB, n int) (*Guard, []string) {
 	tb.Helper()
 	locks, err := core.New(redistest.New(tb).Client())
 	if err != nil {
@@ -46,14 +46,14 @@ func lookedUp(tb testing.TB, n int) (*Guard, []string) {
 		tb.Fatal(err)
 	}
 	guard.UnaryServerInterceptor()
-	if err := guard.Check(manyMethods(n)); err != nil {
+	if err := guard.Check(serviceOf100(n)); err != nil {
 		tb.Fatal(err)
 	}
 	return guard, names
 }
 
-func TestLookup_AllocatesNothing(t *testing.T) {
-	guard, names := lookedUp(t, 100)
+func TestLookup_Allocations(t *testing.T) {
+	guard, names := guardOfMethods(t, 100)
 	if n := testing.AllocsPerRun(100, func() {
 		for _, name := range names {
 			if guard.methods.Registered(methodrules.Key{Path: name}) == nil {
@@ -68,7 +68,7 @@ func TestLookup_AllocatesNothing(t *testing.T) {
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
-			guard, names := lookedUp(b, n)
+			guard, names := guardOfMethods(b, n)
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {

@@ -18,11 +18,11 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// short is a rule whose lock ends under its handler, and not before it is acquired on a
+// shortLease makes a rule whose lease ends while its handler runs. It is long enough to acquire the lock on a
 // busy machine.
-func short(r *ruleset.Rule) { r.LeaseTime = time.Second }
+func shortLease(r *ruleset.Rule) { r.LeaseTime = time.Second }
 
-// wantLost checks that an answer is that of a loss.
+// wantLost checks that an answer reports a loss.
 func wantLost(t *testing.T, err error) {
 	t.Helper()
 	reasons, retries := answer{err: err}.details()
@@ -31,17 +31,17 @@ func wantLost(t *testing.T, err error) {
 	}
 }
 
-// untilLost has the lease of a handler end now, and waits for the end of its context.
-func untilLost(t *testing.T, ctx context.Context) {
+// waitUntilLost ends the lease of a handler now, and waits for the end of its context.
+func waitUntilLost(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := grpclock.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
 		t.Errorf("Refresh: %v", err)
 	}
-	untilNoticed(t, ctx)
+	waitUntilEnded(t, ctx)
 }
 
-// untilNoticed waits for the end of a handler's context.
-func untilNoticed(t *testing.T, ctx context.Context) {
+// waitUntilEnded waits for the end of a handler's context.
+func waitUntilEnded(t *testing.T, ctx context.Context) {
 	t.Helper()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), core.ErrLost) {
@@ -49,7 +49,7 @@ func untilNoticed(t *testing.T, ctx context.Context) {
 	}
 }
 
-func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
+func TestLoss_DiffersFromCancellation(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]func(context.Context) error{
 		"the context's error": context.Context.Err,
@@ -61,14 +61,14 @@ func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
 			t.Parallel()
 			b := setup(t, &shop{
 				pay: func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-					untilLost(t, ctx)
+					waitUntilLost(t, ctx)
 					return nil, give(ctx)
 				},
 				track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
-					untilLost(t, stream.Context())
+					waitUntilLost(t, stream.Context())
 					return give(stream.Context())
 				},
-			}, grpclock.WithRules(rule("Pay", short), rule("Track", short)))
+			}, grpclock.WithRules(rule("Pay", shortLease), rule("Track", shortLease)))
 			for _, kind := range []string{"Pay", "Track"} {
 				wantLost(t, b.call(t.Context(), kind, kind).err)
 			}
@@ -76,18 +76,18 @@ func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
 	}
 }
 
-func TestLoss_OtherErrorsOfTheHandlerStand(t *testing.T) {
+func TestLoss_KeepsErrorOfHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{pay: func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-		untilLost(t, ctx)
+		waitUntilLost(t, ctx)
 		return nil, status.Error(codes.NotFound, "no such order")
-	}}, grpclock.WithRules(rule("Pay", short)))
+	}}, grpclock.WithRules(rule("Pay", shortLease)))
 	if got := b.call(t.Context(), "Pay", "1"); status.Code(got.err) != codes.NotFound {
 		t.Errorf("got %v, want NOT_FOUND", got.err)
 	}
 }
 
-func TestLoss_FailsABlockedReceive(t *testing.T) {
+func TestLoss_BlockedReceive(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{"key of the first message": "order:#{req.order_id}", "constant key": "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestLoss_FailsABlockedReceive(t *testing.T) {
 				_, again := stream.Recv()
 				failures <- again
 				return err
-			}}, grpclock.WithRules(rule("Chat", short, func(r *ruleset.Rule) { r.Key = key })))
+			}}, grpclock.WithRules(rule("Chat", shortLease, func(r *ruleset.Rule) { r.Key = key })))
 			s, err := b.client.Chat(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -125,15 +125,15 @@ func TestLoss_FailsABlockedReceive(t *testing.T) {
 	}
 }
 
-func TestLoss_FailsSends(t *testing.T) {
+func TestLoss_Send(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
 		if err := stream.Send(reply("before")); err != nil {
 			return err
 		}
-		untilLost(t, stream.Context())
+		waitUntilLost(t, stream.Context())
 		return stream.Send(reply("after"))
-	}}, grpclock.WithRules(rule("Track", short)))
+	}}, grpclock.WithRules(rule("Track", shortLease)))
 	got := b.call(t.Context(), "Track", "1")
 	wantLost(t, got.err)
 	if !slices.Equal(got.replies, []string{"before"}) {
@@ -141,17 +141,17 @@ func TestLoss_FailsSends(t *testing.T) {
 	}
 }
 
-func TestLoss_AKeptBackMessageIsNoSuccess(t *testing.T) {
+func TestLoss_UnsentMessageIsFailure(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.Orders_TrackServer) error {
-		untilLost(t, stream.Context())
+		waitUntilLost(t, stream.Context())
 		_ = stream.Send(reply("never arrives"))
 		return nil
-	}}, grpclock.WithRules(rule("Track", short)))
+	}}, grpclock.WithRules(rule("Track", shortLease)))
 	wantLost(t, b.call(t.Context(), "Track", "1").err)
 }
 
-func TestLoss_ForcedAwayIsNoticedByTheWatchdog(t *testing.T) {
+func TestLoss_WatchdogNoticesForcedRelease(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{})
 	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
@@ -171,12 +171,12 @@ func TestLoss_ForcedAwayIsNoticedByTheWatchdog(t *testing.T) {
 	wantLost(t, err)
 }
 
-func TestLoss_StatusOfTheRule(t *testing.T) {
+func TestLoss_StatusOfRule(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		_, err := stream.Recv()
 		return err
-	}}, grpclock.WithRules(rule("Chat", short, func(r *ruleset.Rule) {
+	}}, grpclock.WithRules(rule("Chat", shortLease, func(r *ruleset.Rule) {
 		r.Key, r.Message = "orders", "check the order"
 		r.Status.Lost = failpolicy.Status{GRPC: failpolicy.Code(codes.DataLoss)}
 	})))
@@ -189,7 +189,7 @@ func TestLoss_StatusOfTheRule(t *testing.T) {
 	}
 }
 
-func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
+func TestLoss_ConcurrentSendAndReceive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		sent := make(chan error, 1)
@@ -206,7 +206,7 @@ func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
 		}
 		<-sent
 		return err
-	}}, grpclock.WithRules(rule("Chat", short)))
+	}}, grpclock.WithRules(rule("Chat", shortLease)))
 	s, err := b.client.Chat(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
 	wantLost(t, err)
 }
 
-func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
+func TestLoss_CancellationIsNotLoss(t *testing.T) {
 	t.Parallel()
 	failures := make(chan error, 1)
 	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
@@ -247,7 +247,7 @@ func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
 	until(t, func() bool { return !b.held("orders") })
 }
 
-func TestClose_OfTheLockClientUnderAHandlerCountsAsLoss(t *testing.T) {
+func TestLoss_ClientClosed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		if err := stream.Send(reply("ready")); err != nil {

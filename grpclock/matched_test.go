@@ -16,22 +16,21 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// moved registers services under another name. The handlers of generated code go on to name the
-// old one.
-type moved struct {
+// renamedRegistrar registers services under another name. The handlers of generated code still name the old
+// one.
+type renamedRegistrar struct {
 	*grpc.Server
 	name string
 }
 
-func (m moved) RegisterService(desc *grpc.ServiceDesc, impl any) {
+func (m renamedRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	renamed := *desc
 	renamed.ServiceName = m.name
 	m.Server.RegisterService(&renamed, impl)
 }
 
-// The method that the server has matched decides. What the handler of generated code says may
-// be another one.
-func TestUnary_MethodThatWasMatched(t *testing.T) {
+// The method that the server has matched decides. The handler of generated code may name another one.
+func TestUnary_MatchedMethodDecides(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		rules []ruleset.Rule
@@ -46,7 +45,7 @@ func TestUnary_MethodThatWasMatched(t *testing.T) {
 			seen := &warnings{}
 			s := &shop{}
 			b := prepare(t, s, core.WithObserver(seen.observer()), grpclock.WithRules(tt.rules...))
-			shoppb.RegisterOrdersServer(moved{b.server, "shop.v2.Orders"}, s)
+			shoppb.RegisterOrdersServer(renamedRegistrar{b.server, "shop.v2.Orders"}, s)
 			b.checked()
 			b.redis.Take("order:42", time.Hour)
 			err := b.conn.Invoke(t.Context(), "/shop.v2.Orders/Pay", order("42"), reply(""))
@@ -60,9 +59,9 @@ func TestUnary_MethodThatWasMatched(t *testing.T) {
 	}
 }
 
-// A handler that calls another method in its own process, through the interceptor and with its
-// own context, calls that method.
-func TestUnary_CallWithinACall(t *testing.T) {
+// A handler may call another method in its process through the interceptor, with its own context. That call
+// is a call of the other method.
+func TestUnary_CallInsideCall(t *testing.T) {
 	t.Parallel()
 	var b *bench
 	s := &shop{pay: func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {

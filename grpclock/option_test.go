@@ -23,8 +23,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// late is a service that is loaded at run time, with options around Pay and Chat.
-func late(t *testing.T, pay, chat string) string {
+// lateService returns the .proto file of a service that is loaded at run time, with options for Pay and Chat.
+func lateService(t *testing.T, pay, chat string) string {
 	t.Helper()
 	return `syntax = "proto3";
 package late.v1;
@@ -46,11 +46,11 @@ const (
 	chatLock = `option (interlock.v1.lock) = {key: "chat:#{req.order_id}" wait_time: "none" on_busy: STRATEGY_SKIP};`
 )
 
-// readLate reads that service as a program would that knows the given options.
-func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
+// readLate reads that service like a program that knows the given options.
+func readLate(t *testing.T, text string, typesOf *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
 	set := protofile.Compile(t, false, map[string]string{"late/v1/late.proto": text}, "proto")
-	files := protofile.Read(t, set, known)
+	files := protofile.Read(t, set, typesOf)
 	d, err := files.FindDescriptorByName("late.v1.Orders")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregi
 	return files, d.(protoreflect.ServiceDescriptor)
 }
 
-func known(t *testing.T, extension protoreflect.ExtensionType) *protoregistry.Types {
+func typesOf(t *testing.T, extension protoreflect.ExtensionType) *protoregistry.Types {
 	t.Helper()
 	types := new(protoregistry.Types)
 	if err := types.RegisterExtension(extension); err != nil {
@@ -67,16 +67,16 @@ func known(t *testing.T, extension protoreflect.ExtensionType) *protoregistry.Ty
 	return types
 }
 
-func TestOptions_AreFoundByTheMethodsDescriptorInEveryForm(t *testing.T) {
+func TestOptions_AllForms(t *testing.T) {
 	t.Parallel()
 	for name, types := range map[string]*protoregistry.Types{
-		"generated type":        known(t, lockpb.E_Lock),
+		"generated type":        typesOf(t, lockpb.E_Lock),
 		"unknown fields":        new(protoregistry.Types),
-		"type made at run time": known(t, dynamicpb.NewExtensionType(lockpb.E_Lock.TypeDescriptor().Descriptor())),
+		"type made at run time": typesOf(t, dynamicpb.NewExtensionType(lockpb.E_Lock.TypeDescriptor().Descriptor())),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files, service := readLate(t, late(t, payLock, chatLock), types)
+			files, service := readLate(t, lateService(t, payLock, chatLock), types)
 			b := prepare(t, &shop{}, grpclock.WithDescriptors(files))
 			b.server = dynamicServer(b.guard, service)
 			b.checked()
@@ -93,10 +93,10 @@ func TestOptions_AreFoundByTheMethodsDescriptorInEveryForm(t *testing.T) {
 	}
 }
 
-// Nobody called Check, and nobody named the methods.
-func TestOptions_GuardMethodsFromTheFirstCall(t *testing.T) {
+// The guard applies options without Check and without rules that name the methods.
+func TestOptions_WithoutCheck(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sold)
+	b := prepareTill(t, patient, sellAll)
 	b.serve()
 	b.redis.Take("till:1", time.Minute)
 	for method, want := range map[string]string{
@@ -108,7 +108,7 @@ func TestOptions_GuardMethodsFromTheFirstCall(t *testing.T) {
 	}
 }
 
-func TestOptions_MistakesStopTheStart(t *testing.T) {
+func TestOptions_Mistakes(t *testing.T) {
 	t.Parallel()
 	lock := func(fields string) string { return "option (interlock.v1.lock) = {" + fields + "};" }
 	var text strings.Builder
@@ -128,7 +128,7 @@ func TestOptions_MistakesStopTheStart(t *testing.T) {
 		lock(`key: "k" none: true`),
 		lock(`key: "k"`) + "\n    " + lock(`key: "l"`),
 	} {
-		files, service := readLate(t, late(t, pay, ""), known(t, lockpb.E_Lock))
+		files, service := readLate(t, lateService(t, pay, ""), typesOf(t, lockpb.E_Lock))
 		b := prepare(t, &shop{}, grpclock.WithDescriptors(files),
 			grpclock.WithFallback("queue", func(context.Context, proto.Message) (proto.Message, error) { return nil, nil }))
 		err := b.guard.Check(dynamicServer(b.guard, service))
@@ -141,10 +141,10 @@ func TestOptions_MistakesStopTheStart(t *testing.T) {
 	golden.Assert(t, text.String(), "proto.golden")
 }
 
-// Generated code has no lines, but names the file.
-func TestOptions_MistakesOfGeneratedCodeNameTheFile(t *testing.T) {
+// Generated code has no line numbers, but its problems name the file.
+func TestOptions_MistakesInGeneratedCode(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sold) // without the fallback that Queue names
+	b := prepareTill(t, patient, sellAll) // without the fallback that Queue names
 	err := b.guard.Check(b.server)
 	const want = `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue"`
 	if err == nil || !strings.Contains(err.Error(), want) {

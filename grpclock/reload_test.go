@@ -2,18 +2,28 @@ package grpclock_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
 // ruleFile is a rule file that is loaded again on request.
@@ -49,12 +59,12 @@ func (f *ruleFile) change(t testing.TB, text string) error {
 	return f.Reload()
 }
 
-// tillFile is a rule file with one entry for the service.
+// tillFile returns a rule file with one entry for the service.
 func tillFile(method, fields string) string {
 	return "rules:\n  - {grpc: " + tillMethod(method) + ", " + fields + "}\n"
 }
 
-func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
+func TestReload_RefusesInvalidFiles(t *testing.T) {
 	t.Parallel()
 	const good = `on_busy: skip`
 	for name, tt := range map[string]struct{ text, want string }{
@@ -72,7 +82,7 @@ func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			rules := openRules(t, tillFile("Refuse", good))
-			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen.observer())).checked()
+			b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen.observer())).checked()
 			b.redis.Take("till:1", time.Minute)
 			err := rules.change(t, tt.text)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || (name != "uncovered" && !strings.Contains(err.Error(), "locks.yaml:2:")) {
@@ -91,11 +101,11 @@ func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
 	}
 }
 
-// A key that moves between the file and the .proto is another key all the same.
-func TestReload_ComparesKeysOfAllLayers(t *testing.T) {
+// A key that moves between the file and the .proto file is still another key.
+func TestReload_ComparesAllLayers(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, tillFile("Refuse", `keys: ["till:#{req.item}", "new:#{req.item}"]`))
-	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules)).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
 	if err := rules.change(t, tillFile("Refuse", `key: "new:#{req.item}"`)); err != nil {
 		t.Errorf("by way of both keys: %v", err)
 	}
@@ -111,12 +121,12 @@ func TestReload_ComparesKeysOfAllLayers(t *testing.T) {
 	}
 }
 
-func TestReload_IsOfAllGuardsOrOfNone(t *testing.T) {
+func TestReload_AllGuardsOrNone(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, tillFile("Plain", `key: "till:#{req.item}", wait_time: none`))
 	tenant := grpclock.WithVariable("tenant", func(context.Context) (string, error) { return "x", nil })
-	first := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), tenant).checked()
-	second := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules)).checked()
+	first := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), tenant).checked()
+	second := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
 	if err := rules.change(t, tillFile("Plain", `key: "till:#{req.item}", when: tenant == "y"`)); err == nil {
 		t.Fatal("a rule that one guard cannot work with was not refused")
 	}
@@ -128,17 +138,17 @@ func TestReload_IsOfAllGuardsOrOfNone(t *testing.T) {
 	}
 }
 
-// told collects the rules that observers are notified of.
-type told struct {
+// ruleLog collects the rules that a guard reports to observers.
+type ruleLog struct {
 	mu   sync.Mutex
 	list []string
 }
 
-func (o *told) observer() *core.Observer {
+func (o *ruleLog) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Rule: o.observeRule}}
 }
 
-func (o *told) observeRule(r aspect.RuleInfo) {
+func (o *ruleLog) observeRule(r aspect.RuleInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := r.Endpoint.Path + " " + r.Rule
@@ -148,7 +158,7 @@ func (o *told) observeRule(r aspect.RuleInfo) {
 	o.list = append(o.list, text)
 }
 
-func (o *told) take() []string {
+func (o *ruleLog) take() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := o.list
@@ -156,11 +166,11 @@ func (o *told) take() []string {
 	return list
 }
 
-func TestReload_TellsObserversOfRulesAndWarnings(t *testing.T) {
+func TestReload_NotifiesObservers(t *testing.T) {
 	t.Parallel()
-	files, service := readLate(t, late(t, payLock, ""), nil)
+	files, service := readLate(t, lateService(t, payLock, ""), nil)
 	rules := openRules(t, "rules:\n  - {grpc: /late.v1.Orders/Chat, name: chat, key: k}\n")
-	seen, warned := &told{}, &warnings{}
+	seen, warned := &ruleLog{}, &warnings{}
 	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), core.WithObserver(seen.observer(), warned.observer()))
 	b.server = dynamicServer(b.guard, service)
 	b.checked()
@@ -186,11 +196,11 @@ func TestReload_TellsObserversOfRulesAndWarnings(t *testing.T) {
 	}
 }
 
-// Nobody called Check: what was called so far is what a reload compiles.
-func TestReload_WithoutCheckJudgesTheMethodsThatWereCalled(t *testing.T) {
+// Without Check, a reload compiles the methods that were called before.
+func TestReload_WithoutCheckCompilesCalledMethods(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, elsewhere)
-	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules))
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules))
 	b.serve()
 	if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != "OK | Plain 1" {
 		t.Error(got)
@@ -204,5 +214,230 @@ func TestReload_WithoutCheckJudgesTheMethodsThatWereCalled(t *testing.T) {
 	b.redis.Take("till:1", time.Minute)
 	if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != busy {
 		t.Errorf("got %q, want the new rule", got)
+	}
+}
+
+// attempts are the reloads of a watched file.
+type attempts chan ruleset.Reload
+
+// of waits for the attempt to load a text.
+func (a attempts) of(t testing.TB, text string) error {
+	t.Helper()
+	sum := sha256.Sum256([]byte(text))
+	hash := hex.EncodeToString(sum[:])[:12]
+	limit := time.After(5 * time.Minute) // for a test that fails
+	for {
+		select {
+		case r := <-a:
+			if r.Hash == hash {
+				return r.Err
+			}
+		case <-limit:
+			t.Fatalf("nobody loaded\n%s", text)
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const versions = 4
+
+// twoLocks returns a rule file whose two rules have the version in their keys.
+func twoLocks(version int) string {
+	const entry = "  - {grpc: %[1]s, name: %[2]s, key: \"%[2]s-%[3]d:#{req.order_id}\"}\n"
+	return "allow_rekey: true\nrules:\n" + fmt.Sprintf(entry, path("Pay"), "outer", version) + fmt.Sprintf(entry, path("Pay"), "inner", version)
+}
+
+// heldLocks answers with the locks of any version that a call holds.
+func heldLocks(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
+	var held []string
+	for _, name := range []string{"outer", "inner"} {
+		for v := range versions {
+			if _, ok := core.Held(ctx, fmt.Sprintf("%s-%d:%s", name, v, req.GetOrderId())); ok {
+				held = append(held, fmt.Sprintf("%s-%d", name, v))
+			}
+		}
+	}
+	return reply(strings.Join(held, " ")), nil
+}
+
+// A watched file is replaced while 8 callers make calls. No call fails, and both rules of each call have the same
+// version.
+func TestReload_WatchedFileDuringCalls(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string]func(t testing.TB, path, text string){"rename": rulesettest.Replace, "symbolic link": rulesettest.Mount} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file, seen := filepath.Join(t.TempDir(), "locks.yaml"), make(attempts, 1000)
+			replace(t, file, twoLocks(versions-1))
+			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(func(r ruleset.Reload) { seen <- r }))
+			must(t, err)
+			t.Cleanup(func() { _ = live.Close() })
+			b := setup(t, &shop{pay: heldLocks}, grpclock.WithSet(live))
+
+			c := startCallers(b)
+			t.Cleanup(c.end)
+			for v := range versions {
+				replace(t, file, twoLocks(v))
+				must(t, seen.of(t, twoLocks(v)))
+				b.call(t.Context(), "Pay", "new").check(t, fmt.Sprintf("outer-%[1]d inner-%[1]d", v))
+				bad := strings.Replace(twoLocks(v), "req.order_id", "req.order_di", 1)
+				replace(t, file, bad)
+				if err := seen.of(t, bad); err == nil || !strings.Contains(err.Error(), "write req.order_id") {
+					t.Errorf("a broken file: got %v", err)
+				}
+			}
+			c.check(t)
+
+			for _, head := range []string{"disabled: true\n", "dry_run: true\n"} {
+				text := head + twoLocks(0)
+				replace(t, file, text)
+				must(t, seen.of(t, text))
+				b.call(t.Context(), "Pay", "new").check(t, "")
+			}
+		})
+	}
+}
+
+// callers call Pay until they are stopped.
+type callers struct {
+	ended atomic.Bool
+	wg    sync.WaitGroup
+
+	mu      sync.Mutex
+	answers map[string]int
+}
+
+func startCallers(b *bench) *callers {
+	c := &callers{answers: map[string]int{}}
+	for i := range 8 {
+		c.wg.Go(func() {
+			for !c.ended.Load() {
+				got := b.call(context.Background(), "Pay", strconv.Itoa(i/2)) // two of them meet
+				text := strings.Join(got.replies, "+")
+				if got.err != nil {
+					text = got.err.Error()
+				}
+				c.mu.Lock()
+				c.answers[text]++
+				c.mu.Unlock()
+			}
+		})
+	}
+	return c
+}
+
+func (c *callers) end() {
+	c.ended.Store(true)
+	c.wg.Wait()
+}
+
+// check stops the callers and checks the answers that they got.
+func (c *callers) check(t testing.TB) {
+	t.Helper()
+	c.end()
+	for v := range versions {
+		good := fmt.Sprintf("outer-%[1]d inner-%[1]d", v)
+		if c.answers[good] == 0 {
+			t.Errorf("no call was answered under version %d", v)
+		}
+		delete(c.answers, good)
+	}
+	for text, count := range c.answers {
+		t.Errorf("%d calls were answered with %q", count, text)
+	}
+}
+
+// Without Check and before any call, the methods that a file names keep their locks.
+func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
+	t.Parallel()
+	entry := func(endpoint, fields string) string { return "  - {grpc: " + endpoint + ", " + fields + "}\n" }
+	file := func(entries ...string) string { return "rules:\n" + strings.Join(entries, "") }
+	service, plain, refuse := entry("/till.v1.Till/*", "key: old"), tillMethod("Plain"), tillMethod("Refuse")
+	const own = "till:#{req.item}" // of the .proto
+	for name, tt := range map[string]struct {
+		old, next string
+		want      string // "" where it is let through
+	}{
+		"from a wildcard":            {file(service), file(service, entry(plain, "key: new")), `in place of "old"`},
+		"from a wildcard, same key":  {file(service), file(service, entry(plain, "key: old, wait_time: 1s")), ""},
+		"from a wildcard, to none":   {file(service), file(service, entry(plain, "none: true")), ""},
+		"to a wildcard":              {file(service, entry(plain, "key: new")), file(service), `in place of "new"`},
+		"from the .proto":            {elsewhere, file(entry(refuse, "key: new")), `in place of "` + own + `"`},
+		"from the .proto by both":    {elsewhere, file(entry(refuse, "keys: ['"+own+"', new]")), ""},
+		"to the .proto":              {file(entry(refuse, "key: new")), elsewhere, `in place of "new"`},
+		"of the .proto, prefix":      {elsewhere, file(entry(refuse, "prefix: 'new:'")), `in place of "` + own + `"`},
+		"of the .proto, not the key": {elsewhere, file(entry(refuse, "wait_time: 1s")), ""},
+		"without a descriptor":       {file(entry("/away.v1.Away/*", "key: old")), file(entry("/away.v1.Away/Go", "key: new")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := openRules(t, tt.old)
+			prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules))
+			err := rules.change(t, tt.next)
+			if tt.want == "" && err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+			if allowed := rules.change(t, "allow_rekey: true\n"+tt.next); allowed != nil {
+				t.Errorf("refused though it is allowed: %v", allowed)
+			}
+		})
+	}
+}
+
+// The descriptors of WithDescriptors count like those of the program.
+func TestReload_WithoutCheckAndWithDescriptors(t *testing.T) {
+	t.Parallel()
+	files, _ := readLate(t, lateService(t, payLock, ""), nil)
+	rules := openRules(t, elsewhere)
+	prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules))
+	err := rules.change(t, "rules:\n  - {grpc: /late.v1.Orders/Pay, key: new}\n")
+	if err == nil || !strings.Contains(err.Error(), `in place of`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A mistake in a key also makes it another lock. The guard reports the mistake.
+func TestReload_ReportsMistakeInsteadOfOtherLock(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ fields, want string }{
+		"in the key":       {`key: "till:#{req.itm}"`, "write req.item"},
+		"in the condition": {`key: new, when: req.amont > 1`, "write req.amount"},
+		"in the response":  {`key: new, on_busy: null_response, response: '{"txt": "a"}'`, "unknown field"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := openRules(t, elsewhere)
+			prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
+			err := rules.change(t, tillFile("Refuse", tt.fields))
+			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+			if !ok || len(invalid.Problems) != 1 || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want only %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// A reload that brings such a rule is refused.
+func TestReload_MissingInterceptor(t *testing.T) {
+	t.Parallel()
+	rules := openRules(t, "rules: []\n")
+	guard := newGuard(t, grpclock.WithSet(rules))
+	guard.StreamServerInterceptor()
+	server := grpc.NewServer()
+	shoppb.RegisterOrdersServer(server, &shop{})
+	if err := guard.Check(server); err != nil {
+		t.Fatal(err)
+	}
+	if err := rules.change(t, "rules:\n  - {grpc: /shop.v1.Orders/Pay, key: \"order:#{req.order_id}\"}\n"); err == nil || !strings.Contains(err.Error(), "UnaryServerInterceptor") {
+		t.Errorf("got %v", err)
 	}
 }

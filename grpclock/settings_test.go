@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// warnings collects what observers are warned of.
+// warnings collects the warnings that a guard reports to observers.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -38,10 +38,10 @@ func (w *warnings) text() string {
 	return strings.Join(w.list, "\n")
 }
 
-// A wildcard that reaches only methods with options of their own applies nowhere.
-func TestSettings_WildcardBelowOptionsIsUnmatched(t *testing.T) {
+// A wildcard that only matches methods with options applies to no method.
+func TestSettings_WildcardOverOptionsIsUnmatched(t *testing.T) {
 	t.Parallel()
-	files, service := readLate(t, late(t, payLock, chatLock), nil)
+	files, service := readLate(t, lateService(t, payLock, chatLock), nil)
 	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithRules(
 		ruleset.Rule{Endpoint: ruleset.GRPC("/late.v1.Orders/*"), Key: "k"}))
 	err := b.guard.Check(dynamicServer(b.guard, service))
@@ -50,9 +50,9 @@ func TestSettings_WildcardBelowOptionsIsUnmatched(t *testing.T) {
 	}
 }
 
-// A wildcard is not for health checks and reflection, which have to answer while work waits; a rule
-// that names such a method is.
-func TestWildcard_LeavesInfrastructureAlone(t *testing.T) {
+// A wildcard does not match health checks and reflection, which have to answer while other calls wait. A rule
+// that names such a method does.
+func TestSettings_WildcardAndInfrastructure(t *testing.T) {
 	t.Parallel()
 	const health, reflect = "/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 	for _, tt := range []struct {
@@ -71,9 +71,9 @@ func TestWildcard_LeavesInfrastructureAlone(t *testing.T) {
 		var err error
 		if tt.method == reflect {
 			info := &grpc.StreamServerInfo{FullMethod: tt.method, IsClientStream: true, IsServerStream: true}
-			err = b.guard.StreamServerInterceptor()(b.shop, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })
+			err = b.guard.StreamServerInterceptor()(b.shop, silentStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })
 		} else {
-			_, err = b.guard.UnaryServerInterceptor()(t.Context(), order("1"), &grpc.UnaryServerInfo{FullMethod: tt.method}, nothing)
+			_, err = b.guard.UnaryServerInterceptor()(t.Context(), order("1"), &grpc.UnaryServerInfo{FullMethod: tt.method}, replyEmpty)
 		}
 		if got := status.Code(err); got != tt.want {
 			t.Errorf("%s under %s: got %s, want %s", tt.method, tt.rule, got, tt.want)

@@ -29,12 +29,12 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// kinds are the shapes of a call, by the method that has it.
+// kinds are the shapes of a call, by the method that has the shape.
 var kinds = []string{"Pay", "Track", "Import", "Chat"}
 
 func path(method string) string { return "/shop.v1.Orders/" + method }
 
-// rule is a rule for a method over the order of the request.
+// rule returns a rule for a method, with the order of the request as the key.
 func rule(method string, more ...func(*ruleset.Rule)) ruleset.Rule {
 	r := ruleset.Rule{Endpoint: ruleset.GRPC(path(method)), Key: "order:#{req.order_id}", WaitTime: ruleset.NoWait}
 	for _, change := range more {
@@ -43,7 +43,7 @@ func rule(method string, more ...func(*ruleset.Rule)) ruleset.Rule {
 	return r
 }
 
-// shop is the service under test. Unset handlers answer plainly; all count.
+// shop is the service under test. It counts its calls. A handler that is not set answers with a receipt.
 type shop struct {
 	ran       atomic.Int32
 	pay       func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error)
@@ -116,7 +116,7 @@ func (s *shop) Chat(stream shoppb.Orders_ChatServer) error {
 	}
 }
 
-// bench is a served shop behind a guard, a client of it and a Redis.
+// bench is a shop behind a guard, served for a client, with a Redis.
 type bench struct {
 	t      testing.TB
 	redis  *redistest.Server
@@ -145,21 +145,21 @@ func (b *bench) checked() *bench {
 	return b
 }
 
-// prepare makes a bench that is neither checked nor served yet. Its times are long
+// prepare returns a bench that is neither checked nor served yet. Its timeouts are long
 // enough for a machine that is busy with other tests.
 func prepare(t testing.TB, s *shop, opts ...any) *bench {
 	t.Helper()
-	return prepareWithin(t, patient, s, opts...)
+	return prepareWithTimeout(t, patient, s, opts...)
 }
 
 // patient is the backend timeout of most tests.
 const patient = 10 * time.Second
 
-// prepareWithin is prepare with a backend timeout.
-func prepareWithin(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
+// prepareWithTimeout is prepare with a backend timeout.
+func prepareWithTimeout(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
-	client, own := apart(opts)
+	client, own := splitOptions(opts)
 	var err error
 	b.locks, err = core.New(b.redis.Client(), append(client, core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))...)
 	if err != nil {
@@ -175,7 +175,7 @@ func prepareWithin(t testing.TB, timeout time.Duration, s *shop, opts ...any) *b
 	return b
 }
 
-// newServer makes a server with a recovery, further interceptors, and the guard.
+// newServer returns a server with a recovery, further interceptors, and the guard.
 func (b *bench) newServer(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) *grpc.Server {
 	unary = append([]grpc.UnaryServerInterceptor{recoverUnary}, unary...)
 	stream = append([]grpc.StreamServerInterceptor{recoverStream}, stream...)
@@ -224,7 +224,7 @@ func until(t testing.TB, condition func() bool) {
 	}
 }
 
-// held reports whether a lock is taken, by whomever.
+// held reports whether any holder has the lock.
 func (b *bench) held(name string) bool {
 	b.t.Helper()
 	state, err := b.locks.Lock(name).State(b.t.Context())
@@ -250,7 +250,7 @@ func recovered(err *error) {
 	}
 }
 
-// answer is all that a client sees of a call.
+// answer is everything that a client sees of a call.
 type answer struct {
 	replies []string
 	header  metadata.MD
@@ -258,12 +258,12 @@ type answer struct {
 	err     error
 }
 
-// lockStatus is the header about the lock.
+// lockStatus returns the header with the lock status.
 func (a answer) lockStatus() string {
 	return strings.Join(a.header.Get(failpolicy.StatusHeader), ",")
 }
 
-// details are the reasons with their domains, and the number of RetryInfos.
+// details returns the reasons with their domains, and the number of RetryInfos.
 func (a answer) details() (reasons []string, retries int) {
 	for _, d := range status.Convert(a.err).Details() {
 		switch d := d.(type) {
@@ -276,7 +276,7 @@ func (a answer) details() (reasons []string, retries int) {
 	return reasons, retries
 }
 
-// call makes a call with one message per id (unary and server-streaming: the first).
+// call makes a call with one message for each id (unary and server-streaming: only the first).
 func (b *bench) call(ctx context.Context, method string, ids ...string) answer {
 	b.t.Helper()
 	var a answer
@@ -314,7 +314,7 @@ func (b *bench) call(ctx context.Context, method string, ids ...string) answer {
 	return a
 }
 
-// sendAll sends one message per id, until the server has ended the call.
+// sendAll sends one message for each id, until the server has ended the call.
 func sendAll(send func(*shoppb.PayRequest) error, ids []string) error {
 	for _, id := range ids {
 		if err := send(order(id)); errors.Is(err, io.EOF) {
@@ -353,8 +353,8 @@ func (a answer) check(t *testing.T, want ...string) {
 	}
 }
 
-// apart separates the options of a guard from the options of its lock client.
-func apart(opts []any) (client []core.Option, guard []grpclock.Option) {
+// splitOptions separates the options of a guard from the options of its lock client.
+func splitOptions(opts []any) (client []core.Option, guard []grpclock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {
 		case core.Option:

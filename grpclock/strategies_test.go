@@ -14,12 +14,12 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// answered is what the handlers answer to the calls of these tests.
+// answered are the answers of the handlers to the calls of these tests.
 var answered = map[string][]string{
 	"Pay": {"paid 1"}, "Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2"}, "Chat": {"re 1", "re 2"},
 }
 
-func TestFallback_LearnsTheCauseAndHoldsNoLock(t *testing.T) {
+func TestStrategies_Fallback(t *testing.T) {
 	t.Parallel()
 	causes := make(chan failpolicy.Cause, 2)
 	note := func(ctx context.Context) {
@@ -58,7 +58,7 @@ func TestFallback_LearnsTheCauseAndHoldsNoLock(t *testing.T) {
 	}
 }
 
-func TestNullReply_IsAFreshMessageForEveryCall(t *testing.T) {
+func TestStrategies_NullReplyIsNewMessage(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
 		r.OnBusy, r.Response = failpolicy.NullResponse, `{"receipt":"none"}`

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-func TestFirstMessage_IsTheKeyAndIsReplayed(t *testing.T) {
+func TestStream_FirstMessageIsReplayed(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{"Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2,3"}, "Chat": {"re 1", "re 2", "re 3"}}
 	for kind, replies := range want {
@@ -27,7 +27,7 @@ func TestFirstMessage_IsTheKeyAndIsReplayed(t *testing.T) {
 	}
 }
 
-func TestFirstMessage_EndOfTheStreamYieldsNoKey(t *testing.T) {
+func TestStream_EndYieldsNoKey(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"Import", "Chat"} {
 		b := setup(t, &shop{}, grpclock.WithRules(rule(kind)))
@@ -37,13 +37,13 @@ func TestFirstMessage_EndOfTheStreamYieldsNoKey(t *testing.T) {
 	}
 }
 
-func TestFirstMessage_EndOfTheStreamIsReplayedToAHandlerThatRunsUnlocked(t *testing.T) {
+func TestStream_EndIsReplayed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Import", func(r *ruleset.Rule) { r.OnKey = failpolicy.Proceed })))
 	b.call(t.Context(), "Import").check(t, "imported ")
 }
 
-func TestFirstMessage_NothingIsLockedWhileTheClientIsSilent(t *testing.T) {
+func TestStream_NoLockBeforeFirstMessage(t *testing.T) {
 	t.Parallel()
 	by := rule("Chat", func(r *ruleset.Rule) { r.Name, r.Key = "tenant", `tenant:#{metadata["x-tenant"]}` })
 	of := rule("Chat", func(r *ruleset.Rule) { r.Name = "order" })
@@ -61,7 +61,7 @@ func TestFirstMessage_NothingIsLockedWhileTheClientIsSilent(t *testing.T) {
 	}
 }
 
-func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
+func TestStream_MetadataKeyAndServerFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 		if err := stream.Send(reply("hello")); err != nil {
@@ -95,7 +95,7 @@ func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
 	}
 }
 
-func TestRefusedStream_EndsThoughTheClientGoesOnSending(t *testing.T) {
+func TestStream_RefusedWhileClientSends(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Import", func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip })))
 	b.redis.Take("order:1", time.Minute)
@@ -114,7 +114,7 @@ func TestRefusedStream_EndsThoughTheClientGoesOnSending(t *testing.T) {
 	}
 }
 
-func TestReceive_OfAHandlerPanicsInTheHandlersGoroutine(t *testing.T) {
+func TestStream_PanicOfReceive(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, &shop{}, grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = "chat" })))
 	b.server = b.newServer(nil, []grpc.StreamServerInterceptor{

@@ -22,9 +22,9 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-func TestTable_RemembersEveryMethodThatExistsAndNoOther(t *testing.T) {
+func TestTable_RemembersExistingMethods(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sold)
+	b := prepareTill(t, patient, sellAll)
 	b.server = grpc.NewServer(
 		grpc.StreamInterceptor(b.guard.StreamServerInterceptor()),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
@@ -52,9 +52,9 @@ func TestTable_RemembersEveryMethodThatExistsAndNoOther(t *testing.T) {
 	}
 }
 
-func TestTable_HasEveryRegisteredMethodAfterCheck(t *testing.T) {
+func TestTable_AfterCheck(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sold, tillQueue()).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue()).checked()
 	if got, want := b.guard.Known(), tillMethods().Len(); got != want {
 		t.Errorf("%d methods are remembered, want %d", got, want)
 	}
@@ -65,7 +65,7 @@ func TestTable_HasEveryRegisteredMethodAfterCheck(t *testing.T) {
 	}
 }
 
-func TestTable_OfUnknownServicesFollowsReloads(t *testing.T) {
+func TestTable_UnknownServicesFollowReloads(t *testing.T) {
 	t.Parallel()
 	const star = "rules:\n  - {grpc: '*', key: 'any:#{method}', wait_time: none}\n"
 	rules := openRules(t, star)
@@ -74,7 +74,7 @@ func TestTable_OfUnknownServicesFollowsReloads(t *testing.T) {
 	runs := func() (ran bool) {
 		t.Helper()
 		info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true}
-		err := stream(nil, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { ran = true; return nil })
+		err := stream(nil, silentStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { ran = true; return nil })
 		if ran == (status.Code(err) == codes.Aborted) {
 			t.Errorf("ran: %v, with %v", ran, err)
 		}
@@ -102,14 +102,14 @@ func TestTable_OfUnknownServicesFollowsReloads(t *testing.T) {
 	}
 }
 
-func TestTable_OfUnknownServicesTellsOfTheWildcardsInForce(t *testing.T) {
+func TestTable_UnknownServicesReportWildcards(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, "rules:\n  - {grpc: /a.B/*, key: k}\n")
-	seen := &told{}
+	seen := &ruleLog{}
 	b := prepare(t, &shop{}, grpclock.WithSet(rules), core.WithObserver(seen.observer()))
 	call := func() {
 		info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true}
-		_ = b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })
+		_ = b.guard.StreamServerInterceptor()(nil, silentStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })
 	}
 	call()
 	if err := rules.change(t, "rules:\n  - {grpc: '*', key: k}\n"); err != nil {
@@ -121,23 +121,22 @@ func TestTable_OfUnknownServicesTellsOfTheWildcardsInForce(t *testing.T) {
 	}
 }
 
-// asked is a source of descriptors that has none, and does something when it is asked
-// for the n-th time.
-type asked struct {
+// interruptingResolver is a source without descriptors. It calls a function at its n-th lookup.
+type interruptingResolver struct {
 	protodesc.Resolver
 	n    int
 	then func()
 }
 
-func (a *asked) FindDescriptorByName(protoreflect.FullName) (protoreflect.Descriptor, error) {
+func (a *interruptingResolver) FindDescriptorByName(protoreflect.FullName) (protoreflect.Descriptor, error) {
 	if a.n--; a.n == 0 {
 		a.then()
 	}
 	return nil, protoregistry.NotFound
 }
 
-// A reload between the compiling of a method and its place in the table.
-func TestTable_ReloadWhileAMethodIsCompiled(t *testing.T) {
+// A reload happens between the compilation of a method and its entry in the table.
+func TestTable_ReloadDuringCompile(t *testing.T) {
 	t.Parallel()
 	const exact, prefix, star = "/some.Service/Call", "/some.Service/*", "'*'"
 	rule := func(endpoint, fields string) string { return "rules:\n  - {grpc: " + endpoint + ", " + fields + "}\n" }
@@ -147,7 +146,7 @@ func TestTable_ReloadWhileAMethodIsCompiled(t *testing.T) {
 		"a wildcard shrinks": rule(star, "key: other, wait_time: none"),
 	} {
 		rules := openRules(t, "allow_rekey: true\n"+before)
-		source := &asked{}
+		source := &interruptingResolver{}
 		b := prepare(t, &shop{}, grpclock.WithSet(rules), grpclock.WithDescriptors(source))
 		b.redis.Take("k", 1<<40)
 		source.then = func() {
@@ -166,33 +165,32 @@ func TestTable_ReloadWhileAMethodIsCompiled(t *testing.T) {
 	}
 }
 
-// quietStream is a stream whose headers nobody sees.
-type quietStream struct {
+// silentStream is a stream that discards its headers.
+type silentStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-func (s quietStream) Context() context.Context { return s.ctx }
+func (s silentStream) Context() context.Context { return s.ctx }
 
-func (quietStream) SetHeader(metadata.MD) error { return nil }
+func (silentStream) SetHeader(metadata.MD) error { return nil }
 
-func (quietStream) SetTrailer(metadata.MD) {}
+func (silentStream) SetTrailer(metadata.MD) {}
 
-func TestWithRules_OfAMethodWithoutDescriptorAndRegistration(t *testing.T) {
+func TestTable_RuleOfUnknownMethod(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/a.B/C"), Key: "k", WaitTime: ruleset.NoWait}))
 	b.redis.Take("k", 1<<40)
 	info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true}
-	err := b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()}, info,
+	err := b.guard.StreamServerInterceptor()(nil, silentStream{ctx: t.Context()}, info,
 		func(any, grpc.ServerStream) error { t.Error("ran"); return nil })
 	if status.Code(err) != codes.Aborted {
 		t.Errorf("under a taken lock: got %v, want ABORTED", err)
 	}
 }
 
-// First calls and reloads race for the table. Whoever wins, the last file counts for
-// every method in the end.
-func TestTable_NothingOfAnOldSetIsLearnedAfterAReload(t *testing.T) {
+// First calls and reloads race for the table. In the end, the last file is in force for every method.
+func TestTable_ForgetsOldSet(t *testing.T) {
 	t.Parallel()
 	star := func(more string) string { return "rules:\n  - {grpc: '*', key: all, wait_time: none" + more + "}\n" }
 	rules := openRules(t, star(""))

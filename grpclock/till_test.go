@@ -20,17 +20,17 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/tillpb"
 )
 
-// tillMethod is the full name of a method of the service whose .proto declares locks.
+// tillMethod returns the full name of a method of the service whose .proto file declares locks.
 func tillMethod(name string) string { return "/" + tillpb.Service + "/" + name }
 
-// tillMethods are the methods of that service.
+// tillMethods returns the methods of that service.
 func tillMethods() protoreflect.MethodDescriptors {
 	return tillpb.File_tillpb_till_proto.Services().ByName("Till").Methods()
 }
 
-// bare is the same service with the options left out. A guard that is given it has
-// the rules of the .proto file no more.
-func bare(t testing.TB) *protoregistry.Files {
+// withoutOptions returns the same service without its options. A guard with these descriptors does not have the
+// rules of the .proto file.
+func withoutOptions(t testing.TB) *protoregistry.Files {
 	t.Helper()
 	raw := protodesc.ToFileDescriptorProto(tillpb.File_tillpb_till_proto)
 	for _, m := range raw.GetService()[0].GetMethod() {
@@ -47,21 +47,21 @@ func bare(t testing.TB) *protoregistry.Files {
 	return files
 }
 
-// sold answers every call.
-func sold(_ context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt, error) {
+// sellAll answers every call.
+func sellAll(_ context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt, error) {
 	return tillpb.Receipt_builder{Text: method + " " + sale.GetItem()}.Build(), nil
 }
 
-// prepareTill makes a bench of that service, neither checked nor served yet.
+// prepareTill returns a bench of that service, neither checked nor served yet.
 func prepareTill(t testing.TB, timeout time.Duration, handler tillpb.Answer, opts ...any) *bench {
 	t.Helper()
-	b := prepareWithin(t, timeout, &shop{}, opts...)
+	b := prepareWithTimeout(t, timeout, &shop{}, opts...)
 	b.server = b.newServer(nil, nil)
 	tillpb.Register(b.server, handler)
 	return b
 }
 
-// load makes a set of the text of a rule file.
+// load returns the set of a rule file.
 func load(t testing.TB, text string, opts ...ruleset.Option) *ruleset.Set {
 	t.Helper()
 	set, err := ruleset.Load("locks.yaml", []byte(text), opts...)
@@ -75,7 +75,7 @@ func sale(item string, amount int64) *tillpb.Sale {
 	return tillpb.Sale_builder{Item: item, Amount: amount}.Build()
 }
 
-// sell calls a method and tells everything that the client sees, in one line.
+// sell calls a method and returns everything that the client sees, in one line.
 func (b *bench) sell(ctx context.Context, method string, sales ...*tillpb.Sale) string {
 	var a answer
 	meta := []grpc.CallOption{grpc.Header(&a.header), grpc.Trailer(&a.trailer)}
@@ -131,12 +131,12 @@ func shown(receipt *tillpb.Receipt) string {
 	return receipt.GetText()
 }
 
-// tillQueue is the fallback that the .proto file names.
+// tillQueue returns the fallback that the .proto file names.
 func tillQueue() grpclock.Option {
 	return grpclock.WithFallback("queue", func(ctx context.Context, sale *tillpb.Sale) (*tillpb.Receipt, error) {
-		return sold(ctx, "queued", sale)
+		return sellAll(ctx, "queued", sale)
 	})
 }
 
-// elsewhere is the rules of a file that says nothing about methods.
+// elsewhere is a rule file without rules for methods.
 const elsewhere = "rules: [{func: close-day, key: day}]\n"

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// as gives a rule a kind of lock.
-func as(kind ruleset.Kind) func(*ruleset.Rule) {
+// kindOf returns a change that gives a rule a kind of lock.
+func kindOf(kind ruleset.Kind) func(*ruleset.Rule) {
 	return func(r *ruleset.Rule) {
 		r.Kind = kind
 		if kind == ruleset.Semaphore {
@@ -22,8 +22,8 @@ func as(kind ruleset.Kind) func(*ruleset.Rule) {
 	}
 }
 
-// tokens gives a shop whose handlers note their tokens.
-func tokens(list *[]int64) *shop {
+// tokenShop returns a shop whose handlers record their tokens.
+func tokenShop(list *[]int64) *shop {
 	note := func(ctx context.Context) { *list = append(*list, grpclock.Hold(ctx).Token()) }
 	return &shop{
 		pay: func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
@@ -39,25 +39,25 @@ func tokens(list *[]int64) *shop {
 	}
 }
 
-func TestTokenHeader_OnRequestOnly(t *testing.T) {
+func TestWithTokenHeader(t *testing.T) {
 	t.Parallel()
 	for _, method := range kinds {
-		b := setup(t, &shop{}, grpclock.WithRules(rule(method, as(ruleset.Fenced))))
+		b := setup(t, &shop{}, grpclock.WithRules(rule(method, kindOf(ruleset.Fenced))))
 		if got := b.call(t.Context(), method, "1"); got.err != nil || len(got.header.Get(failpolicy.TokenHeader)) > 0 {
 			t.Errorf("%s: got %v and the header %q", method, got.err, got.header)
 		}
 	}
 }
 
-// A guard that re-enters the lock of the one outside shows no token a second time.
-func TestTwice_OneToken(t *testing.T) {
+// A guard that re-enters the lock of the guard around it does not show its token again.
+func TestWithTokenHeader_NestedGuards(t *testing.T) {
 	t.Parallel()
 	for _, method := range kinds {
 		var seen []int64
 		named := func(name string) grpclock.Option {
-			return grpclock.WithRules(rule(method, as(ruleset.Fenced), func(r *ruleset.Rule) { r.Name = name }))
+			return grpclock.WithRules(rule(method, kindOf(ruleset.Fenced), func(r *ruleset.Rule) { r.Name = name }))
 		}
-		b := twice(t, tokens(&seen), func(b *bench) *grpclock.Guard {
+		b := setupTwice(t, tokenShop(&seen), func(b *bench) *grpclock.Guard {
 			outer, err := grpclock.New(b.locks, named("outer"), grpclock.WithTokenHeader())
 			if err != nil {
 				t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// twice makes a bench with a guard before its own on every method: the same or another.
-func twice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opts ...any) *bench {
+// setupTwice returns a bench with another guard before its guard on every method: the same guard or another.
+func setupTwice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opts ...any) *bench {
 	t.Helper()
 	b := prepare(t, s, opts...)
 	guard := outer(b)
@@ -29,17 +29,17 @@ func twice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opts ...
 	return b.checked()
 }
 
-func theSame(b *bench) *grpclock.Guard { return b.guard }
+func sameGuard(b *bench) *grpclock.Guard { return b.guard }
 
-// A guard that meets a call which it guards already does nothing a second time.
-func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
+// If a guard is installed twice, the second one does nothing.
+func TestTwice_SameGuard(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			seen := &decisions{}
 			s := &shop{}
-			b := twice(t, s, theSame, core.WithObserver(seen.observer()), grpclock.WithRules(rule(kind)))
+			b := setupTwice(t, s, sameGuard, core.WithObserver(seen.observer()), grpclock.WithRules(rule(kind)))
 			count := func(ctx context.Context) {
 				state, err := b.locks.Lock("order:1").State(ctx)
 				for _, n := range state.Holders {
@@ -75,14 +75,13 @@ func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
 	}
 }
 
-// The header has one value, and a guard that lets the handler run unlocked has waited
-// once.
-func TestTwice_OneLockStatusAndOneWait(t *testing.T) {
+// The header has one value, and a guard that runs the handler unlocked has waited once.
+func TestTwice_LockStatusAndWait(t *testing.T) {
 	t.Parallel()
 	for strategy, mark := range map[failpolicy.Strategy]string{failpolicy.Proceed: "unlocked", failpolicy.Skip: "skipped", failpolicy.NullResponse: "null"} {
 		for _, kind := range kinds {
 			synctest.Test(t, func(t *testing.T) {
-				b := twice(t, &shop{}, theSame, grpclock.WithRules(rule(kind, func(r *ruleset.Rule) {
+				b := setupTwice(t, &shop{}, sameGuard, grpclock.WithRules(rule(kind, func(r *ruleset.Rule) {
 					r.WaitTime, r.OnBusy = 3*time.Second, strategy
 				})))
 				b.redis.Take("order:1", time.Hour)
@@ -101,10 +100,10 @@ func TestTwice_OneLockStatusAndOneWait(t *testing.T) {
 }
 
 // An interceptor between the two may replace the message. The call still needs one permit.
-func TestTwice_OneCallHasOnePermit(t *testing.T) {
+func TestTwice_Permit(t *testing.T) {
 	t.Parallel()
 	s := &shop{}
-	b := prepare(t, s, grpclock.WithRules(rule("Pay", as(ruleset.Semaphore), func(r *ruleset.Rule) { r.Permits = 1 })))
+	b := prepare(t, s, grpclock.WithRules(rule("Pay", kindOf(ruleset.Semaphore), func(r *ruleset.Rule) { r.Permits = 1 })))
 	b.server = b.newServer([]grpc.UnaryServerInterceptor{
 		b.guard.UnaryServerInterceptor(),
 		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -118,8 +117,8 @@ func TestTwice_OneCallHasOnePermit(t *testing.T) {
 	}
 }
 
-// Two guards are two guards, but say the same only once.
-func TestTwice_TwoGuardsThatRunUnlockedSaySoOnce(t *testing.T) {
+// Two guards both act, but the header has an equal status only once.
+func TestTwice_TwoUnlockedGuards(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		unlocked := rule(kind, func(r *ruleset.Rule) { r.OnBusy = failpolicy.Proceed })
@@ -132,7 +131,7 @@ func TestTwice_TwoGuardsThatRunUnlockedSaySoOnce(t *testing.T) {
 			}
 			return guard
 		}
-		b := twice(t, &shop{}, another, grpclock.WithRules(unlocked))
+		b := setupTwice(t, &shop{}, another, grpclock.WithRules(unlocked))
 		b.redis.Take("order:1", time.Hour)
 		b.redis.Take("other", time.Hour)
 		if got := b.call(t.Context(), kind, "1"); got.err != nil || got.lockStatus() != "unlocked" {
@@ -145,8 +144,8 @@ func TestTwice_TwoGuardsThatRunUnlockedSaySoOnce(t *testing.T) {
 	}
 }
 
-// What only looks like the same call takes its own lock.
-func TestTwice_AnotherRequestIsAnotherCall(t *testing.T) {
+// A call that merely resembles the first one takes another lock.
+func TestTwice_OtherCalls(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay"), ruleset.Rule{Endpoint: ruleset.GRPC(path("Track")), Key: "track:#{metadata.id}", WaitTime: ruleset.NoWait}))
 	unary, stream := b.guard.UnaryServerInterceptor(), b.guard.StreamServerInterceptor()
@@ -155,11 +154,11 @@ func TestTwice_AnotherRequestIsAnotherCall(t *testing.T) {
 	req := order("1")
 	_, err := unary(t.Context(), req, info, func(ctx context.Context, _ any) (any, error) {
 		for name, call := range map[string]func() error{
-			"another request":    func() error { _, err := unary(ctx, order("2"), info, nothing); return err },
-			"a detached context": func() error { _, err := unary(core.Detach(ctx), req, info, nothing); return err },
+			"another request":    func() error { _, err := unary(ctx, order("2"), info, replyEmpty); return err },
+			"a detached context": func() error { _, err := unary(core.Detach(ctx), req, info, replyEmpty); return err },
 			"its own context": func() error {
 				ctx := metadata.NewIncomingContext(ctx, metadata.Pairs("id", "7"))
-				return stream(b.shop, quietStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: path("Track"), IsServerStream: true}, func(_ any, s grpc.ServerStream) error {
+				return stream(b.shop, silentStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: path("Track"), IsServerStream: true}, func(_ any, s grpc.ServerStream) error {
 					if !b.held("track:7") {
 						t.Error("another method runs without its lock")
 					}
@@ -178,4 +177,4 @@ func TestTwice_AnotherRequestIsAnotherCall(t *testing.T) {
 	}
 }
 
-func nothing(context.Context, any) (any, error) { return reply(""), nil }
+func replyEmpty(context.Context, any) (any, error) { return reply(""), nil }

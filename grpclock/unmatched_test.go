@@ -14,16 +14,16 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// plainStream is a stream that nobody uses.
-type plainStream struct{ grpc.ServerStream }
+// unusedStream is a stream without methods.
+type unusedStream struct{ grpc.ServerStream }
 
-func TestUnmatched_AllocatesNothing(t *testing.T) {
+func TestUnmatched_Allocations(t *testing.T) {
 	b := prepare(t, &shop{}, grpclock.WithRules(rule("Pay"), rule("Chat"), ruleset.Rule{Endpoint: ruleset.GRPC("/other.Service/*"), Key: "x"}))
 	unary, stream := b.guard.UnaryServerInterceptor(), b.guard.StreamServerInterceptor()
 	var req any = order("1")
 	unaryInfo := &grpc.UnaryServerInfo{FullMethod: path("Free")}
 	streamInfo := &grpc.StreamServerInfo{FullMethod: path("Track"), IsServerStream: true}
-	var ss grpc.ServerStream = plainStream{}
+	var ss grpc.ServerStream = unusedStream{}
 	handle := func(_ context.Context, req any) (any, error) { return req, nil }
 	serve := func(any, grpc.ServerStream) error { return nil }
 	ctx := t.Context()
@@ -43,7 +43,7 @@ func TestUnmatched_RunsUntouched(t *testing.T) {
 	b.call(t.Context(), "Track", "1").check(t, "packed 1", "sent 1")
 }
 
-func TestFirstCalls_WithoutCheckCompileSafely(t *testing.T) {
+func TestUnmatched_ConcurrentFirstCalls(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "order:#{req.order_id}"}))
 	b.serve()
@@ -71,7 +71,7 @@ func (d *decisions) observeDecision(_ context.Context, decision aspect.Decision)
 	d.list = append(d.list, decision)
 }
 
-func TestObserver_IsToldOfEveryCall(t *testing.T) {
+func TestObserver_EveryCall(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		seen := &decisions{}
@@ -100,7 +100,7 @@ func BenchmarkUnmatched(b *testing.B) {
 	}
 }
 
-// BenchmarkDisabled is the cost of a matched rule without its lock and key.
+// BenchmarkDisabled measures a matched rule without its lock and key.
 func BenchmarkDisabled(b *testing.B) {
 	bench := setup(b, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Disabled = true })))
 	unary := bench.guard.UnaryServerInterceptor()

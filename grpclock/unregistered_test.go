@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// proxy serves whatever is asked for by a handler of unknown services, as a proxy does.
+// proxy serves every method by a handler of unknown services, like a proxy.
 func proxy(t *testing.T, opts ...any) *bench {
 	t.Helper()
 	b := prepare(t, &shop{}, opts...)
@@ -41,9 +41,8 @@ func proxy(t *testing.T, opts ...any) *bench {
 	return b
 }
 
-// The caller of an unregistered method gets the replies that its shape asks for, where
-// the method has a descriptor.
-func TestUnregistered_SkipAndNullReplyAsTheDescriptorSays(t *testing.T) {
+// If an unregistered method has a descriptor, its caller gets the replies that its shape requires.
+func TestUnregistered_SkipAndNull(t *testing.T) {
 	t.Parallel()
 	for strategy, mark := range map[failpolicy.Strategy]string{failpolicy.Skip: "skipped", failpolicy.NullResponse: "null"} {
 		for _, key := range []string{"order:#{req.order_id}", "order:#{metadata.order}"} {
@@ -64,7 +63,7 @@ func TestUnregistered_SkipAndNullReplyAsTheDescriptorSays(t *testing.T) {
 	}
 }
 
-func TestUnregistered_NullRepliesWithTheResponseOfTheRule(t *testing.T) {
+func TestUnregistered_ResponseOfRule(t *testing.T) {
 	t.Parallel()
 	b := proxy(t, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
 		r.OnBusy, r.Response = failpolicy.NullResponse, `{"receipt":"none"}`
@@ -73,20 +72,19 @@ func TestUnregistered_NullRepliesWithTheResponseOfTheRule(t *testing.T) {
 	b.call(t.Context(), "Pay", "1").check(t, "none")
 }
 
-// Without a descriptor nothing tells what a caller expects, so that skip and null have
-// no answer: such a rule is broken, and says so: to each caller that it is, and to the observers of
-// warnings once why.
-func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
+// Without a descriptor, the guard does not know which answer a caller expects. A rule with skip or null is then
+// broken: each caller gets an error, and observers get one warning with the reason.
+func TestUnregistered_WithoutDescriptor(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"*", "/a.B/*", "/a.B/C"} {
 		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
-			told := &warnings{}
-			b := proxy(t, core.WithObserver(told.observer()), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
+			ruleLog := &warnings{}
+			b := proxy(t, core.WithObserver(ruleLog.observer()), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
 			got := b.conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
 			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+failpolicy.ReasonMisconfigured {
 				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)
 			}
-			err := b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()},
+			err := b.guard.StreamServerInterceptor()(nil, silentStream{ctx: t.Context()},
 				&grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true},
 				func(any, grpc.ServerStream) error { t.Error("the handler ran"); return nil })
 			var invalid *ruleset.InvalidError
@@ -96,15 +94,15 @@ func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
 			if text := invalid.Error(); !strings.Contains(text, "WithDescriptors") || !strings.Contains(text, "expect a reply") {
 				t.Errorf("%s: the reason is %q", endpoint, text)
 			}
-			if text := told.text(); strings.Count(text, "WithDescriptors") != 1 {
+			if text := ruleLog.text(); strings.Count(text, "WithDescriptors") != 1 {
 				t.Errorf("%s: after two calls observers were warned of %q, want the reason once", endpoint, text)
 			}
 		}
 	}
 }
 
-// A method that the program itself has registered without a descriptor is what it says.
-func TestRegistered_WithoutDescriptorEndsWithoutAReply(t *testing.T) {
+// A method that the program has registered without a descriptor has the shape of its registration.
+func TestUnregistered_RegisteredWithoutDescriptor(t *testing.T) {
 	t.Parallel()
 	for name, impl := range map[string]any{"an implementation": &shop{}, "none": nil} {
 		b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/a.B/C"), Key: "k", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Skip}))

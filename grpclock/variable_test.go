@@ -25,7 +25,7 @@ type user struct {
 	ID     int64
 }
 
-func TestVariables_OfTheCall(t *testing.T) {
+func TestVariables_OfCall(t *testing.T) {
 	t.Parallel()
 	for template, key := range map[string]string{
 		`order:#{req.order_id}`:          "order:1",
@@ -60,13 +60,13 @@ func userVariable(t *testing.T, wanted bool) grpclock.Option {
 	})
 }
 
-func TestVariable_IsNotComputedUnlessUsed(t *testing.T) {
+func TestWithVariable_ComputedIfUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, userVariable(t, false), grpclock.WithRules(rule("Pay")))
 	b.call(t.Context(), "Pay", "1").check(t, "paid 1")
 }
 
-func TestVariable_UnsetIsTheServersMistake(t *testing.T) {
+func TestWithVariable_Unset(t *testing.T) {
 	t.Parallel()
 	for name, principal := range map[string]func(context.Context) (string, error){
 		"empty": func(ctx context.Context) (string, error) { s, _ := ctx.Value(userKey{}).(string); return s, nil },
@@ -107,7 +107,7 @@ func TestVariable_UnsetIsTheServersMistake(t *testing.T) {
 	}
 }
 
-func TestVariable_NilListOrMapIsTheServersMistake(t *testing.T) {
+func TestWithVariable_NilListOrMap(t *testing.T) {
 	t.Parallel()
 	for template, variable := range map[string]grpclock.Option{
 		"user:#{roles}":         grpclock.WithVariable("roles", func(context.Context) ([]string, error) { return nil, nil }),
@@ -122,7 +122,7 @@ func TestVariable_NilListOrMapIsTheServersMistake(t *testing.T) {
 	}
 }
 
-// chain is the texts of an error and of what it wraps.
+// chain returns the texts of an error and of the errors that it wraps.
 func chain(err error) string {
 	var texts []string
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -131,7 +131,7 @@ func chain(err error) string {
 	return strings.Join(texts, " < ")
 }
 
-func TestMetadata_RepeatedOrMissingYieldsNoKey(t *testing.T) {
+func TestVariables_RepeatedOrMissingMetadata(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Key = `tenant:#{metadata["x-tenant"]}` })))
 	for name, ctx := range map[string]context.Context{
@@ -144,7 +144,7 @@ func TestMetadata_RepeatedOrMissingYieldsNoKey(t *testing.T) {
 	}
 }
 
-func TestList_OneLockPerElement(t *testing.T) {
+func TestVariables_ListLocksEachElement(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Key = "stock:#{req.skus}" })))
 	b.redis.Take("stock:pear", time.Minute)
