@@ -39,7 +39,7 @@ func TestRefusal_ReasonForOuterInterceptors(t *testing.T) {
 	err := <-seen
 	var refused *aspect.RefusedError
 	if !errors.Is(err, core.ErrNotAcquired) || !errors.As(err, &refused) || refused.Cause != failpolicy.Busy {
-		t.Errorf("got %v, want one that matches core.ErrNotAcquired and is an aspect.RefusedError", err)
+		t.Errorf("got %v, want an aspect.RefusedError that matches core.ErrNotAcquired", err)
 	}
 	if strings.Contains(err.Error(), "order:1") {
 		t.Errorf("the text %q contains the key", err)

@@ -86,7 +86,7 @@ func TestGuard_BrokenRuleAnswersInternal(t *testing.T) {
 		b := prepare(t, &shop{}, grpclock.WithRules(rule(kind, func(r *ruleset.Rule) {
 			r.Key, r.OnKey, r.OnBusy = "order:#{req.ordr_id}", failpolicy.Proceed, failpolicy.Proceed
 		})))
-		b.serve() // nobody asked Check
+		b.serve() // without Check
 		got := b.call(t.Context(), kind, "1")
 		reasons, _ := got.details()
 		if status.Code(got.err) != codes.Internal || b.shop.ran.Load() != 0 || !slices.Equal(reasons, []string{"interlock/LOCK_MISCONFIGURED"}) {

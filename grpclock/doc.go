@@ -100,7 +100,7 @@
 // The guard holds the lock from before the handler starts until the handler returns. A key over
 // metadata needs nothing else. A key over req needs the first message: the
 // interceptor receives it before it takes the lock and before the handler runs, and returns it to the
-// first RecvMsg of the handler. If a client closes the stream without a message, there is no key.
+// first RecvMsg of the handler. A stream that a client closes without a message yields no key.
 //
 //   - Server-streaming and client-streaming: both work.
 //   - Bidirectional, the client speaks first: both work.

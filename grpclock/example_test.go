@@ -141,7 +141,7 @@ func ExampleWithFallback() {
 func ExampleWithVariable() {
 	locks, stop := exampleLocks("basket:ada")
 	defer stop()
-	principal := func(ctx context.Context) (string, error) { // what the authentication has found
+	principal := func(ctx context.Context) (string, error) { // the user that the authentication has found
 		users := metadata.ValueFromIncomingContext(ctx, "x-user")
 		if len(users) == 0 {
 			return "", nil

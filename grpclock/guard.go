@@ -68,7 +68,7 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 
 // unaryRules returns the rules of a unary method, or nil if it has none. If a service is registered under
 // another name, its generated handler names another method than the server has matched. The guard then
-// cannot apply the rules of the matched method, so the returned entry is one that cannot work. A call
+// cannot apply the rules of the matched method, so it returns an entry that cannot work. A call
 // inside another call has the context of the outer call, and has passed a guard.
 func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {
 	matched, known := grpc.Method(ctx)

@@ -392,7 +392,7 @@ func TestLayers_FileChangesWaitTime(t *testing.T) {
 	select {
 	case got := <-answer:
 		t.Errorf("did not wait: %q", got)
-	case <-time.After(50 * time.Millisecond): // waiting, or not yet begun: both are right
+	case <-time.After(50 * time.Millisecond): // the call waits or has not begun yet: the test accepts both
 		b.redis.Free("till:1")
 		if got := <-answer; got != "OK | Refuse 1" {
 			t.Errorf("got %q", got)

@@ -55,7 +55,7 @@ func TestShutdown_Stop(t *testing.T) {
 		t.Error("the lock was released under the handler")
 	}
 	finish()
-	<-stopped // waits for handlers
+	<-stopped // Stop waits for handlers
 	if b.held("order:1") {
 		t.Error("the lock is still held after the stop")
 	}

@@ -96,7 +96,7 @@ func TestLoss_BlockedReceive(t *testing.T) {
 			b := setup(t, &shop{chat: func(stream shoppb.Orders_ChatServer) error {
 				_, err := stream.Recv()
 				failures <- err
-				_, err = stream.Recv() // blocked: the client sends one message and waits
+				_, err = stream.Recv() // blocks: the client sends one message and waits
 				failures <- err
 				_, again := stream.Recv()
 				failures <- again
@@ -137,7 +137,7 @@ func TestLoss_Send(t *testing.T) {
 	got := b.call(t.Context(), "Track", "1")
 	wantLost(t, got.err)
 	if !slices.Equal(got.replies, []string{"before"}) {
-		t.Errorf("got %q, want what was sent before the loss", got.replies)
+		t.Errorf("got %q, want the messages before the loss", got.replies)
 	}
 }
 

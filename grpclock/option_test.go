@@ -144,7 +144,7 @@ func TestOptions_Mistakes(t *testing.T) {
 // Generated code has no line numbers, but its problems name the file.
 func TestOptions_MistakesInGeneratedCode(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sellAll) // without the fallback that Queue names
+	b := prepareTill(t, patient, sellAll) // the fallback that Queue names is missing
 	err := b.guard.Check(b.server)
 	const want = `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue"`
 	if err == nil || !strings.Contains(err.Error(), want) {

@@ -177,7 +177,7 @@ func TestReload_NotifiesObservers(t *testing.T) {
 	expect := func(when string, want ...string) {
 		t.Helper()
 		if got := seen.take(); !slices.Equal(got, want) {
-			t.Errorf("%s: told of %q, want %q", when, got, want)
+			t.Errorf("%s: observers got %q, want %q", when, got, want)
 		}
 	}
 	expect("at the start", "/late.v1.Orders/Chat chat", "/late.v1.Orders/Pay /late.v1.Orders/Pay")
@@ -225,7 +225,7 @@ func (a attempts) of(t testing.TB, text string) error {
 	t.Helper()
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:])[:12]
-	limit := time.After(5 * time.Minute) // for a test that fails
+	limit := time.After(5 * time.Minute) // only a failing test reaches it
 	for {
 		select {
 		case r := <-a:
@@ -233,7 +233,7 @@ func (a attempts) of(t testing.TB, text string) error {
 				return r.Err
 			}
 		case <-limit:
-			t.Fatalf("nobody loaded\n%s", text)
+			t.Fatalf("the file was not loaded:\n%s", text)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func startCallers(b *bench) *callers {
 	for i := range 8 {
 		c.wg.Go(func() {
 			for !c.ended.Load() {
-				got := b.call(context.Background(), "Pay", strconv.Itoa(i/2)) // two of them meet
+				got := b.call(context.Background(), "Pay", strconv.Itoa(i/2)) // two calls use one order
 				text := strings.Join(got.replies, "+")
 				if got.err != nil {
 					text = got.err.Error()
@@ -359,10 +359,10 @@ func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
 	entry := func(endpoint, fields string) string { return "  - {grpc: " + endpoint + ", " + fields + "}\n" }
 	file := func(entries ...string) string { return "rules:\n" + strings.Join(entries, "") }
 	service, plain, refuse := entry("/till.v1.Till/*", "key: old"), tillMethod("Plain"), tillMethod("Refuse")
-	const own = "till:#{req.item}" // of the .proto
+	const own = "till:#{req.item}" // the key in the .proto file
 	for name, tt := range map[string]struct {
 		old, next string
-		want      string // "" where it is let through
+		want      string // "" if the reload succeeds
 	}{
 		"from a wildcard":            {file(service), file(service, entry(plain, "key: new")), `in place of "old"`},
 		"from a wildcard, same key":  {file(service), file(service, entry(plain, "key: old, wait_time: 1s")), ""},
@@ -393,7 +393,7 @@ func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
 	}
 }
 
-// The descriptors of WithDescriptors count like those of the program.
+// The descriptors of WithDescriptors count like the descriptors of the program.
 func TestReload_WithoutCheckAndWithDescriptors(t *testing.T) {
 	t.Parallel()
 	files, _ := readLate(t, lateService(t, payLock, ""), nil)

@@ -126,7 +126,7 @@ type bench struct {
 	shop   *shop
 	conn   *grpc.ClientConn
 	client shoppb.OrdersClient
-	stop   func() // ends client, server and lock client; also done by the test's end
+	stop   func() // stops client, server and lock client; the end of the test calls it, too
 }
 
 // setup starts a bench whose guard passes its check.
@@ -215,7 +215,7 @@ func (b *bench) serve(opts ...grpc.DialOption) {
 // until waits for a condition that other goroutines make true.
 func until(t testing.TB, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // for a test that fails
+	deadline := time.Now().Add(5 * time.Minute) // only a failing test reaches it
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatal("the condition does not become true")

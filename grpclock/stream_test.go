@@ -54,7 +54,7 @@ func TestStream_NoLockBeforeFirstMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := b.call(metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "a"), "Chat", "9")
-	other.check(t, "re 9") // the silent one holds nothing
+	other.check(t, "re 9") // the silent call holds no lock
 	cancel()
 	if _, err := s.Recv(); status.Code(err) != codes.Canceled {
 		t.Errorf("got %v, want CANCELLED", err)
@@ -125,8 +125,8 @@ func TestStream_PanicOfReceive(t *testing.T) {
 	shoppb.RegisterOrdersServer(b.server, b.shop)
 	b.serve()
 	got := b.call(t.Context(), "Chat", "1")
-	if status.Convert(got.err).Message() != "panic: in a stream of somebody else" {
-		t.Errorf("got %v, want what the recovery outside makes of the panic", got.err)
+	if status.Convert(got.err).Message() != "panic: in another stream" {
+		t.Errorf("got %v, want the answer of the recovery around the guard", got.err)
 	}
 	if b.held("chat") {
 		t.Error("the lock is still held")
@@ -135,4 +135,4 @@ func TestStream_PanicOfReceive(t *testing.T) {
 
 type panickingStream struct{ grpc.ServerStream }
 
-func (panickingStream) RecvMsg(any) error { panic("in a stream of somebody else") }
+func (panickingStream) RecvMsg(any) error { panic("in another stream") }

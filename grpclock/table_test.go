@@ -42,13 +42,13 @@ func TestTable_RemembersExistingMethods(t *testing.T) {
 	if got := b.guard.Known(); got != 0 {
 		t.Errorf("%d methods are remembered that only callers name, want 0", got)
 	}
-	for range 2 { // a method that has a descriptor, though it is not registered
+	for range 2 { // a method that is not registered but has a descriptor
 		if err := b.conn.Invoke(t.Context(), tillMethod("Plain"), &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := b.guard.Known(); got != 1 {
-		t.Errorf("%d methods are remembered, want the one that is described", got)
+		t.Errorf("%d methods are remembered, want only the described one", got)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestTable_UnknownServicesReportWildcards(t *testing.T) {
 	}
 	call()
 	if got, want := seen.take(), []string{"/a.B/* /a.B/*", "gone: /a.B/* /a.B/*", "* *"}; !slices.Equal(got, want) {
-		t.Errorf("told of %q, want %q", got, want)
+		t.Errorf("observers got %q, want %q", got, want)
 	}
 }
 

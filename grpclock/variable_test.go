@@ -97,7 +97,7 @@ func TestWithVariable_Unset(t *testing.T) {
 				}
 				wantMisconfigured(t, got)
 				if strings.Contains(got.err.Error(), "principal") {
-					t.Errorf("the client is told %q", got.err)
+					t.Errorf("the client got %q", got.err)
 				}
 				if err, _ := seen.Load().(error); err == nil || !strings.Contains(chain(err), "principal") {
 					t.Errorf("the server sees %q, which does not name the variable", chain(err))

@@ -34,10 +34,10 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
-// program is the program of package adaptertest for Connect, as a method of one shape.
+// program is the program of package adaptertest for Connect: a method of one shape.
 type program struct{ protocol, method string }
 
-// responseOf is one for the methods that end with one reply.
+// responseOf returns a response for the methods that end with one reply, otherwise "".
 func responseOf(method string) string {
 	if method == "Track" || method == "Chat" {
 		return ""
@@ -80,14 +80,14 @@ func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 		return adaptertest.Server{}, err
 	}
 	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
-	b.serveHandler(b.shop.handler(recovering(), connect.WithInterceptors(guard.Interceptor())))
+	b.serveHandler(b.shop.handler(withRecovery(), connect.WithInterceptors(guard.Interceptor())))
 	return adaptertest.Server{
 		Check: func() error { return guard.Check(service) }, Aspect: guard.Aspect(), Hold: connectlock.Hold,
 		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return b.calling(ctx, p, c) },
 	}, nil
 }
 
-// paying is a shop whose methods all do one thing.
+// paying returns a shop whose methods all call pay.
 func paying(pay func(context.Context, string) (string, error)) *shop {
 	first := func(ctx context.Context, req *request, err error) (*receipt, error) {
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	_ "github.com/interlock-go/interlock/grpclock/internal/tillpb" // a service with options
 )
 
-// decisions notes what a guard has decided.
+// decisions records the decisions of a guard.
 type decisions struct {
 	mu   sync.Mutex
 	list []aspect.Decision
@@ -44,7 +44,7 @@ func (d *decisions) take() []aspect.Decision {
 	return list
 }
 
-// wantAll wants an error that has every text.
+// wantAll checks that an error contains every text.
 func wantAll(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
@@ -57,7 +57,7 @@ func wantAll(t *testing.T, err error, texts ...string) {
 	}
 }
 
-func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
+func TestCheck_AllProblems(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithServerFirst(path("Chat"), path("Chta")), connectlock.WithRules(
 		rule("Pya"), rule("Chat"),
@@ -72,7 +72,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 		"write req.order_id", `unknown field "receit"`, `no handler "queue"`,
 		"WithServerFirst leaves req out for /shop.v1.Orders/Chat",
 		`WithServerFirst: matches no method: did you mean "/shop.v1.Orders/Chat"?`,
-		"no descriptor of /admin.Till/Close is registered, so there is no req",
+		"no descriptor of /admin.Till/Close is registered, so its expressions cannot use req",
 		"it is not known whether callers of /admin.Till/Close expect a reply",
 	)
 }
@@ -88,8 +88,9 @@ func TestCheck_NamesOfAService(t *testing.T) {
 	}
 }
 
-// What is no full name is told what one is, and the service that may be meant.
-func TestCheck_OfAServiceThatIsNot(t *testing.T) {
+// A name that is not a full name is an error that explains full names, and suggests the service that is
+// probably meant.
+func TestCheck_UnknownService(t *testing.T) {
 	t.Parallel()
 	const near, far = "did you mean \"shop.v1.Orders\"? A full name begins with the package of the .proto file",
 		"write its full name, which begins with the package of the .proto file, such as shop.v1.Orders; and import its generated package, or give its file to WithDescriptors"
@@ -109,7 +110,7 @@ func TestCheck_OfAServiceThatIsNot(t *testing.T) {
 	}
 }
 
-// A procedure is one with and without the slash before it.
+// The name of a procedure may have a slash before it or not.
 func TestCheck_NamesOfAProcedure(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{path("Pay"), strings.TrimPrefix(path("Pay"), "/")} {
@@ -120,14 +121,14 @@ func TestCheck_NamesOfAProcedure(t *testing.T) {
 	}
 }
 
-func TestCheck_KnowsTheOptionsOfTheProtoFile(t *testing.T) {
+func TestCheck_OptionsOfProtoFile(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	wantAll(t, b.guard.Check(service, "till.v1.Till"), `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue": none is registered: add one with WithFallback("queue", …)`)
 }
 
-// An interceptor that no handler has guards no procedure.
-func TestCheck_InterceptorThatNoHandlerHas(t *testing.T) {
+// If no handler has the interceptor, no procedure is guarded.
+func TestCheck_MissingInterceptor(t *testing.T) {
 	t.Parallel()
 	locks, err := core.New(redistest.New(t).Client())
 	if err != nil {
@@ -153,7 +154,7 @@ func TestCheck_InterceptorThatNoHandlerHas(t *testing.T) {
 	}
 }
 
-func TestFallback_OfAnotherMessageIsTheProgramsMistake(t *testing.T) {
+func TestWithFallback_OtherMessage(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{},
 		connectlock.WithFallback("none", func(context.Context, *request) (proto.Message, error) { return nil, nil }),
@@ -172,7 +173,7 @@ func TestFallback_OfAnotherMessageIsTheProgramsMistake(t *testing.T) {
 	}
 }
 
-func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
+func TestNew_AllProblems(t *testing.T) {
 	t.Parallel()
 	_, err := connectlock.New(nil,
 		nil, connectlock.WithStreamFallback("queue", nil),
@@ -183,7 +184,7 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 		"connectlock: WithDescriptors(nil)", `WithVariable: keyexpr: the variable "req" is built in: choose another name`, "the lock client is nil", "skp")
 }
 
-func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
+func TestNew_DefaultsAndProfiles(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{},
 		connectlock.WithProfile("default", ruleset.Rule{OnBusy: failpolicy.Skip}),
@@ -197,7 +198,7 @@ func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 	}
 }
 
-func TestUnmatched_AllocatesNothing(t *testing.T) {
+func TestUnmatched_Allocations(t *testing.T) {
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	var next connect.StreamingHandlerFunc = func(context.Context, connect.StreamingHandlerConn) error { return nil }
 	stream := b.guard.Interceptor().WrapStreamingHandler(next)
@@ -215,15 +216,15 @@ func TestUnmatched_AllocatesNothing(t *testing.T) {
 	}
 }
 
-// bareConn is a conn that nobody uses.
+// bareConn is a connection that only has a spec.
 type bareConn struct{ connect.StreamingHandlerConn }
 
 func (bareConn) Spec() connect.Spec {
 	return connect.Spec{Procedure: "/shop.v1.Orders/Track", StreamType: connect.StreamTypeServer}
 }
 
-// A guard that is given to a client leaves its calls alone.
-func TestClients_PassUntouched(t *testing.T) {
+// The interceptor does not change the calls of a client.
+func TestInterceptor_ClientsUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{})
 	compiled := &ruleCounter{}

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// orders is a service. Its handlers are made as generated code makes them.
+// orders is a service. newOrdersHandler makes its handlers like generated code.
 type orders struct{}
 
 // Pay runs once at a time for each order.
@@ -26,12 +26,12 @@ func (orders) Pay(_ context.Context, req *connect.Request[shoppb.PayRequest]) (*
 	return connect.NewResponse(shoppb.PayReply_builder{Receipt: "paid " + req.Msg.GetOrderId()}.Build()), nil
 }
 
-// Track runs once at a time for each tenant; the header names it.
+// Track runs once at a time for each tenant. The header names the tenant.
 func (orders) Track(_ context.Context, req *connect.Request[shoppb.PayRequest], stream *connect.ServerStream[shoppb.PayReply]) error {
 	return stream.Send(shoppb.PayReply_builder{Receipt: "packed " + req.Msg.GetOrderId()}.Build())
 }
 
-// newOrdersHandler is what protoc-gen-connect-go generates.
+// newOrdersHandler is the function that protoc-gen-connect-go generates.
 func newOrdersHandler(svc orders, opts ...connect.HandlerOption) (string, http.Handler) {
 	mux := http.NewServeMux()
 	mux.Handle("/shop.v1.Orders/Pay", connect.NewUnaryHandler("/shop.v1.Orders/Pay", svc.Pay, opts...))
@@ -39,8 +39,8 @@ func newOrdersHandler(svc orders, opts ...connect.HandlerOption) (string, http.H
 	return "/shop.v1.Orders/", mux
 }
 
-// A whole service: rules, a guard, its interceptor, the check; and what clients see while
-// somebody else holds the locks.
+// A whole service: rules, a guard, its interceptor, the check. Clients call it while
+// other holders have the locks.
 func Example() {
 	redis, err := redistest.Start()
 	if err != nil {

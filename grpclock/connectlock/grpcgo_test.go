@@ -19,24 +19,24 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// counting is an interceptor that counts unary calls.
-type counting struct {
-	passing
+// callCounter is an interceptor that counts unary calls.
+type callCounter struct {
+	passThrough
 	calls atomic.Int32
 }
 
-func (c *counting) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (c *callCounter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		c.calls.Add(1)
 		return next(ctx, req)
 	}
 }
 
-// A client of grpc-go sees the status and its details, and does not retry: the headers
-// came before it.
-func TestGRPCGo_SeesTheStatusAndDoesNotRetry(t *testing.T) {
+// A client of grpc-go sees the status and its details. It does not retry, because headers came before the
+// status.
+func TestGRPCGo_StatusWithoutRetry(t *testing.T) {
 	t.Parallel()
-	attempts := &counting{}
+	attempts := &callCounter{}
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	b.serve(attempts, b.guard.Interceptor())
 	roots := x509.NewCertPool()

@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
-// short is a rule whose lock ends under its handler, and not before it is acquired on a
+// shortLease makes a rule whose lease ends while its handler runs. It is long enough to acquire the lock on a
 // busy machine.
-func short(r *ruleset.Rule) { r.LeaseTime = time.Second }
+func shortLease(r *ruleset.Rule) { r.LeaseTime = time.Second }
 
-// constant is a rule whose key needs no message.
+// constant makes a rule whose key needs no message.
 func constant(r *ruleset.Rule) { r.Key = "orders" }
 
-// wantLost checks that an answer is that of a loss.
+// wantLost checks that an answer reports a loss.
 func wantLost(t *testing.T, got answer) {
 	t.Helper()
 	reasons, hints := got.reasons()
@@ -31,17 +31,17 @@ func wantLost(t *testing.T, got answer) {
 	}
 }
 
-// untilLost has the lease of a handler end now, and waits for the end of its context.
-func untilLost(t *testing.T, ctx context.Context) {
+// waitUntilLost ends the lease of a handler now, and waits for the end of its context.
+func waitUntilLost(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := connectlock.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
 		t.Errorf("Refresh: %v", err)
 	}
-	untilNoticed(t, ctx)
+	waitUntilEnded(t, ctx)
 }
 
-// untilNoticed waits for the end of a handler's context.
-func untilNoticed(t *testing.T, ctx context.Context) {
+// waitUntilEnded waits for the end of a handler's context.
+func waitUntilEnded(t *testing.T, ctx context.Context) {
 	t.Helper()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), core.ErrLost) {
@@ -49,7 +49,7 @@ func untilNoticed(t *testing.T, ctx context.Context) {
 	}
 }
 
-func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
+func TestLoss_DiffersFromCancellation(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]func(context.Context) error{
 		"the context's error": context.Context.Err,
@@ -58,13 +58,13 @@ func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, alike(func(ctx context.Context) error { untilLost(t, ctx); return give(ctx) }), rules(short))
-			b.atOnce(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
+			b := setup(t, uniformShop(func(ctx context.Context) error { waitUntilLost(t, ctx); return give(ctx) }), rules(shortLease))
+			b.callAll(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
 		})
 	}
 }
 
-func TestLoss_FailsABlockedReceive(t *testing.T) {
+func TestLoss_BlockedReceive(t *testing.T) {
 	t.Parallel()
 	for protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -73,12 +73,12 @@ func TestLoss_FailsABlockedReceive(t *testing.T) {
 			b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
 				_, err := stream.Receive()
 				failures <- err
-				_, err = stream.Receive() // blocked: the client sends one message and waits
+				_, err = stream.Receive() // blocks: the client sends one message and waits
 				failures <- err
 				_, again := stream.Receive()
 				failures <- again
 				return err
-			}}, connectlock.WithRules(rule("Chat", short)))
+			}}, connectlock.WithRules(rule("Chat", shortLease)))
 			s := b.chat(t.Context(), protocol)
 			defer s.CloseResponse()
 			if err := s.Send(order("1")); err != nil {
@@ -100,9 +100,9 @@ func TestLoss_FailsABlockedReceive(t *testing.T) {
 	}
 }
 
-// A server cannot end a call over HTTP/1.1 while the client is sending: the client is told
-// with its next message.
-func TestLoss_OverHTTP1IsToldWithTheNextMessage(t *testing.T) {
+// Over HTTP/1.1, a server cannot end a call while the client sends. The client learns of the loss after its next
+// message.
+func TestLoss_HTTP1(t *testing.T) {
 	t.Parallel()
 	received := make(chan error, 1)
 	b := setup(t, &shop{importAll: func(_ context.Context, stream *importStream) (*receipt, error) {
@@ -110,7 +110,7 @@ func TestLoss_OverHTTP1IsToldWithTheNextMessage(t *testing.T) {
 		}
 		received <- stream.Err()
 		return nil, stream.Err()
-	}}, connectlock.WithRules(rule("Import", short)))
+	}}, connectlock.WithRules(rule("Import", shortLease)))
 	old := httptest.NewServer(b.shop.handler(connect.WithInterceptors(b.guard.Interceptor())))
 	defer old.Close()
 	s := connect.NewClient[request, receipt](old.Client(), old.URL+path("Import")).CallClientStream(t.Context())
@@ -124,7 +124,7 @@ func TestLoss_OverHTTP1IsToldWithTheNextMessage(t *testing.T) {
 	wantLost(t, single(s.CloseAndReceive()))
 }
 
-func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
+func TestLoss_CancellationIsNotLoss(t *testing.T) {
 	t.Parallel()
 	for protocol := range protocols {
 		failures := make(chan error, 1)
@@ -145,7 +145,7 @@ func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
 		if got := drain(s); codeOf(got) != connect.CodeCanceled {
 			t.Errorf("%s: the client got %v, want canceled", protocol, got.err)
 		}
-		_ = s.CloseResponse()                                                                                             // HTTP/2 of the standard library tells the server only now
+		_ = s.CloseResponse()                                                                                             // only this notifies the server over HTTP/2 of the standard library
 		if err := <-failures; err == nil || errors.Is(err, core.ErrLost) || connect.CodeOf(err) == connect.CodeInternal { // Connect may see a canceled call or a broken one
 			t.Errorf("%s: the handler received %v, want that the client is gone", protocol, err)
 		}

@@ -36,17 +36,17 @@ type (
 
 const service = "shop.v1.Orders"
 
-// kinds are the shapes of a call, by the method that has it.
+// kinds are the shapes of a call, by the method that has the shape.
 var kinds = []string{"Pay", "Track", "Import", "Chat"}
 
-// protocols are those that clients of a Connect handler may speak.
+// protocols are the protocols that clients of a Connect handler may speak.
 var protocols = map[string][]connect.ClientOption{
 	"connect": nil, "grpc": {connect.WithGRPC()}, "grpcweb": {connect.WithGRPCWeb()},
 }
 
 func path(method string) string { return "/" + service + "/" + method }
 
-// rule is a rule for a method over the order of the request.
+// rule returns a rule for a method, with the order of the request as the key.
 func rule(method string, more ...func(*ruleset.Rule)) ruleset.Rule {
 	r := ruleset.Rule{Endpoint: ruleset.GRPC(path(method)), Key: "order:#{req.order_id}", WaitTime: ruleset.NoWait}
 	for _, change := range more {
@@ -59,7 +59,7 @@ func reply(text string) *receipt { return shoppb.PayReply_builder{Receipt: text}
 
 func order(id string) *request { return shoppb.PayRequest_builder{OrderId: id}.Build() }
 
-// shop is the service under test. Unset handlers answer plainly; all count.
+// shop is the service under test. It counts its calls. A handler that is not set answers with a receipt.
 type shop struct {
 	ran       atomic.Int32
 	pay       func(ctx context.Context, req *request) (*receipt, error)
@@ -68,8 +68,8 @@ type shop struct {
 	chat      func(ctx context.Context, stream *chatStream) error
 }
 
-// alike is a shop of which all handlers do one thing, and then answer.
-func alike(do func(ctx context.Context) error) *shop {
+// uniformShop returns a shop whose handlers all call do, and then answer.
+func uniformShop(do func(ctx context.Context) error) *shop {
 	return &shop{
 		pay:       func(ctx context.Context, _ *request) (*receipt, error) { return reply("done"), do(ctx) },
 		track:     func(ctx context.Context, _ *request, _ *trackStream) error { return do(ctx) },
@@ -78,7 +78,7 @@ func alike(do func(ctx context.Context) error) *shop {
 	}
 }
 
-// handler serves the shop, as generated code does.
+// handler serves the shop like generated code.
 func (s *shop) handler(opts ...connect.HandlerOption) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(path("Pay"), connect.NewUnaryHandlerSimple(path("Pay"), s.servePay, opts...))
@@ -136,7 +136,7 @@ func (s *shop) serveChat(ctx context.Context, stream *chatStream) error {
 	}
 }
 
-// bench is a shop behind a guard, a server of it and a Redis.
+// bench is a shop behind a guard, with a server and a Redis.
 type bench struct {
 	t      testing.TB
 	redis  *redistest.Server
@@ -144,17 +144,17 @@ type bench struct {
 	guard  *connectlock.Guard
 	shop   *shop
 	server *httptest.Server
-	stop   func() // ends server and lock client; also done by the test's end
+	stop   func() // stops server and lock client; the end of the test calls it, too
 }
 
 // patient is the backend timeout of most tests.
 const patient = 10 * time.Second
 
-// prepare makes a bench that is neither checked nor served yet.
+// prepare returns a bench that is neither checked nor served yet.
 func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
-	client, own := apart(opts)
+	client, own := splitOptions(opts)
 	var err error
 	b.locks, err = core.New(b.redis.Client(), append(client, core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))...)
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *bench) check() {
 	}
 }
 
-// serve serves behind interceptors, with HTTP/2 and HTTP/1.1.
+// serve serves behind interceptors, over HTTP/2 and HTTP/1.1.
 func (b *bench) serve(interceptors ...connect.Interceptor) {
 	b.serveHandler(b.shop.handler(connect.WithInterceptors(interceptors...)))
 }
@@ -201,7 +201,7 @@ func (b *bench) serveHandler(h http.Handler) {
 	b.t.Cleanup(b.stop)
 }
 
-// client calls a method of the shop in a protocol.
+// client returns a client for a method of the shop in a protocol.
 func (b *bench) client(protocol, method string) *connect.Client[request, receipt] {
 	return connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path(method), protocols[protocol]...)
 }
@@ -223,7 +223,7 @@ func setHeaders(h http.Header, pairs []string) {
 	}
 }
 
-// held reports whether a lock is taken, by whomever.
+// held reports whether any holder has the lock.
 func (b *bench) held(name string) bool {
 	b.t.Helper()
 	state, err := b.locks.Lock(name).State(context.WithoutCancel(b.t.Context()))
@@ -236,7 +236,7 @@ func (b *bench) held(name string) bool {
 // until waits for a condition that other goroutines make true.
 func until(t testing.TB, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // for a test that fails
+	deadline := time.Now().Add(5 * time.Minute) // only a failing test reaches it
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatal("the condition does not become true")
@@ -245,15 +245,14 @@ func until(t testing.TB, condition func() bool) {
 	}
 }
 
-// answer is all that a client sees of a call: header has headers and trailers.
+// answer is everything that a client sees of a call. header has headers and trailers.
 type answer struct {
 	replies []string
 	header  http.Header
 	err     error
 }
 
-// reasons are those of the ErrorInfos with their domains; hints is how many RetryInfos
-// there are.
+// reasons returns the reasons of the ErrorInfos with their domains, and the number of RetryInfos.
 func (a answer) reasons() (reasons []string, hints int) {
 	e := new(connect.Error)
 	if !errors.As(a.err, &e) {
@@ -272,12 +271,12 @@ func (a answer) reasons() (reasons []string, hints int) {
 	return reasons, hints
 }
 
-// lockStatus is the header about the lock.
+// lockStatus returns the header with the lock status.
 func (a answer) lockStatus() string {
 	return strings.Join(a.header.Values(failpolicy.StatusHeader), ",")
 }
 
-// check wants an answer that is none of a refusal.
+// check checks that the answer is not a refusal and has the given receipts.
 func (a answer) check(t testing.TB, want ...string) {
 	t.Helper()
 	if a.err != nil || !slices.Equal(a.replies, want) {
@@ -285,7 +284,7 @@ func (a answer) check(t testing.TB, want ...string) {
 	}
 }
 
-// codeOf is the code of an answer, 0 without an error.
+// codeOf returns the code of an answer, or 0 without an error.
 func codeOf(a answer) connect.Code {
 	if a.err == nil {
 		return 0
@@ -293,8 +292,8 @@ func codeOf(a answer) connect.Code {
 	return connect.CodeOf(a.err)
 }
 
-// call makes a call with one message per id (unary and server-streaming: the first), and
-// pairs of headers.
+// call makes a call with one message for each id (unary and server-streaming: only the first), and pairs of
+// headers.
 func (b *bench) call(ctx context.Context, protocol, method string, ids []string, headers ...string) answer {
 	b.t.Helper()
 	client := b.client(protocol, method)
@@ -311,13 +310,13 @@ func (b *bench) call(ctx context.Context, protocol, method string, ids []string,
 		for s.Receive() {
 			a.replies = append(a.replies, s.Msg().GetReceipt())
 		}
-		return a.ended(s.ResponseHeader(), s.Err())
+		return a.withEnd(s.ResponseHeader(), s.Err())
 	case "Import":
 		s := client.CallClientStream(ctx)
 		setHeaders(s.RequestHeader(), headers)
 		for _, id := range ids {
 			if err := s.Send(order(id)); err != nil {
-				break // the reply tells
+				break // the reply has the status
 			}
 		}
 		return single(s.CloseAndReceive())
@@ -339,7 +338,7 @@ func (b *bench) call(ctx context.Context, protocol, method string, ids []string,
 	}
 }
 
-// single is the answer of a call that ends with one reply.
+// single returns the answer of a call that ends with one reply.
 func single(r *connect.Response[receipt], err error) answer {
 	if err != nil {
 		return failed(err)
@@ -352,17 +351,17 @@ func drain(s *connect.BidiStreamForClient[request, receipt]) (a answer) {
 	for {
 		r, err := s.Receive()
 		if errors.Is(err, io.EOF) {
-			return a.ended(s.ResponseHeader(), nil)
+			return a.withEnd(s.ResponseHeader(), nil)
 		}
 		if err != nil {
-			return a.ended(s.ResponseHeader(), err)
+			return a.withEnd(s.ResponseHeader(), err)
 		}
 		a.replies = append(a.replies, r.GetReceipt())
 	}
 }
 
-// ended completes the answer of a stream.
-func (a answer) ended(header http.Header, err error) answer {
+// withEnd completes the answer of a stream.
+func (a answer) withEnd(header http.Header, err error) answer {
 	a.header = header
 	if err != nil {
 		f := failed(err)
@@ -372,7 +371,7 @@ func (a answer) ended(header http.Header, err error) answer {
 	return a
 }
 
-// failed is the answer of a call that failed.
+// failed returns the answer of a call that failed.
 func failed(err error) answer {
 	a := answer{err: err}
 	e := new(connect.Error)
@@ -382,8 +381,8 @@ func failed(err error) answer {
 	return a
 }
 
-// everywhere runs a test for every shape of a call in every protocol.
-func everywhere(t *testing.T, test func(t *testing.T, protocol, kind string)) {
+// forEveryCall runs a test for every shape of a call in every protocol.
+func forEveryCall(t *testing.T, test func(t *testing.T, protocol, kind string)) {
 	t.Helper()
 	for protocol := range protocols {
 		for _, kind := range kinds {
@@ -395,9 +394,9 @@ func everywhere(t *testing.T, test func(t *testing.T, protocol, kind string)) {
 	}
 }
 
-// atOnce calls every shape in every protocol, at the same time, each with an order of its
-// own, and calls judge with the answers.
-func (b *bench) atOnce(judge func(t *testing.T, protocol, kind string, got answer)) {
+// callAll calls every shape in every protocol concurrently, each with a different order. It passes each
+// answer to check.
+func (b *bench) callAll(check func(t *testing.T, protocol, kind string, got answer)) {
 	b.t.Helper()
 	t := b.t.(*testing.T)
 	type key struct{ protocol, kind string }
@@ -416,11 +415,11 @@ func (b *bench) atOnce(judge func(t *testing.T, protocol, kind string, got answe
 	}
 	calls.Wait()
 	for at, got := range answers {
-		t.Run(at.protocol+"/"+at.kind, func(t *testing.T) { judge(t, at.protocol, at.kind, got) })
+		t.Run(at.protocol+"/"+at.kind, func(t *testing.T) { check(t, at.protocol, at.kind, got) })
 	}
 }
 
-// rules are a rule for every shape.
+// rules returns a rule for every shape.
 func rules(more ...func(*ruleset.Rule)) connectlock.Option {
 	list := make([]ruleset.Rule, len(kinds))
 	for i, kind := range kinds {
@@ -429,8 +428,8 @@ func rules(more ...func(*ruleset.Rule)) connectlock.Option {
 	return connectlock.WithRules(list...)
 }
 
-// apart separates the options of a guard from the options of its lock client.
-func apart(opts []any) (client []core.Option, guard []connectlock.Option) {
+// splitOptions separates the options of a guard from the options of its lock client.
+func splitOptions(opts []any) (client []core.Option, guard []connectlock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {
 		case core.Option:

@@ -16,14 +16,14 @@ import (
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
-func TestFallback_LearnsTheCauseAndHoldsNoLock(t *testing.T) {
+func TestStrategies_Fallback(t *testing.T) {
 	t.Parallel()
 	note := func(ctx context.Context) {
 		if out, _ := aspect.OutcomeFrom(ctx); out.Cause != failpolicy.Busy || connectlock.Hold(ctx) != nil {
 			t.Errorf("got cause %q and the lock %v", out.Cause, connectlock.Hold(ctx))
 		}
 	}
-	everywhere(t, func(t *testing.T, protocol, kind string) {
+	forEveryCall(t, func(t *testing.T, protocol, kind string) {
 		b := setup(t, &shop{},
 			connectlock.WithFallback("later", func(ctx context.Context, req *request) (*receipt, error) {
 				note(ctx)
@@ -51,8 +51,8 @@ func TestFallback_LearnsTheCauseAndHoldsNoLock(t *testing.T) {
 	})
 }
 
-// replies is an interceptor that changes replies which it finds to be messages.
-type replies struct{ passing }
+// replies is an interceptor that changes replies that are messages.
+type replies struct{ passThrough }
 
 func (replies) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -70,7 +70,7 @@ func (replies) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-func TestNullReply_IsAFreshMessageForEveryCall(t *testing.T) {
+func TestStrategies_NullReplyIsNewMessage(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay", func(r *ruleset.Rule) {
 		r.OnBusy, r.Response = failpolicy.NullResponse, `{"receipt":"none"}`

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
-func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
+func TestStream_MetadataKeyAndServerFirst(t *testing.T) {
 	t.Parallel()
 	for protocol := range protocols {
 		b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
@@ -45,7 +45,7 @@ func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
 	}
 }
 
-func TestRefusedStream_EndsThoughTheClientGoesOnSending(t *testing.T) {
+func TestStream_RefusedWhileClientSends(t *testing.T) {
 	t.Parallel()
 	for protocol := range protocols {
 		b := setup(t, &shop{}, connectlock.WithRules(rule("Import", func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip })))

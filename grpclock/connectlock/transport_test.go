@@ -14,22 +14,21 @@ import (
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
-// noSideEffects lets clients call a procedure with GET.
-func noSideEffects() connect.Option { return connect.WithIdempotency(connect.IdempotencyNoSideEffects) }
+// allowGET lets clients call a procedure with GET.
+func allowGET() connect.Option { return connect.WithIdempotency(connect.IdempotencyNoSideEffects) }
 
-// A call that comes as GET is a call of its procedure, and so is one whose messages are
-// compressed or JSON.
-func TestTransport_EveryFormOfACall(t *testing.T) {
+// A call that comes as GET, or whose messages are compressed or JSON, is a call of its procedure.
+func TestTransport_AllForms(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Message = "paid elsewhere" })))
 	method := ""
 	b.serveHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		method = r.Method
-		b.shop.handler(connect.WithInterceptors(b.guard.Interceptor()), noSideEffects()).ServeHTTP(w, r)
+		b.shop.handler(connect.WithInterceptors(b.guard.Interceptor()), allowGET()).ServeHTTP(w, r)
 	}))
 	b.redis.Take("order:1", time.Hour)
 	for name, opts := range map[string][]connect.ClientOption{
-		"GET":              {connect.WithHTTPGet(), noSideEffects()},
+		"GET":              {connect.WithHTTPGet(), allowGET()},
 		"JSON":             {connect.WithProtoJSON()},
 		"compressed":       {connect.WithSendGzip()},
 		"gRPC, compressed": {connect.WithGRPC(), connect.WithSendGzip()},
@@ -50,9 +49,8 @@ func TestTransport_EveryFormOfACall(t *testing.T) {
 	}
 }
 
-// No cache keeps an answer of the guard for an answer of the handler, whatever a layer around the
-// handler, or the handler itself, allows.
-func TestTransport_NoCacheKeepsAnAnswerOfTheGuard(t *testing.T) {
+// No cache keeps an answer of the guard, whatever a layer around the handler or the handler itself allows.
+func TestTransport_AnswersNotCached(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change func(*ruleset.Rule)
@@ -71,11 +69,11 @@ func TestTransport_NoCacheKeepsAnAnswerOfTheGuard(t *testing.T) {
 			got := make(chan []string, 1)
 			b.serveHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Cache-Control", "public, max-age=86400")
-				b.shop.handler(connect.WithInterceptors(b.guard.Interceptor()), noSideEffects()).ServeHTTP(w, r)
+				b.shop.handler(connect.WithInterceptors(b.guard.Interceptor()), allowGET()).ServeHTTP(w, r)
 				got <- w.Header().Values("Cache-Control")
 			}))
 			b.redis.Take("order:1", time.Hour)
-			client := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), connect.WithHTTPGet(), noSideEffects())
+			client := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), connect.WithHTTPGet(), allowGET())
 			_, err := client.CallUnary(t.Context(), connect.NewRequest(order(tt.id)))
 			if header := <-got; strings.Join(header[1:], ",") != tt.want {
 				t.Errorf("got %q, %v", header, err)
@@ -84,8 +82,8 @@ func TestTransport_NoCacheKeepsAnAnswerOfTheGuard(t *testing.T) {
 	}
 }
 
-// Two handlers of one program, of which one has the interceptor.
-func TestTransport_HandlersWithoutTheInterceptor(t *testing.T) {
+// One of two handlers of the program has the interceptor.
+func TestTransport_HandlerWithoutInterceptor(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	b.redis.Take("order:1", time.Hour)

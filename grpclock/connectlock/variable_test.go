@@ -16,9 +16,9 @@ type user struct {
 	ID     int64
 }
 
-func TestVariables_OfTheCall(t *testing.T) {
+func TestVariables_OfCall(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, protocol, kind string) {
+	forEveryCall(t, func(t *testing.T, protocol, kind string) {
 		for template, want := range map[string]string{
 			`order:#{req.order_id}`:          "order:1",
 			`tenant:#{metadata["X-Tenant"]}`: "tenant:a",
@@ -40,9 +40,9 @@ func TestVariables_OfTheCall(t *testing.T) {
 	})
 }
 
-func TestMetadata_RepeatedOrMissingYieldsNoKey(t *testing.T) {
+func TestVariables_RepeatedOrMissingMetadata(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, protocol, kind string) {
+	forEveryCall(t, func(t *testing.T, protocol, kind string) {
 		b := setup(t, &shop{}, connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Key = `tenant:#{metadata["x-tenant"]}` })))
 		for name, headers := range map[string][]string{"missing": nil, "repeated": {"x-tenant", "a", "x-tenant", "b"}} {
 			if got := b.call(t.Context(), protocol, kind, []string{"1"}, headers...); codeOf(got) != connect.CodeInvalidArgument {

@@ -12,8 +12,8 @@ import (
 	_ "github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// The comment of the option says that generated code of another option with its number panics.
-func TestLock_NumberIsTakenTwice(t *testing.T) {
+// Generated code of another option with the same number panics, as the comment of the option documents.
+func TestLock_NumberOfOtherOption(t *testing.T) {
 	t.Parallel()
 	raw, err := proto.Marshal(&descriptorpb.FileDescriptorProto{
 		Name: new("other.proto"), Package: new("other"), Syntax: new("proto3"),

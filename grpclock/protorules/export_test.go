@@ -1,6 +1,8 @@
 package protorules
 
-import "google.golang.org/protobuf/reflect/protoreflect"
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
 
-// FullMethod is for tests.
+// FullMethod exports fullMethod.
 func FullMethod(m protoreflect.MethodDescriptor) string { return fullMethod(m) }

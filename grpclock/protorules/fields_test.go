@@ -3,6 +3,7 @@ package protorules_test
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// row is a field of the option as it is written, and the change that it makes to a rule.
+// row is a field of the option as its author writes it, and the change that it makes to a rule.
 type row struct {
 	field, written string
 	want           func(r *ruleset.Rule)
@@ -69,12 +70,12 @@ var rows = []row{
 	{"none", `none: true`, func(r *ruleset.Rule) { r.None = true }},
 }
 
-func TestFields_EachChangesExactlyItsOwn(t *testing.T) {
+func TestFields_EachChangesOneField(t *testing.T) {
 	t.Parallel()
 	for _, row := range rows {
 		t.Run(row.written, func(t *testing.T) {
 			t.Parallel()
-			got := only(t, pay(t, lock(row.written)))
+			got := onlyRule(t, pay(t, lock(row.written)))
 			want := ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay")}
 			row.want(&want)
 			if !reflect.DeepEqual(got.Rule, want) {
@@ -87,8 +88,8 @@ func TestFields_EachChangesExactlyItsOwn(t *testing.T) {
 	}
 }
 
-// Zero is a value: laid over a rule in code it takes away what that says.
-func TestFields_ZeroValuesCountAsSet(t *testing.T) {
+// Zero is a value: it overrides the value of a rule in code.
+func TestFields_ZeroIsSet(t *testing.T) {
 	t.Parallel()
 	for field, written := range map[string]string{
 		"name": `name: ""`, "key": `key: ""`, "fallback": `fallback: ""`, "when": `when: ""`,
@@ -96,7 +97,7 @@ func TestFields_ZeroValuesCountAsSet(t *testing.T) {
 		"message": `message: ""`, "prefix": `prefix: ""`, "profile": `profile: ""`, "disabled": `disabled: false`,
 		"dry_run": `dry_run: false`, "token": `token: false`, "none": `none: false`,
 	} {
-		got := only(t, pay(t, lock(written)))
+		got := onlyRule(t, pay(t, lock(written)))
 		if _, set := got.Fields[field]; !set || len(got.Fields) != 1 {
 			t.Errorf("%s: got sources of %v, want one of %s", written, got.Fields, field)
 		}
@@ -104,13 +105,13 @@ func TestFields_ZeroValuesCountAsSet(t *testing.T) {
 	for _, unset := range []string{
 		`keys: []`, `kind: KIND_UNSPECIFIED`, `on_busy: STRATEGY_UNSPECIFIED`, `on_lost: ON_LOST_UNSPECIFIED`, `key_format: KEY_FORMAT_UNSPECIFIED`,
 	} {
-		if got := only(t, pay(t, lock(unset))); len(got.Fields) != 0 {
+		if got := onlyRule(t, pay(t, lock(unset))); len(got.Fields) != 0 {
 			t.Errorf("%s: got sources of %v, want none", unset, got.Fields)
 		}
 	}
 }
 
-// names are the fields of a message.
+// names returns the names of the fields of a message.
 func names(m protoreflect.MessageDescriptor) []string {
 	var list []string
 	for i := range m.Fields().Len() {
@@ -119,7 +120,7 @@ func names(m protoreflect.MessageDescriptor) []string {
 	return list
 }
 
-func TestFields_AreThoseOfARule(t *testing.T) {
+func TestFields_MatchRule(t *testing.T) {
 	t.Parallel()
 	lock := names((*lockpb.Lock)(nil).ProtoReflect().Descriptor())
 	if ofRule := ruleset.Fields()[1:]; !slices.Equal(lock, ofRule) { // the endpoint is the method
@@ -127,8 +128,8 @@ func TestFields_AreThoseOfARule(t *testing.T) {
 	}
 }
 
-// A field that has no row above is read as in a rule file.
-func TestFields_AreReadAsInARuleFile(t *testing.T) {
+// A field that has no row above is read like the field of a rule file.
+func TestFields_ReadLikeRuleFile(t *testing.T) {
 	t.Parallel()
 	fields := (*lockpb.Lock)(nil).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
@@ -167,7 +168,7 @@ func TestFields_AreReadAsInARuleFile(t *testing.T) {
 	}
 }
 
-func TestFields_StatusesAreThoseOfFailpolicy(t *testing.T) {
+func TestFields_StatusesMatchFailpolicy(t *testing.T) {
 	t.Parallel()
 	inGo := reflect.TypeFor[failpolicy.Statuses]()
 	if got := (*lockpb.Statuses)(nil).ProtoReflect().Descriptor().Fields().Len(); got != inGo.NumField() {
@@ -178,12 +179,12 @@ func TestFields_StatusesAreThoseOfFailpolicy(t *testing.T) {
 	}
 }
 
-func TestEnums_HaveTheWordsOfRules(t *testing.T) {
+func TestFields_EnumsMatchRuleWords(t *testing.T) {
 	t.Parallel()
 	words := func(get func(ruleset.Rule) string, field string, values protoreflect.EnumValueDescriptors) []string {
 		var list []string
 		for i := 1; i < values.Len(); i++ {
-			list = append(list, get(only(t, pay(t, lock(field+": "+string(values.Get(i).Name())))).Rule))
+			list = append(list, get(onlyRule(t, pay(t, lock(field+": "+string(values.Get(i).Name())))).Rule))
 		}
 		return list
 	}
@@ -204,4 +205,54 @@ func texts[T ~string](list []T) []string {
 		words = append(words, string(w))
 	}
 	return words
+}
+
+// Options and rule files accept the same texts for the same durations.
+func TestFields_Durations(t *testing.T) {
+	t.Parallel()
+	texts := []string{
+		"10s", "250ms", "1m30s", "1.5h", "1ms", "none", "forever", "watchdog", // some of them right
+		"", " ", "10", "0", "0s", "-5s", "10 s", "10S", "10sec", "1d", "soon", "None", "FOREVER", "infinite", "1us", "100000h", "5s5", "+5s", ".5s", "1e3s", "٣s",
+	}
+	for _, field := range []string{"wait_time", "lease_time", "debounce"} {
+		for _, text := range texts {
+			file := fmt.Sprintf("rules:\n  - {grpc: /shop.v1.Orders/Pay, key: k, %s: %q}\n", field, text)
+			fromFile, inFile := ruleset.Load("locks.yaml", []byte(file))
+			declared, problems := protorules.Of(pay(t, lock(fmt.Sprintf("key: \"k\" %s: %q", field, text))))
+			fromOption, inOption := ruleset.BuildSet(declared)
+			if inOption == nil {
+				inOption = ruleset.Invalid(problems...)
+			}
+			if (inFile == nil) != (inOption == nil) {
+				t.Errorf("%s: %q: in a file: %v, in an option: %v", field, text, inFile, inOption)
+				continue
+			}
+			if inFile != nil {
+				continue
+			}
+			a, b := fromFile.Rules()[0], fromOption.Rules()[0]
+			if a.WaitTime != b.WaitTime || a.LeaseTime != b.LeaseTime || a.Debounce != b.Debounce {
+				t.Errorf("%s: %q: in a file %v, %v, %v; in an option %v, %v, %v", field, text, a.WaitTime, a.LeaseTime, a.Debounce, b.WaitTime, b.LeaseTime, b.Debounce)
+			}
+		}
+	}
+}
+
+// A number without a unit is the same error in an option and in a rule file.
+func TestFields_DurationsWithoutUnit(t *testing.T) {
+	t.Parallel()
+	times := regexp.MustCompile(`\d+(\.\d+)?(ms|s|h)\b`)
+	for _, text := range []string{"1", "5", "99", "100", "1.5", "2500.5", "86400", "86401", "10000000", "10000000000h"} {
+		file := fmt.Sprintf("rules:\n  - {grpc: /shop.v1.Orders/Pay, key: k, debounce: %s}\n", text)
+		_, err := ruleset.Load("locks.yaml", []byte(file))
+		_, problems := protorules.Of(pay(t, lock(fmt.Sprintf("key: \"k\" debounce: %q", text))))
+		if err == nil || len(problems) != 1 {
+			t.Fatalf("%s: got %v and %v, want a problem of each", text, err, problems)
+		}
+		_, said, _ := strings.Cut(err.Error(), ": write ")
+		want := times.ReplaceAllString(said, `"$0"`)
+		if !strings.HasSuffix(problems[0].Message, ": write "+want) {
+			t.Errorf("%s: got %q, want it to end with %q", text, problems[0].Message, want)
+		}
+	}
 }

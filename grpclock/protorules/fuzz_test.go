@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// FuzzOf reads any bytes as an option. Whatever is wrong is a problem with a message,
-// and what is not wrong has the method as its endpoint.
+// FuzzOf reads any bytes as an option. Every problem has a message, and every rule has the method as its
+// endpoint.
 func FuzzOf(f *testing.F) {
 	for _, row := range rows {
 		f.Add(optionBytes(f, pay(f, lock(row.written)).Options()))
@@ -39,7 +39,7 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// optionBytes are the bytes of the one option.
+// optionBytes returns the bytes of the only option.
 func optionBytes(f *testing.F, options proto.Message) []byte {
 	f.Helper()
 	text, err := proto.Marshal(options)

@@ -19,7 +19,7 @@ service Till {
   rpc Close(Sum) returns (stream Sum) { option idempotency_level = IDEMPOTENT; }
 }`
 
-func TestAll_ListsEveryMethodOfADescriptorSet(t *testing.T) {
+func TestAll_DescriptorSet(t *testing.T) {
 	t.Parallel()
 	set := protofile.Compile(t, false, map[string]string{
 		"till.proto": twoFiles,
@@ -50,7 +50,7 @@ func TestAll_ListsEveryMethodOfADescriptorSet(t *testing.T) {
 	}
 }
 
-func TestNeedsRule_KnowsTheServicesOfGRPCItself(t *testing.T) {
+func TestNeedsRule(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]bool{
 		"/grpc.health.v1.Health/Check":                                   false,

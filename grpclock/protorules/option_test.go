@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// The usage in the comment of lock.proto, and what a rule says in Go.
-func TestOf_FindsTheOptionInEveryForm(t *testing.T) {
+// Of returns the rule of the usage in lock.proto, and it equals the same rule in Go.
+func TestOf_AllForms(t *testing.T) {
 	t.Parallel()
 	set := compiled(t, lock(`key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE`))
 	forms := map[string]*protoregistry.Types{
@@ -33,14 +33,14 @@ func TestOf_FindsTheOptionInEveryForm(t *testing.T) {
 		WaitTime: 10 * time.Second, OnBusy: failpolicy.NullResponse,
 	}
 	for name, known := range forms {
-		got := only(t, read(t, set, known))
+		got := onlyRule(t, read(t, set, known))
 		if diff := cmp.Diff(want, got.Rule); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-func TestOf_SeveralOptionsAreSeveralRulesInTheirOrder(t *testing.T) {
+func TestOf_SeveralOptions(t *testing.T) {
 	t.Parallel()
 	rules, problems := protorules.Of(pay(t,
 		lock(`name: "order" key: "order:#{req.order_id}"`),
@@ -60,7 +60,7 @@ func TestOf_SeveralOptionsAreSeveralRulesInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestOf_MethodWithoutTheOptionHasNoRules(t *testing.T) {
+func TestOf_WithoutOption(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]string{nil, {"option deprecated = true;"}} {
 		if rules, problems := protorules.Of(pay(t, options...)); rules != nil || problems != nil {
@@ -69,7 +69,7 @@ func TestOf_MethodWithoutTheOptionHasNoRules(t *testing.T) {
 	}
 }
 
-// report is what is wrong with the options of a method.
+// report returns the texts of the problems of a method.
 func report(problems []*ruleset.Problem) string {
 	var lines []string
 	for _, p := range problems {
@@ -78,7 +78,7 @@ func report(problems []*ruleset.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
+func TestOf_InvalidFields(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, option, want string }{
 		{
@@ -124,9 +124,9 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A later version of lock.proto has fields that this program does not know: at each
-// level, an option that is half understood is an error.
-func TestOf_ReportsFieldsOfALaterVersion(t *testing.T) {
+// A later version of lock.proto has fields that this program does not know. They are an error at each level,
+// because the lock would not do what its author wrote.
+func TestOf_FieldsOfLaterVersion(t *testing.T) {
 	t.Parallel()
 	later := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1)
 	wrap := func(number protowire.Number, text []byte) []byte {
@@ -149,7 +149,7 @@ func TestOf_ReportsFieldsOfALaterVersion(t *testing.T) {
 	}
 }
 
-func TestOf_ReportsAnOptionThatCannotBeParsed(t *testing.T) {
+func TestOf_UnparsableOption(t *testing.T) {
 	t.Parallel()
 	set := compiled(t)
 	options := &descriptorpb.MethodOptions{}
@@ -162,7 +162,7 @@ func TestOf_ReportsAnOptionThatCannotBeParsed(t *testing.T) {
 	}
 }
 
-func TestOf_ReportsAnOptionOfSomebodyElseWithTheSameNumber(t *testing.T) {
+func TestOf_OtherOptionWithSameNumber(t *testing.T) {
 	t.Parallel()
 	set := protofile.Compile(t, false, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;
@@ -178,11 +178,11 @@ service Orders {
 	}
 }
 
-// Options of a type that was itself made at run time, as some loaders make them.
-func TestOf_ReadsOptionsOfADynamicType(t *testing.T) {
+// Some loaders make the type of the options at run time.
+func TestOf_DynamicType(t *testing.T) {
 	t.Parallel()
 	m := dynamicOptions{pay(t, lock(`key: "k"`), "option idempotency_level = NO_SIDE_EFFECTS;")}
-	if got := only(t, m); got.Rule.Key != "k" {
+	if got := onlyRule(t, m); got.Rule.Key != "k" {
 		t.Errorf("got %+v", got.Rule)
 	}
 	if protorules.NeedsRule("/shop.v1.Orders/Pay", m) {
@@ -190,7 +190,7 @@ func TestOf_ReadsOptionsOfADynamicType(t *testing.T) {
 	}
 }
 
-func TestOf_IsNotConfusedByMethodsWithoutOptions(t *testing.T) {
+func TestOf_InvalidOptions(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]proto.Message{"nil": nil, "typed nil": (*descriptorpb.MethodOptions)(nil)} {
 		m := givenOptions{pay(t), options}

@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-func TestOf_KnowsLinesWhereTheDescriptorsHaveThem(t *testing.T) {
+func TestOf_Lines(t *testing.T) {
 	t.Parallel()
 	set := compiled(t, "option deprecated = true;", lock("key: \"k\"\n      wait_time: \"1s\""))
-	got := only(t, read(t, set, generatedType(t)))
+	got := onlyRule(t, read(t, set, generatedType(t)))
 	want := ruleset.Source{Layer: ruleset.LayerProto, File: "shop/v1/shop.proto", Line: 8, Column: 5}
 	if got.Source != want || got.Fields["key"] != want || got.Fields["wait_time"] != want || len(got.Fields) != 2 {
 		t.Errorf("got %v and %v, want %v for all", got.Source, got.Fields, want)
@@ -21,14 +21,14 @@ func TestOf_KnowsLinesWhereTheDescriptorsHaveThem(t *testing.T) {
 	for _, file := range set.GetFile() {
 		file.SourceCodeInfo = nil
 	}
-	got = only(t, read(t, set, generatedType(t)))
+	got = onlyRule(t, read(t, set, generatedType(t)))
 	want.Line, want.Column = 0, 0
 	if got.Source != want || got.Fields["key"] != want {
 		t.Errorf("without source information: got %v and %v, want %v", got.Source, got.Fields, want)
 	}
 }
 
-func TestOf_KnowsThePlacesOfValuesWhereTheDescriptorsHaveThem(t *testing.T) {
+func TestOf_PositionsOfValues(t *testing.T) {
 	t.Parallel()
 	set := protofile.Compile(t, true, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// compiled is a file whose one method has the given options.
+// compiled returns a file whose only method has the given options.
 func compiled(t testing.TB, options ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	return protofile.Compile(t, false, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
@@ -30,10 +30,10 @@ service Orders {
 }`}, "../proto")
 }
 
-// lock is an option with the given fields.
+// lock returns an option with the given fields.
 func lock(fields string) string { return "option (interlock.v1.lock) = {" + fields + "};" }
 
-// pay is the method, in a program that knows the option.
+// pay returns the method in a program that knows the option.
 func pay(t testing.TB, options ...string) protoreflect.MethodDescriptor {
 	t.Helper()
 	return read(t, compiled(t, options...), generatedType(t))
@@ -58,7 +58,7 @@ func typesOf(t testing.TB, extension protoreflect.ExtensionType) *protoregistry.
 	return types
 }
 
-// dynamicType is the option as a type that is made at run time.
+// dynamicType returns the option as a type that is made at run time.
 func dynamicType(t testing.TB, set *descriptorpb.FileDescriptorSet, name protoreflect.FullName) *protoregistry.Types {
 	t.Helper()
 	d, err := protofile.Read(t, set, new(protoregistry.Types)).FindDescriptorByName(name)
@@ -68,8 +68,8 @@ func dynamicType(t testing.TB, set *descriptorpb.FileDescriptorSet, name protore
 	return typesOf(t, dynamicpb.NewExtensionType(d.(protoreflect.ExtensionDescriptor)))
 }
 
-// only is the one rule of a method without problems.
-func only(t testing.TB, m protoreflect.MethodDescriptor) ruleset.Declared {
+// onlyRule returns the only rule of a method without problems.
+func onlyRule(t testing.TB, m protoreflect.MethodDescriptor) ruleset.Declared {
 	t.Helper()
 	rules, problems := protorules.Of(m)
 	if len(rules) != 1 || len(problems) != 0 {

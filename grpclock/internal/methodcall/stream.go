@@ -15,7 +15,7 @@ type StreamCall interface {
 	Call
 	Messages
 
-	// Handle runs the handler with the given messages instead of those of the call.
+	// Handle runs the handler with the given messages instead of the messages of the call.
 	Handle(ctx context.Context, messages Messages) error
 
 	// Fallback runs a fallback of the library with the given messages.

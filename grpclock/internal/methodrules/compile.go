@@ -76,7 +76,7 @@ func (c *compiler) explainRequest() {
 	if c.request != nil {
 		return
 	}
-	why := "no descriptor of " + c.endpoint.Path + " is registered, so there is no req: import its generated package, or give its file to WithDescriptors"
+	why := "no descriptor of " + c.endpoint.Path + " is registered, so its expressions cannot use req: import its generated package, or give its file to WithDescriptors"
 	if c.method.descriptor != nil {
 		why = "WithServerFirst leaves req out for " + c.endpoint.Path + ", because its server may send before it receives: use metadata"
 	}

@@ -55,7 +55,7 @@ func (v *Variables) RequestSlot() (slot int, ok bool) { return v.request, v.requ
 // Schema returns the schema to compile templates against.
 func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
 
-// Call returns the values of one call. req is nil if there is no message. An expression that reads a
+// Call returns the values of one call. req is nil for a call without a message. An expression that reads a
 // message of another type than Config.Request fails. One goroutine uses the Call at a time. It serves
 // any number of templates.
 func (v *Variables) Call(req proto.Message, host Host) *Call {

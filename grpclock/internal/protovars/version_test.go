@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/keyexpr"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	states = `enum_type { name: "State" value { name: "NONE" number: 0 } value { name: "PAID" number: 1 } }`
 )
 
-// version is a message shop.Order with the fields.
+// version returns a message shop.Order with the given fields.
 func version(tb testing.TB, name, more, fields string) protoreflect.MessageDescriptor {
 	tb.Helper()
 	return described(tb, `name: "order.proto" package: "shop" syntax: "proto3" `+more+` message_type { name: "`+name+`" `+fields+` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`)
@@ -33,7 +34,7 @@ func reasonOf(tb testing.TB, err error) keyexpr.Reason {
 	return failure.Reason
 }
 
-// messageOf is a message from its text form.
+// messageOf returns a message from its text form.
 func messageOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
 	tb.Helper()
 	m := dynamicpb.NewMessage(d)
@@ -43,9 +44,9 @@ func messageOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dy
 	return m
 }
 
-// A message of the same name may come from another version of its file: its fields are those
-// with the same number, whatever they are called, if they are of the same kind.
-func TestMessage_OfAnotherVersion(t *testing.T) {
+// A message of the same name may come from another version of its file. A field is found by its number, whatever
+// its name, if it has the same kind.
+func TestMessage_OtherVersion(t *testing.T) {
 	t.Parallel()
 	known := version(t, "Order", states, entryType+`
 		field { name: "id" number: 1 type: TYPE_STRING`+labelField+` } field { name: "n" number: 2 type: TYPE_INT64`+labelField+` }
@@ -94,8 +95,8 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 	}
 }
 
-// A message of another name is the mistake of the program.
-func TestMessage_OfAnotherName(t *testing.T) {
+// A message of another name is a mistake of the program.
+func TestMessage_OtherName(t *testing.T) {
 	t.Parallel()
 	field := `field { name: "id" number: 1 type: TYPE_STRING` + labelField + ` }`
 	v := variablesOf(t, version(t, "Order", "", field))

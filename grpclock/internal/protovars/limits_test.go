@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/keyexpr"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// largeMessage has long lists and large maps.
+// largeMessage returns a message with long lists and large maps.
 func (k kind) largeMessage(tb testing.TB) proto.Message {
 	tb.Helper()
 	var b strings.Builder
@@ -24,9 +25,9 @@ func (k kind) largeMessage(tb testing.TB) proto.Message {
 	return k.message(tb, b.String())
 }
 
-// A message may be as large as the server admits; what a key takes from a list or a
-// map in it is all that is converted, and a whole one is used only if it is small.
-func TestCall_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+// A message may be as large as the server admits. An expression converts only the elements of a list or map that
+// it uses, and uses a whole list only if it is small.
+func TestCall_ConvertsOnlyUsedValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	tests := []struct {
 		template, key string
 		reason        keyexpr.Reason
@@ -66,7 +67,7 @@ func TestCall_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // counts
 	}
 }
 
-// A predicate over a repeated field has limits, whatever the size of the message is.
+// A predicate over a repeated field has limits, whatever the size of the message.
 func TestCall_Limits(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	for _, k := range kinds(t) {
 		v := k.variables(t)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/keyexpr"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -13,9 +12,11 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	_ "google.golang.org/protobuf/types/known/durationpb" // slotFile imports its file
 	_ "google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// slotFile has what can be spelled in several ways, with an enum whose number 1 has two names.
+// slotFile has fields whose values have several spellings, and an enum whose number 1 has two names.
 const slotFile = `name: "slot.proto" package: "slot" dependency: "google/protobuf/timestamp.proto" dependency: "google/protobuf/duration.proto"
 	enum_type { name: "Level" options { allow_alias: true }
 		value { name: "COLD" number: 0 } value { name: "WARM" number: 1 } value { name: "TEPID" number: 1 } value { name: "HOT" number: 2 } }
@@ -34,7 +35,7 @@ const slotFile = `name: "slot.proto" package: "slot" dependency: "google/protobu
 			field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
 			field { name: "value" number: 2 type: TYPE_ENUM type_name: ".slot.Level" label: LABEL_OPTIONAL } } }`
 
-// described is the first message of a file in the text form of its descriptor.
+// described returns the first message of a file in the text form of its descriptor.
 func described(tb testing.TB, file string) protoreflect.MessageDescriptor {
 	tb.Helper()
 	var d descriptorpb.FileDescriptorProto
@@ -100,7 +101,7 @@ func TestMessage_OneInstantOneKey(t *testing.T) {
 	}
 }
 
-// A value of an enum with two names is one key, whichever name the client wrote.
+// A value of an enum with two names makes one key, whichever name the client wrote.
 func TestMessage_EnumAliases(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"WARM", "TEPID"} {
@@ -110,9 +111,9 @@ func TestMessage_EnumAliases(t *testing.T) {
 	}
 }
 
-// A number of an enum without a name is its number, and a number with two names has the
-// first: what is written in another way would never be equal.
-func TestMessage_TextThatNoValueHas(t *testing.T) {
+// An enum number without a name has the number as its text. A number with two names has the first one. A
+// comparison with another text would never be true.
+func TestMessage_ImpossibleTexts(t *testing.T) {
 	t.Parallel()
 	v := variablesOf(t, slot(t))
 	for expression, suggestion := range map[string]string{
@@ -177,7 +178,7 @@ func TestMessage_TextThatNoValueHas(t *testing.T) {
 	}
 }
 
-// defaultsFile is proto2 or an edition, with fields that have defaults and others that have none.
+// defaultsFile is a proto2 file or an edition, with fields that have defaults and fields that have none.
 const defaultsFile = `name: "defaults.proto" package: "defaults"
 	enum_type { name: "Level" value { name: "COLD" number: 1 } value { name: "WARM" number: 2 } }
 	message_type { name: "Order"
