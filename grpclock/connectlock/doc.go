@@ -22,7 +22,7 @@
 // an [*aspect.RefusedError]. If a call was skipped or had a fallback, its reply is for them a
 // proto.Message that does not have the generated type.
 //
-// # What is guaranteed
+// # Guarantees
 //
 //   - The handler runs at most once, and never without its lock, unless a rule says so.
 //   - The guard holds the lock from before the handler starts until it returns or panics.
@@ -50,7 +50,7 @@
 // An answer of the guard (error, skip, null) has Cache-Control: no-store, because a call may come
 // as GET. An HTTP layer around the handler that sets headers such as ETag sets them on these answers, too.
 //
-// # What is not
+// # Restrictions
 //
 //   - A key over req needs the first message of a stream. If the server speaks first,
 //     both sides would wait. See [WithServerFirst].
