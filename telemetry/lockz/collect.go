@@ -2,25 +2,27 @@ package lockz
 
 import (
 	"cmp"
-	"os"
+	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
 )
 
-// listing says which rows are listed: those with a text in what is shown of them, in some order.
+// maxRows limits what a query may ask for: rows of each list, and keys of a part of the fleet.
+const maxRows = 10_000
+
+// listing selects and orders the rows of a snapshot.
 type listing struct {
-	rows   int
-	search string // in lower case
-	sort   string // a column; empty: the oldest first
+	rows   int    // how many holds and how many waiters are listed
+	search string // a text in lower case that each row must show; empty: every row is listed
+	sort   string // key, rule, lease or waiting; empty: the oldest first
 }
 
-// has reports whether the texts of a row have what is searched for. They are what is shown: a key
-// that is hidden is not among them.
+// has reports whether one of the texts contains the search text. The texts are those that the row shows,
+// so a hidden key cannot be found.
 func (l *listing) has(texts ...string) bool {
 	return l.search == "" || slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(strings.ToLower(text), l.search)
@@ -35,101 +37,111 @@ func (l *listing) hasWaiter(shown *waiterRow) bool {
 	return l.hasLock(&shown.lockRow, shown.BlockedBy.Holder, shown.BlockedBy.Rule, shown.TraceID)
 }
 
-// view collects a snapshot.
-type view struct {
-	pageState
+// identity says which process the page shows.
+type identity struct {
+	service, host string
+	pid           int
+	started       time.Time
+}
+
+// collector builds a snapshot.
+type collector struct {
+	snapshot
 	listing
 
-	page    *Page
+	tracker *tracker
+	names   keyNames
 	now     time.Time
-	open    []*core.Client  // the client behind each of Clients
-	in      map[*waiter]int // the deadlock that a waiter is in
-	held    []*hold         // the hold behind each of Holds
+	in      map[*waiter]int // number of the deadlock that a waiter is in
 	waiting map[*hold]int   // how many callers wait for a hold of several keys
-	keys    []*waitRow      // the waiters by key, for the page
 }
 
-// collect collects what the page shows. Locks go on during that time: the parts may be some milliseconds
-// apart. Redis is not asked.
-func (p *Page) collect(l listing) *view {
-	v := &view{page: p, now: time.Now(), listing: l, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
-	v.Time, v.Since, v.Service, v.Host, v.PID = v.now, p.started, printable(p.cfg.service, maxName), printable(p.host, maxName), os.Getpid()
-	v.addClients()
-	v.addDeadlocks()
-	v.addLines(p.table.snapshot())
-	v.Lost, v.LastLost = p.lost.Load(), moment(p.lostAt.Load())
-	v.addHotKeys()
-	v.Refusals, v.RefusalsTotal = v.events(&p.refusals)
-	v.Incidents, v.IncidentsTotal = v.events(&p.incidents)
-	return v
+// collect returns what the tracker knows. Locks are acquired and released while it works, so parts of the
+// snapshot may be some milliseconds apart. It does not ask Redis.
+func collect(t *tracker, of *identity, names keyNames, l listing) *snapshot {
+	c := &collector{tracker: t, names: names, now: time.Now(), listing: l, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
+	c.Time, c.Since, c.Service, c.Host, c.PID = c.now, of.started, of.service, of.host, of.pid
+	c.addClients()
+	c.addDeadlocks()
+	c.addLines(t.table.snapshot())
+	c.Lost, c.LastLost = t.lost.Load(), moment(t.lostAt.Load())
+	c.addHotKeys()
+	c.Refusals, c.RefusalsTotal = c.events(&t.refusals)
+	c.Incidents, c.IncidentsTotal = c.events(&t.incidents)
+	return &c.snapshot
 }
 
-func (v *view) addClients() {
-	v.Clients = []clientRow{}
-	v.open = v.page.open()
-	for _, c := range v.open {
-		s := c.Stats()
-		v.Clients = append(v.Clients, clientRow{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
+func (c *collector) addClients() {
+	c.Clients = []clientRow{}
+	for _, client := range c.tracker.clients.open() {
+		s := client.Stats()
+		c.Clients = append(c.Clients, clientRow{
+			ID: client.ID(), Redis: printable(client.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters,
+			OldestWait: seconds(s.OldestWait), client: client,
+		})
 	}
 }
 
-// key is how a key may be shown: raw, if at all, and hashed.
-func (p *Page) key(key string) (raw, hash string) {
-	if p.cfg.rawKeys {
-		raw = printable(key, maxName)
+// askTimeout is how long askRedis waits for answers.
+const askTimeout = time.Second
+
+// askRedis asks the Redis of each client whether it answers, all at once.
+func (s *snapshot) askRedis(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range s.Clients {
+		row := &s.Clients[i]
+		all.Go(func() {
+			if err := row.client.Ready(ctx); err != nil {
+				row.Error = printable(core.ErrorText(err), 2*maxName)
+			}
+		})
 	}
-	return raw, core.KeyHash(key)
+	all.Wait()
 }
 
-// sortKey is what keys are sorted by: the order shows nothing of keys that are hidden.
-func (p *Page) sortKey(key string) string {
-	if p.cfg.rawKeys {
-		return key
-	}
-	return core.KeyHash(key)
-}
-
-func (v *view) lock(l lock) lockRow {
-	raw, hash := v.page.key(l.key)
+func (c *collector) lock(l *lock) lockRow {
+	raw, hash := c.names.of(l.key)
 	return lockRow{Rule: printable(l.rule.name, maxName), Kind: string(l.rule.kind), Key: raw, KeyHash: hash, Keys: l.keys}
 }
 
-// locks are those of some holds, re-entries not.
-func (v *view) locks(holds []*hold) []lockRow {
+// locks returns the locks of holds without re-entries.
+func (c *collector) locks(holds []*hold) []lockRow {
 	list := []lockRow{}
 	for _, h := range holds {
 		if !h.reentrant {
-			list = append(list, v.lock(h.lock))
+			list = append(list, c.lock(&h.lock))
 		}
 	}
 	return list
 }
 
-func (v *view) addDeadlocks() {
-	v.Deadlocks, v.PastDeadlocks = []deadlockRow{}, []deadlockRow{}
-	list, total := v.page.cycles.latest()
-	v.DeadlocksTotal = total
+func (c *collector) addDeadlocks() {
+	c.Deadlocks, c.PastDeadlocks = []deadlockRow{}, []deadlockRow{}
+	list, total := c.tracker.deadlocks.found.latest()
+	c.DeadlocksTotal = total
 	for _, kept := range list {
-		c := kept.value
-		d := deadlockRow{Number: int(kept.number), Found: c.found, Lasts: c.lasts()}
-		for _, s := range c.steps {
+		ring := kept.value
+		d := deadlockRow{Number: int(kept.number), Found: ring.found, Lasts: ring.lasts()}
+		for _, s := range ring.steps {
 			d.Callers = append(d.Callers, deadlockCaller{
-				WaitsFor: v.lock(s.waiter.lock), Holder: printable(s.by.field, maxName),
-				Holds: v.locks(s.waiter.carries), Since: s.waiter.start, TraceID: traceID(s.waiter.trace),
+				WaitsFor: c.lock(&s.waiter.lock), Holder: printable(s.by.field, maxName),
+				Holds: c.locks(s.waiter.carries), Since: s.waiter.start, TraceID: traceID(s.waiter.trace),
 			})
 		}
 		if !d.Lasts {
-			v.PastDeadlocks = append(v.PastDeadlocks, d)
+			c.PastDeadlocks = append(c.PastDeadlocks, d)
 			continue
 		}
-		v.Deadlocks = append(v.Deadlocks, d)
-		for _, s := range c.steps {
-			v.in[s.waiter] = d.Number
+		c.Deadlocks = append(c.Deadlocks, d)
+		for _, s := range ring.steps {
+			c.in[s.waiter] = d.Number
 		}
 	}
 }
 
-// place is a waiter and where it stands.
+// place is a waiter with its position in a line.
 type place struct {
 	*waiter
 
@@ -137,7 +149,7 @@ type place struct {
 	position int
 }
 
-// heldLine is a hold of a line, with its re-entries.
+// heldLine is a hold of a line and the number of its re-entries.
 type heldLine struct {
 	*hold
 
@@ -145,8 +157,8 @@ type heldLine struct {
 	reentries int
 }
 
-// addLines lists the oldest holds and waiters.
-func (v *view) addLines(lines []line) {
+// addLines lists holds and waiters.
+func (c *collector) addLines(lines []line) {
 	var holds []heldLine
 	var places []place
 	for i := range lines {
@@ -155,7 +167,7 @@ func (v *view) addLines(lines []line) {
 		holds = append(holds, l.held()...)
 		for _, h := range l.holds {
 			if h.keys > 1 {
-				v.waiting[h] += len(l.waiters)
+				c.waiting[h] += len(l.waiters)
 			}
 		}
 		for n, w := range l.waiters {
@@ -163,59 +175,59 @@ func (v *view) addLines(lines []line) {
 		}
 	}
 	slices.SortFunc(holds, func(a, b heldLine) int {
-		return cmp.Or(v.compare(a, b), a.acquired.Compare(b.acquired), cmp.Compare(a.field, b.field))
+		return cmp.Or(c.compare(a, b), a.acquired.Compare(b.acquired), cmp.Compare(a.field, b.field))
 	})
 	slices.SortStableFunc(places, func(a, b place) int {
 		return cmp.Or(a.start.Compare(b.start), cmp.Compare(a.position, b.position))
 	})
-	v.HoldsTotal, v.WaitersTotal = len(holds), len(places)
-	v.Holds, v.Waiters = []holdRow{}, []waiterRow{}
+	c.HoldsTotal, c.WaitersTotal = len(holds), len(places)
+	c.Holds, c.Waiters = []holdRow{}, []waiterRow{}
 	for _, h := range holds {
-		if len(v.Holds) == v.rows {
+		if len(c.Holds) == c.rows {
 			break
 		}
-		if shown := v.hold(h); v.hasLock(&shown.lockRow, shown.Holder, shown.TraceID) {
-			v.Holds, v.held = append(v.Holds, shown), append(v.held, h.hold)
+		if shown := c.hold(h); c.hasLock(&shown.lockRow, shown.Holder, shown.TraceID) {
+			c.Holds = append(c.Holds, shown)
 		}
 	}
 	for _, w := range places {
-		if len(v.Waiters) == v.rows {
+		if len(c.Waiters) == c.rows {
 			break
 		}
-		if shown := v.waiter(w); v.hasWaiter(&shown) {
-			v.Waiters = append(v.Waiters, shown)
+		if shown := c.waiter(w); c.hasWaiter(&shown) {
+			c.Waiters = append(c.Waiters, shown)
 		}
 	}
-	v.addKeys(lines)
+	c.addKeys(lines)
 }
 
-// compare orders holds by the column that was asked for.
-func (v *view) compare(a, b heldLine) int {
-	switch v.sort {
+// compare compares two holds by the column of the listing.
+func (c *collector) compare(a, b heldLine) int {
+	switch c.sort {
 	case "key":
-		return cmp.Compare(v.page.sortKey(a.key), v.page.sortKey(b.key))
+		return cmp.Compare(c.names.order(a.key), c.names.order(b.key))
 	case "rule":
 		return cmp.Compare(a.rule.name, b.rule.name)
 	case "lease":
-		return cmp.Compare(a.leaseLeft(v.now), b.leaseLeft(v.now))
+		return cmp.Compare(a.leaseLeft(c.now), b.leaseLeft(c.now))
 	case "waiting":
-		return cmp.Compare(v.waitersOf(b), v.waitersOf(a))
+		return cmp.Compare(c.waitersOf(b), c.waitersOf(a))
 	default:
 		return 0
 	}
 }
 
-// waitersOf is how many callers wait for a hold.
-func (v *view) waitersOf(h heldLine) int {
+// waitersOf returns how many callers wait for a hold.
+func (c *collector) waitersOf(h heldLine) int {
 	if h.keys > 1 {
-		return v.waiting[h.hold]
+		return c.waiting[h.hold]
 	}
 	return len(h.line.waiters)
 }
 
-// order puts the waiters in the order in which they came: who found out first that it has to
-// wait need not be the one who came first, who asks Redis meanwhile, and knows for the others
-// who is in the way.
+// order sorts the waiters by when they came. The table lists them in the order in which they found out that
+// they have to wait: the callers behind the first one know it at once, while the first one asks Redis. The
+// answer to the first one names the holder for all of them.
 func (l *line) order() {
 	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return a.start.Compare(b.start) })
 	for _, w := range l.waiters {
@@ -223,8 +235,8 @@ func (l *line) order() {
 	}
 }
 
-// held are the holds of a line, one for each holder field. A hold of several keys is in the line of the
-// first one. If the lock was passed on, the holds before may not have ended yet for the page.
+// held returns the holds of a line, one for each holder field. A hold of several keys belongs to the line of
+// its first key. After the lock was passed on, the end of an earlier hold may not have been observed yet.
 func (l *line) held() []heldLine {
 	var list []heldLine
 	for _, h := range l.holds {
@@ -235,9 +247,9 @@ func (l *line) held() []heldLine {
 		switch {
 		case at < 0:
 			list = append(list, heldLine{hold: h, line: l})
-		case h.outer(list[at].hold) && h.acquired.After(list[at].acquired):
+		case h.supersedes(list[at].hold) && h.acquired.After(list[at].acquired):
 			list[at] = heldLine{hold: h, line: l}
-		case h.outer(list[at].hold):
+		case h.supersedes(list[at].hold):
 			list[at].hold = h
 			list[at].reentries++
 		default:
@@ -247,79 +259,79 @@ func (l *line) held() []heldLine {
 	return list
 }
 
-func (v *view) hold(h heldLine) holdRow {
+func (c *collector) hold(h heldLine) holdRow {
 	return holdRow{
-		lockRow: v.lock(h.lock), Holder: printable(h.field, maxName),
-		Since: h.acquired, Held: seconds(v.now.Sub(h.acquired)),
-		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.watchdog, Reentries: h.reentries,
-		Token: h.token, Lost: h.lost(), LostAt: moment(h.lostAt.Load()), Waiters: v.waitersOf(h),
-		TraceID: traceID(h.trace),
+		lockRow: c.lock(&h.lock), Holder: printable(h.field, maxName),
+		Since: h.acquired, Held: seconds(c.now.Sub(h.acquired)),
+		LeaseLeft: seconds(h.leaseLeft(c.now)), Watchdog: h.watchdog, Reentries: h.reentries,
+		Token: h.token, Lost: h.lost(), LostAt: moment(h.lostAt.Load()), Waiters: c.waitersOf(h),
+		TraceID: traceID(h.trace), key: h.key, field: h.field,
 	}
 }
 
-func (v *view) waiter(w place) waiterRow {
+func (c *collector) waiter(w place) waiterRow {
 	return waiterRow{
-		lockRow: v.lock(w.lock), Since: w.start, Waited: seconds(v.now.Sub(w.start)),
-		Position: w.position, BlockedBy: v.blocker(w), Holds: v.locks(w.carries),
-		Deadlock: v.in[w.waiter], TraceID: traceID(w.trace),
+		lockRow: c.lock(&w.lock), Since: w.start, Waited: seconds(c.now.Sub(w.start)),
+		Position: w.position, BlockedBy: c.blocker(w), Holds: c.locks(w.carries),
+		Deadlock: c.in[w.waiter], TraceID: traceID(w.trace),
 	}
 }
 
-// blocker returns the oldest hold of this process that w waits for. If there is none, it returns the
-// holder that had the lock when w came.
-func (v *view) blocker(w place) blocker {
+// blocker returns the oldest hold of this process that w waits for. If none is known, it returns the holder
+// that had the lock when w came.
+func (c *collector) blocker(w place) blocker {
 	holds := w.line.holds
 	if w.keys > 1 {
-		holds = v.page.graph.blockers(w.waiter)
+		holds = c.tracker.graph.blockers(w.waiter)
 	}
 	for _, h := range holds {
 		if w.waitsFor(h) && !h.lost() {
 			return blocker{
 				Holder: printable(h.field, maxName), Here: true, Ours: true,
-				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.acquired)),
+				Rule: printable(h.rule.name, maxName), Held: seconds(c.now.Sub(h.acquired)),
 			}
 		}
 	}
 	field := cmp.Or(w.blockedBy, w.line.blockedBy)
-	return blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
+	return blocker{Holder: printable(field, maxName), Ours: c.tracker.clients.find(clientID(field)) != nil}
 }
 
-func (v *view) addHotKeys() {
-	v.HotKeys = []hotRow{}
-	top, lost := v.page.hot.top(hotShown)
+func (c *collector) addHotKeys() {
+	c.HotKeys = []hotRow{}
+	top, lost := c.tracker.hot.top(hotShown)
 	for _, k := range top {
-		raw, hash := v.page.key(k.key)
-		if !v.has(raw, hash) {
+		raw, hash := c.names.of(k.key)
+		if !c.has(raw, hash) {
 			continue
 		}
-		v.HotKeys = append(v.HotKeys, hotRow{
+		c.HotKeys = append(c.HotKeys, hotRow{
 			Key: raw, KeyHash: hash, Count: k.count, Error: lost, Waits: k.contended, Waited: seconds(k.waited),
 		})
 	}
 }
 
-func (v *view) events(h *history[event]) (list []eventRow, total int64) {
+func (c *collector) events(h *history[event]) (list []eventRow, total int64) {
 	kept, total := h.latest()
 	list = make([]eventRow, 0, len(kept))
 	for _, e := range kept {
-		if shown := v.event(e.number, e.value); v.has(shown.What, shown.Rule, shown.Kind, shown.Key, shown.KeyHash, shown.Holder, shown.Error, shown.TraceID) {
+		if shown := c.event(e.number, e.value); c.has(shown.What, shown.Rule, shown.Kind, shown.Key, shown.KeyHash, shown.Holder, shown.Error, shown.TraceID) {
 			list = append(list, shown)
 		}
 	}
 	return list, total
 }
 
-func (v *view) event(number int64, e event) eventRow {
+func (c *collector) event(number int64, e event) eventRow {
 	shown := eventRow{
 		Number: number, Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule.name, maxName), Kind: string(e.rule.kind),
 		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
 	}
 	if e.key != "" {
-		shown.Key, shown.KeyHash = v.page.key(e.key)
+		shown.Key, shown.KeyHash = c.names.of(e.key)
 	}
 	switch {
-	case e.err == nil, e.what == string(core.OutcomeBusy), e.what == string(core.OutcomeOverload): // the columns say it all
-	case v.page.cfg.rawKeys:
+	case e.err == nil, e.what == string(core.OutcomeBusy), e.what == string(core.OutcomeOverload): // the other columns say why
+	case c.names.raw:
 		shown.Error = printable(e.err.Error(), 2*maxName)
 	default:
 		shown.Error = printable(core.ErrorText(e.err), 2*maxName)
@@ -327,51 +339,23 @@ func (v *view) event(number int64, e event) eventRow {
 	return shown
 }
 
-// moment is a time in Unix nanoseconds; 0 is none.
-func moment(nano int64) time.Time {
-	if nano == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, nano)
-}
-
-func seconds(d time.Duration) float64 { return d.Seconds() }
-
-// traceID is empty without a trace.
-func traceID(id trace.TraceID) string {
-	if !id.IsValid() {
-		return ""
-	}
-	return id.String()
-}
-
-// waitRow is a row of the page: the waiters of one key, or one of them that is in a deadlock.
-type waitRow struct {
-	waiterRow // the one that waits longest
-
-	ID      string // of the row
-	Callers int
-	Rules   map[rule]bool // of the callers
-	Holding int           // how many of them hold something
-}
-
-// addKeys lists the waiters by key. However many wait for one key, they are one row.
-func (v *view) addKeys(lines []line) {
+// addKeys lists the waiters by key. All waiters of a key are one row, except those in a deadlock.
+func (c *collector) addKeys(lines []line) {
 	for i := range lines {
 		l := &lines[i]
 		var shared *waitRow
 		for n, w := range l.waiters {
 			row := shared
-			if shared == nil || v.in[w] != 0 {
-				row = &waitRow{waiterRow: v.waiter(place{w, l, n + 1}), Rules: map[rule]bool{}}
+			if shared == nil || c.in[w] != 0 {
+				row = &waitRow{waiterRow: c.waiter(place{w, l, n + 1}), Rules: map[rule]bool{}}
 				row.ID = rowID("wait", row.KeyHash, l.client)
-				if v.in[w] == 0 {
+				if c.in[w] == 0 {
 					shared = row
 				} else {
 					row.ID = rowID(row.ID, row.Since.UnixNano(), row.Deadlock)
 				}
-				if v.hasWaiter(&row.waiterRow) {
-					v.keys = append(v.keys, row)
+				if c.hasWaiter(&row.waiterRow) {
+					c.waitersByKey = append(c.waitersByKey, row)
 				}
 			}
 			row.Callers++
@@ -379,9 +363,9 @@ func (v *view) addKeys(lines []line) {
 			row.Holding += min(len(w.carries), 1)
 		}
 	}
-	slices.SortStableFunc(v.keys, func(a, b *waitRow) int {
+	slices.SortStableFunc(c.waitersByKey, func(a, b *waitRow) int {
 		var sorted int
-		switch v.sort {
+		switch c.sort {
 		case "key":
 			sorted = cmp.Compare(cmp.Or(a.Key, a.KeyHash), cmp.Or(b.Key, b.KeyHash))
 		case "rule":

@@ -2,7 +2,7 @@ package lockz
 
 // What the page answers as JSON.
 type (
-	Snapshot = pageState
+	Snapshot = snapshot
 	Blocker  = blocker
 	HotKey   = hotRow
 	Fleet    = fleetState
@@ -11,4 +11,6 @@ type (
 const DefaultRows = jsonRows
 
 // Snapshot is what the page shows now.
-func (p *Page) Snapshot() Snapshot { return p.collect(listing{rows: jsonRows}).pageState }
+func (p *Page) Snapshot() Snapshot {
+	return *collect(p.tracker, &p.process, p.cfg.names(), listing{rows: jsonRows})
+}

@@ -10,17 +10,17 @@ import (
 
 const (
 	hotKept  = 1_000 // keys that are counted at a time
-	hotShown = 20
+	hotShown = 20    // keys that are shown
 )
 
-// hotKeys counts acquisitions by key in bounded memory: the sketch of Misra and Gries. If there is
-// no room for another key, each key loses one of its acquisitions, and keys without any go.
-// No acquisition waits for it: one that finds it busy is not counted.
+// hotKeys counts acquisitions by key in bounded memory with the sketch of Misra and Gries: if there is no
+// room for another key, every key loses one acquisition, and keys that reach zero are dropped. An
+// acquisition never waits for the sketch: if it finds the sketch busy, it is not counted.
 type hotKeys struct {
 	seed maphash.Seed
 	mu   sync.Mutex
 	kept map[string]*hotKey
-	lost int64 // acquisitions that each key may have lost
+	lost int64 // how many acquisitions each key may have lost
 }
 
 type hotKey struct {
@@ -57,7 +57,7 @@ func (k *hotKeys) add(key string, contended bool, waited time.Duration) {
 	}
 }
 
-// shrink makes room: it subtracts one from every key, and deletes the keys at zero.
+// shrink subtracts one from every key and drops the keys at zero.
 func (k *hotKeys) shrink() {
 	k.lost++
 	for key, h := range k.kept {
@@ -68,8 +68,8 @@ func (k *hotKeys) shrink() {
 	}
 }
 
-// top gives the keys with the largest counts, and how many acquisitions each may have lost. The order
-// of equal ones does not depend on how the keys sort, which may be hidden.
+// top returns the n keys with the largest counts, and how many acquisitions each may have lost. Equal counts
+// are ordered by a random hash, which reveals nothing about hidden keys.
 func (k *hotKeys) top(n int) (all []hotKey, lost int64) {
 	k.mu.Lock()
 	for _, h := range k.kept {

@@ -14,17 +14,17 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Option configures a [Page]. Of an option that is given twice the last one counts.
+// Option configures a [Page]. If an option is given twice, the last one counts.
 type Option func(*config) error
 
 type config struct {
 	rawKeys   bool
 	fleet     bool
-	authorize func(*http.Request) error // nil: nobody may release
+	authorize func(*http.Request) error // nil: no request may release a lock
 	operator  func(*http.Request) string
 	service   string
-	traceURL  string // with traceMark; empty: no links
-	rulesURL  string // with ruleMark; empty: no links
+	traceURL  string // contains traceMark; empty: no links
+	rulesURL  string // contains ruleMark; empty: no links
 	logger    *slog.Logger
 	meters    metric.MeterProvider
 }
@@ -44,8 +44,10 @@ func newConfig(opts []Option) (config, error) {
 	return cfg, errors.Join(errs...)
 }
 
-// WithRawKeys shows keys as they are in Redis, cut and with what cannot be printed escaped,
-// in the page and in logs. Default: only [core.KeyHash] of them.
+func (c *config) names() keyNames { return keyNames{c.rawKeys} }
+
+// WithRawKeys shows keys as they are in Redis, on the page and in logs. Long keys are cut, and unprintable
+// characters are escaped. Default: only the [core.KeyHash] of a key is shown.
 func WithRawKeys() Option {
 	return func(c *config) error {
 		c.rawKeys = true
@@ -53,21 +55,21 @@ func WithRawKeys() Option {
 	}
 }
 
-// WithAuthorizer lets those release a lock by force for whose request allow returns nil; see
-// the package comment. It is called for every request of the page too, which shows no button
-// to others, so it must be quick, and safe for concurrent use. Default: nobody may.
+// WithAuthorizer allows a request to release a lock by force if allow returns nil; see the package comment.
+// The page also calls allow for each request of the page itself, and shows buttons only if it returns nil.
+// So allow must be fast, and safe for concurrent use. Default: no request may.
 func WithAuthorizer(allow func(*http.Request) error) Option {
 	return func(c *config) error {
 		if allow == nil {
-			return errNil("WithAuthorizer", "a function, or leave the option out so that nobody may release")
+			return errNil("WithAuthorizer", "a function, or leave the option out so that no request may release a lock")
 		}
 		c.authorize = allow
 		return nil
 	}
 }
 
-// WithOperator names who a request comes from, for the log of forced releases. Default: the
-// user name of HTTP Basic authentication, if any, and the address of the connection.
+// WithOperator sets how the log of forced releases names the operator behind a request. Default: the user
+// name of HTTP Basic authentication, if the request has one, and the address of the connection.
 func WithOperator(name func(*http.Request) string) Option {
 	return func(c *config) error {
 		if name == nil {
@@ -78,8 +80,9 @@ func WithOperator(name func(*http.Request) string) Option {
 	}
 }
 
-// WithFleet adds a view of all locks in the Redis of the clients of this process, whoever
-// holds them: at each request it looks at some keys, by [core.Client.Locks]. Default: off.
+// WithFleet adds a view of all locks in the Redis of this process's clients, including locks that other
+// processes hold. Each request of the view reads a limited number of keys with [core.Client.Locks].
+// Default: off.
 func WithFleet() Option {
 	return func(c *config) error {
 		c.fleet = true
@@ -87,8 +90,7 @@ func WithFleet() Option {
 	}
 }
 
-// WithService sets the name of the service, in the title of the page. Default: the name of the
-// program.
+// WithService sets the name of the service in the title of the page. Default: the name of the program.
 func WithService(name string) Option {
 	return func(c *config) error {
 		if name == "" {
@@ -99,14 +101,14 @@ func WithService(name string) Option {
 	}
 }
 
-// Where a trace id goes, and the name of a rule.
+// The placeholders of URL patterns.
 const (
 	traceMark = "{trace_id}"
 	ruleMark  = "{rule}"
 )
 
-// WithTraceURL makes the trace ids of the page links: to pattern, with the id in place of {trace_id},
-// as in https://grafana.example/explore/trace/{trace_id}. Default: no links.
+// WithTraceURL links each trace id on the page to pattern, in which {trace_id} stands for the id. An example is
+// https://grafana.example/explore/trace/{trace_id}. Default: no links.
 func WithTraceURL(pattern string) Option {
 	return func(c *config) error {
 		c.traceURL = pattern
@@ -114,8 +116,8 @@ func WithTraceURL(pattern string) Option {
 	}
 }
 
-// WithDashboardURL makes the names of rules links to what metrics show of them, which the page does not
-// repeat: rates, waits, how long holds last. pattern has {rule} in place of the name, as in
+// WithDashboardURL links the name of each rule to its metrics: rates, waits and hold times, which the page
+// does not show. In pattern, {rule} stands for the name. An example is
 // https://grafana.example/d/interlock?var-rule={rule}. Default: no links.
 func WithDashboardURL(pattern string) Option {
 	return func(c *config) error {
@@ -132,8 +134,8 @@ func checkPattern(option, pattern, mark, example string) error {
 	return nil
 }
 
-// WithLogger sets where deadlocks and forced releases are logged. Default: [slog.Default] as
-// it is when New is called.
+// WithLogger sets the logger for deadlocks and forced releases. Default: [slog.Default] at the time of the call
+// of [New].
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -144,8 +146,8 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithMeterProvider sets where the counter distributed_lock.deadlocks goes. Default: the
-// global provider, also if it is set later.
+// WithMeterProvider sets the provider of the counter distributed_lock.deadlocks. Default: the global
+// provider, even if the program sets it later.
 func WithMeterProvider(m metric.MeterProvider) Option {
 	return func(c *config) error {
 		if m == nil {
@@ -160,7 +162,7 @@ func errNil(option, want string) error {
 	return fmt.Errorf("lockz: %s(nil): want %s", option, want)
 }
 
-// operatorOf is who a request comes from, as far as it tells without being asked.
+// operatorOf names the operator by the user name of HTTP Basic authentication and the address.
 func operatorOf(r *http.Request) string {
 	if user, _, ok := r.BasicAuth(); ok {
 		return user + " at " + r.RemoteAddr

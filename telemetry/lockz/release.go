@@ -18,22 +18,44 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// releaseTimeout is how long a release by force may take.
+// releaseTimeout limits how long a release by force may take.
 const releaseTimeout = 5 * time.Second
 
-// maxForm is the size of a form with one ticket of a long key.
+// maxForm limits the size of a form, which is one ticket of a long key.
 const maxForm = 1 << 20
 
-// allows reports whether the request comes from one who may release locks.
-func (p *Page) allows(r *http.Request) bool {
-	return p.cfg.authorize != nil && p.cfg.authorize(r) == nil
+// releases makes the buttons that release a lock by force, and serves the requests of pressed buttons.
+type releases struct {
+	authorize   func(*http.Request) error // nil: no request may release a lock
+	operator    func(*http.Request) string
+	crossOrigin *http.CrossOriginProtection
+	tickets     *tickets
+	tracker     *tracker
+	names       keyNames
+	logger      *slog.Logger
+}
+
+func newReleases(t *tracker, cfg *config) (*releases, error) {
+	sealed, err := newTickets()
+	if err != nil {
+		return nil, err
+	}
+	return &releases{
+		authorize: cfg.authorize, operator: cfg.operator, crossOrigin: http.NewCrossOriginProtection(),
+		tickets: sealed, tracker: t, names: cfg.names(), logger: cfg.logger,
+	}, nil
+}
+
+// allows reports whether the request may release locks.
+func (s *releases) allows(r *http.Request) bool {
+	return s.authorize != nil && s.authorize(r) == nil
 }
 
 // cookieName is the cookie that proves that a button is pressed in the browser that showed it.
 const cookieName = "interlock-locks"
 
-// cookieOf returns the cookie of a browser, and sets one if it has none. Other sites cannot make the
-// browser send it, and buttons that another browser showed do not fit it.
+// cookieOf returns the cookie of a browser, and sets one if the browser has none. Other sites cannot make the
+// browser send it, and buttons shown to another browser do not match it.
 func cookieOf(w http.ResponseWriter, r *http.Request) string {
 	if c, err := r.Cookie(cookieName); err == nil && c.Value != "" {
 		return c.Value
@@ -43,18 +65,18 @@ func cookieOf(w http.ResponseWriter, r *http.Request) string {
 	return value
 }
 
-// fromHere reports whether a button was pressed on this page, and not on another site. A browser says
-// so in Sec-Fetch-Site or, over plain HTTP, in Origin. If a proxy has rewritten Host, Origin cannot be
-// compared with it; then the browser has to send the cookie that the ticket names.
-func (p *Page) fromHere(r *http.Request, t *ticket) bool {
-	if p.crossOrigin.Check(r) == nil {
+// isFromPage reports whether a button was pressed on this page and not on another site. A browser says so in
+// Sec-Fetch-Site or, over plain HTTP, in Origin. If a proxy has rewritten Host, Origin cannot be compared
+// with it. Then the browser must send the cookie that the ticket names.
+func (s *releases) isFromPage(r *http.Request, t *ticket) bool {
+	if s.crossOrigin.Check(r) == nil {
 		return true
 	}
 	c, err := r.Cookie(cookieName)
 	return err == nil && r.Header.Get("Sec-Fetch-Site") == "" && t.Cookie != "" && c.Value == t.Cookie
 }
 
-// button is what a template needs for one.
+// button is the data of one button in a template.
 type button struct {
 	Ticket, View string
 	Lock         lockRow
@@ -66,70 +88,116 @@ type buttonHolder struct {
 	Held        float64 // 0: not known
 }
 
-// buttons makes a button for each hold that is listed and whose client is open.
-func (v *view) buttons(cookie string) []*button {
-	list := make([]*button, len(v.held))
-	for i, h := range v.held {
-		if client := v.page.clientOf(clientID(h.field)); client != nil {
-			shown := &v.Holds[i]
-			b := button{View: "?release=1", Lock: shown.lockRow, Holders: []buttonHolder{{shown.Holder, shown.Rule, shown.Held}}}
-			list[i] = v.page.sealed(b, client, h.key, []string{h.field}, []time.Time{h.acquired}, cookie)
+// holdButtons returns a button for each row, or nil where the client of the hold is not open.
+func (s *releases) holdButtons(rows []holdRow, cookie string) []*button {
+	list := make([]*button, len(rows))
+	for i := range rows {
+		h := &rows[i]
+		if s.tracker.clients.find(clientID(h.field)) == nil {
+			continue
 		}
+		b := button{View: "?release=1", Lock: h.lockRow, Holders: []buttonHolder{{h.Holder, h.Rule, h.Held}}}
+		list[i] = s.seal(b, ticket{
+			Client: clientID(h.field), Key: []byte(h.key), Fields: [][]byte{[]byte(h.field)}, Since: []time.Time{h.Since}, Cookie: cookie,
+		})
 	}
 	return list
 }
 
-// sealed returns a button with its ticket, or nil if no ticket can be made.
-func (p *Page) sealed(b button, client *core.Client, key string, fields []string, since []time.Time, cookie string) *button {
-	t := ticket{Client: client.ID(), Key: []byte(key), Since: since, Cookie: cookie, Made: time.Now()}
-	for _, f := range fields {
-		t.Fields = append(t.Fields, []byte(f))
+// fleetButtons returns a button for each lock whose holders are all shown, otherwise nil: a button takes the
+// lock from no holder that the operator has not seen.
+func (s *releases) fleetButtons(list *fleetState, cookie string) []*button {
+	buttons := make([]*button, len(list.Locks))
+	for i := range list.Locks {
+		l := &list.Locks[i]
+		if l.HolderCount == 0 || l.HolderCount > fleetNames {
+			continue
+		}
+		b := button{View: "?fleet=1&release=1", Lock: lockRow{Key: l.Key, KeyHash: l.KeyHash, Keys: 1}}
+		t := ticket{Client: list.Client, Key: []byte(l.key), Cookie: cookie}
+		for _, h := range l.Holders {
+			b.Holders = append(b.Holders, buttonHolder{h.Field, "", h.Held})
+			t.Fields, t.Since = append(t.Fields, []byte(h.field)), append(t.Since, h.since)
+		}
+		buttons[i] = s.seal(b, t)
 	}
+	return buttons
+}
+
+// seal adds the ticket to a button. It returns nil if the ticket cannot be sealed.
+func (s *releases) seal(b button, t ticket) *button {
+	t.Made = time.Now()
 	var err error
-	if b.Ticket, err = p.tickets.issue(t); err != nil {
+	if b.Ticket, err = s.tickets.issue(t); err != nil {
 		return nil
 	}
 	return &b
 }
 
-// clientID is the client that a holder field belongs to.
-func clientID(field string) string { return core.Holder{Field: field}.ClientID() }
+// The results of a pressed button, as the query of the next page names them.
+const (
+	noticeReleased = "released"
+	noticeOthers   = "others"
+	noticeFree     = "free"
+)
 
-// release takes a lock from the holders of a ticket, for a request that comes from this page and is allowed to.
-func (p *Page) release(w http.ResponseWriter, r *http.Request) {
-	if !p.allows(r) {
-		p.tell(w, r, http.StatusForbidden, "Not allowed", "You may not release locks here.")
-		return
+// noticeOf returns the sentence for a result. Any client can write the query, so other words are "".
+func noticeOf(word string) string {
+	switch word {
+	case noticeReleased:
+		return "The lock was released. A holder in another process may continue without it: it finds out at its next renewal or, if its lease is fixed, when it releases the lock."
+	case noticeOthers:
+		return "The lock was taken from the holders that were shown. Other holders still have it."
+	case noticeFree:
+		return "The lock was already free."
+	default:
+		return ""
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	t, valid := p.tickets.open(r.PostFormValue("ticket"), time.Now())
-	if !p.fromHere(r, &t) {
-		p.tell(w, r, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites. Load the page again, and let it keep its cookie.")
-		return
-	}
-	client := p.clientOf(t.Client)
-	if !valid || client == nil {
-		p.tell(w, r, http.StatusConflict, "Nothing was released", "This button is too old, or not of this process: load the page again.")
-		return
-	}
-	operator := printable(p.cfg.operator(r), maxName) // before anything is done: it may panic
-	ctx, cancel := context.WithTimeout(r.Context(), releaseTimeout)
-	defer cancel()
-	before, err := p.evict(ctx, client, &t)
-	if len(before.Holders) == 0 && (err == nil || errors.Is(err, core.ErrNotHeld)) {
-		backToView(w, r, noticeFree)
-		return
-	}
-	p.logRelease(r, operator, string(t.Key), &before, err)
-	p.answerRelease(w, r, &before, err)
 }
 
-// evict takes the lock from the holders of a ticket that have it still. A hold of this process may have
-// passed it on since: the next hold has the same field.
-func (p *Page) evict(ctx context.Context, client *core.Client, t *ticket) (core.LockEntry, error) {
+// release takes a lock from the holders of a ticket, if the request is allowed to and comes from this page.
+// It returns a notice for the page, or a message if nothing is known to be released.
+func (s *releases) release(w http.ResponseWriter, r *http.Request) (notice string, _ *message) {
+	if !s.allows(r) {
+		return "", &message{"Not allowed", http.StatusForbidden, "You may not release locks here."}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	t, valid := s.tickets.open(r.PostFormValue("ticket"), time.Now())
+	if !s.isFromPage(r, &t) {
+		return "", &message{"Not from this page", http.StatusForbidden, "Only the buttons of this page release locks; other sites cannot. Load the page again and allow its cookie."}
+	}
+	client := s.tracker.clients.find(t.Client)
+	if !valid || client == nil {
+		return "", &message{"Nothing was released", http.StatusConflict, "This button is too old, or belongs to another process. Load the page again."}
+	}
+	operator := printable(s.operator(r), maxName) // first, because it may panic
+	ctx, cancel := context.WithTimeout(r.Context(), releaseTimeout)
+	defer cancel()
+	before, err := s.evict(ctx, client, &t)
+	if len(before.Holders) == 0 && (err == nil || errors.Is(err, core.ErrNotHeld)) {
+		return noticeFree, nil
+	}
+	s.record(r, operator, string(t.Key), &before, err)
+	switch {
+	case errors.Is(err, core.ErrNotHeld):
+		return "", &message{"Nothing was released", http.StatusConflict, "Another holder has the lock now. Load the page again."}
+	case errors.Is(err, core.ErrInvalid):
+		return "", &message{"Nothing was released", http.StatusConflict, "The key is not a held lock, or not any more."}
+	case err != nil:
+		return "", &message{"Not known whether it was released", http.StatusBadGateway, "Redis did not confirm the release. Load the page again to see whether the lock is still held."}
+	case before.HolderCount > len(before.Holders):
+		return noticeOthers, nil
+	default:
+		return noticeReleased, nil
+	}
+}
+
+// evict takes the lock from the holders of a ticket that still have it. A hold of this process may have
+// passed the lock on since: the next hold has the same field and keeps the lock.
+func (s *releases) evict(ctx context.Context, client *core.Client, t *ticket) (core.LockEntry, error) {
 	var fields []string
 	for i, f := range t.Fields {
-		if h := p.table.ofField(string(t.Key), string(f)); h == nil || h.acquired.Equal(t.Since[i]) {
+		if h := s.tracker.table.ofField(string(t.Key), string(f)); h == nil || h.acquired.Equal(t.Since[i]) {
 			fields = append(fields, string(f))
 		}
 	}
@@ -140,80 +208,54 @@ func (p *Page) evict(ctx context.Context, client *core.Client, t *ticket) (core.
 	return client.Evict(ctx, string(t.Key), fields...)
 }
 
-// answerRelease leads back to the view that the button was on, or says why nothing was done.
-func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, before *core.LockEntry, err error) {
-	switch {
-	case errors.Is(err, core.ErrNotHeld):
-		p.tell(w, r, http.StatusConflict, "Nothing was released", "The lock has another holder by now. Load the page again.")
-	case errors.Is(err, core.ErrInvalid):
-		p.tell(w, r, http.StatusConflict, "Nothing was released", "The key is not a lock that somebody holds, or not any more.")
-	case err != nil:
-		p.tell(w, r, http.StatusBadGateway, "Not known whether it was released", "Redis did not confirm it. Load the page again to see whether the lock is still held.")
-	case before.HolderCount > len(before.Holders):
-		backToView(w, r, noticeOthers)
-	default:
-		backToView(w, r, noticeReleased)
-	}
-}
-
-// backToView shows the view that the button was on again, with what has become of it.
-func backToView(w http.ResponseWriter, r *http.Request, notice string) {
-	query := "?"
-	if r.URL.Query().Has("fleet") {
-		query = "?fleet=1&"
-	}
-	w.Header().Set("Location", query+"notice="+notice) // relative to wherever the page is mounted
-	w.WriteHeader(http.StatusSeeOther)
-}
-
-// logRelease keeps and logs who released what, and who lost it.
-func (p *Page) logRelease(r *http.Request, operator, key string, before *core.LockEntry, err error) {
-	var holders []string
+// record keeps a release as an incident and logs who released the lock and who lost it. It logs a failed
+// release with the holders that have the lock.
+func (s *releases) record(r *http.Request, operator, key string, before *core.LockEntry, err error) {
+	var fields []string
 	for _, h := range before.Holders {
-		holders = append(holders, printable(h.Field, maxName))
+		fields = append(fields, printable(h.Field, maxName))
 	}
-	if err == nil {
-		p.incidents.add(whatReleased, event{
-			at: time.Now(), what: whatReleased, rule: rule{p.ruleOf(key, before.Holders[0].Field), before.Kind}, key: key,
-			holder: before.Holders[0].Field, trace: traceOf(r.Context()),
-		})
-	}
+	holders := strings.Join(fields, " ")
 	attrs := []slog.Attr{
 		slog.String("operator", operator),
-		p.keyAttr("key", "key_hash", key), slog.String("kind", string(before.Kind)),
+		s.names.attr("key", "key_hash", key), slog.String("kind", string(before.Kind)),
 	}
-	who := strings.Join(holders, " ")
 	if err != nil {
-		attrs = append(attrs, slog.String("held_by", who), slog.String("error", core.ErrorText(err)))
-		p.cfg.logger.LogAttrs(r.Context(), slog.LevelError, "lock not released by force", attrs...)
+		attrs = append(attrs, slog.String("held_by", holders), slog.String("error", core.ErrorText(err)))
+		s.logger.LogAttrs(r.Context(), slog.LevelError, "lock not released by force", attrs...)
 		return
 	}
-	p.cfg.logger.LogAttrs(r.Context(), slog.LevelWarn, "lock released by force", append(attrs, slog.String("lost_by", who))...)
+	field := before.Holders[0].Field
+	s.tracker.incidents.add(whatReleased, event{
+		at: time.Now(), what: whatReleased, rule: rule{s.ruleOf(key, field), before.Kind}, key: key,
+		holder: field, trace: traceOf(r.Context()),
+	})
+	s.logger.LogAttrs(r.Context(), slog.LevelWarn, "lock released by force", append(attrs, slog.String("lost_by", holders))...)
 }
 
-// ruleOf is the rule of a hold, if it is one of this process.
-func (p *Page) ruleOf(key, field string) string {
-	if h := p.table.ofField(key, field); h != nil {
+// ruleOf returns the rule of a hold of this process, or ruleNone for a hold of another process.
+func (s *releases) ruleOf(key, field string) string {
+	if h := s.tracker.table.ofField(key, field); h != nil {
 		return h.rule.name
 	}
 	return ruleNone
 }
 
-// ticketLasts is for how long a button of the page can be pressed.
+// ticketLasts is how long a button of the page can be pressed.
 const ticketLasts = 15 * time.Minute
 
-// ticket is what a button of the page releases: a key, from the holders that the operator has seen.
+// ticket says what a button releases: a key, from the holders that the operator has seen.
 type ticket struct {
-	Client string      `json:"c"` // through which it is released
-	Key    []byte      `json:"k"` // not a string, which JSON would make UTF-8
+	Client string      `json:"c"` // id of the client that releases it
+	Key    []byte      `json:"k"` // not a string, because JSON would change bytes that are not UTF-8
 	Fields [][]byte    `json:"f"`
 	Since  []time.Time `json:"h"` // when the holders acquired it, in the order of Fields; zero: not known here
-	Cookie string      `json:"s"` // of the browser that it was shown to
+	Cookie string      `json:"s"` // of the browser that got the button
 	Made   time.Time   `json:"t"`
 }
 
-// tickets seals them: a page that shows no key hides it in its buttons too, and who has not
-// been shown the page has none.
+// tickets encrypts and authenticates tickets. So a page that hides keys hides them in its buttons too, and
+// a client that has not loaded the page cannot make a ticket.
 type tickets struct{ seal cipher.AEAD }
 
 func newTickets() (*tickets, error) {
@@ -235,10 +277,10 @@ func (s *tickets) issue(t ticket) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ticket: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(s.seal.Seal(nil, nil, plain, nil)), nil //nolint:gosec // the cipher makes a nonce by itself
+	return base64.RawURLEncoding.EncodeToString(s.seal.Seal(nil, nil, plain, nil)), nil //nolint:gosec // the cipher chooses the nonce
 }
 
-// open reports whether a ticket is of this process and not too old.
+// open decrypts a ticket. It is valid if this process issued it and it is not too old.
 func (s *tickets) open(sealed string, now time.Time) (t ticket, valid bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err == nil {

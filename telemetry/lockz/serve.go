@@ -2,42 +2,34 @@ package lockz
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/interlock-go/interlock/core"
 )
 
-// The page lists htmlRows holds and waiters, and JSON jsonRows, unless the query says rows, which is maxRows at
-// most. The page lists the last htmlEvents of each outcome of refusals, and of each kind of incidents.
+// The page lists htmlRows holds and waiters, and JSON jsonRows, unless the query sets rows.
 const (
-	htmlRows   = 100
-	jsonRows   = 1_000
-	maxRows    = 10_000
-	htmlEvents = 20
+	htmlRows = 100
+	jsonRows = 1_000
 )
 
-// ServeHTTP answers with the page, with its parts, with JSON, and to a press of a button. It
-// has one path; the query says what is wanted, so that it works wherever it is mounted.
+// ServeHTTP serves the page, its script and style sheet, JSON, and the requests of buttons. The page has a
+// single path and works under any: the query says what is wanted.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	switch {
-	case !here(r):
-		p.tell(w, r, http.StatusNotFound, "Not found", "There is nothing here.")
+	case !isPage(r):
+		p.answer(w, r, &message{"Not found", http.StatusNotFound, "There is nothing here."})
 	case r.Method == http.MethodPost:
-		p.release(w, r)
+		p.serveRelease(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		p.tell(w, r, http.StatusMethodNotAllowed, "Method not allowed", "The page answers GET, HEAD and POST.")
+		p.answer(w, r, &message{"Method not allowed", http.StatusMethodNotAllowed, "The page answers GET, HEAD and POST."})
 	case r.URL.Query().Has("asset"):
-		p.asset(w, r, r.URL.Query().Get("asset"))
+		p.serveAsset(w, r)
 	case r.URL.Query().Has("fleet"):
 		p.serveFleet(w, r)
 	default:
@@ -45,8 +37,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// protect has browsers load nothing from elsewhere, run no script but that of the page, keep
-// nothing and put it into no frame. Origin has to come with a form, so a referrer may too.
+// protect tells browsers to load nothing from other sites, to run no script except the page's, to store
+// nothing, and not to show the page in a frame. The referrer goes to the page itself, because a form must
+// come with an Origin.
 func protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
@@ -57,9 +50,9 @@ func protect(h http.Header) {
 	h.Set("Vary", "Accept")
 }
 
-// here reports whether the page itself is asked for, not something below it: the path is that
-// of the mux pattern, or what http.StripPrefix has left of it. Other routers have matched.
-func here(r *http.Request) bool {
+// isPage reports whether the request is for the page itself and not for something below it. The path must be
+// the mux pattern, or what http.StripPrefix leaves. Other routers have matched the path already.
+func isPage(r *http.Request) bool {
 	if r.Pattern == "" || strings.Contains(r.Pattern, "{") || r.URL.Path == "" || r.URL.Path == "/" {
 		return true
 	}
@@ -67,7 +60,7 @@ func here(r *http.Request) bool {
 	return r.URL.Path == path
 }
 
-// wantsJSON reports whether a program asks.
+// wantsJSON reports whether the request asks for JSON, by the query or by the header Accept.
 func wantsJSON(r *http.Request) bool {
 	if format := r.URL.Query().Get("format"); format != "" {
 		return format == "json"
@@ -76,55 +69,92 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// rowsOf is how many holds and waiters a request wants.
-func rowsOf(q url.Values, usual int) int {
-	n, err := strconv.Atoi(q.Get("rows"))
-	if err != nil || n < 1 {
-		return usual
+// parseListing reads rows, q and sort. Values that are not valid count as absent.
+func parseListing(q url.Values, usualRows int) listing {
+	l := listing{rows: usualRows, search: strings.ToLower(q.Get("q"))}
+	if n, err := strconv.Atoi(q.Get("rows")); err == nil && n > 0 {
+		l.rows = min(n, maxRows)
 	}
-	return min(n, maxRows)
-}
-
-func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
-	q, usual := r.URL.Query(), htmlRows
-	if wantsJSON(r) {
-		usual = jsonRows
-	}
-	l := listing{rows: rowsOf(q, usual), search: strings.ToLower(q.Get("q"))}
 	if word := q.Get("sort"); slices.Contains([]string{"key", "rule", "lease", "waiting"}, word) {
 		l.sort = word
 	}
-	v := p.collect(l)
-	v.askRedis(r.Context())
-	if wantsJSON(r) {
-		writeJSON(w, http.StatusOK, "application/json; charset=utf-8", v.pageState)
-		return
-	}
-	p.render(w, http.StatusOK, "process", frameOf(w, r, v))
+	return l
 }
 
-// askTimeout is how long the page waits for an answer of Redis.
-const askTimeout = time.Second
-
-// askRedis asks the Redis of each client whether it answers.
-func (v *view) askRedis(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	var all sync.WaitGroup
-	for i, client := range v.open {
-		all.Go(func() {
-			if err := client.Ready(ctx); err != nil {
-				v.Clients[i].Error = printable(core.ErrorText(err), 2*maxName)
-			}
-		})
+// serveProcess serves the snapshot of this process.
+func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
+	q, rows := r.URL.Query(), htmlRows
+	if wantsJSON(r) {
+		rows = jsonRows
 	}
-	all.Wait()
+	l := parseListing(q, rows)
+	s := collect(p.tracker, &p.process, p.cfg.names(), l)
+	s.askRedis(r.Context())
+	if wantsJSON(r) {
+		writeJSON(w, http.StatusOK, "application/json; charset=utf-8", s)
+		return
+	}
+	f := newProcessFrame(s, &p.cfg, l, q)
+	if p.releases.allows(r) {
+		f.Buttons = p.releases.holdButtons(s.Holds, cookieOf(w, r))
+	}
+	p.render(w, http.StatusOK, "process", f)
+}
+
+// serveFleet serves a part of the list of all locks in Redis.
+func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
+	if !p.cfg.fleet {
+		p.answer(w, r, &message{"Not found", http.StatusNotFound, "The view of all locks is not switched on (WithFleet)."})
+		return
+	}
+	q := r.URL.Query()
+	list, client, problem := p.fleet.list(r.Context(), q)
+	switch {
+	case problem != nil:
+		p.answer(w, r, problem)
+		return
+	case wantsJSON(r):
+		writeJSON(w, http.StatusOK, "application/json; charset=utf-8", list)
+		return
+	}
+	f := newFleetFrame(list, client.Address(), &p.process, &p.cfg, q)
+	if p.releases.allows(r) {
+		f.Buttons = p.releases.fleetButtons(list, cookieOf(w, r))
+	}
+	p.render(w, http.StatusOK, "fleet", f)
+}
+
+// serveRelease serves a pressed button. It redirects to the view that had the button.
+func (p *Page) serveRelease(w http.ResponseWriter, r *http.Request) {
+	notice, problem := p.releases.release(w, r)
+	if problem != nil {
+		p.answer(w, r, problem)
+		return
+	}
+	view := "?"
+	if r.URL.Query().Has("fleet") {
+		view = "?fleet=1&"
+	}
+	w.Header().Set("Location", view+"notice="+notice) // relative, so that it works wherever the page is mounted
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// serveAsset serves the style sheet or the script.
+func (p *Page) serveAsset(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Query().Get("asset") {
+	case "page.css":
+		http.ServeFileFS(w, r, assets, "assets/page.css")
+	case "page.js":
+		http.ServeFileFS(w, r, assets, "assets/page.js")
+	default:
+		p.answer(w, r, &message{"Not found", http.StatusNotFound, "The page has no such part."})
+	}
 }
 
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		http.Error(w, "the answer is no JSON", http.StatusInternalServerError)
+		http.Error(w, "the answer cannot be written as JSON", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", contentType)
@@ -132,12 +162,12 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	_, _ = w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
 }
 
-// render writes a template. It is made before anything is sent.
+// render executes a template completely before it writes anything.
 func (p *Page) render(w http.ResponseWriter, status int, name string, data any) {
 	var body bytes.Buffer
-	if err := p.pages.ExecuteTemplate(&body, name, data); err != nil {
+	if err := p.templates.ExecuteTemplate(&body, name, data); err != nil {
 		p.cfg.logger.Error("lockz: a template fails", "template", name, "error", err)
-		http.Error(w, "the page cannot be made; the log says why", http.StatusInternalServerError)
+		http.Error(w, "the page cannot be rendered; the log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -146,18 +176,11 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, data any) 
 	_, _ = w.Write(body.Bytes()) //nolint:errcheck // the client is gone
 }
 
-// tell answers with a sentence instead of the page, a program as RFC 9457 has it.
-func (p *Page) tell(w http.ResponseWriter, r *http.Request, status int, title, text string) {
-	m := message{Title: title, Status: status, Text: text}
+// answer writes a message: as a page, or as a problem document (RFC 9457) if the request asks for JSON.
+func (p *Page) answer(w http.ResponseWriter, r *http.Request, m *message) {
 	if wantsJSON(r) {
-		writeJSON(w, status, "application/problem+json", m)
+		writeJSON(w, m.Status, "application/problem+json", m)
 		return
 	}
-	p.render(w, status, "message", m)
-}
-
-type message struct {
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Text   string `json:"detail"`
+	p.render(w, m.Status, "message", m)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// shards is how many parts a table has, each with a mutex of its own.
+// shards is the number of parts of a table, each with its mutex.
 const shards = 64
 
-// table knows which holds and waiters there are, by key. Every operation but snapshot takes one
-// mutex of many for a moment.
+// table indexes the holds and the waiters of this process by key. Every operation except snapshot locks
+// one of its shards for a moment. It also learns which clients share a Redis.
 type table struct {
 	seed   maphash.Seed
 	parts  [shards]shard
@@ -22,22 +22,11 @@ type table struct {
 type shard struct {
 	mu   sync.Mutex
 	keys map[string]*entry
-	free []*entry // for the next keys
+	free []*entry // to be used for the next keys
 }
 
-// freeEntries is how many entries a shard keeps for the next keys.
+// freeEntries is how many unused entries a shard keeps.
 const freeEntries = 32
-
-// entry is one key with those who hold it or wait for it here.
-type entry struct {
-	shard   *shard
-	key     string
-	holds   []*hold
-	waiters []*waiter
-
-	oneHold   [1]*hold // room for the usual single one
-	oneWaiter [1]*waiter
-}
 
 func newTable() *table {
 	t := &table{seed: maphash.MakeSeed()}
@@ -49,7 +38,7 @@ func newTable() *table {
 
 func (t *table) shardOf(key string) *shard { return &t.parts[maphash.String(t.seed, key)%shards] }
 
-// entryOf is that of a key, made when it is not there. The mutex of the shard is held.
+// entryOf returns the entry of a key, and makes it if the key has none. The caller holds the mutex.
 func (s *shard) entryOf(key string) *entry {
 	if e := s.keys[key]; e != nil {
 		return e
@@ -58,26 +47,26 @@ func (s *shard) entryOf(key string) *entry {
 	if last := len(s.free) - 1; last >= 0 {
 		e, s.free = s.free[last], s.free[:last]
 	} else {
-		e = &entry{shard: s}
+		e = &entry{}
 	}
 	e.key, e.holds, e.waiters = key, e.oneHold[:0], e.oneWaiter[:0]
 	s.keys[key] = e
 	return e
 }
 
-// tidy forgets an entry that nobody is in. The mutex is held.
-func (e *entry) tidy() {
+// tidy removes an entry without holds and waiters. The caller holds the mutex.
+func (s *shard) tidy(e *entry) {
 	if len(e.holds)+len(e.waiters) > 0 {
 		return
 	}
-	delete(e.shard.keys, e.key)
-	if len(e.shard.free) < freeEntries {
-		*e = entry{shard: e.shard}
-		e.shard.free = append(e.shard.free, e)
+	delete(s.keys, e.key)
+	if len(s.free) < freeEntries {
+		*e = entry{}
+		s.free = append(s.free, e)
 	}
 }
 
-// addHold takes a hold in.
+// addHold adds a hold under each of its keys.
 func (t *table) addHold(h *hold) {
 	for i := range h.keys {
 		t.shardOf(h.name(i)).addHold(h.name(i), h)
@@ -91,7 +80,7 @@ func (s *shard) addHold(key string, h *hold) {
 	e.holds = append(e.holds, h)
 }
 
-// removeHold takes a hold out, once.
+// removeHold removes a hold. Further calls do nothing.
 func (t *table) removeHold(h *hold) {
 	if !h.done.CompareAndSwap(false, true) {
 		return
@@ -106,11 +95,11 @@ func (s *shard) removeHold(key string, h *hold) {
 	defer s.mu.Unlock()
 	if e := s.keys[key]; e != nil {
 		e.holds = slices.DeleteFunc(e.holds, func(other *hold) bool { return other == h })
-		e.tidy()
+		s.tidy(e)
 	}
 }
 
-// addWaiter takes a waiter in.
+// addWaiter adds a waiter under its first key.
 func (t *table) addWaiter(w *waiter) {
 	s := t.shardOf(w.key)
 	s.mu.Lock()
@@ -120,24 +109,24 @@ func (t *table) addWaiter(w *waiter) {
 	w.entry.waiters = append(w.entry.waiters, w)
 }
 
-// removeWaiter takes a waiter out, once.
+// removeWaiter removes a waiter. Further calls do nothing.
 func (t *table) removeWaiter(w *waiter) {
 	if !w.done.CompareAndSwap(false, true) {
 		return
 	}
-	e := w.entry
-	e.shard.mu.Lock()
-	defer e.shard.mu.Unlock()
+	s, e := t.shardOf(w.key), w.entry
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	last := e.waiters[len(e.waiters)-1]
 	e.waiters[w.at], last.at = last, w.at
 	e.waiters[len(e.waiters)-1] = nil
 	e.waiters = e.waiters[:len(e.waiters)-1]
-	e.tidy()
+	s.tidy(e)
 }
 
-// sameRedis notes that the client of a waiter and the client of the hold that has refused it use
-// one Redis. No hold has refused a waiter that queues behind other waiters of this process.
-func (t *table) sameRedis(w *waiter) {
+// learnRealm notes that the client of a waiter uses the same Redis as the client whose hold refused the
+// waiter. A waiter that queued behind other waiters of this process was refused by no hold.
+func (t *table) learnRealm(w *waiter) {
 	if w.blockedBy == "" || clientID(w.blockedBy) == w.client {
 		return
 	}
@@ -150,8 +139,8 @@ func (t *table) sameRedis(w *waiter) {
 	}
 }
 
-// behindWriter reports whether w is a reader that came after a writer, which waits for those who
-// read: then w does, too.
+// behindWriter reports whether w is a reader that queues behind a writer. Like that writer, it waits for
+// the readers that hold the lock.
 func (t *table) behindWriter(w *waiter) bool {
 	if w.rule.kind != core.KindRead {
 		return false
@@ -161,7 +150,7 @@ func (t *table) behindWriter(w *waiter) bool {
 	defer s.mu.Unlock()
 	e := s.keys[w.key]
 	if e == nil {
-		return false // it has just left
+		return false // w has just ended
 	}
 	for _, other := range e.waiters {
 		if other.rule.kind == core.KindWrite && other.start.Before(w.start) && t.realms.same(other.client, w.client) {
@@ -171,7 +160,7 @@ func (t *table) behindWriter(w *waiter) bool {
 	return false
 }
 
-// ofKey gives the holds of a key.
+// ofKey returns the holds of a key.
 func (t *table) ofKey(key string) []*hold {
 	s := t.shardOf(key)
 	s.mu.Lock()
@@ -182,10 +171,10 @@ func (t *table) ofKey(key string) []*hold {
 	return nil
 }
 
-// ofField gives the hold of a key that has a field in Redis; nil: none here has it.
+// ofField returns the hold of this process that has the key under a holder field, or nil.
 func (t *table) ofField(key, field string) (found *hold) {
 	for _, h := range t.ofKey(key) {
-		if h.field == field && (found == nil || h.outer(found)) {
+		if h.field == field && (found == nil || h.supersedes(found)) {
 			found = h
 		}
 	}
@@ -195,13 +184,13 @@ func (t *table) ofField(key, field string) (found *hold) {
 // line is one key of one Redis as it was at one instant.
 type line struct {
 	key       string
-	client    string // one of those that use this Redis
+	client    string // one of the clients that use this Redis
 	holds     []*hold
 	waiters   []*waiter
-	blockedBy string // field of who is in the way, as far as one of the waiters has seen it
+	blockedBy string // holder field that one of the waiters has seen; empty: none has
 }
 
-// snapshot copies the table, shard by shard.
+// snapshot copies the table, one shard after the other.
 func (t *table) snapshot() []line {
 	var all []line
 	for i := range t.parts {
@@ -236,12 +225,12 @@ func (s *shard) copyTo(all []line, realms *realms) []line {
 	return all
 }
 
-// realms knows which clients lock in the same Redis, without asking it: a client that was refused
-// because of a holder of another client uses the same Redis. Equal keys of other clients may be
-// different locks.
+// realms groups clients that are known to lock in the same Redis: a client that is refused because of a
+// hold of another client uses the Redis of that client. Redis is not asked. Until two clients are in one
+// group, equal keys of theirs count as different locks.
 type realms struct {
 	mu sync.RWMutex
-	of map[string]string // from a client to another one of its realm
+	of map[string]string // from a client to another client of its group
 }
 
 // same reports whether two clients are known to use one Redis.
@@ -254,7 +243,7 @@ func (r *realms) same(a, b string) bool {
 	return r.root(a) == r.root(b)
 }
 
-// unite notes that two clients use one Redis.
+// unite puts two clients and their groups into one group.
 func (r *realms) unite(a, b string) {
 	if r.same(a, b) {
 		return
@@ -269,7 +258,7 @@ func (r *realms) unite(a, b string) {
 	}
 }
 
-// root is the client that stands for the realm of another one. The mutex is held.
+// root returns the client that stands for the group of a client. The caller holds the mutex.
 func (r *realms) root(client string) string {
 	for {
 		next, ok := r.of[client]
