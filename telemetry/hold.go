@@ -6,50 +6,54 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
 )
 
-// observeHoldStart counts a hold and begins its span.
-func (t *Telemetry) observeHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
-	rule := t.rule(h.Label, h.Kind)
+// holds reports holds: the span lock.hold, the metrics hold.duration, lease.remaining.ratio, held, renewals, lost,
+// leaks and release.failures, and records about losses, leaks and failures.
+type holds struct {
+	inst  *instruments
+	spans *spans
+	log   *logger
+}
+
+// observeStart counts a hold and begins its span.
+func (o *holds) observeStart(ctx context.Context, h core.HoldInfo) context.Context {
+	rule := o.spans.rules.of(h.Label, h.Kind)
 	if !h.Reentrant {
 		rule.held.Add(1)
 	}
-	if t.tracer == nil {
+	if o.spans.tracer == nil {
 		return ctx
 	}
-	ctx = t.start(ctx, spanHold, rule, &h.Acquisition)
+	ctx = o.spans.start(ctx, spanHold, rule, &h.Acquisition)
 	if s, ok := ctx.(*span); ok && !h.Reentrant {
-		t.block(s, h.Field)
+		o.spans.block(s, h.Field)
 	}
 	return ctx
 }
 
-// observeHoldEnd counts the end of a hold and ends its span. The hold that goes on
-// after a Handover has a span of its own, and is counted with its own end.
-func (t *Telemetry) observeHoldEnd(ctx context.Context, r core.HoldResult) {
-	s := t.spanOf(ctx, spanHold, &r.Acquisition)
-	rule := t.ruleOf(s, &r.Acquisition)
+// observeEnd counts the end of a hold and ends its span. After a Handover the next hold has a separate span,
+// and the end of that hold is counted.
+func (o *holds) observeEnd(ctx context.Context, r core.HoldResult) {
+	s := o.spans.find(ctx, spanHold, &r.Acquisition)
+	rule := o.spans.ruleOf(s, &r.Acquisition)
 	outcome := holdOutcome(&r)
-	rule.endHold(&r.HoldInfo)
+	subtractHeld(rule, &r.HoldInfo)
 	if outcome != outcomeMoved {
-		t.recordHold(ctx, rule, r.Held, outcome)
-		t.recordRemaining(ctx, rule, &r)
+		o.recordHeld(ctx, rule, r.Held, outcome)
+		o.recordRemaining(ctx, rule, &r)
 	}
 	if outcome == outcomeFailed {
-		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
-		t.logHold(ctx, &t.log.release, rule, &r.HoldInfo, r.Err)
+		o.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
+		o.log.logHold(ctx, &o.log.release, rule.ruleID, &r.HoldInfo, r.Err)
 	}
-	if s != nil {
-		s.released(&r, outcome)
-		t.endHoldSpan(s, &r.HoldInfo, outcome)
+	if s == nil {
+		return
 	}
-}
-
-// released notes how a release went.
-func (s *span) released(r *core.HoldResult, outcome string) {
 	if r.HandedOff {
 		s.AddEvent(eventHandedOver)
 	}
@@ -59,6 +63,7 @@ func (s *span) released(r *core.HoldResult, outcome string) {
 	if outcome == outcomeFailed {
 		s.fail(errorType(r.Err), "release failed")
 	}
+	o.endSpan(s, &r.HoldInfo, outcome)
 }
 
 func holdOutcome(r *core.HoldResult) string {
@@ -68,7 +73,7 @@ func holdOutcome(r *core.HoldResult) string {
 	case r.Lost:
 		return outcomeLost
 	case r.Left && errors.Is(r.Err, core.ErrClosed):
-		return outcomeLeft // the client was closed under it: there was nothing to release
+		return outcomeLeft // the client was closed before: there was nothing to release
 	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
 		return outcomeFailed
 	case r.Left:
@@ -78,44 +83,44 @@ func holdOutcome(r *core.HoldResult) string {
 	}
 }
 
-func (r *rule) endHold(h *core.HoldInfo) {
+func subtractHeld(r *rule, h *core.HoldInfo) {
 	if !h.Reentrant {
 		r.held.Add(-1)
 	}
 }
 
-func (t *Telemetry) recordHold(ctx context.Context, rule *rule, held time.Duration, outcome string) {
-	if t.inst.hold.Enabled(ctx) {
-		t.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
+func (o *holds) recordHeld(ctx context.Context, rule *rule, held time.Duration, outcome string) {
+	if o.inst.hold.Enabled(ctx) {
+		o.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
 	}
 }
 
-// recordRemaining records how much of the lease was left. A re-entry ends no lease, and one that
-// was not renewed because its client was closed says nothing of others.
-func (t *Telemetry) recordRemaining(ctx context.Context, rule *rule, r *core.HoldResult) {
-	if r.Reentrant || r.Lease <= 0 || errors.Is(r.Err, core.ErrClosed) || !t.inst.remaining.Enabled(ctx) {
+// recordRemaining records how much of the lease was left. It records nothing for a re-entry, which ends no
+// lease, and nothing for a hold whose client was closed, because that lease was not renewed.
+func (o *holds) recordRemaining(ctx context.Context, rule *rule, r *core.HoldResult) {
+	if r.Reentrant || r.Lease <= 0 || errors.Is(r.Err, core.ErrClosed) || !o.inst.remaining.Enabled(ctx) {
 		return
 	}
 	left := r.Remaining.Seconds() / r.Lease.Seconds()
 	if r.Lost {
 		left = 0
 	}
-	t.inst.remaining.Record(exemplarIf(ctx, left <= scarce), min(max(left, 0), 1), rule.labels.record...)
+	o.inst.remaining.Record(exemplarIf(ctx, left <= scarce), min(max(left, 0), 1), rule.labels.record...)
 }
 
-func (t *Telemetry) endHoldSpan(s *span, h *core.HoldInfo, outcome string) {
+func (o *holds) endSpan(s *span, h *core.HoldInfo, outcome string) {
 	if outcome != outcomeMoved {
-		t.unblock(s, h.Field)
+		o.spans.unblock(s, h.Field)
 	}
-	t.attrs.set(s, func(room []attribute.KeyValue) []attribute.KeyValue {
-		return t.holdSpanAttrs(room, h, outcome)
+	o.spans.set(s, func(room []attribute.KeyValue) []attribute.KeyValue {
+		return o.appendAttrs(room, h, outcome)
 	})
 	s.End()
 }
 
-func (t *Telemetry) holdSpanAttrs(room []attribute.KeyValue, h *core.HoldInfo, outcome string) []attribute.KeyValue {
+func (o *holds) appendAttrs(room []attribute.KeyValue, h *core.HoldInfo, outcome string) []attribute.KeyValue {
 	room = append(room,
-		t.keyAttr(h.Key),
+		o.spans.keys.of(h.Key),
 		attrOutcome.String(outcome),
 		attrReentry.Bool(h.Reentrant),
 		attrHolder.String(h.Field),
@@ -126,10 +131,9 @@ func (t *Telemetry) holdSpanAttrs(room []attribute.KeyValue, h *core.HoldInfo, o
 	return room
 }
 
-// observeRenewal counts a renewal and notes on the span those that were not as they
-// should be.
-func (t *Telemetry) observeRenewal(ctx context.Context, r core.Renewal) {
-	rule := t.rule(r.Label, r.Kind)
+// observeRenewal counts a renewal. A late or failed renewal adds an event to the span.
+func (o *holds) observeRenewal(ctx context.Context, r core.Renewal) {
+	rule := o.spans.rules.of(r.Label, r.Kind)
 	outcome := outcomeRenewed
 	switch {
 	case r.Err != nil:
@@ -137,19 +141,19 @@ func (t *Telemetry) observeRenewal(ctx context.Context, r core.Renewal) {
 	case r.Late > 0:
 		outcome = outcomeLate
 	}
-	t.inst.renewals.Add(ctx, 1, rule.outcome(outcome).add...)
+	o.inst.renewals.Add(ctx, 1, rule.outcome(outcome).add...)
 	if outcome == outcomeRenewed {
 		return
 	}
-	if s := t.spanOf(ctx, spanHold, &r.Acquisition); s != nil {
-		s.renewed(&r)
+	if s := o.spans.find(ctx, spanHold, &r.Acquisition); s != nil {
+		addRenewalEvents(s, &r)
 	}
 	if r.Err != nil {
-		t.logHold(ctx, &t.log.renewal, rule, &r.HoldInfo, r.Err)
+		o.log.logHold(ctx, &o.log.renewal, rule.ruleID, &r.HoldInfo, r.Err)
 	}
 }
 
-func (s *span) renewed(r *core.Renewal) {
+func addRenewalEvents(s *span, r *core.Renewal) {
 	if r.Late > 0 {
 		s.AddEvent(eventRenewedLate, trace.WithAttributes(attrLate.Float64(r.Late.Seconds())))
 	}
@@ -158,31 +162,46 @@ func (s *span) renewed(r *core.Renewal) {
 	}
 }
 
-// observeLoss counts a lost hold. Its span goes on until the release. One that the end of its
-// client has left to its lease is not lost: that is logged, and counted when it is released.
-func (t *Telemetry) observeLoss(ctx context.Context, l core.Loss) {
-	rule := t.rule(l.Label, l.Kind)
+// observeLoss counts a lost hold. Its span continues until the release. If the hold was left to its lease
+// because its client was closed, it is not lost: observeLoss logs it, and its release counts it.
+func (o *holds) observeLoss(ctx context.Context, l core.Loss) {
+	rule := o.spans.rules.of(l.Label, l.Kind)
 	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
-		t.logHold(ctx, &t.log.left, rule, &l.HoldInfo, nil)
+		o.log.logHold(ctx, &o.log.left, rule.ruleID, &l.HoldInfo, nil)
 		return
 	}
-	t.inst.lost.Add(ctx, 1, rule.labels.add...)
-	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
+	o.inst.lost.Add(ctx, 1, rule.labels.add...)
+	if s := o.spans.find(ctx, spanHold, &l.Acquisition); s != nil {
 		s.lose()
-		t.unblock(s, l.Field)
+		o.spans.unblock(s, l.Field)
 	}
-	t.logHold(ctx, &t.log.lost, rule, &l.HoldInfo, l.Cause)
+	o.log.logHold(ctx, &o.log.lost, rule.ruleID, &l.HoldInfo, l.Cause)
 }
 
-// observeLeak counts a hold that was never released as ended.
-func (t *Telemetry) observeLeak(ctx context.Context, h core.HoldInfo) {
-	rule := t.rule(h.Label, h.Kind)
-	rule.endHold(&h)
-	t.inst.leaks.Add(ctx, 1, rule.labels.add...)
-	t.recordHold(ctx, rule, time.Since(h.Acquired), outcomeLeaked)
-	if s := t.spanOf(ctx, spanHold, &h.Acquisition); s != nil {
+// observeLeak counts a hold that was never released, and ends it.
+func (o *holds) observeLeak(ctx context.Context, h core.HoldInfo) {
+	rule := o.spans.rules.of(h.Label, h.Kind)
+	subtractHeld(rule, &h)
+	o.inst.leaks.Add(ctx, 1, rule.labels.add...)
+	o.recordHeld(ctx, rule, time.Since(h.Acquired), outcomeLeaked)
+	if s := o.spans.find(ctx, spanHold, &h.Acquisition); s != nil {
 		s.fail(outcomeLeaked, "never released")
-		t.endHoldSpan(s, &h, outcomeLeaked)
+		o.endSpan(s, &h, outcomeLeaked)
 	}
-	t.logHold(ctx, &t.log.leaked, rule, &h, nil)
+	o.log.logHold(ctx, &o.log.leaked, rule.ruleID, &h, nil)
+}
+
+// begin makes the series of a rule exist at zero.
+func (o *holds) begin(ctx context.Context, r *rule) {
+	for _, counter := range []metric.Int64Counter{o.inst.lost, o.inst.leaks, o.inst.releaseFailures} {
+		counter.Add(ctx, 0, r.labels.add...)
+	}
+	for _, outcome := range []string{outcomeRenewed, outcomeLate, outcomeFailed} {
+		o.inst.renewals.Add(ctx, 0, r.outcome(outcome).add...)
+	}
+}
+
+// collect reports how many holds of a rule have not ended.
+func (o *holds) collect(m metric.Observer, r *rule) {
+	m.ObserveInt64(o.inst.held, r.held.Load(), r.observe...)
 }

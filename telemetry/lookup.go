@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// lookup is a map that is read without a lock and copied to be written: for few
-// entries that are looked up all the time. The zero value is empty.
+// lookup is a map that is read without a lock and copied at each write: for few entries that are looked up
+// all the time. The zero value is empty.
 type lookup[K comparable, V any] struct {
 	mu   sync.Mutex
 	live atomic.Pointer[map[K]V]
 }
 
-// all is the map as it is now, not to be changed.
+// all returns the current map. The caller must not change it.
 func (l *lookup[K, V]) all() map[K]V {
 	if m := l.live.Load(); m != nil {
 		return *m
@@ -21,7 +21,7 @@ func (l *lookup[K, V]) all() map[K]V {
 	return nil
 }
 
-// put gives the entry of k, which is made under the lock if it is not there.
+// put returns the entry of k. If k has none, put computes it under the lock.
 func (l *lookup[K, V]) put(k K, compute func(K) V) V {
 	if v, ok := l.all()[k]; ok {
 		return v

@@ -1,28 +1,29 @@
 package telemetry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Metric describes one of the metrics: for those who draw dashboards, write alerts or compare
-// them with what is emitted.
+// Metric describes a metric, for programs that draw dashboards, write alerts or check the emitted metrics.
 type Metric struct {
 	Name       string    // in OpenTelemetry, such as distributed_lock.wait.duration
-	Prometheus string    // what OpenTelemetry's exporter for Prometheus calls it; of a histogram without _bucket, _sum and _count
+	Prometheus string    // the name that OpenTelemetry's exporter for Prometheus gives it; of a histogram without _bucket, _sum and _count
 	Type       string    // histogram, counter, updowncounter or gauge
-	Unit       string    // s, 1, or {what is counted}
-	Labels     []string  // attributes, such as distributed_lock.rule; Prometheus has _ for each dot
-	Meaning    string    // one line, which is the metric's description, too
-	Buckets    []float64 // of a histogram, the boundaries in its unit
-	Scope      string    // instrumentation scope: the path of this package, or that of package lockz, which makes the metric
+	Unit       string    // s, 1, or {noun} for a count
+	Labels     []string  // attributes, such as distributed_lock.rule; Prometheus writes a dot as _
+	Meaning    string    // one line, also the description of the metric
+	Buckets    []float64 // boundaries of a histogram, in its unit
+	Scope      string    // instrumentation scope: the path of the package that makes the metric, which is this one or lockz
 }
 
-// Metrics describes all metrics, in the order of the table above: those of a [Telemetry], and
-// the one that package lockz makes. It returns a new slice.
+// Metrics describes all metrics in the order of the table above: the metrics of a [Telemetry], and the counter of
+// package lockz. It returns a new slice.
 func Metrics() []Metric {
 	table := new(instruments).table()
 	list := make([]Metric, 0, len(table)+1)
@@ -33,12 +34,12 @@ func Metrics() []Metric {
 	return append(list, ofPage.describe(scopeName+"/lockz"))
 }
 
-// definition is one row of the table that instruments are made from.
+// definition is a row of the table from which the instruments are made.
 type definition struct {
-	into    any // pointer to the instrument, which tells the type
+	into    any // pointer to the instrument, whose type is the type of the metric
 	name    string
 	unit    string
-	labels  string // without their prefix, separated by spaces
+	labels  string // without attrPrefix, separated by spaces
 	meaning string
 	buckets []float64
 }
@@ -49,7 +50,7 @@ const (
 	seconds       = "s"
 )
 
-// table is what a Telemetry makes: the only place that names one of its metrics.
+// table defines the metrics of a Telemetry. No other place names them.
 func (i *instruments) table() []definition {
 	return []definition{
 		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, failures too", buckets()},
@@ -99,7 +100,7 @@ func (d *definition) metricType() string {
 	}
 }
 
-// prometheusName is the name that OpenTelemetry's exporter gives by default.
+// prometheusName returns the name that OpenTelemetry's exporter gives by default.
 func prometheusName(m *Metric) string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	if m.Unit == seconds {
@@ -111,7 +112,7 @@ func prometheusName(m *Metric) string {
 	return name
 }
 
-// instruments are all the instruments there are; the method table describes them.
+// instruments has the instruments of a Telemetry. The method table defines them.
 type instruments struct {
 	wait      metric.Float64Histogram
 	acquire   metric.Float64Histogram
@@ -148,11 +149,27 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	return i, errors.Join(errs...)
 }
 
-// observables are those that are read at each collection.
+// observables returns the instruments that are read at each collection.
 func (i *instruments) observables() []metric.Observable {
 	return []metric.Observable{
 		i.waiters, i.held, i.rules, i.oldestWait, i.longestHold, i.waitTime, i.leaseTime, i.clientInfo, i.reload,
 	}
+}
+
+// wait.duration and hold.duration have an exemplar for each acquisition, which leads to its trace. The other
+// histograms have exemplars only for values that an operator asks about: an exemplar costs as much as the
+// value.
+const (
+	slowTrip = time.Millisecond // from this round trip on, Redis is slow
+	scarce   = 0.5              // at most this part of the lease was left
+)
+
+// exemplarIf returns the context to record with. A context without a span makes no exemplar.
+func exemplarIf(ctx context.Context, wanted bool) context.Context {
+	if wanted {
+		return ctx
+	}
+	return context.Background() //nolint:forbidigo // without a span
 }
 
 // make makes the instrument.
@@ -170,7 +187,7 @@ func (d *definition) make(m metric.Meter) (err error) {
 	case *metric.Int64ObservableGauge:
 		*into, err = m.Int64ObservableGauge(d.name, unit, text)
 	default:
-		err = fmt.Errorf("%s: a %T is no instrument", d.name, into)
+		err = fmt.Errorf("%s: a %T is not an instrument", d.name, into)
 	}
 	return err
 }

@@ -1,6 +1,14 @@
 package telemetry
 
-import "go.opentelemetry.io/otel/attribute"
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/interlock-go/interlock/core"
+)
 
 // scopeName is the instrumentation scope of the tracer and the meter.
 const scopeName = "github.com/interlock-go/interlock/telemetry"
@@ -20,7 +28,7 @@ const (
 	eventLost          = "lost"
 )
 
-// attrPrefix begins the names of all attributes of this package.
+// attrPrefix begins the names of the attributes of this package.
 const attrPrefix = "distributed_lock."
 
 // The attributes of spans and labels of metrics.
@@ -42,10 +50,10 @@ const (
 	attrBlockedBy = attribute.Key(attrPrefix + "blocked_by")
 	attrLate      = attribute.Key(attrPrefix + "late")
 	attrHash      = attribute.Key(attrPrefix + "hash")
-	attrErrorType = attribute.Key("error.type") // as OpenTelemetry's semantic conventions have it
+	attrErrorType = attribute.Key("error.type") // defined by OpenTelemetry's semantic conventions
 )
 
-// Outcomes beyond those of package core.
+// Outcomes that package core does not have.
 const (
 	outcomeDebounced = "debounced" // inside a debounce window
 
@@ -70,22 +78,52 @@ const (
 	stateDryRun   = "dry_run"
 )
 
-// Rules that are not a rule, and the strategy of a cause that asks for none.
+// Names of rules that stand for no rule or for several, and the strategy of a cause that has none.
 const (
 	ruleNone     = "none"
 	ruleOther    = "other"
 	strategyNone = "none"
 )
 
-// buckets are the bucket boundaries of the duration histograms, in seconds. It
-// returns a new slice.
+// buckets returns the bucket boundaries of the duration histograms, in seconds, in a new slice.
 func buckets() []float64 {
 	return []float64{
 		0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 	}
 }
 
-// ratios are the bucket boundaries of a part of a whole. 0 has a bucket of its own.
+// ratios returns the bucket boundaries of a ratio. 0 has a separate bucket.
 func ratios() []float64 {
 	return []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 }
+
+// errorWrongType is the error type of a key that holds something other than a lock.
+const errorWrongType = "wrong_type"
+
+// errorType returns the value of error.type, a word of a short list.
+func errorType(err error) string {
+	var timeout interface{ Timeout() bool }
+	var reply interface {
+		error
+		RedisError()
+	}
+	switch {
+	case errors.Is(err, core.ErrLost):
+		return outcomeLost
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &reply):
+		if strings.Contains(reply.Error(), "WRONGTYPE") { // a script puts other words before it
+			return errorWrongType
+		}
+		return "redis_error"
+	case errors.Is(err, core.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "_OTHER" // the word of the semantic conventions for other errors
+	}
+}
+
+// valid replaces bytes that are not UTF-8: an exporter refuses a whole batch for one such string. It does not
+// allocate for a valid string.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

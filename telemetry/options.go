@@ -13,15 +13,14 @@ import (
 
 // Defaults of [New].
 const (
-	// defaultMaxRules is how many different rules have series of their own.
+	// defaultMaxRules is how many rules have separate series.
 	defaultMaxRules = 1_000
 
-	// defaultLongWait is the wait from which on a record is logged.
+	// defaultLongWait is the shortest wait that is logged.
 	defaultLongWait = 5 * time.Second
 )
 
-// Option configures a [Telemetry]. Of an option that is given twice the last one
-// counts.
+// Option configures a [Telemetry]. If an option is given twice, the last one counts.
 type Option func(*config) error
 
 type config struct {
@@ -51,8 +50,8 @@ func newConfig(opts []Option) (config, error) {
 	return cfg, errors.Join(errs...)
 }
 
-// WithTracerProvider sets where spans go. Default: the global one, also if it is
-// set later. A provider of OpenTelemetry's trace/noop package switches spans off.
+// WithTracerProvider sets the provider of the tracer. Default: the global provider, even if the program sets it
+// later. A provider of OpenTelemetry's package trace/noop switches spans off.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(c *config) error {
 		if p == nil {
@@ -63,8 +62,8 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider sets where metrics go. Default: the global one, also if it is
-// set later. A provider of OpenTelemetry's metric/noop package switches metrics off.
+// WithMeterProvider sets the provider of the meter. Default: the global provider, even if the program sets it
+// later. A provider of OpenTelemetry's package metric/noop switches metrics off.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(c *config) error {
 		if p == nil {
@@ -75,11 +74,11 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 	}
 }
 
-// WithLogger sets where losses, leaks, release failures, backend failures and long
-// waits are logged, rate-limited. Default: nowhere, but for what makes all requests fail
-// or run unlocked, which goes to [slog.Default]: that Redis became unavailable and is
-// available again, that a rule file was refused or takes locks away, and warnings about rules. Records are given the context of
-// the request, so a handler that knows OpenTelemetry adds the trace.
+// WithLogger sets the logger for losses, leaks, release failures, backend failures and long waits. Their
+// records are rate-limited. Records have the context of the request, so a handler that knows OpenTelemetry
+// adds the trace. Default: these records are not written. Records about trouble that concerns all requests then go
+// to [slog.Default]: Redis is unavailable or available again, a rule file was refused or makes endpoints
+// run unlocked, and warnings about rules.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -90,11 +89,11 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithLongWait sets the wait from which on a record is logged, whether the lock was
-// acquired or not: 0, for no such records, or at least 1ms. Default: 5s.
+// WithLongWait sets the shortest wait that is logged, whether or not the lock was acquired: at least 1ms, or 0
+// for no such records. Default: 5s.
 func WithLongWait(d time.Duration) Option {
 	return func(c *config) error {
-		if d < time.Millisecond && d != 0 { // a few nanoseconds are a number without its unit
+		if d < time.Millisecond && d != 0 { // a few nanoseconds mean that the unit was forgotten
 			return fmt.Errorf("telemetry: WithLongWait(%s): want at least 1ms, such as 5*time.Second, or 0 for no such records", d)
 		}
 		c.longWait = d
@@ -102,10 +101,9 @@ func WithLongWait(d time.Duration) Option {
 	}
 }
 
-// WithMaxRules sets how many different rules have series of their own; the others
-// are counted as rule "other". At least 1. Default: 1,000. With more than 250 rules
-// give the meter provider sdkmetric.WithCardinalityLimit(8 × rules): by default the SDK folds the series
-// of an instrument beyond 2,000 into one without a rule.
+// WithMaxRules sets how many rules have separate series: at least 1. Further rules are counted as rule "other".
+// Default: 1,000. With more than 250 rules, pass sdkmetric.WithCardinalityLimit(8 × rules) to the meter
+// provider: by default the SDK folds all series of an instrument beyond 2,000 into one without a rule.
 func WithMaxRules(n int) Option {
 	return func(c *config) error {
 		if n < 1 {
@@ -116,8 +114,8 @@ func WithMaxRules(n int) Option {
 	}
 }
 
-// WithRawKeys puts keys on spans and into logs as they are, instead of their hash.
-// Keys often hold what a person may be known by. They are never labels of metrics.
+// WithRawKeys puts keys on spans and into logs instead of their hashes. Keys often contain personal data. They
+// are never labels of metrics.
 func WithRawKeys() Option {
 	return func(c *config) error {
 		c.rawKeys = true

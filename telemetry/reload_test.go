@@ -77,7 +77,7 @@ func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there
 				}
 			}
 			const refused = "ERROR lock rules refused: the old ones stay in force aaa"
-			if want := []string{refused, refused, "INFO lock rules loaded; the refusal is over aaa"}; !slices.Equal(got, want) {
+			if want := []string{refused, refused, "INFO lock rules loaded; the refusal has ended aaa"}; !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
@@ -111,14 +111,14 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 	}
 }
 
-// One line says both: that the refusal is over, and that endpoints run unlocked.
+// One line says both: that the refusal has ended, and that endpoints run unlocked.
 func TestReloads_LessLockedAfterARefusal(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
 	h.Reload(ruleset.Reload{File: "locks.yaml", Set: full, Old: full, Err: errors.New("locks.yaml:3:1: no key")})
 	h.Reload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "rules: []\n"), Old: full})
-	const want = "lock rules loaded, and endpoints run unlocked; the refusal is over"
+	const want = "lock rules loaded, and endpoints run unlocked; the refusal has ended"
 	if records := h.logs.records(t); len(records) != 2 || records[1]["level"] != "ERROR" || records[1]["msg"] != want {
 		t.Errorf("got %v, want %q", records, want)
 	}

@@ -1,7 +1,7 @@
 package telemetry
 
 import (
-	"context"
+	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,20 +12,20 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// ruleID is what series are told apart by.
+// ruleID identifies the series of a rule.
 type ruleID struct {
 	name string
 	kind core.Kind
 }
 
-// rule is everything that was computed once for one rule.
+// rule has the counts of one rule, and its attribute sets, which are computed once.
 type rule struct {
 	ruleID
 
-	begun     atomic.Bool // its series have
+	begun     atomic.Bool // the series of the rule exist
 	waiting   atomic.Int64
 	held      atomic.Int64
-	debounced atomic.Bool // a busy lock is a debounced call
+	debounced atomic.Bool // a busy lock means that the call is debounced
 
 	labels    labels
 	observe   []metric.ObserveOption
@@ -51,101 +51,83 @@ func newLabels(kvs ...attribute.KeyValue) labels {
 	return labels{record: []metric.RecordOption{opt}, add: []metric.AddOption{opt}}
 }
 
-// rule finds what was computed for a rule.
-func (t *Telemetry) rule(name string, kind core.Kind) *rule {
+// rules has every rule that was observed, at most a fixed number. Further rules share one entry.
+type rules struct {
+	known   lookup[ruleID, *rule]
+	limit   int
+	crowded func() // called once, when there are more rules than an SDK has room for by default
+
+	warn sync.Once
+	mu   sync.Mutex // guards the admission of a rule
+}
+
+// of returns the entry of a rule.
+func (r *rules) of(name string, kind core.Kind) *rule {
 	if name == "" {
 		name = ruleNone
 	}
 	id := ruleID{name: name, kind: kind}
-	if r, ok := t.rules.all()[id]; ok {
-		return r
+	if found, ok := r.known.all()[id]; ok {
+		return found
 	}
-	return t.newRule(ruleID{name: valid(name), kind: kind})
+	return r.admit(ruleID{name: valid(name), kind: kind})
 }
 
-// sdkRules is how many rules an SDK has room for by default: 2,000 series of an instrument, and 8
-// outcomes of a rule.
+// sdkRules is how many rules an SDK has room for by default: it keeps 2,000 series of an instrument, and a
+// rule has up to 8 outcomes.
 const sdkRules = 250
 
-// newRule admits a rule while there is room. The others share one entry and get none
-// of their own: their number is not bounded.
-func (t *Telemetry) newRule(id ruleID) *rule {
-	if len(t.rules.all()) == sdkRules {
-		t.crowded.Do(func() {
-			t.alarm().Warn("many lock rules: by default an SDK folds the series of an instrument beyond 2,000 into one: " +
-				"give the meter provider WithCardinalityLimit, or telemetry.New WithMaxRules(250)")
-		})
+// admit adds a rule while there is room. After that, it returns the shared entry: the number of names that
+// are not admitted has no bound.
+func (r *rules) admit(id ruleID) *rule {
+	if len(r.known.all()) == sdkRules {
+		r.warn.Do(r.crowded)
 	}
 	other := ruleID{name: ruleOther, kind: id.kind}
-	if r, ok := t.rules.all()[other]; ok && len(t.rules.all()) >= t.maxRules {
-		return r
+	if shared, ok := r.known.all()[other]; ok && len(r.known.all()) >= r.limit {
+		return shared
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, known := t.rules.all()[id]; !known && len(t.rules.all()) >= t.maxRules {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.known.all()[id]; !known && len(r.known.all()) >= r.limit {
 		id = other
 	}
-	return t.rules.put(id, t.compute)
+	return r.known.put(id, newRule)
 }
 
-func (t *Telemetry) compute(id ruleID) *rule {
+func newRule(id ruleID) *rule {
 	ruleAttr, kindAttr := attrRule.String(id.name), attrKind.String(string(id.kind))
 	r := &rule{ruleID: id, labels: newLabels(ruleAttr, kindAttr)}
 	r.observe = []metric.ObserveOption{metric.WithAttributeSet(attribute.NewSet(ruleAttr, kindAttr))}
 	r.spanStart = []trace.SpanStartOption{trace.WithAttributes(ruleAttr, kindAttr)}
-	for _, o := range outcomes() {
+	for _, o := range usualOutcomes() {
 		r.outcome(o)
 	}
 	return r
 }
 
-// outcomes are those that are computed ahead.
-func outcomes() []string {
+// usualOutcomes are computed with the rule. The others are computed when they first occur.
+func usualOutcomes() []string {
 	return []string{
 		string(core.OutcomeAcquired), string(core.OutcomeReentered), string(core.OutcomeBusy),
 		outcomeReleased, outcomeRenewed,
 	}
 }
 
-// beginSeries makes the series of rules exist before anything is counted. It does so at a
-// collection, because what is added before the program has set its meter provider is dropped.
-func (t *Telemetry) beginSeries(ctx context.Context) {
-	for _, r := range t.rules.all() {
-		if r.begun.Swap(true) {
-			continue
-		}
-		for _, counter := range []metric.Int64Counter{t.inst.lost, t.inst.leaks, t.inst.releaseFailures, t.inst.handoffs} {
-			counter.Add(ctx, 0, r.labels.add...)
-		}
-		for _, o := range []string{outcomeRenewed, outcomeLate, outcomeFailed} {
-			t.inst.renewals.Add(ctx, 0, r.outcome(o).add...)
-		}
+// acquireOutcome returns the outcome of an acquisition under the rule.
+func (r *rule) acquireOutcome(o core.Outcome) string {
+	if o == core.OutcomeBusy && r.debounced.Load() {
+		return outcomeDebounced
 	}
-	for _, d := range t.newSites() {
-		t.countFailuresFromZero(ctx, d.rule, &d.info)
-	}
+	return string(o)
 }
 
-// newSites returns the declared rules whose series have not begun, once.
-func (t *Telemetry) newSites() (list []declared) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for at, d := range t.sites {
-		if d.new {
-			list = append(list, d)
-			d.new = false
-			t.sites[at] = d
-		}
-	}
-	return list
-}
-
-// outcome is the label set of an outcome.
+// outcome returns the labels of an outcome.
 func (r *rule) outcome(o string) labels {
 	return r.byOutcome.put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
 }
 
-// failure is the label set of a cause and its strategy, which is none for a cause that asks for none.
+// failure returns the labels of a cause and its strategy. A cause that has no strategy gets strategyNone.
 func (r *rule) failure(c failpolicy.Cause, s failpolicy.Strategy) labels {
 	if s == "" || !c.AsksStrategy() {
 		s = strategyNone
@@ -155,7 +137,7 @@ func (r *rule) failure(c failpolicy.Cause, s failpolicy.Strategy) labels {
 	})
 }
 
-// reason is the label set of a reason to run unlocked.
+// reason returns the labels of a reason to run unlocked.
 func (r *rule) reason(reason string) labels {
 	return r.byReason.put(reason, func(reason string) labels { return r.with(attrReason.String(reason)) })
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// span is a span of ours that records, found again by the observer that ends it. It
-// is a context because that is the only thing which core carries from start to end.
+// span is a recording span of an acquisition or a hold. It is a context, because a context is the only thing
+// that core passes from the observer of the start to the observer of the end.
 type span struct {
 	context.Context
 	trace.Span
 
-	owner  *Telemetry
+	owner  *spans
 	rule   *rule
 	name   string
 	key    string
 	begun  time.Time
-	linked trace.SpanID // of the hold that was linked last; an acquisition's calls follow each other
+	linked trace.SpanID // of the hold that was linked last; the observers of one acquisition run one after the other
 	lost   atomic.Bool
 
-	blocking atomic.Bool // a hold that waiters are linked to
+	blocking atomic.Bool // waiters are linked to this hold
 }
 
 // spanKey finds the innermost span of one Telemetry in a context.
-type spanKey struct{ owner *Telemetry }
+type spanKey struct{ owner *spans }
 
-// Value is that of the context, and the span itself.
+// Value returns s itself for the key of its owner.
 func (s *span) Value(key any) any {
 	if k, ok := key.(spanKey); ok && k.owner == s.owner {
 		return s
@@ -41,54 +41,14 @@ func (s *span) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// start begins a span. One that does not record has nothing to be told later, but
-// its context is passed on: children inherit that they are not sampled.
-func (t *Telemetry) start(ctx context.Context, name string, r *rule, a *core.Acquisition) context.Context {
-	ctx, s := t.tracer.Start(ctx, name, r.spanStart...)
-	if !s.SpanContext().IsSampled() && !s.IsRecording() { // the first answer is the cheaper one
-		return ctx
-	}
-	return &span{Context: ctx, Span: s, owner: t, rule: r, name: name, key: a.Key, begun: a.Start}
-}
-
-// spanOf finds the span of an acquisition or its hold, nil if it does not record.
-// Contexts nest: a span of another acquisition may be further out.
-func (t *Telemetry) spanOf(ctx context.Context, name string, a *core.Acquisition) *span {
-	if t.tracer == nil {
-		return nil
-	}
-	s, ok := ctx.Value(spanKey{owner: t}).(*span)
-	if !ok || s.name != name || s.key != a.Key || !s.begun.Equal(a.Start) {
-		return nil
-	}
-	return s
-}
-
-// ruleOf is the rule of an acquisition, which its span has, if it records.
-func (t *Telemetry) ruleOf(s *span, a *core.Acquisition) *rule {
-	if s != nil {
-		return s.rule
-	}
-	return t.rule(a.Label, a.Kind)
-}
-
-// fail marks the span as an error. text is fixed: errors name keys and addresses.
+// fail marks the span as an error. text is a fixed text, because errors name keys and addresses.
 func (s *span) fail(errType, text string) {
 	s.SetAttributes(attrErrorType.String(errType))
 	s.SetStatus(codes.Error, text)
 }
 
-// failBackend is fail for an acquisition that Redis had no lock for.
-func (s *span) failBackend(errType string) {
-	if errType == errorWrongType {
-		s.fail(errType, "key holds no lock")
-		return
-	}
-	s.fail(errType, "redis unavailable")
-}
-
-// lose notes the loss once: the release of a lost hold may end the span before the
-// loss itself was told.
+// lose adds the event of the loss once. The release of a lost hold may end the span before the observer of
+// the loss runs.
 func (s *span) lose() {
 	if s.lost.CompareAndSwap(false, true) {
 		s.AddEvent(eventLost)
@@ -96,17 +56,86 @@ func (s *span) lose() {
 	}
 }
 
-// attrPool lends room for the attributes of one span: SDKs copy them.
-type attrPool struct{ free sync.Pool }
+// spans begins spans, finds them again, and links waiters to the holds that block them.
+type spans struct {
+	tracer   trace.Tracer // nil: no spans
+	rules    *rules
+	keys     *keyAttrs
+	blockers *blockers
+	room     sync.Pool // of *[]attribute.KeyValue for the attributes of one span, which SDKs copy
+}
+
+// start begins a span and returns its context. If the span does not record, the context is the tracer's, so
+// that children inherit the sampling decision, and later observers find no span.
+func (p *spans) start(ctx context.Context, name string, rule *rule, a *core.Acquisition) context.Context {
+	ctx, s := p.tracer.Start(ctx, name, rule.spanStart...)
+	if !s.SpanContext().IsSampled() && !s.IsRecording() { // IsSampled is cheaper
+		return ctx
+	}
+	return &span{Context: ctx, Span: s, owner: p, rule: rule, name: name, key: a.Key, begun: a.Start}
+}
+
+// find returns the span of an acquisition or its hold, or nil if it does not record. Contexts nest, so the
+// innermost span may belong to another acquisition.
+func (p *spans) find(ctx context.Context, name string, a *core.Acquisition) *span {
+	if p.tracer == nil {
+		return nil
+	}
+	s, ok := ctx.Value(spanKey{owner: p}).(*span)
+	if !ok || s.name != name || s.key != a.Key || !s.begun.Equal(a.Start) {
+		return nil
+	}
+	return s
+}
+
+// ruleOf returns the rule of an acquisition. s is its span, or nil.
+func (p *spans) ruleOf(s *span, a *core.Acquisition) *rule {
+	if s != nil {
+		return s.rule
+	}
+	return p.rules.of(a.Label, a.Kind)
+}
 
 // set gives s the attributes that fill appends.
-func (p *attrPool) set(s *span, fill func(room []attribute.KeyValue) []attribute.KeyValue) {
-	room, ok := p.free.Get().(*[]attribute.KeyValue)
+func (p *spans) set(s *span, fill func(room []attribute.KeyValue) []attribute.KeyValue) {
+	room, ok := p.room.Get().(*[]attribute.KeyValue)
 	if !ok {
 		room = new([]attribute.KeyValue)
 	}
 	*room = fill((*room)[:0])
 	s.SetAttributes(*room...)
 	clear(*room)
-	p.free.Put(room)
+	p.room.Put(room)
+}
+
+// block lets waiters be linked to the span of a hold.
+func (p *spans) block(s *span, field string) {
+	s.blocking.Store(true)
+	p.blockers.begin(field, s.SpanContext())
+}
+
+// unblock ends what block began, at the release or at the loss, whichever is first: a lost hold may never be
+// released.
+func (p *spans) unblock(s *span, field string) {
+	if s.blocking.CompareAndSwap(true, false) {
+		p.blockers.end(field, s.SpanContext().SpanID())
+	}
+}
+
+// link links the span of a waiter to the span of the hold that blocks it. It does nothing if the hold is not of
+// this process, had ended when the waiter came, or is linked already.
+func (p *spans) link(s *span, field string) {
+	if field == "" {
+		return
+	}
+	hold, ok := p.blockers.find(field, s.begun)
+	if !ok || hold.SpanID() == s.linked {
+		return
+	}
+	s.linked = hold.SpanID()
+	s.AddLink(trace.Link{SpanContext: hold, Attributes: blockedBy(field)})
+}
+
+func blockedBy(field string) []attribute.KeyValue {
+	return []attribute.KeyValue{attrBlockedBy.String(valid(field))}
 }

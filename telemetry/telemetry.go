@@ -1,14 +1,11 @@
 package telemetry
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -16,98 +13,101 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Telemetry observes locks, rules and the reloads of rule files. Make it with [New],
-// one per process, and give its [Telemetry.Observer] to core.WithObserver. It is safe for concurrent use and owns no goroutine.
+// Telemetry observes locks, rules and the reloads of rule files. Make one per process with [New], and pass its
+// [Telemetry.Observer] to core.WithObserver. A Telemetry is safe for concurrent use and owns no goroutine.
 type Telemetry struct {
 	observer *core.Observer
-
-	tracer   trace.Tracer // nil for no spans
-	inst     *instruments
-	log      *logger
 	callback metric.Registration
-	longWait time.Duration
-	maxRules int
-	rawKeys  bool
-	silent   bool // no logger was given
+	rules    *rules
 
-	rules lookup[ruleID, *rule]
-	attrs attrPool
-
-	crowded sync.Once // the warning of more than sdkRules
-
-	hashes   *hashes
-	blockers *blockers
-
-	mu      sync.Mutex
-	sites   map[site]declared
-	clients map[*core.Client]metric.MeasurementOption // the labels of each that is open
-	reloads map[string]ruleset.Reload                 // the one in force, by file
-	refused map[string]bool                           // files whose last content was refused
+	acquires     *acquires
+	holds        *holds
+	declarations *declarations
+	reloads      *reloads
+	clients      *openClients
 }
 
-// New makes a Telemetry. The error has every problem of the options and of the
-// instruments.
+// New makes a Telemetry. Its error names every problem of the options and the instruments.
 func New(opts ...Option) (*Telemetry, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
 	meter := cfg.meters.Meter(scopeName, metric.WithInstrumentationVersion(version()))
-	t := &Telemetry{
-		longWait: cfg.longWait,
-		maxRules: cfg.maxRules,
-		rawKeys:  cfg.rawKeys,
-		silent:   cfg.logger == nil,
-		sites:    make(map[site]declared),
-		clients:  make(map[*core.Client]metric.MeasurementOption),
-		reloads:  make(map[string]ruleset.Reload),
-		refused:  make(map[string]bool),
-		hashes:   newHashes(),
-		blockers: newBlockers(),
-		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),
-	}
-	if _, off := cfg.tracers.(noop.TracerProvider); !off {
-		t.tracer = cfg.tracers.Tracer(scopeName, trace.WithInstrumentationVersion(version()))
-	}
-	if t.inst, err = newInstruments(meter); err != nil {
+	inst, err := newInstruments(meter)
+	if err != nil {
 		return nil, fmt.Errorf("telemetry: New: %w", err)
 	}
-	if t.callback, err = meter.RegisterCallback(t.collect, t.inst.observables()...); err != nil {
+	log := newLogger(cfg.logger, cfg.rawKeys)
+	rules := &rules{limit: cfg.maxRules, crowded: func() {
+		log.alarm().Warn("many lock rules: by default an SDK folds the series of an instrument beyond 2,000 into one: " +
+			"pass WithCardinalityLimit to the meter provider, or WithMaxRules(250) to telemetry.New")
+	}}
+	spans := &spans{rules: rules, keys: newKeyAttrs(cfg.rawKeys), blockers: newBlockers()}
+	if _, off := cfg.tracers.(noop.TracerProvider); !off {
+		spans.tracer = cfg.tracers.Tracer(scopeName, trace.WithInstrumentationVersion(version()))
+	}
+	t := &Telemetry{
+		rules:        rules,
+		acquires:     &acquires{inst: inst, spans: spans, log: log, longWait: cfg.longWait},
+		holds:        &holds{inst: inst, spans: spans, log: log},
+		declarations: newDeclarations(inst, rules, log),
+		reloads:      newReloads(inst, log),
+		clients:      newOpenClients(inst),
+	}
+	if t.callback, err = meter.RegisterCallback(t.collect, inst.observables()...); err != nil {
 		return nil, fmt.Errorf("telemetry: New: %w", err)
 	}
 	t.observer = &core.Observer{
-		Client:       t.observeClient,
-		AcquireStart: t.observeAcquireStart,
-		Contention:   t.observeContention,
-		AcquireEnd:   t.observeAcquireEnd,
-		HoldStart:    t.observeHoldStart,
-		HoldEnd:      t.observeHoldEnd,
-		Renewal:      t.observeRenewal,
-		Loss:         t.observeLoss,
-		Leak:         t.observeLeak,
-		Backend:      t.observeBackend,
+		Client:       t.clients.observe,
+		AcquireStart: t.acquires.observeStart,
+		Contention:   t.acquires.observeContention,
+		AcquireEnd:   t.acquires.observeEnd,
+		HoldStart:    t.holds.observeStart,
+		HoldEnd:      t.holds.observeEnd,
+		Renewal:      t.holds.observeRenewal,
+		Loss:         t.holds.observeLoss,
+		Leak:         t.holds.observeLeak,
+		Backend:      log.observeBackend,
 		Rules: &aspect.Observer{
-			Rule:     t.observeRule,
-			Warning:  t.observeWarning,
-			Decision: t.observeDecision,
-			Failure:  t.observeFailure,
-			Unlocked: t.observeUnlocked,
-			Reload:   t.observeReload,
+			Rule:     t.declarations.observeRule,
+			Warning:  t.declarations.observeWarning,
+			Decision: t.declarations.observeDecision,
+			Failure:  t.declarations.observeFailure,
+			Unlocked: t.declarations.observeUnlocked,
+			Reload:   t.reloads.observe,
 		},
 	}
 	return t, nil
 }
 
-// Observer returns the observer to pass to core.WithObserver, for every lock client of the process: core notifies it of locks, and the
-// adapters of the lock client notify it of rules and of the reloads of their rule files.
+// Observer returns the observer to pass to core.WithObserver, for every lock client of the process. Package core
+// notifies it of locks. The adapters of the lock client notify it of rules and of the reloads of their
+// rule files.
 func (t *Telemetry) Observer() *core.Observer { return t.observer }
 
-// Close takes the gauges off the meter provider, which otherwise keeps t alive as
-// long as itself. It is for programs that make several, such as tests; a process
-// with one needs none. Observations go on being counted.
+// collect reports the gauges at each collection of metrics. It makes the series of new rules first: counts
+// that are added before the program sets its meter provider are dropped.
+func (t *Telemetry) collect(ctx context.Context, m metric.Observer) error {
+	for _, r := range t.rules.known.all() {
+		if !r.begun.Swap(true) {
+			t.acquires.begin(ctx, r)
+			t.holds.begin(ctx, r)
+		}
+		t.acquires.collect(m, r)
+		t.holds.collect(m, r)
+	}
+	t.declarations.begin(ctx)
+	t.declarations.collect(m)
+	t.reloads.collect(m)
+	t.clients.collect(m)
+	return nil
+}
+
+// Close removes the gauges from the meter provider, which otherwise keeps t alive. Only a program that makes
+// several needs it, such as a test. Observations are still counted after Close.
 func (t *Telemetry) Close() error {
 	if err := t.callback.Unregister(); err != nil {
 		return errors.Join(errors.New("telemetry: Close"), err)
@@ -115,7 +115,7 @@ func (t *Telemetry) Close() error {
 	return nil
 }
 
-// version is that of the module in this binary.
+// version returns the version of this module in the running binary.
 func version() string {
 	const self = "github.com/interlock-go/interlock"
 	info, ok := debug.ReadBuildInfo()
