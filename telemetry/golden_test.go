@@ -261,7 +261,7 @@ func TestOutcomesAreThoseOfTheDocumentation(t *testing.T) {
 		"of lock.acquire":  {`acquire: ([a-z, ]+);`, acquire},
 		"of lock.hold":     {`; hold: ([a-z, ]+)`, append(hold[:5:5], "moved")},
 		"of wait.duration": {`outcomes of wait\.duration are ([a-z, ]+)`, acquire},
-		"of hold.duration": {`those of hold\.duration ([a-z, ]+)`, hold},
+		"of hold.duration": {`outcomes of hold\.duration are ([a-z, ]+)`, hold},
 	} {
 		found := regexp.MustCompile(list.pattern).FindStringSubmatch(flat)
 		if found == nil {
