@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// With OpenTelemetry's global providers set elsewhere in the program.
+// The program sets OpenTelemetry's global providers elsewhere.
 func ExampleNew() {
 	srv, err := redistest.Start()
 	if err != nil {
@@ -30,7 +30,7 @@ func ExampleNew() {
 		return
 	}
 
-	ctx := context.Background() // of the request, with its span
+	ctx := context.Background() // the context of the request, with its span
 	err = locks.Lock("order:42").Do(ctx, func(context.Context) error {
 		fmt.Println("paid")
 		return nil
@@ -41,7 +41,7 @@ func ExampleNew() {
 	// <nil> <nil>
 }
 
-// A shell finds the same hash with: printf %s 'shop:order:42' | sha256sum | cut -c1-16.
+// A shell computes the same hash with: printf %s 'shop:order:42' | sha256sum | cut -c1-16.
 func ExampleKeyHash() {
 	fmt.Println(core.KeyHash("shop:order:42"))
 	// Output: 23897f4f5dca59d6

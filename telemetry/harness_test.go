@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -19,8 +23,76 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/telemetry"
 )
+
+func outage() core.BackendChange {
+	return core.BackendChange{
+		ClientID: "client", Cause: fmt.Errorf("%w: %w", core.ErrUnavailable, reply("WRONGPASS invalid username-password pair or user is disabled.")),
+	}
+}
+
+// newLocks makes a lock client on an embedded Redis, observed by h.
+func newLocks(t *testing.T, h *harness, opts ...core.Option) (*core.Client, *redistest.Server) {
+	t.Helper()
+	server := redistest.New(t)
+	rdb := server.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+	locks, err := core.New(rdb, append(opts, core.WithObserver(h.Telemetry.Observer()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+		defer cancel()
+		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return locks, server
+}
+
+// eventually waits until other goroutines make ok true.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(5 * time.Minute); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("never")
+		}
+	}
+}
+
+// everything notifies h of every event.
+func (h *harness) everything(t *testing.T) {
+	t.Helper()
+	h.everythingOf(t, "order:42")
+}
+
+// everythingOf notifies h of every event for one key.
+func (h *harness) everythingOf(t *testing.T, key string) {
+	t.Helper()
+	ctx := t.Context()
+	a := acquisition(key, "pay")
+	h.lock(t, a)
+	info := core.HoldInfo{Acquisition: a, Token: 7, Lease: time.Minute}
+	subject := aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}
+	h.Rule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.Unix(1, 0)})
+	refused := h.AcquireStart(ctx, a)
+	h.Contention(refused, core.Contention{Acquisition: a, BlockedBy: "other:1"})
+	h.AcquireEnd(refused, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Contended: true, BlockedBy: "other:1", HandedOff: true})
+	hold := h.HoldStart(ctx, info)
+	h.Renewal(hold, core.Renewal{HoldInfo: info, Late: time.Second, Err: core.ErrUnavailable})
+	h.Loss(hold, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+	h.HoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true, Err: core.ErrUnavailable})
+	h.Failure(ctx, aspect.Failure{Subject: subject, Cause: failpolicy.Busy, Strategy: failpolicy.Skip})
+	h.Unlocked(ctx, aspect.UnlockedRun{Subject: subject, Reason: aspect.UnlockedDisabled})
+	h.Decision(ctx, aspect.Decision{Subject: subject, DryRun: true})
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -29,7 +101,7 @@ type (
 	rulesObserver = aspect.Observer
 )
 
-// harness is a Telemetry with everything that it reports recorded.
+// harness is a Telemetry whose metrics, spans and logs are recorded.
 type harness struct {
 	*telemetry.Telemetry
 	*locksObserver
@@ -37,7 +109,7 @@ type harness struct {
 
 	reader *sdkmetric.ManualReader
 	spans  *tracetest.SpanRecorder
-	tracer trace.Tracer // of the application, as otelgin's would be
+	tracer trace.Tracer // of the application, like the tracer of otelgin
 	logs   *logBuffer
 }
 
@@ -59,13 +131,13 @@ func newHarness(t *testing.T, opts ...telemetry.Option) *harness {
 	return h
 }
 
-// observe makes h call the functions of tel.
+// observe makes h notify tel.
 func (h *harness) observe(tel *telemetry.Telemetry) {
 	h.Telemetry, h.locksObserver = tel, tel.Observer()
 	h.rulesObserver = h.Rules.(*aspect.Observer)
 }
 
-// request is a context with the span of a server.
+// request returns a context with the span of a server.
 func (h *harness) request(t *testing.T) (context.Context, trace.Span) {
 	t.Helper()
 	return h.tracer.Start(t.Context(), "POST /orders/:id/pay", trace.WithSpanKind(trace.SpanKindServer))
@@ -76,7 +148,7 @@ func (h *harness) collect(t *testing.T) map[string]metricdata.Metrics {
 	return collectFrom(t, h.reader, telemetry.ScopeName)
 }
 
-// collectFrom gives the metrics of a reader, all of which belong to one scope.
+// collectFrom returns the metrics of a reader. It fails for metrics outside of one scope.
 func collectFrom(t *testing.T, reader *sdkmetric.ManualReader, want string) map[string]metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -95,18 +167,18 @@ func collectFrom(t *testing.T, reader *sdkmetric.ManualReader, want string) map[
 	return found
 }
 
-// value is that of one series: the sum of a counter, the count of a histogram.
+// value returns the value of one series: of a histogram the count.
 func (h *harness) value(t *testing.T, metric string, labels ...string) (float64, bool) {
 	t.Helper()
 	return seriesOf(h.collect(t)[metric])[labelsOf(labels)].value()
 }
 
-// want fails unless a series has a value.
+// want fails the test unless a series has the value.
 func (h *harness) want(t *testing.T, want float64, metric string, labels ...string) {
 	t.Helper()
 	got, ok := h.value(t, metric, labels...)
 	if !ok || got != want {
-		t.Errorf("%s%v = %v (exists: %t), want %v; there is %v", metric, labels, got, ok, want, seriesOf(h.collect(t)[metric]))
+		t.Errorf("%s%v = %v (exists: %t), want %v; have %v", metric, labels, got, ok, want, seriesOf(h.collect(t)[metric]))
 	}
 }
 
@@ -117,7 +189,7 @@ type sample struct {
 
 func (s sample) value() (float64, bool) { return s.number, s.exists }
 
-// labelsOf makes a set of "rule", "pay", "kind", "reentrant", ….
+// labelsOf returns the set of labels of names and values in turns, such as "rule", "pay", "kind", "reentrant".
 func labelsOf(pairs []string) attribute.Distinct {
 	kvs := make([]attribute.KeyValue, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -150,7 +222,7 @@ func seriesOf(m metricdata.Metrics) map[attribute.Distinct]sample {
 	return all
 }
 
-// span is the only ended span of a name.
+// span returns the ended span of a name. It fails if there is not exactly one.
 func (h *harness) span(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	var found []sdktrace.ReadOnlySpan
@@ -165,7 +237,7 @@ func (h *harness) span(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	return found[0]
 }
 
-// attrs are the attributes of a span, without their common prefix.
+// attrs returns the attributes of a span, without their common prefix.
 func attrs(s sdktrace.ReadOnlySpan) map[string]any {
 	m := make(map[string]any)
 	for _, kv := range s.Attributes() {
@@ -174,7 +246,7 @@ func attrs(s sdktrace.ReadOnlySpan) map[string]any {
 	return m
 }
 
-// events are the events of a span with their attributes.
+// events returns the events of a span with their attributes.
 func events(s sdktrace.ReadOnlySpan) map[string]map[string]any {
 	m := make(map[string]map[string]any)
 	for _, e := range s.Events() {
@@ -227,3 +299,102 @@ func wantAttrs(t *testing.T, s sdktrace.ReadOnlySpan, want map[string]any) {
 		t.Errorf("attributes of %s:\n got %v\nwant %v", s.Name(), got, want)
 	}
 }
+
+// reply is an error reply of Redis.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+
+func (reply) RedisError() {}
+
+func load(t *testing.T, text string) *ruleset.Set {
+	t.Helper()
+	set, err := ruleset.Load("locks.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+type order struct{ ID string }
+
+// wrap wraps a function that does nothing in a rule named "pay".
+func wrap(t *testing.T, h *harness, locks *core.Client, rule ruleset.Rule) func(context.Context, order) error {
+	t.Helper()
+	a, err := aspect.New(locks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Name = "pay"
+	if rule.Key == "" {
+		rule.Key = "order:#{in.ID}"
+	}
+	f, err := aspect.Wrap(a, rule, func(context.Context, order) (int, error) { return 1, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context, o order) error {
+		_, err := f(ctx, o)
+		return err
+	}
+}
+
+// lock notifies h of one acquisition and its hold.
+func (h *harness) lock(t testing.TB, a core.Acquisition) {
+	ctx := t.Context()
+	h.AcquireEnd(h.AcquireStart(ctx, a), acquired(a))
+	info := core.HoldInfo{Acquisition: a, Acquired: a.Start, Field: "client:1"}
+	h.HoldEnd(h.HoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
+}
+
+func acquisition(key, label string) core.Acquisition {
+	return core.Acquisition{Key: key, Keys: 1, Kind: core.KindReentrant, Label: label, Start: time.Now()}
+}
+
+func acquired(a core.Acquisition) core.AcquireResult {
+	return core.AcquireResult{
+		Acquisition: a, Outcome: core.OutcomeAcquired, Attempts: 1, Field: "client:1",
+		Waited: time.Millisecond, RoundTrip: time.Millisecond,
+	}
+}
+
+func (h *harness) countSeries(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, m := range h.collect(t) {
+		n += len(seriesOf(m))
+	}
+	return n
+}
+
+// labelValues returns the labels of all series of a metric.
+func labelValues(m metricdata.Metrics) []attribute.KeyValue {
+	var all []attribute.KeyValue
+	add := func(s attribute.Set) { all = append(all, s.ToSlice()...) }
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	}
+	return all
+}
+
+// redisError is an error reply of Redis with the methods of go-redis.
+type redisError struct{}
+
+func (redisError) Error() string { return "OOM command not allowed" }
+
+func (redisError) RedisError() {}

@@ -1,19 +1,23 @@
 package telemetry_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-func TestLogsAreLimitedPerKind(t *testing.T) {
+func TestLog_LimitPerMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
@@ -36,7 +40,7 @@ func TestLogsAreLimitedPerKind(t *testing.T) {
 	})
 }
 
-func TestNoLogPerCall(t *testing.T) {
+func TestLog_SilentWithoutTrouble(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.lock(t, acquisition("order:42", "pay"))
@@ -47,7 +51,7 @@ func TestNoLogPerCall(t *testing.T) {
 	}
 }
 
-func TestLongWaitsAreLogged(t *testing.T) {
+func TestLog_LongWait(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -57,29 +61,29 @@ func TestLongWaitsAreLogged(t *testing.T) {
 	}{
 		{"default", nil, telemetry.DefaultLongWait, 1},
 		{"shorter", nil, telemetry.DefaultLongWait - 1, 0},
-		{"own", []telemetry.Option{telemetry.WithLongWait(time.Second)}, time.Second, 1},
+		{"set", []telemetry.Option{telemetry.WithLongWait(time.Second)}, time.Second, 1},
 		{"off", []telemetry.Option{telemetry.WithLongWait(0)}, time.Hour, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, test.opts...)
 			r := acquired(acquisition("order:42", "pay"))
-			r.Waited, r.BlockedBy = test.waited, "somebody:1"
+			r.Waited, r.BlockedBy = test.waited, "other:1"
 			h.AcquireEnd(t.Context(), r)
 			logs := h.logs.records(t)
 			if len(logs) != test.want {
 				t.Fatalf("logged %v", logs)
 			}
-			if test.want == 1 && (logs[0]["blocked_by"] != "somebody:1" || logs[0]["outcome"] != "acquired") {
+			if test.want == 1 && (logs[0]["blocked_by"] != "other:1" || logs[0]["outcome"] != "acquired") {
 				t.Errorf("logged %v", logs[0])
 			}
 		})
 	}
 }
 
-// A lock that was taken for the whole wait time is no error: the record has no error_type, which
-// would be _OTHER, nor a text that says what its other keys say.
-func TestLongWaitForATakenLockIsNoError(t *testing.T) {
+// A lock that was taken for the whole wait time is not an error: the record has neither error_type, which would be _OTHER,
+// nor error, which would repeat the other keys.
+func TestLog_LongWaitForABusyLock(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.AcquireEnd(t.Context(), core.AcquireResult{
@@ -91,7 +95,7 @@ func TestLongWaitForATakenLockIsNoError(t *testing.T) {
 	}
 }
 
-func TestLogsNameNoKey(t *testing.T) {
+func TestLog_HidesKeys(t *testing.T) {
 	t.Parallel()
 	const key = `order:"42"`
 	for _, test := range []struct {
@@ -125,13 +129,7 @@ func TestLogsNameNoKey(t *testing.T) {
 	}
 }
 
-// reply is an error that Redis has answered.
-type reply string
-
-func (r reply) Error() string { return string(r) }
-func (reply) RedisError()     {}
-
-func TestShortKeysLeaveErrorsReadable(t *testing.T) {
+func TestLog_ShortKey(t *testing.T) {
 	t.Parallel()
 	const key = "n"
 	h := newHarness(t)
@@ -145,7 +143,7 @@ func TestShortKeysLeaveErrorsReadable(t *testing.T) {
 	}
 }
 
-func TestLevelsThatAreOffAreNotLimited(t *testing.T) {
+func TestLog_DisabledLevel(t *testing.T) {
 	t.Parallel()
 	logs := &logBuffer{}
 	level := new(slog.LevelVar)
@@ -160,4 +158,108 @@ func TestLevelsThatAreOffAreNotLimited(t *testing.T) {
 	if got := logs.records(t); len(got) != 1 || got[0]["suppressed"] != nil {
 		t.Errorf("logged %v", got)
 	}
+}
+
+func TestLog_BackendChanges(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Backend(t.Context(), outage())
+	h.Backend(t.Context(), core.BackendChange{ClientID: "client", Available: true, Lasted: time.Minute})
+	logs := h.logs.records(t)
+	if len(logs) != 2 || logs[0]["level"] != "ERROR" || logs[1]["level"] != "INFO" {
+		t.Fatalf("logged %v", logs)
+	}
+	if text, _ := logs[0]["error"].(string); !strings.Contains(text, "WRONGPASS invalid") || logs[0]["client"] != "client" {
+		t.Errorf("logged %v", logs[0])
+	}
+}
+
+// Records about trouble that makes all requests fail or run unlocked go to the default logger if the program passes
+// no logger. The test is not parallel, because there is one default logger.
+func TestLog_AlarmsWithoutALogger(t *testing.T) { //nolint:paralleltest // see above
+	logs := &logBuffer{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(logs, nil)))
+	defer slog.SetDefault(before)
+
+	tel, err := telemetry.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tel.Close() }()
+	h := &harness{}
+	h.observe(tel)
+	h.Backend(t.Context(), outage())
+	set := load(t, "rules:\n  - {func: pay, key: pay}\n")
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: core.ErrInvalid})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: load(t, "disabled: true\nrules:\n  - {func: pay, key: pay}\n"), Old: set})
+	records := logs.records(t)
+	if len(records) != 3 {
+		t.Fatalf("logged %v", records)
+	}
+	for _, r := range records {
+		if r["level"] != "ERROR" {
+			t.Errorf("logged %v", r)
+		}
+	}
+}
+
+// A client without observers logs the same messages as a Telemetry, so a search or an alert finds them either way. The
+// test is not parallel, because there is one default logger.
+func TestLog_SameMessagesAsCore(t *testing.T) { //nolint:paralleltest // see above
+	logs := &logBuffer{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(logs, nil)))
+	defer slog.SetDefault(before)
+
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		server := redistest.New(t)
+		alone, err := core.New(server.Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = alone.Close(t.Context()) }()
+		observed, err := core.New(server.Client(), core.WithObserver(h.Telemetry.Observer()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = observed.Close(t.Context()) }()
+		for _, locks := range []*core.Client{alone, observed} {
+			try := func(name string) error {
+				return locks.Lock(name).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(2*time.Second))
+			}
+			if err := server.Client().Set(t.Context(), "text", "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := try("text"); !errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("a text: %v", err)
+			}
+			server.Down()
+			if err := try("free"); !errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("without Redis: %v", err)
+			}
+			server.Up()
+			eventually(t, func() bool { return try("free") == nil })
+		}
+		want := []string{
+			"ERROR key holds something that is not a lock", "ERROR lock backend unavailable", "INFO lock backend available again",
+		}
+		if got := texts(logs.records(t)); !slices.Equal(got, want) {
+			t.Errorf("without: %q, want %q", got, want)
+		}
+		got := slices.DeleteFunc(texts(h.logs.records(t)), func(s string) bool { return s == "WARN lock backend failed" }) // one for each acquisition
+		if !slices.Equal(got, want) {
+			t.Errorf("with: %q, want %q", got, want)
+		}
+	})
+}
+
+// texts returns the levels and messages of records.
+func texts(records []map[string]any) (list []string) {
+	for _, r := range records {
+		list = append(list, fmt.Sprint(r["level"], " ", r["msg"]))
+	}
+	return list
 }

@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-func TestReloads(t *testing.T) {
+func TestReload_CountsAndTimestamp(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("pay"), Key: "pay"}})
@@ -32,7 +30,7 @@ func TestReloads(t *testing.T) {
 	h.want(t, 3, "distributed_lock.reload.timestamp", "hash", "bbb")
 	for _, gone := range []string{"aaa", "ccc"} {
 		if _, exists := h.value(t, "distributed_lock.reload", "hash", gone); exists {
-			t.Errorf("the hash %s is not in force, and has a series", gone)
+			t.Errorf("the hash %s is not in force but has a series", gone)
 		}
 	}
 	h.want(t, 2, "distributed_lock.reloads", "outcome", "applied")
@@ -43,10 +41,10 @@ func TestReloads(t *testing.T) {
 	}
 }
 
-// What ends a refusal is logged where the refusal was: without a logger of its own, by the
-// default one, which hears of no other reload.
-func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
-	set := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
+// The end of a refusal is logged where the refusal was logged. Without WithLogger that is the default logger, which gets no
+// record of other reloads.
+func TestReload_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
+	set := load(t, "rules:\n  - {func: pay, key: pay}\n")
 	good := ruleset.Reload{File: "locks.yaml", Hash: "aaa", Set: set, Old: set}
 	bad, other := good, good
 	bad.Err, other.File = errors.New("locks.yaml:3:1: no key"), "other.yaml"
@@ -84,10 +82,10 @@ func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there
 	}
 }
 
-// What lets handlers run unlocked is as loud as a refusal.
-func TestReloads_LessLockedIsAnError(t *testing.T) {
+// A reload that makes endpoints run unlocked is logged as an error, like a refusal.
+func TestReload_EndpointsUnlocked(t *testing.T) {
 	t.Parallel()
-	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n")
+	full := load(t, "rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n")
 	for name, test := range map[string]struct {
 		next  string
 		level string
@@ -102,7 +100,7 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: mustLoad(t, test.next), Old: full})
+			h.Reload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: load(t, test.next), Old: full})
 			records := h.logs.records(t)
 			if len(records) != 1 || records[0]["level"] != test.level || records[0]["msg"] != test.text || records[0][test.attr] == nil {
 				t.Errorf("got %v", records)
@@ -111,40 +109,21 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 	}
 }
 
-// One line says both: that the refusal has ended, and that endpoints run unlocked.
-func TestReloads_LessLockedAfterARefusal(t *testing.T) {
+// One record says both that the refusal has ended and that endpoints run unlocked.
+func TestReload_EndpointsUnlockedAfterRefusal(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
+	full := load(t, "rules:\n  - {func: pay, key: pay}\n")
 	h.Reload(ruleset.Reload{File: "locks.yaml", Set: full, Old: full, Err: errors.New("locks.yaml:3:1: no key")})
-	h.Reload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "rules: []\n"), Old: full})
+	h.Reload(ruleset.Reload{File: "locks.yaml", Set: load(t, "rules: []\n"), Old: full})
 	const want = "lock rules loaded, and endpoints run unlocked; the refusal has ended"
 	if records := h.logs.records(t); len(records) != 2 || records[1]["level"] != "ERROR" || records[1]["msg"] != want {
 		t.Errorf("got %v, want %q", records, want)
 	}
 }
 
-func mustLoad(t *testing.T, text string) *ruleset.Set {
-	t.Helper()
-	set, err := ruleset.Load("locks.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
-func TestWarningsAreLogged(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.Warning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
-	records := h.logs.records(t)
-	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["endpoint"] != "func pay" || records[0]["problem"] != "no function is wrapped" {
-		t.Errorf("got records %v", records)
-	}
-}
-
-// The problems of a refused file are a list, each in one line.
-func TestReloads_RefusalListsItsProblems(t *testing.T) {
+// The problems of a refused file are a list of single lines.
+func TestReload_Problems(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - func: pay\n    kye: a\n  - func: ship\n    key: b\n    wait_time: 10ns\n"))
@@ -155,23 +134,7 @@ func TestReloads_RefusalListsItsProblems(t *testing.T) {
 	}
 	for _, p := range problems {
 		if text, _ := p.(string); !strings.HasPrefix(text, "locks.yaml:") || strings.Contains(text, "\n") {
-			t.Errorf("got %q, want its place and what is wrong, in one line", text)
+			t.Errorf("got %q, want its place and the problem, in one line", text)
 		}
-	}
-}
-
-// A reload that takes the window away makes of a refusal a busy one again.
-func TestReloadedRulesAreNoMoreDebounced(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}, Debounce: time.Second}
-	busy := core.AcquireResult{Acquisition: acquisition("order:42", "pay"), Outcome: core.OutcomeBusy, Err: core.ErrNotAcquired}
-	h.Rule(info)
-	h.AcquireEnd(t.Context(), busy)
-	info.Debounce = 0
-	h.Rule(info)
-	h.AcquireEnd(t.Context(), busy)
-	for _, outcome := range []string{"debounced", "busy"} {
-		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", outcome)
 	}
 }

@@ -4,19 +4,176 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-func TestOutcomesThatAreErrors(t *testing.T) {
+func TestSpan_ChildrenOfTheRequest(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks, _ := newLocks(t, h, core.WithPrefix("shop:"))
+
+	ctx, request := h.request(t)
+	err := locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
+		_, work := h.tracer.Start(ctx, "work")
+		work.End()
+		return nil
+	}, core.WaitTime(time.Second), core.Label("pay"))
+	request.End()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	acquire, hold, work := h.span(t, "lock.acquire"), h.span(t, "lock.hold"), h.span(t, "work")
+	parent := request.SpanContext().SpanID()
+	if acquire.Parent().SpanID() != parent || hold.Parent().SpanID() != parent {
+		t.Error("lock.acquire and lock.hold are not both children of the request's span")
+	}
+	if work.Parent().SpanID() != hold.SpanContext().SpanID() {
+		t.Error("the work is not a child of lock.hold")
+	}
+	wantAttrs(t, acquire, map[string]any{
+		"rule": "pay", "kind": "reentrant", "outcome": "acquired", "attempts": int64(1), "reentry": false,
+		"key_hash": core.KeyHash("shop:order:42"), "holder": attrs(hold)["holder"],
+	})
+	wantAttrs(t, hold, map[string]any{
+		"rule": "pay", "kind": "reentrant", "outcome": "released", "reentry": false,
+		"key_hash": core.KeyHash("shop:order:42"), "holder": attrs(acquire)["holder"],
+	})
+	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+	h.want(t, 1, "distributed_lock.acquire.duration", "rule", "pay", "kind", "reentrant")
+	h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "released")
+	h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
+}
+
+func TestSpan_ReentryAndNestedLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks, _ := newLocks(t, h)
+		err := locks.Lock("a").Do(t.Context(), func(ctx context.Context) error {
+			return locks.Lock("a").Do(ctx, func(ctx context.Context) error {
+				return locks.Lock("b").Do(ctx, func(context.Context) error {
+					h.want(t, 1, "distributed_lock.held", "rule", "outer", "kind", "reentrant")
+					h.want(t, 0, "distributed_lock.held", "rule", "inner", "kind", "reentrant")
+					return nil
+				}, core.Label("other-lock"))
+			}, core.Label("inner"))
+		}, core.Label("outer"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parents := make(map[string]string)
+		ids := make(map[string]string)
+		for _, s := range h.spans.Ended() {
+			name := s.Name() + " " + attrs(s)["rule"].(string)
+			ids[s.SpanContext().SpanID().String()] = name
+			parents[name] = s.Parent().SpanID().String()
+		}
+		for child, parent := range map[string]string{
+			"lock.hold inner": "lock.hold outer", "lock.acquire inner": "lock.hold outer",
+			"lock.hold other-lock": "lock.hold inner", "lock.acquire other-lock": "lock.hold inner",
+		} {
+			if got := ids[parents[child]]; got != parent {
+				t.Errorf("%s is a child of %q, want %q", child, got, parent)
+			}
+		}
+		h.want(t, 1, "distributed_lock.wait.duration", "rule", "inner", "kind", "reentrant", "outcome", "reentered")
+		h.want(t, 0, "distributed_lock.held", "rule", "outer", "kind", "reentrant")
+	})
+}
+
+// tracing is a hook that makes a span for every command and pipeline, like redisotel.
+type tracing struct{ tracer trace.Tracer }
+
+func (tracing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h tracing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, span := h.tracer.Start(ctx, cmd.FullName())
+		defer span.End()
+		return next(ctx, cmd)
+	}
+}
+
+func (h tracing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		ctx, span := h.tracer.Start(ctx, "pipeline")
+		defer span.End()
+		return next(ctx, cmds)
+	}
+}
+
+// newTracedLocks makes a lock client on a Redis client with tracing.
+func newTracedLocks(t *testing.T, h *harness) *core.Client {
+	t.Helper()
+	rdb := redistest.New(t).Client()
+	rdb.AddHook(tracing{h.tracer})
+	locks, err := core.New(rdb, core.WithObserver(h.Telemetry.Observer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.WithoutCancel(t.Context())) })
+	return locks
+}
+
+// The spans of Redis commands are children of the lock.acquire that sent them, even if callers share a pipeline. The spans
+// of a release are children of the span in the context of the release.
+func TestSpan_CommandsBelowAcquire(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks := newTracedLocks(t, h)
+	const callers = 16
+	ctx, request := h.request(t)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			err := locks.Lock(string(rune('a'+i))).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(20*time.Second))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	request.End()
+
+	below := make(map[trace.SpanID][]sdktrace.ReadOnlySpan)
+	for _, s := range h.spans.Ended() {
+		below[s.Parent().SpanID()] = append(below[s.Parent().SpanID()], s)
+	}
+	acquires := 0
+	for _, s := range below[request.SpanContext().SpanID()] {
+		if s.Name() != "lock.acquire" {
+			continue
+		}
+		acquires++
+		if len(below[s.SpanContext().SpanID()]) == 0 {
+			t.Error("a lock.acquire has no command as a child")
+		}
+	}
+	if acquires != callers {
+		t.Errorf("%d spans lock.acquire, want %d", acquires, callers)
+	}
+	for _, s := range below[trace.SpanID{}] {
+		if s.Name() == "evalsha" || s.Name() == "pipeline" {
+			t.Errorf("a span %s has no parent", s.Name())
+		}
+	}
+}
+
+func TestSpan_StatusOfOutcomes(t *testing.T) {
 	t.Parallel()
 	for outcome, isError := range map[core.Outcome]bool{
 		core.OutcomeAcquired: false, core.OutcomeReentered: false, core.OutcomeBusy: false, core.OutcomeOverload: false,
@@ -31,13 +188,7 @@ func TestOutcomesThatAreErrors(t *testing.T) {
 	}
 }
 
-// redisError is an answer of Redis as go-redis types it.
-type redisError struct{}
-
-func (redisError) Error() string { return "OOM command not allowed" }
-func (redisError) RedisError()   {}
-
-func TestErrorTypesAreFewWords(t *testing.T) {
+func TestSpan_ErrorTypes(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		"timeout":     fmt.Errorf("%w: %w", core.ErrUnavailable, context.DeadlineExceeded),
@@ -55,86 +206,7 @@ func TestErrorTypesAreFewWords(t *testing.T) {
 	}
 }
 
-func TestHoldOutcomes(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		result   core.HoldResult
-		outcome  string
-		isError  bool
-		failures float64
-	}{
-		{core.HoldResult{}, "released", false, 0},
-		{core.HoldResult{Left: true}, "left", false, 0},
-		{core.HoldResult{Lost: true, Err: core.ErrLost}, "lost", true, 0},
-		{core.HoldResult{Err: core.ErrUnavailable}, "failed", true, 1},
-		{core.HoldResult{Err: core.ErrNotHeld}, "released", false, 0},
-	} {
-		t.Run(test.outcome, func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t)
-			test.result.HoldInfo = core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Token: 7, Field: "client:1"}
-			h.HoldEnd(h.HoldStart(t.Context(), test.result.HoldInfo), test.result)
-			s := h.span(t, "lock.hold")
-			if got := attrs(s); got["outcome"] != test.outcome || got["token"] != int64(7) || got["holder"] != "client:1" {
-				t.Errorf("attributes %v", got)
-			}
-			if got := s.Status().Code == codes.Error; got != test.isError {
-				t.Errorf("error %t", got)
-			}
-			h.want(t, test.failures, "distributed_lock.release.failures", "rule", "pay", "kind", "reentrant")
-			h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", test.outcome)
-		})
-	}
-}
-
-func TestRenewalsThatAreLateOrFail(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	ctx := h.HoldStart(t.Context(), info)
-	h.Renewal(ctx, core.Renewal{HoldInfo: info})
-	h.Renewal(ctx, core.Renewal{HoldInfo: info, Late: 250 * time.Millisecond})
-	h.Renewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})
-	h.HoldEnd(ctx, core.HoldResult{HoldInfo: info})
-
-	got := events(h.span(t, "lock.hold"))
-	if len(got) != 2 || got["renewed_late"]["late"] != 0.25 || got["renewal_failed"]["error.type"] != "unavailable" {
-		t.Errorf("events %v", got)
-	}
-	for _, outcome := range []string{"renewed", "late", "failed"} {
-		h.want(t, 1, "distributed_lock.renewals", "rule", "pay", "kind", "reentrant", "outcome", outcome)
-	}
-}
-
-func TestALeakEndsTheSpan(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	h.Leak(h.HoldStart(t.Context(), info), info)
-	s := h.span(t, "lock.hold")
-	if attrs(s)["outcome"] != "leaked" || s.Status().Code != codes.Error {
-		t.Errorf("attributes %v, status %v", attrs(s), s.Status())
-	}
-	h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
-	if logs := h.logs.records(t); len(logs) != 1 || logs[0]["level"] != "ERROR" {
-		t.Errorf("logged %v", logs)
-	}
-}
-
-func TestALossToldAfterTheReleaseIsOnTheSpan(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay")}
-	ctx := h.HoldStart(t.Context(), info)
-	h.HoldEnd(ctx, core.HoldResult{HoldInfo: info, Lost: true, Err: core.ErrLost})
-	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
-	if s := h.span(t, "lock.hold"); len(s.Events()) != 1 || s.Events()[0].Name != "lost" {
-		t.Errorf("events %v", s.Events())
-	}
-	h.want(t, 1, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")
-}
-
-func TestRawKeysOnlyIfAskedFor(t *testing.T) {
+func TestSpan_RawKeys(t *testing.T) {
 	t.Parallel()
 	hashed, raw := newHarness(t), newHarness(t, telemetry.WithRawKeys())
 	for _, h := range []*harness{hashed, raw} {
@@ -152,21 +224,21 @@ func TestRawKeysOnlyIfAskedFor(t *testing.T) {
 	}
 }
 
-// notBelow samples everything but what is below a span of ours.
-type notBelow struct{ sdktrace.Sampler }
+// rootsOnly samples spans without a parent.
+type rootsOnly struct{ sdktrace.Sampler }
 
-func (s notBelow) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+func (s rootsOnly) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	if trace.SpanContextFromContext(p.ParentContext).IsValid() {
 		return sdktrace.NeverSample().ShouldSample(p)
 	}
 	return s.Sampler.ShouldSample(p)
 }
 
-func TestALockThatIsNotSampledLeavesTheOuterSpanAlone(t *testing.T) {
+func TestSpan_UnsampledInnerLock(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	h := newHarness(t, telemetry.WithTracerProvider(sdktrace.NewTracerProvider(
-		sdktrace.WithSpanProcessor(spans), sdktrace.WithSampler(notBelow{sdktrace.AlwaysSample()}))))
+		sdktrace.WithSpanProcessor(spans), sdktrace.WithSampler(rootsOnly{sdktrace.AlwaysSample()}))))
 	outer := core.HoldInfo{Acquisition: acquisition("a", "outer")}
 	ctx := h.HoldStart(t.Context(), outer)
 	inner := core.HoldInfo{Acquisition: acquisition("b", "inner")}
@@ -182,7 +254,7 @@ func TestALockThatIsNotSampledLeavesTheOuterSpanAlone(t *testing.T) {
 	}
 }
 
-func TestTwoTelemetriesOnOneClientKeepTheirSpansApart(t *testing.T) {
+func TestSpan_TwoTelemetries(t *testing.T) {
 	t.Parallel()
 	first, second := newHarness(t), newHarness(t)
 	a := acquisition("order:42", "pay")
@@ -191,6 +263,6 @@ func TestTwoTelemetriesOnOneClientKeepTheirSpansApart(t *testing.T) {
 	second.AcquireEnd(ctx, acquired(a))
 	outer, inner := first.span(t, "lock.acquire"), second.span(t, "lock.acquire")
 	if inner.Parent().SpanID() != outer.SpanContext().SpanID() {
-		t.Error("the second is not below the first")
+		t.Error("the second is not a child of the first")
 	}
 }

@@ -15,9 +15,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-func noTraces() telemetry.Option { return telemetry.WithTracerProvider(tracenoop.NewTracerProvider()) }
-
-func TestNewNamesEveryBadOption(t *testing.T) {
+func TestNew_BadOptions(t *testing.T) {
 	t.Parallel()
 	_, err := telemetry.New(
 		nil,
@@ -40,18 +38,7 @@ func TestNewNamesEveryBadOption(t *testing.T) {
 	}
 }
 
-// brokenMeters refuses some instruments.
-type brokenMeters struct{ metricnoop.MeterProvider }
-
-func (brokenMeters) Meter(string, ...metric.MeterOption) metric.Meter { return brokenMeter{} }
-
-type brokenMeter struct{ metricnoop.Meter }
-
-func (brokenMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return nil, errors.New("no " + name)
-}
-
-func TestNewNamesEveryBadInstrument(t *testing.T) {
+func TestNew_BadInstruments(t *testing.T) {
 	t.Parallel()
 	_, err := telemetry.New(telemetry.WithMeterProvider(brokenMeters{}))
 	if err == nil {
@@ -64,7 +51,7 @@ func TestNewNamesEveryBadInstrument(t *testing.T) {
 	}
 }
 
-func TestDefaultsNeedNoProvider(t *testing.T) {
+func TestNew_Defaults(t *testing.T) {
 	t.Parallel()
 	tel, err := telemetry.New()
 	if err != nil {
@@ -78,7 +65,7 @@ func TestDefaultsNeedNoProvider(t *testing.T) {
 	}
 }
 
-func TestOfAnOptionGivenTwiceTheLastCounts(t *testing.T) {
+func TestNew_OptionGivenTwice(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
 	h := newHarness(t, telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))), telemetry.WithLogger(slog.Default()))
@@ -90,7 +77,7 @@ func TestOfAnOptionGivenTwiceTheLastCounts(t *testing.T) {
 	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
 }
 
-func TestCloseTakesTheGaugesOff(t *testing.T) {
+func TestTelemetry_Close(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.lock(t, acquisition("order:42", "pay"))
@@ -98,8 +85,21 @@ func TestCloseTakesTheGaugesOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, exists := h.value(t, "distributed_lock.held", "rule", "pay", "kind", "reentrant"); exists {
-		t.Error("distributed_lock.held is still there")
+		t.Error("distributed_lock.held is still reported")
 	}
 	h.lock(t, acquisition("order:42", "pay"))
 	h.want(t, 2, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+}
+
+func noTraces() telemetry.Option { return telemetry.WithTracerProvider(tracenoop.NewTracerProvider()) }
+
+// brokenMeters refuses some instruments.
+type brokenMeters struct{ metricnoop.MeterProvider }
+
+func (brokenMeters) Meter(string, ...metric.MeterOption) metric.Meter { return brokenMeter{} }
+
+type brokenMeter struct{ metricnoop.Meter }
+
+func (brokenMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errors.New("no " + name)
 }

@@ -1,5 +1,5 @@
-// Package ratelimit keeps logs short when the same thing happens again and again. It writes
-// nothing itself: who logs asks first, and tells how many records were suppressed.
+// Package ratelimit limits how many log records are written when the same thing happens again and again. It knows
+// neither the logger nor the records: packages telemetry and lockz ask it before they write a record.
 package ratelimit
 
 import (
@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Of one kind of record, at most burst are written in each window.
+// A Limiter allows burst records in each window.
 const (
 	burst  = 10
 	window = 10 * time.Second
 )
 
-// Limiter lets through a few records per window and counts the others. Its zero value is
-// ready, for one kind of record. It is safe for concurrent use.
+// Limiter limits the records of one message and counts those that are not written. The zero value is ready. It is
+// safe for concurrent use.
 type Limiter struct {
 	mu         sync.Mutex
 	opened     time.Time
@@ -22,8 +22,8 @@ type Limiter struct {
 	suppressed int
 }
 
-// Allow reports whether a record may be written, and how many were not since the last
-// one.
+// Allow reports whether a record may be written now. If so, it also returns how many records were suppressed since
+// the last one.
 func (l *Limiter) Allow(now time.Time) (ok bool, suppressed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

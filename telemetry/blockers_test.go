@@ -15,48 +15,9 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// holdOf begins a hold with a holder field of its own.
-func (h *harness) holdOf(ctx context.Context, field string) (context.Context, core.HoldInfo) {
-	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Field: field}
-	return h.HoldStart(ctx, info), info
-}
-
-// wait has a caller find one blocker first, and have another one at the end.
-func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
-	t.Helper()
-	return h.waitSince(t, time.Now(), first, last)
-}
-
-// waitSince is wait for a caller that has come before.
-func (h *harness) waitSince(t *testing.T, came time.Time, first, last string) sdktrace.ReadOnlySpan {
-	t.Helper()
-	a := acquisition("order:42", "ship")
-	a.Start = came
-	ctx := h.AcquireStart(t.Context(), a)
-	h.Contention(ctx, core.Contention{Acquisition: a, BlockedBy: first})
-	h.AcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: last})
-	return h.span(t, "lock.acquire")
-}
-
-// wantLinks compares the links of a span with the spans of holds, by their fields.
-func wantLinks(t *testing.T, s sdktrace.ReadOnlySpan, want ...string) {
-	t.Helper()
-	var got []string
-	for _, l := range s.Links() {
-		if !l.SpanContext.IsValid() || len(l.Attributes) != 1 || short(l.Attributes[0].Key) != "blocked_by" {
-			t.Errorf("link to %v with %v", l.SpanContext, l.Attributes)
-			continue
-		}
-		got = append(got, l.Attributes[0].Value.AsString())
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("linked to the holds of %q, want %q", got, want)
-	}
-}
-
-// A waiter is linked to the hold that it found in its way, and to the last one if that is
-// another. Holders that are not of this process are not known, and nobody is linked twice.
-func TestLinks_ToTheFirstBlockerAndTheLast(t *testing.T) {
+// A waiter is linked to the hold that blocked it first and, if that is another hold, to the hold that blocked it last.
+// Holders in other processes have no link.
+func TestBlockers_FirstAndLast(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		first, last string
@@ -67,7 +28,7 @@ func TestLinks_ToTheFirstBlockerAndTheLast(t *testing.T) {
 		"queued behind others first": {"", "a:2", []string{"a:2"}},
 		"a stranger first":           {"z:1", "a:2", []string{"a:2"}},
 		"a stranger last":            {"a:1", "z:1", []string{"a:1"}},
-		"nobody known":               {"", "", nil},
+		"none known":                 {"", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,8 +40,8 @@ func TestLinks_ToTheFirstBlockerAndTheLast(t *testing.T) {
 	}
 }
 
-// The link leads to the span of the hold, in whatever trace that is.
-func TestLinks_LeadToTheSpanOfTheHold(t *testing.T) {
+// The link leads to the span of the hold, which may be in another trace.
+func TestBlockers_LinkLeadsToHoldSpan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	request, server := h.request(t)
@@ -96,9 +57,9 @@ func TestLinks_LeadToTheSpanOfTheHold(t *testing.T) {
 	}
 }
 
-// A hold that has just ended is still found: who is handed a lock may be told after that. Many
-// holds later it is forgotten, and so is one that was lost and never released.
-func TestLinks_HoldsThatEndedAreFoundForAWhile(t *testing.T) {
+// A hold that has just ended is still found, because the observers of the next holder may run after its end. Many holds
+// later it is forgotten, even if it was lost and never released.
+func TestBlockers_EndedHold(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *harness, ctx context.Context, info core.HoldInfo){
 		"released": func(h *harness, ctx context.Context, info core.HoldInfo) {
@@ -127,9 +88,8 @@ func TestLinks_HoldsThatEndedAreFoundForAWhile(t *testing.T) {
 	}
 }
 
-// After a Handover the waiter is linked to the hold that goes on, and a re-entry is not what is
-// in the way.
-func TestLinks_HandedOverAndReentered(t *testing.T) {
+// After a Handover the waiter is linked to the hold that continues. It is never linked to a re-entry.
+func TestBlockers_HandoverAndReentry(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	hold, info := h.holdOf(t.Context(), "a:1")
@@ -140,15 +100,15 @@ func TestLinks_HandedOverAndReentered(t *testing.T) {
 	h.HoldEnd(h.HoldStart(next, again), core.HoldResult{HoldInfo: again})
 	s := h.wait(t, "a:1", "a:1")
 	if got, want := s.Links()[0].SpanContext, trace.SpanContextFromContext(next); !got.Equal(want) {
-		t.Errorf("linked to %s, want the hold that goes on, %s", got.SpanID(), want.SpanID())
+		t.Errorf("linked to %s, want the hold that continues, %s", got.SpanID(), want.SpanID())
 	}
 }
 
-// Within a run one holder field has several holds, one after the other. A waiter is linked to the
-// holds that were in its way, and when the earlier ones are forgotten, the last one is not.
-func TestLinks_InARun(t *testing.T) {
+// Holds that pass the lock on have one holder field, one after the other. A waiter is linked to the holds that blocked it.
+// The last hold stays known when the earlier ones are forgotten.
+func TestBlockers_SharedField(t *testing.T) {
 	t.Parallel()
-	t.Run("the later hold is not forgotten with the earlier ones", func(t *testing.T) {
+	t.Run("last hold stays known", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t)
 		first, info := h.holdOf(t.Context(), "a:1")
@@ -161,10 +121,10 @@ func TestLinks_InARun(t *testing.T) {
 		s := h.wait(t, "a:1", "a:1")
 		wantLinks(t, s, "a:1")
 		if got, want := s.Links()[0].SpanContext, trace.SpanContextFromContext(later); !got.Equal(want) {
-			t.Errorf("linked to %s, want the hold that lasts, %s", got.SpanID(), want.SpanID())
+			t.Errorf("linked to %s, want the hold that has not ended, %s", got.SpanID(), want.SpanID())
 		}
 	})
-	t.Run("the hold that was first in the way, and the hold that passed the lock on", func(t *testing.T) {
+	t.Run("first blocker and the hold that passed the lock on", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t)
 		first, info := h.holdOf(t.Context(), "a:1")
@@ -181,7 +141,7 @@ func TestLinks_InARun(t *testing.T) {
 			t.Errorf("linked to %s, want the hold that passed the lock on, %s", got.SpanID(), want.SpanID())
 		}
 	})
-	t.Run("no hold that ended before the waiter came", func(t *testing.T) {
+	t.Run("hold ended before the waiter came", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t)
 		hold, info := h.holdOf(t.Context(), "a:1")
@@ -190,8 +150,8 @@ func TestLinks_InARun(t *testing.T) {
 	})
 }
 
-// Without traces, or with those of the holder not sampled, there is nothing to link to.
-func TestLinks_OnlyToSpansThatRecord(t *testing.T) {
+// A hold without a recording span has no link.
+func TestBlockers_UnrecordedSpan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for _, opts := range [][]telemetry.Option{
@@ -208,9 +168,8 @@ func TestLinks_OnlyToSpansThatRecord(t *testing.T) {
 	wantLinks(t, h.wait(t, "a:1", "a:1"))
 }
 
-// End to end: of two callers of one process the second is linked to the hold of the first, which
-// passes the lock on to it.
-func TestLinks_EndToEnd(t *testing.T) {
+// Of two callers of one process, the second is linked to the hold of the first, which passes the lock on to it.
+func TestBlockers_PassedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
@@ -249,4 +208,43 @@ func TestLinks_EndToEnd(t *testing.T) {
 			t.Errorf("the second acquisition has %d spans", found)
 		}
 	})
+}
+
+// holdOf begins a hold with a holder field.
+func (h *harness) holdOf(ctx context.Context, field string) (context.Context, core.HoldInfo) {
+	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Field: field}
+	return h.HoldStart(ctx, info), info
+}
+
+// wait observes a caller that is blocked by first when it comes and by last at the end. It returns its span.
+func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
+	t.Helper()
+	return h.waitSince(t, time.Now(), first, last)
+}
+
+// waitSince is wait for a caller that came at a given time.
+func (h *harness) waitSince(t *testing.T, came time.Time, first, last string) sdktrace.ReadOnlySpan {
+	t.Helper()
+	a := acquisition("order:42", "ship")
+	a.Start = came
+	ctx := h.AcquireStart(t.Context(), a)
+	h.Contention(ctx, core.Contention{Acquisition: a, BlockedBy: first})
+	h.AcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: last})
+	return h.span(t, "lock.acquire")
+}
+
+// wantLinks compares the holder fields on the links of a span.
+func wantLinks(t *testing.T, s sdktrace.ReadOnlySpan, want ...string) {
+	t.Helper()
+	var got []string
+	for _, l := range s.Links() {
+		if !l.SpanContext.IsValid() || len(l.Attributes) != 1 || short(l.Attributes[0].Key) != "blocked_by" {
+			t.Errorf("link to %v with %v", l.SpanContext, l.Attributes)
+			continue
+		}
+		got = append(got, l.Attributes[0].Value.AsString())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("linked to the holds of %q, want %q", got, want)
+	}
 }

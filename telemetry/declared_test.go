@@ -3,9 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,30 +18,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-type order struct{ ID string }
-
-// wrap puts a rule named "pay" around a function that does nothing.
-func wrap(t *testing.T, h *harness, locks *core.Client, rule ruleset.Rule) func(context.Context, order) error {
-	t.Helper()
-	a, err := aspect.New(locks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rule.Name = "pay"
-	if rule.Key == "" {
-		rule.Key = "order:#{in.ID}"
-	}
-	f, err := aspect.Wrap(a, rule, func(context.Context, order) (int, error) { return 1, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context, o order) error {
-		_, err := f(ctx, o)
-		return err
-	}
-}
-
-func TestKnownRulesExistAtZero(t *testing.T) {
+func TestDeclared_SeriesBeginAtZero(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
@@ -71,7 +46,7 @@ func TestKnownRulesExistAtZero(t *testing.T) {
 	h.want(t, 0, "distributed_lock.rules", "state", "dry_run")
 }
 
-func TestObserveRule_CausesThatItCanHave(t *testing.T) {
+func TestDeclared_Causes(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {
 		rule   ruleset.Rule
@@ -98,9 +73,9 @@ func TestObserveRule_CausesThatItCanHave(t *testing.T) {
 	}
 }
 
-// Rules that are compiled before the program sets its meter provider begin at zero, too: an alert
-// would miss their first loss. It sets the global provider, and is not parallel.
-func TestMeterProvider_SetLate(t *testing.T) { //nolint:paralleltest // see above
+// The counters of rules that are compiled before the program sets its meter provider begin at zero too; otherwise an alert
+// would miss their first loss. The test sets the global provider, so it is not parallel.
+func TestDeclared_MeterProviderSetLate(t *testing.T) { //nolint:paralleltest // see above
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	tel, err := telemetry.New()
@@ -116,27 +91,9 @@ func TestMeterProvider_SetLate(t *testing.T) { //nolint:paralleltest // see abov
 	h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "backend", "strategy", "error")
 }
 
-// By default an SDK folds the series of an instrument beyond 2,000.
-func TestObserveRule_300RulesFit(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	for i := range 300 {
-		h.Rule(aspect.RuleInfo{Subject: aspect.Subject{Rule: fmt.Sprintf("rule-%d", i), Kind: ruleset.Reentrant}, WaitTime: time.Second})
-	}
-	for name, m := range h.collect(t) {
-		if strings.Contains(fmt.Sprint(m.Data), "otel.metric.overflow") {
-			t.Errorf("%s overflows", name)
-		}
-	}
-	h.want(t, 0, "distributed_lock.failures", "rule", "rule-299", "kind", "reentrant", "cause", "backend", "strategy", "error")
-	if records := h.logs.records(t); len(records) != 1 || !strings.Contains(fmt.Sprint(records[0]["msg"]), "many lock rules") {
-		t.Errorf("logged %v, want a warning of many rules", records)
-	}
-}
-
-// A rule in dry run counts from zero too: an alert on it must not miss the first call. Others, of
-// which there may be thousands, have no such series.
-func TestKnownDryRunsExistAtZero(t *testing.T) {
+// The counters of a rule in dry run begin at zero, so that an alert does not miss the first call. Other rules have no such
+// series, because there may be thousands.
+func TestDeclared_DryRunSeries(t *testing.T) {
 	t.Parallel()
 	for _, dry := range []bool{true, false} {
 		h := newHarness(t)
@@ -154,7 +111,7 @@ func TestKnownDryRunsExistAtZero(t *testing.T) {
 	}
 }
 
-func TestFailuresByCauseAndStrategy(t *testing.T) {
+func TestDeclared_Failures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name            string
@@ -199,8 +156,8 @@ func TestFailuresByCauseAndStrategy(t *testing.T) {
 	}
 }
 
-// A key that another kind of lock has is found out in the acquisition, whose wait counts once.
-func TestFailures_KeyOfAnotherKind(t *testing.T) {
+// If another kind of lock has the key, the acquisition finds out, and its wait counts once.
+func TestDeclared_KeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
@@ -215,7 +172,7 @@ func TestFailures_KeyOfAnotherKind(t *testing.T) {
 	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "key")
 }
 
-func TestUnlockedAndStates(t *testing.T) {
+func TestDeclared_UnlockedAndStates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason, state string
@@ -239,7 +196,7 @@ func TestUnlockedAndStates(t *testing.T) {
 	}
 }
 
-func TestDryRunCountsWhatWouldHaveHappened(t *testing.T) {
+func TestDeclared_DryRunDecisions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, server := newLocks(t, h)
@@ -253,8 +210,8 @@ func TestDryRunCountsWhatWouldHaveHappened(t *testing.T) {
 	h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "busy", "strategy", "error")
 }
 
-// A rule that is compiled again replaces itself, and one that is retracted is not counted.
-func TestRules_CompiledAgainAndRetracted(t *testing.T) {
+// A rule that is compiled again is counted once. A retracted rule is not counted.
+func TestDeclared_RecompiledAndRetracted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
@@ -268,20 +225,59 @@ func TestRules_CompiledAgainAndRetracted(t *testing.T) {
 	h.want(t, 0, "distributed_lock.rules", "state", "disabled")
 }
 
-func TestLabelsAreOnlyOfFixedLists(t *testing.T) {
+// After a reload removes the debounce window, a refused call is busy again.
+func TestDeclared_DebounceRemoved(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	locks, server := newLocks(t, h)
-	pay := wrap(t, h, locks, ruleset.Rule{WaitTime: ruleset.NoWait})
-	server.Take("order:secret-1", time.Minute)
-	for _, id := range []string{"secret-1", "secret-2", ""} {
-		_ = pay(t.Context(), order{ID: id}) // two of them are refused on purpose
+	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}, Debounce: time.Second}
+	busy := core.AcquireResult{Acquisition: acquisition("order:42", "pay"), Outcome: core.OutcomeBusy, Err: core.ErrNotAcquired}
+	h.Rule(info)
+	h.AcquireEnd(t.Context(), busy)
+	info.Debounce = 0
+	h.Rule(info)
+	h.AcquireEnd(t.Context(), busy)
+	for _, outcome := range []string{"debounced", "busy"} {
+		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", outcome)
 	}
-	for name, m := range h.collect(t) {
-		for _, kv := range labelValues(m) {
-			if strings.Contains(kv.Value.AsString(), "secret") {
-				t.Errorf("%s has the label %s=%s", name, kv.Key, kv.Value.AsString())
-			}
+}
+
+// The times of a rule are reported from when it comes into force until it is retracted. Rules with the same labels report the
+// shorter times. A rule without a time has no series.
+func TestDeclared_Times(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	rule := func(name, endpoint string, wait, lease time.Duration) aspect.RuleInfo {
+		subject := aspect.Subject{Rule: name, Endpoint: ruleset.Func(endpoint), Kind: ruleset.Reentrant}
+		return aspect.RuleInfo{Subject: subject, WaitTime: wait, LeaseTime: lease}
+	}
+	short := rule("pay", "b", time.Second, 10*time.Second)
+	for _, r := range []aspect.RuleInfo{
+		rule("pay", "a", 3*time.Second, time.Minute), short,
+		rule("try", "a", 0, 0), rule("ever", "a", ruleset.WaitForever, 0),
+	} {
+		h.Rule(r)
+	}
+	pay := []string{"rule", "pay", "kind", "reentrant"}
+	h.want(t, 1, "distributed_lock.rule.wait_time", pay...)
+	h.want(t, 10, "distributed_lock.rule.lease_time", pay...)
+
+	short.Retracted = true
+	h.Rule(short)
+	h.want(t, 3, "distributed_lock.rule.wait_time", pay...)
+	h.want(t, 60, "distributed_lock.rule.lease_time", pay...)
+	for _, name := range []string{"distributed_lock.rule.wait_time", "distributed_lock.rule.lease_time"} {
+		if n := len(seriesOf(h.collect(t)[name])); n != 1 {
+			t.Errorf("%s has %d series, want only the series of pay", name, n)
 		}
+	}
+}
+
+func TestDeclared_Warning(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.Warning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
+	records := h.logs.records(t)
+	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["endpoint"] != "func pay" || records[0]["problem"] != "no function is wrapped" {
+		t.Errorf("got records %v", records)
 	}
 }
