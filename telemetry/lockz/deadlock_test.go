@@ -19,12 +19,11 @@ import (
 
 const deadlockText = "deadlock: callers wait for each other's locks"
 
-// Two callers that take two locks in opposite order are a deadlock. It is reported once, when it has
-// lasted two seconds, whether the page is open or not. Both callers are marked for as long as it
-// lasts. The record names the rules of the locks that each of them holds.
-func TestDeadlock_OfTwo(t *testing.T) {
+// Two callers that take two locks in opposite order are in a deadlock. It is reported once, after two seconds, even if no
+// browser shows the page. Both callers are marked until it ends. The record names the rules of the locks that each holds.
+func TestDeadlock_TwoCallers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		a, z := b.locks.Lock("a"), b.locks.Lock("z")
 		pay, h1 := b.take(b.t.Context(), a, core.Label("pay"))
 		ship, h2 := b.take(b.t.Context(), z, core.Label("ship"))
@@ -32,14 +31,14 @@ func TestDeadlock_OfTwo(t *testing.T) {
 		time.Sleep(time.Second) // the clock of the bubble
 		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(20*time.Second))
 		time.Sleep(2*time.Second - 1) // likewise
-		if n := b.counted(); n != 0 {
-			t.Errorf("counted %d before the ring has lasted", n)
+		if n := b.countDeadlocks(); n != 0 {
+			t.Errorf("counted %d before the ring lasted for two seconds", n)
 		}
 		persist()
 		persist() // it is reported once
 
 		logged := b.logs.records(t, deadlockText)
-		if n := b.counted(); n != 1 || len(logged) != 1 {
+		if n := b.countDeadlocks(); n != 1 || len(logged) != 1 {
 			t.Fatalf("counted %d, logged %v, want one of each", n, logged)
 		}
 		for caller, rule := range map[string]string{"caller_1": "ship", "caller_2": "pay"} {
@@ -54,7 +53,7 @@ func TestDeadlock_OfTwo(t *testing.T) {
 		}
 		c := s.Deadlocks[0].Callers
 		if c[0].WaitsFor.Rule != "ship" || c[0].Holder != h1.Field() || c[1].WaitsFor.Rule != "pay" || c[1].Holder != h2.Field() {
-			t.Errorf("callers: %+v, want ship, which waits for the hold of pay, and pay, which waits for that of ship", c)
+			t.Errorf("callers: %+v, want ship, which waits for the hold of pay, and pay, which waits for the hold of ship", c)
 		}
 		for _, w := range s.Waiters {
 			if w.Deadlock != 1 {
@@ -62,23 +61,23 @@ func TestDeadlock_OfTwo(t *testing.T) {
 			}
 		}
 
-		b.refused(first)
+		b.wantRefused(first)
 		if s := b.Snapshot(); len(s.Deadlocks) != 0 || len(s.PastDeadlocks) != 1 || s.Waiters[0].Deadlock != 0 {
 			t.Errorf("after the wait time of one: %+v, %+v, waiters %+v", s.Deadlocks, s.PastDeadlocks, s.Waiters)
 		}
 		b.free(h1)
-		b.granted(second)
+		b.wantGranted(second)
 		b.free(h2)
-		if n := b.counted(); n != 1 {
+		if n := b.countDeadlocks(); n != 1 {
 			t.Errorf("counted %d in the end, want 1", n)
 		}
 	})
 }
 
-// A ring of three is found, and is in the order of who waits for whom.
-func TestDeadlock_OfThree(t *testing.T) {
+// A ring of three is found. Each caller waits for the next one.
+func TestDeadlock_ThreeCallers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		names := []string{"a", "b", "c"}
 		var holds []*core.Hold
 		var contexts []context.Context
@@ -100,30 +99,30 @@ func TestDeadlock_OfThree(t *testing.T) {
 				t.Errorf("caller %d: got %s, want %s", i+1, got, rule)
 			}
 		}
-		b.refused(ends...)
+		b.wantRefused(ends...)
 		b.free(holds...)
 	})
 }
 
-// One caller with two clients waits for itself: that is a deadlock of one.
-func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
+// A caller with two clients can wait for itself.
+func TestDeadlock_OneCallerWithTwoClients(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
 		persist()
 		if s := b.Snapshot(); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 1 {
 			t.Errorf("deadlocks: %+v, want one of one caller", s.Deadlocks)
 		}
-		b.refused(done)
+		b.wantRefused(done)
 		b.free(hold)
 	})
 }
 
-// Two that wait for several locks taken together are found as well, by who is in the way.
-func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
+// A ring through a MultiLock is found.
+func TestDeadlock_MultiLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		pay, h1 := b.take(b.t.Context(), b.locks.MultiLock("a", "b"))
 		ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
 		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(20*time.Second))
@@ -132,18 +131,18 @@ func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
 		if s := b.Snapshot(); len(s.Deadlocks) != 1 {
 			t.Errorf("deadlocks: %+v, want one", s.Deadlocks)
 		}
-		b.refused(second)
+		b.wantRefused(second)
 		b.free(h2)
-		b.granted(first)
+		b.wantGranted(first)
 		b.free(h1)
 	})
 }
 
-// Waiting is not a deadlock when the chain ends: at a holder that works, at one whose
-// goroutine with a detached context waits, and at readers, who do not wait for each other.
-func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
+// A chain that ends is not a deadlock: it ends at a holder that does not wait, at a holder of which only a goroutine with a
+// detached context waits, or at readers, which do not wait for each other.
+func TestDeadlock_ChainThatEnds(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
 		_, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
 		chain := b.wait(pay, b.locks.Lock("b"))
@@ -157,23 +156,23 @@ func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		persist()
-		if s := b.Snapshot(); len(s.Deadlocks)+len(s.PastDeadlocks) != 0 || b.counted() != 0 {
+		if s := b.Snapshot(); len(s.Deadlocks)+len(s.PastDeadlocks) != 0 || b.countDeadlocks() != 0 {
 			t.Errorf("found %+v", s.Deadlocks)
 		}
 		b.free(r3, r2)
-		b.granted(waits)
+		b.wantGranted(waits)
 		b.free(r1, h2)
-		b.granted(chain)
+		b.wantGranted(chain)
 		b.free(h1)
-		b.granted(detached)
+		b.wantGranted(detached)
 	})
 }
 
-// On the page a caller whose acquisition has no rule is a caller, not "none", which reads as nobody;
-// the rule of what it holds tells where it comes from.
-func TestDeadlock_PageOfCallersWithoutARule(t *testing.T) {
+// On the page a caller without a rule is called "a caller", not "none". The rule of the lock that it holds shows where it
+// comes from.
+func TestDeadlock_CallerWithoutARule(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
 		persist()
@@ -189,10 +188,10 @@ func TestDeadlock_PageOfCallersWithoutARule(t *testing.T) {
 	})
 }
 
-// Of many deadlocks at once some records are written, and all are counted.
-func TestDeadlock_LogIsLimited(t *testing.T) {
+// All deadlocks are counted, but their records are limited.
+func TestDeadlock_LogLimit(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		const rings = 25
 		for i := range rings {
 			x, y := b.locks.Lock("x"+string(rune('a'+i))), b.locks.Lock("y"+string(rune('a'+i)))
@@ -200,41 +199,41 @@ func TestDeadlock_LogIsLimited(t *testing.T) {
 			two, h2 := b.take(b.t.Context(), y)
 			first, second := b.wait(one, y, core.WaitTime(time.Minute)), b.wait(two, x, core.WaitTime(time.Minute))
 			b.t.Cleanup(func() {
-				b.refused(first, second)
+				b.wantRefused(first, second)
 				b.free(h1, h2)
 			})
 		}
 		persist()
-		if n, logged := b.counted(), len(b.logs.records(t, deadlockText)); n != rings || logged != 10 {
+		if n, logged := b.countDeadlocks(), len(b.logs.records(t, deadlockText)); n != rings || logged != 10 {
 			t.Errorf("counted %d and logged %d, want %d and 10", n, logged, rings)
 		}
 		synctest.Wait()
 	})
 }
 
-// After a deadlock is over, which is when somebody comes to look, the page still has what each
-// caller held and waited for, and its trace.
-func TestDeadlock_PageTellsOfItAfterwards(t *testing.T) {
+// After a deadlock has ended, which is usually when an operator looks, the page still shows what each caller held and waited
+// for, and its trace.
+func TestDeadlock_PastDeadlockOnThePage(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{0xab, 1}, SpanID: trace.SpanID{1}})
 		ctx := trace.ContextWithSpanContext(b.t.Context(), span)
 		ctx, hold := b.take(ctx, b.locks.Lock("a"), core.Label("transfer"))
 		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second), core.Label("transfer-to"))
 		_ = done()
 		b.free(hold)
-		_, over, _ := strings.Cut(b.get("/").Body.String(), "1 that are over")
+		_, over, _ := strings.Cut(b.get("/").Body.String(), "1 that have ended")
 		over, _, _ = strings.Cut(over, "</details>")
 		for _, part := range []string{"transfer-to", "(<bdi>transfer</bdi>)", core.KeyHash("shop:a"), span.TraceID().String()} {
 			if !strings.Contains(over, part) {
-				t.Errorf("the deadlock that is over has no %s: %s", part, over)
+				t.Errorf("the past deadlock has no %s: %s", part, over)
 			}
 		}
 	})
 }
 
-// The record names the rules of what a caller waits for and of what it holds, and hashes of keys, and the keys themselves only with WithRawKeys.
-func TestDeadlock_LogNamesNoKey(t *testing.T) {
+// The record names rules and hashes of keys. It names keys only with WithRawKeys.
+func TestDeadlock_LogHidesKeys(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		opts  []lockz.Option
@@ -246,7 +245,7 @@ func TestDeadlock_LogNamesNoKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(b *bed) {
+			run(t, func(b *fixture) {
 				ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 				done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second), core.Label("again"))
 				persist()
@@ -265,42 +264,41 @@ func TestDeadlock_LogNamesNoKey(t *testing.T) {
 	}
 }
 
-// A reader that stands behind a writer waits for those who read, as the writer does: with one of
-// them it can be in a deadlock, of which the writer is no caller.
-func TestDeadlock_OfReadersWithAWriterBetween(t *testing.T) {
+// A reader that queues behind a writer waits for the readers that hold the lock, like the writer. It can be in a deadlock with
+// one of them, without the writer.
+func TestDeadlock_ReaderBehindAWriter(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		first, h1 := b.take(b.t.Context(), b.locks.ReadLock("stock"), core.Label("pay"))
 		second, h2 := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("ship"))
 		writes := b.wait(b.t.Context(), b.locks.WriteLock("stock"), core.Label("count"))
 		time.Sleep(time.Second) // the clock of the bubble
 		reads := b.wait(second, b.locks.ReadLock("stock"), core.Label("ship"), core.WaitTime(9*time.Second))
 		persist()
-		if n := b.counted(); n != 0 {
-			t.Errorf("counted %d before the first one waits", n)
+		if n := b.countDeadlocks(); n != 0 {
+			t.Errorf("counted %d before the first reader waits", n)
 		}
 		wants := b.wait(first, b.locks.Lock("a"), core.Label("pay"), core.WaitTime(10*time.Second))
 		persist()
 		s := b.Snapshot()
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || s.Deadlocks[0].Callers[1].Holder != h1.Field() {
-			t.Errorf("deadlocks: %+v, want one of the two that hold something", s.Deadlocks)
+			t.Errorf("deadlocks: %+v, want one of the two callers that hold a lock", s.Deadlocks)
 		}
-		b.refused(reads)
+		b.wantRefused(reads)
 		b.free(h2)
-		b.granted(wants)
+		b.wantGranted(wants)
 		b.free(h1)
-		b.granted(writes)
+		b.wantGranted(writes)
 	})
 }
 
-// A ring that ends by itself within moments is not reported: a caller that only tries, or waits for
-// less than two seconds, holds nothing up.
-func TestDeadlock_NoneWhereTheRingIsShort(t *testing.T) {
+// A ring that ends within two seconds is not reported: one of its callers only tries, or has a short wait time.
+func TestDeadlock_ShortRing(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"try-lock": 0, "short wait": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(b *bed) {
+			run(t, func(b *fixture) {
 				pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
 				ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
 				waits := b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Hour))
@@ -310,28 +308,27 @@ func TestDeadlock_NoneWhereTheRingIsShort(t *testing.T) {
 					}
 				}
 				persist()
-				if s := b.Snapshot(); b.counted() != 0 || len(b.logs.records(b.t, deadlockText)) != 0 || len(s.Deadlocks)+len(s.PastDeadlocks) != 0 {
-					b.t.Errorf("counted %d, found %+v and %+v, want none", b.counted(), s.Deadlocks, s.PastDeadlocks)
+				if s := b.Snapshot(); b.countDeadlocks() != 0 || len(b.logs.records(b.t, deadlockText)) != 0 || len(s.Deadlocks)+len(s.PastDeadlocks) != 0 {
+					b.t.Errorf("counted %d, found %+v and %+v, want none", b.countDeadlocks(), s.Deadlocks, s.PastDeadlocks)
 				}
 				b.free(h2)
-				b.granted(waits)
+				b.wantGranted(waits)
 				b.free(h1)
 			})
 		})
 	}
 }
 
-// Locks of equal keys in different Redis servers, or in different databases of one, are different
-// locks. Callers that wait for them are not in a ring.
-func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
+// Equal keys in different Redis servers or databases are different locks, so callers that wait for them form no ring.
+func TestDeadlock_OtherServerOrDatabase(t *testing.T) {
 	t.Parallel()
-	for name, server := range map[string]func(*bed) *redis.Client{
-		"server":   func(b *bed) *redis.Client { return redistest.New(b.t).Client() },
-		"database": func(b *bed) *redis.Client { return b.server.Client(func(o *redis.Options) { o.DB = 1 }) },
+	for name, server := range map[string]func(*fixture) *redis.Client{
+		"server":   func(b *fixture) *redis.Client { return redistest.New(b.t).Client() },
+		"database": func(b *fixture) *redis.Client { return b.server.Client(func(o *redis.Options) { o.DB = 1 }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(b *bed) {
+			run(t, func(b *fixture) {
 				other := b.clientOf(server(b))
 				here, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
 				there, h2 := b.take(b.t.Context(), other.Lock("b"))
@@ -341,8 +338,8 @@ func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
 				second := b.wait(there, other.Lock("a"))
 				persist()
 				s := b.Snapshot()
-				if b.counted() != 0 || len(s.Deadlocks) != 0 {
-					b.t.Errorf("counted %d, found %+v, want none", b.counted(), s.Deadlocks)
+				if b.countDeadlocks() != 0 || len(s.Deadlocks) != 0 {
+					b.t.Errorf("counted %d, found %+v, want none", b.countDeadlocks(), s.Deadlocks)
 				}
 				for _, w := range s.Waiters {
 					if w.BlockedBy.Holder != h3.Field() && w.BlockedBy.Holder != h4.Field() {
@@ -355,81 +352,80 @@ func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
 					}
 				}
 				b.free(h3, h4)
-				b.granted(first, second)
+				b.wantGranted(first, second)
 				b.free(h1, h2)
 			})
 		})
 	}
 }
 
-// A ring is found through every key of a MultiLock, also where another holder was in the way first.
-func TestDeadlock_ThroughTheSecondKey(t *testing.T) {
+// A ring is found through every key of a MultiLock, even if another holder blocked the waiter first.
+func TestDeadlock_SecondKeyOfAMultiLock(t *testing.T) {
 	t.Parallel()
-	for name, ring := range map[string]func(b *bed) (first, second func() error, h1, h2 *core.Hold){
-		"held together": func(b *bed) (first, second func() error, h1, h2 *core.Hold) {
+	for name, ring := range map[string]func(b *fixture) (first, second func() error, h1, h2 *core.Hold){
+		"held together": func(b *fixture) (first, second func() error, h1, h2 *core.Hold) {
 			_, before := b.take(b.t.Context(), b.locks.Lock("b"))
 			ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
 			var pay context.Context
 			var taken sync.WaitGroup
 			taken.Go(func() { pay, h1 = b.take(b.t.Context(), b.locks.MultiLock("a", "b")) })
 			synctest.Wait()
-			second = b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Hour)) // blocked by the holder before
+			second = b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Hour)) // first blocked by the other holder
 			b.free(before)
 			taken.Wait()
 			return b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Minute)), second, h1, h2
 		},
-		"wanted together": func(b *bed) (first, second func() error, h1, h2 *core.Hold) {
+		"wanted together": func(b *fixture) (first, second func() error, h1, h2 *core.Hold) {
 			_, before := b.take(b.t.Context(), b.locks.Lock("a"))
 			ship, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
 			pay, h1 := b.take(b.t.Context(), b.locks.Lock("z"))
-			first = b.wait(pay, b.locks.MultiLock("a", "b"), core.WaitTime(time.Minute)) // blocked by the holder before
+			first = b.wait(pay, b.locks.MultiLock("a", "b"), core.WaitTime(time.Minute)) // first blocked by the other holder
 			b.free(before)
 			return first, b.wait(ship, b.locks.Lock("z"), core.WaitTime(time.Hour)), h1, h2
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(b *bed) {
+			run(t, func(b *fixture) {
 				first, second, h1, h2 := ring(b)
 				persist()
 				if s := b.Snapshot(); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
 					b.t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
 				}
-				b.refused(first)
+				b.wantRefused(first)
 				b.free(h1)
-				b.granted(second)
+				b.wantGranted(second)
 				b.free(h2)
 			})
 		})
 	}
 }
 
-// A caller that waits for two readers may be in two rings. When the first ring ends by itself, the
-// second one is still found.
-func TestDeadlock_TheOtherRingOfAWaiter(t *testing.T) {
+// A caller that waits for two readers may be in two rings. After the first ring has ended, the second one is still found.
+func TestDeadlock_SecondRing(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		one, r1 := b.take(b.t.Context(), b.locks.ReadLock("stock"))
 		two, r2 := b.take(b.t.Context(), b.locks.ReadLock("stock"))
 		holder, h := b.take(b.t.Context(), b.locks.Lock("z"))
 		gives := b.wait(one, b.locks.Lock("z"), core.WaitTime(time.Second))
 		stays := b.wait(two, b.locks.Lock("z"), core.WaitTime(time.Hour))
 		writes := b.wait(holder, b.locks.WriteLock("stock"), core.WaitTime(time.Minute))
-		b.refused(gives)
+		b.wantRefused(gives)
 		b.free(r1)
 		persist()
 		persist()
-		if s := b.Snapshot(); len(s.Deadlocks) != 1 || s.Deadlocks[0].Callers[0].Holder != r2.Field() || b.counted() != 1 {
-			t.Errorf("counted %d, deadlocks: %+v, want the one with the second reader", b.counted(), s.Deadlocks)
+		if s := b.Snapshot(); len(s.Deadlocks) != 1 || s.Deadlocks[0].Callers[0].Holder != r2.Field() || b.countDeadlocks() != 1 {
+			t.Errorf("counted %d, deadlocks: %+v, want the deadlock with the second reader", b.countDeadlocks(), s.Deadlocks)
 		}
-		b.refused(writes)
+		b.wantRefused(writes)
 		b.free(h)
-		b.granted(stays)
+		b.wantGranted(stays)
 		b.free(r2)
 	})
 }
 
-// persist lets a ring last for as long as it takes to be a deadlock, by the clock of the bubble.
+// persist sleeps until a ring is a deadlock.
 func persist() {
 	time.Sleep(3 * time.Second) // in the time of the bubble
 	synctest.Wait()

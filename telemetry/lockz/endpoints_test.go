@@ -25,12 +25,11 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// A Gin endpoint locks an order and then the stock, a gRPC method the stock and then the order.
-// The page shows what both hold and wait for, and that they are a deadlock; an operator frees
-// one of the locks, and both come to an end.
-func TestEndpoints_DeadlockOfGinAndGRPC(t *testing.T) {
+// A Gin endpoint locks an order and then the stock, a gRPC method locks the stock and then the order. The page shows what
+// both hold and wait for, and that they are in a deadlock. An operator releases one of the locks, and both end.
+func TestEndpoints_Deadlock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		second := func(ctx context.Context, name string) error {
 			time.Sleep(time.Second) // the clock of the bubble: until both have their first lock
 			return b.locks.Lock(name).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(time.Hour), core.Label("then "+name))
@@ -65,7 +64,7 @@ func TestEndpoints_DeadlockOfGinAndGRPC(t *testing.T) {
 			rules[c.Holds[0].Rule+", "+c.WaitsFor.Rule] = true
 		}
 		if !rules["POST /orders/pay, then stock"] || !rules["/grpc.health.v1.Health/Check, then order"] {
-			t.Errorf("the deadlock is of %v", rules)
+			t.Errorf("the callers of the deadlock are %v", rules)
 		}
 
 		for i, ticket := range b.tickets("/", "X-Operator", "yes") {
@@ -78,7 +77,7 @@ func TestEndpoints_DeadlockOfGinAndGRPC(t *testing.T) {
 		}
 		both.Wait()
 		if moved != nil {
-			t.Errorf("the gRPC method, which got the freed lock: %v", status.Convert(moved))
+			t.Errorf("the gRPC method, which got the released lock: %v", status.Convert(moved))
 		}
 		if paid < http.StatusBadRequest {
 			t.Errorf("the Gin endpoint, which lost its lock, answered %d", paid)
@@ -89,10 +88,10 @@ func TestEndpoints_DeadlockOfGinAndGRPC(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A request without a usable key, and one that runs without its lock, are on the page too.
-func TestEndpoints_WhatReachesNoLock(t *testing.T) {
+// A request without a usable key is a refusal, and a request that runs without its lock is an incident.
+func TestEndpoints_CallsWithoutALock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		engine := gin.New()
 		guard, err := ginlock.New(b.locks)
 		if err != nil {
@@ -112,13 +111,13 @@ func TestEndpoints_WhatReachesNoLock(t *testing.T) {
 			t.Errorf("refusals: %+v, want one without a key", s.Refusals)
 		}
 		if s.IncidentsTotal != 1 || s.Incidents[0].What != "ran unlocked: when" || s.Incidents[0].Rule != "POST /off" {
-			t.Errorf("incidents: %+v, want the one that ran unlocked", s.Incidents)
+			t.Errorf("incidents: %+v, want the unlocked run", s.Incidents)
 		}
 	})
 }
 
-// ginShop is a service with one endpoint that locks the order.
-func (b *bed) ginShop(handler gin.HandlerFunc) http.Handler {
+// ginShop makes a service with an endpoint that locks the order.
+func (b *fixture) ginShop(handler gin.HandlerFunc) http.Handler {
 	b.t.Helper()
 	engine := gin.New()
 	guard, err := ginlock.New(b.locks)
@@ -132,8 +131,8 @@ func (b *bed) ginShop(handler gin.HandlerFunc) http.Handler {
 	return engine
 }
 
-// grpcStock is a client of a service with one method that locks what it is asked for.
-func (b *bed) grpcStock(handler func(context.Context) error) health.HealthClient {
+// grpcStock returns the client of a service with a method that locks the name in the request.
+func (b *fixture) grpcStock(handler func(context.Context) error) health.HealthClient {
 	b.t.Helper()
 	guard, err := grpclock.New(b.locks, grpclock.WithRules(ruleset.Rule{
 		Endpoint: ruleset.GRPC(health.Health_Check_FullMethodName), Key: "#{req.service}", WaitTime: time.Hour,
@@ -168,7 +167,7 @@ type stockServer struct {
 	handler func(context.Context) error
 }
 
-// Check moves some stock.
+// Check calls the handler.
 func (s *stockServer) Check(ctx context.Context, _ *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
 	if err := s.handler(ctx); err != nil {
 		return nil, status.Error(codes.Aborted, err.Error())

@@ -1,6 +1,6 @@
 package lockz
 
-// What the page answers as JSON.
+// The JSON documents of the page.
 type (
 	Snapshot = snapshot
 	Blocker  = blocker
@@ -10,7 +10,7 @@ type (
 
 const DefaultRows = jsonRows
 
-// Snapshot is what the page shows now.
+// Snapshot returns what the page shows, without asking Redis.
 func (p *Page) Snapshot() Snapshot {
 	return *collect(p.tracker, &p.process, p.cfg.names(), listing{rows: jsonRows})
 }

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a page, a client that it watches, and what they write.
-type bed struct {
+// fixture is a page, a client that it observes, and the logs and metrics that they write.
+type fixture struct {
 	*lockz.Page
 
 	t      *testing.T
@@ -36,15 +36,15 @@ type bed struct {
 	meters *sdkmetric.ManualReader
 }
 
-// inBubble runs a test on an embedded Redis and the clock of a bubble.
-func inBubble(t *testing.T, test func(b *bed), opts ...lockz.Option) {
+// run runs a test on an embedded Redis with the clock of a bubble.
+func run(t *testing.T, test func(b *fixture), opts ...lockz.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(newBed(t, opts...)) })
+	synctest.Test(t, func(t *testing.T) { test(newFixture(t, opts...)) })
 }
 
-func newBed(t *testing.T, opts ...lockz.Option) *bed {
+func newFixture(t *testing.T, opts ...lockz.Option) *fixture {
 	t.Helper()
-	b := &bed{t: t, server: redistest.New(t), logs: &logBuffer{}, meters: sdkmetric.NewManualReader()}
+	b := &fixture{t: t, server: redistest.New(t), logs: &logBuffer{}, meters: sdkmetric.NewManualReader()}
 	base := []lockz.Option{
 		lockz.WithLogger(slog.New(slog.NewJSONHandler(b.logs, nil))),
 		lockz.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.meters))),
@@ -58,14 +58,14 @@ func newBed(t *testing.T, opts ...lockz.Option) *bed {
 	return b
 }
 
-// client is one more lock client that the page observes.
-func (b *bed) client(opts ...core.Option) *core.Client {
+// client makes another lock client that the page observes.
+func (b *fixture) client(opts ...core.Option) *core.Client {
 	b.t.Helper()
 	return b.clientOf(b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 }), opts...)
 }
 
-// clientOf is a client like that, of some Redis.
-func (b *bed) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
+// clientOf is client for a given Redis.
+func (b *fixture) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
 	b.t.Helper()
 	locks, err := core.New(rdb, append([]core.Option{core.WithObserver(b.Page.Observer()), core.WithPrefix("shop:")}, opts...)...)
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *bed) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
 }
 
 // take acquires a lock that must be free.
-func (b *bed) take(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (context.Context, *core.Hold) {
+func (b *fixture) take(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (context.Context, *core.Hold) {
 	b.t.Helper()
 	ctx, hold, err := lock.Acquire(ctx, opts...)
 	if err != nil {
@@ -91,8 +91,8 @@ func (b *bed) take(ctx context.Context, lock core.Lock, opts ...core.AcquireOpti
 	return ctx, hold
 }
 
-// free releases holds that must be held.
-func (b *bed) free(holds ...*core.Hold) {
+// free releases holds, none of which may be lost.
+func (b *fixture) free(holds ...*core.Hold) {
 	b.t.Helper()
 	for _, h := range holds {
 		if err := h.Release(context.WithoutCancel(b.t.Context())); err != nil {
@@ -101,9 +101,9 @@ func (b *bed) free(holds ...*core.Hold) {
 	}
 }
 
-// wait has a caller wait for a lock that is taken, and returns when it stands in the line.
-// What it gets it releases. done waits for its end.
-func (b *bed) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (done func() error) {
+// wait starts a caller that waits for a taken lock, and returns when the caller is queued. The caller releases the lock
+// when it gets it. done waits for its end.
+func (b *fixture) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (done func() error) {
 	b.t.Helper()
 	var wg sync.WaitGroup
 	var err error
@@ -120,8 +120,8 @@ func (b *bed) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOpti
 	}
 }
 
-// granted waits for the end of callers that have to get their locks.
-func (b *bed) granted(done ...func() error) {
+// wantGranted waits for callers to end. Each must have got its lock.
+func (b *fixture) wantGranted(done ...func() error) {
 	b.t.Helper()
 	for _, end := range done {
 		if err := end(); err != nil {
@@ -130,8 +130,8 @@ func (b *bed) granted(done ...func() error) {
 	}
 }
 
-// refused waits for the end of callers that must not get theirs.
-func (b *bed) refused(done ...func() error) {
+// wantRefused waits for callers to end. None may have got its lock.
+func (b *fixture) wantRefused(done ...func() error) {
 	b.t.Helper()
 	for _, end := range done {
 		if err := end(); !errors.Is(err, core.ErrNotAcquired) {
@@ -140,8 +140,8 @@ func (b *bed) refused(done ...func() error) {
 	}
 }
 
-// get asks the page.
-func (b *bed) get(target string, header ...string) *httptest.ResponseRecorder {
+// get sends a GET request to the page.
+func (b *fixture) get(target string, header ...string) *httptest.ResponseRecorder {
 	return ask(b.Page, http.MethodGet, target, header...)
 }
 
@@ -155,8 +155,8 @@ func ask(h http.Handler, method, target string, header ...string) *httptest.Resp
 	return w
 }
 
-// counted is the counter of deadlocks, and -1 if it has no series: it has one from the start.
-func (b *bed) counted() int64 {
+// countDeadlocks returns the counter of deadlocks, or -1 if it has no series. It must have one from the start.
+func (b *fixture) countDeadlocks() int64 {
 	b.t.Helper()
 	var rm metricdata.ResourceMetrics
 	if err := b.meters.Collect(b.t.Context(), &rm); err != nil {
@@ -184,7 +184,7 @@ func (b *logBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// records are those with a message.
+// records returns the records with a message.
 func (b *logBuffer) records(t *testing.T, message string) []map[string]any {
 	t.Helper()
 	b.mu.Lock()
@@ -202,8 +202,8 @@ func (b *logBuffer) records(t *testing.T, message string) []map[string]any {
 	return list
 }
 
-// waitMany has n callers wait at once.
-func (b *bed) waitMany(ctx context.Context, lock core.Lock, n int) (done func() error) {
+// waitMany starts n callers that wait for a taken lock.
+func (b *fixture) waitMany(ctx context.Context, lock core.Lock, n int) (done func() error) {
 	b.t.Helper()
 	var wg sync.WaitGroup
 	for range n {
@@ -220,8 +220,8 @@ func (b *bed) waitMany(ctx context.Context, lock core.Lock, n int) (done func() 
 	}
 }
 
-// json is the page as JSON.
-func (b *bed) json(target string) (s lockz.Snapshot) {
+// json returns the page as JSON.
+func (b *fixture) json(target string) (s lockz.Snapshot) {
 	b.t.Helper()
 	if err := json.Unmarshal(b.get(target).Body.Bytes(), &s); err != nil {
 		b.t.Fatal(err)

@@ -2,7 +2,9 @@ package lockz_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"regexp"
 	"strconv"
@@ -12,13 +14,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/net/html"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// text is a section of the page without its tags; an empty id is the whole page.
-func (b *bed) text(target, id string, header ...string) string {
+// text returns a section of the page without tags. An empty id stands for the whole page.
+func (b *fixture) text(target, id string, header ...string) string {
 	body := b.get(target, header...).Body.String()
 	if id != "" {
 		_, body, _ = strings.Cut(body, `id="`+id+`"`)
@@ -27,11 +30,10 @@ func (b *bed) text(target, id string, header ...string) string {
 	return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, "")
 }
 
-// The title and the head of the page name the service, the host, the process and Redis, without its
-// password, and say whether it answers.
-func TestPage_SaysWhoseItIs(t *testing.T) {
+// The title and the head of the page name the service, the host, the process and Redis without its password.
+func TestPage_Title(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		secret := b.clientOf(b.server.Client(func(o *redis.Options) { o.Username, o.Password, o.DB = "", "hunter2", 3 }))
 		host, err := os.Hostname()
 		if err != nil {
@@ -53,10 +55,10 @@ func TestPage_SaysWhoseItIs(t *testing.T) {
 	}, lockz.WithService("checkout"))
 }
 
-// The page says of each Redis whether it answers.
-func TestPage_SaysWhetherRedisAnswers(t *testing.T) {
+// The page says for each Redis whether it answers.
+func TestPage_RedisState(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		if text := b.text("/", "numbers"); !strings.Contains(text, "which answers") || strings.Contains(text, "no answer") {
 			b.t.Errorf("with Redis: %s", text)
 		}
@@ -72,10 +74,10 @@ func TestPage_SaysWhetherRedisAnswers(t *testing.T) {
 	})
 }
 
-// The id of the own client is on the page once; holders of the client are shown by their number.
-func TestPage_OwnClientIsNamedOnce(t *testing.T) {
+// The id of the client is on the page once. Its holders are shown by their number.
+func TestPage_OwnClient(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		ctx, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
 		_, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
 		stranger := b.server.Take("shop:c", time.Minute)
@@ -84,7 +86,7 @@ func TestPage_OwnClientIsNamedOnce(t *testing.T) {
 		body := b.get("/").Body.String()
 		number := strings.TrimPrefix(h2.Field(), b.locks.ID())
 		if n := strings.Count(body, b.locks.ID()); n != 1 || strings.Count(body, ">"+number+"<") != 2 || !strings.Contains(body, stranger) {
-			b.t.Errorf("the page names its client %d times, want once, and the holders %s and %s", n, number, stranger)
+			b.t.Errorf("the page names its client %d times, want once, with the holders %s and %s", n, number, stranger)
 		}
 		other := b.client()
 		_, h3 := b.take(b.t.Context(), other.Lock("d"))
@@ -93,15 +95,15 @@ func TestPage_OwnClientIsNamedOnce(t *testing.T) {
 		}
 		b.free(h2, h3)
 		b.server.Free("shop:c")
-		b.granted(first, second)
+		b.wantGranted(first, second)
 		b.free(h1)
 	})
 }
 
-// Lost locks are red, with the date, as a hold, as an incident, and in the numbers.
-func TestPage_LossesAreRedAndDated(t *testing.T) {
+// A lost lock is red and has a date: as a hold, as an incident and in the numbers.
+func TestPage_Losses(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
 		time.Sleep(time.Hour) // the clock of the bubble
@@ -112,7 +114,7 @@ func TestPage_LossesAreRedAndDated(t *testing.T) {
 		}
 		date := at.Format("2006-01-02 15:04:05")
 		if s := b.json("/?format=json&q=nothing"); s.Lost != 1 || len(s.Holds) != 0 {
-			b.t.Errorf("a search has changed the number of losses to %d", s.Lost)
+			b.t.Errorf("a search changed the number of losses to %d", s.Lost)
 		}
 		for id, class := range map[string]string{"numbers": `<div class="bad"><dt>Lost`, "holds": `class="bad"`, "incidents": `class="bad"`} {
 			_, section, _ := strings.Cut(b.get("/").Body.String(), `id="`+id+`"`)
@@ -127,47 +129,10 @@ func TestPage_LossesAreRedAndDated(t *testing.T) {
 	})
 }
 
-// The names of rules are links if the page knows where the metrics are shown.
-func TestWithDashboardURL(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(b *bed) {
-		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("POST /a&b"))
-		if body := b.get("/").Body.String(); !strings.Contains(body, `<a href="https://grafana.example/d/interlock?var-rule=POST&#43;%2Fa%26b&amp;orgId=1"><bdi>POST /a&amp;b</bdi></a>`) {
-			b.t.Errorf("no link: %s", body)
-		}
-		b.free(hold)
-	}, lockz.WithDashboardURL("https://grafana.example/d/interlock?var-rule={rule}&orgId=1"))
-	for _, pattern := range []string{"", "https://grafana.example/", "javascript:alert({rule})", "/rules/{rule}"} {
-		if _, err := lockz.New(lockz.WithDashboardURL(pattern)); err == nil || !strings.Contains(err.Error(), "WithDashboardURL") || !strings.Contains(err.Error(), "{rule}") {
-			t.Errorf("%q: got %v, want an error that says what to write", pattern, err)
-		}
-	}
-}
-
-// Traces are links if the page knows where a trace is shown. A place that is not an http URL with
-// room for the id is refused.
-func TestWithTraceURL(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(b *bed) {
-		id := trace.TraceID{1, 2, 3}
-		ctx := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
-		_, hold := b.take(ctx, b.locks.Lock("a"))
-		if body := b.get("/").Body.String(); !strings.Contains(body, `<a href="https://grafana.example/explore?trace=`+id.String()+`&amp;org=1"`) {
-			b.t.Errorf("no link: %s", b.text("/", "holds"))
-		}
-		b.free(hold)
-	}, lockz.WithTraceURL("https://grafana.example/explore?trace={trace_id}&org=1"))
-	for _, pattern := range []string{"", "https://grafana.example/", "javascript:alert({trace_id})", "/traces/{trace_id}", "https:///{trace_id}", "http://a\x7f/{trace_id}"} {
-		if _, err := lockz.New(lockz.WithTraceURL(pattern)); err == nil || !strings.Contains(err.Error(), "{trace_id}") {
-			t.Errorf("%q: got %v, want an error that says what to write", pattern, err)
-		}
-	}
-}
-
-// A search leaves the rows with a text in what is shown of them, and the query sorts them.
+// A search keeps the rows that show a text, and the query sorts them.
 func TestPage_SearchAndSort(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, h1 := b.take(b.t.Context(), b.locks.Lock("order:1"), core.Label("ship"), core.LeaseTime(time.Hour))
 		time.Sleep(time.Second) // the clock of the bubble
 		_, h2 := b.take(b.t.Context(), b.locks.Lock("order:2"), core.Label("pay"), core.LeaseTime(time.Minute))
@@ -195,17 +160,17 @@ func TestPage_SearchAndSort(t *testing.T) {
 			b.t.Errorf("refund: %d holds, %d waiters, %d refusals", len(s.Holds), len(s.Waiters), len(s.Refusals))
 		}
 		if body := b.get(`/?q="><script>`).Body.String(); strings.Count(body, "<script") != 1 {
-			b.t.Error("a search becomes a part of the page")
+			b.t.Error("the text of a search is not escaped")
 		}
 		b.free(h1, h2)
-		b.granted(waits)
+		b.wantGranted(waits)
 	})
 }
 
 // The waiters of one key are one row. A waiter in a deadlock has a separate row.
 func TestPage_WaitersByKey(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
 		ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
 		ctx, cancel := context.WithCancel(b.t.Context())
@@ -220,44 +185,181 @@ func TestPage_WaitersByKey(t *testing.T) {
 		cancel()
 		_, _ = many(), second()
 		b.free(h2)
-		b.granted(first)
+		b.wantGranted(first)
 		b.free(h1)
 	})
 }
 
-// What a button asks names the key, the holder and for how long it has held the lock.
-func TestPage_ButtonNamesWhatItTakes(t *testing.T) {
+func TestPage_SingularAndPlural(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
-		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
-		b.server.Take("shop:b", time.Minute)
-		time.Sleep(90 * time.Second / 2) // the clock of the bubble
-		want := regexp.MustCompile(`Take ` + core.KeyHash("shop:a") + ` from\s+` + strings.TrimPrefix(hold.Field(), b.locks.ID()) + `( of rule pay)?, held for 45.0 s`)
-		for _, target := range []string{"/", "/?fleet=1"} {
-			if text := b.text(target, "", "X-Operator", "yes"); !want.MatchString(text) {
-				b.t.Errorf("%s: no question %s: %s", target, want, text)
+	run(t, func(b *fixture) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("ours"))
+		for target, want := range map[string]string{"/": "1 of 1 hold, the oldest first", "/?fleet=1": "1 lock, locks with"} {
+			if body := b.get(target).Body.String(); !strings.Contains(body, want) {
+				t.Errorf("%s does not say %q", target, want)
 			}
+		}
+		b.server.Take("shop:theirs", time.Minute)
+		if body := b.get("/?fleet=1").Body.String(); !strings.Contains(body, "2 locks, locks with") {
+			t.Error("the fleet does not say 2 locks")
 		}
 		b.free(hold)
-	}, lockz.WithFleet(), lockz.WithAuthorizer(operator))
+	}, lockz.WithFleet())
 }
 
-// A lock with more holders than the list shows has no button, since a button takes a lock from no
-// holder that was not shown.
-func TestFleet_NoButtonForHoldersThatAreNotShown(t *testing.T) {
+// All links are queries, so the page works under any path.
+func TestPage_Links(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
-		var holds []*core.Hold
-		for i := range 11 {
-			if i == 10 && len(b.tickets("/?fleet=1", "X-Operator", "yes")) != 1 {
-				b.t.Error("no button for ten holders")
+	b := newFixture(t, lockz.WithFleet())
+	links := attributes(t, b.get("/").Body.String(), "href", "src", "action")
+	if len(links) < 5 {
+		t.Errorf("links: %q", links)
+	}
+	for _, link := range links {
+		if !strings.HasPrefix(link, "?") && !strings.HasPrefix(link, "#") && link != "data:," {
+			t.Errorf("link %q", link)
+		}
+	}
+}
+
+// attributes returns the values of the named attributes of all elements.
+func attributes(t *testing.T, body string, names ...string) []string {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for n := range doc.Descendants() {
+		for _, a := range n.Attr {
+			for _, name := range names {
+				if a.Key == name {
+					found = append(found, a.Val)
+				}
 			}
-			_, hold := b.take(b.t.Context(), b.locks.ReadLock("a"))
-			holds = append(holds, hold)
 		}
-		if found := b.tickets("/?fleet=1", "X-Operator", "yes"); len(found) != 0 {
-			b.t.Errorf("%d buttons for eleven holders, want none", len(found))
+	}
+	return found
+}
+
+// Text from outside cannot inject elements or fill the page: tags, quotes, control characters, changes of direction, bytes
+// that are not UTF-8, and 10 kB of text.
+func TestPage_HostileText(t *testing.T) {
+	t.Parallel()
+	hostile := []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</table></main><h1>gone</h1>`, `javascript:alert(1)`,
+		"line\nbreak\ttab\x00nul\x1b[31m", "\u202egnirts\u202c\u2066", "bad\xff\xfe\x80utf8", "z" + strings.Repeat("\u0301", 500),
+		strings.Repeat("k", 10_000), strings.Repeat("😀<b>", 2_000), "{{.}}", "%00%0a",
+	}
+	run(t, func(b *fixture) {
+		locks := b.client(core.WithMaxKeyLength(20_000))
+		for _, text := range hostile {
+			_, hold := b.take(b.t.Context(), locks.Lock(text), core.Label(text))
+			if _, _, err := locks.Lock(text).Acquire(b.t.Context(), core.WaitTime(0), core.Label(text)); err == nil {
+				t.Fatal("taken twice")
+			}
+			defer b.free(hold)
 		}
-		b.free(holds...)
-	}, lockz.WithFleet(), lockz.WithAuthorizer(operator))
+		body := b.get("/").Body.String()
+		if len(body) > 400_000 {
+			t.Errorf("the page has %d bytes", len(body))
+		}
+		doc, err := html.Parse(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for n := range doc.Descendants() {
+			if n.Type == html.ElementNode {
+				count[n.Data]++
+			}
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") {
+					t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+				}
+			}
+		}
+		if count["script"] != 1 || count["img"] != 0 || count["h1"] != 1 || count["b"] != 0 || count["main"] != 1 {
+			t.Errorf("elements: %v", count)
+		}
+		for _, raw := range []string{"\x00", "\x1b", "\u202e", "\u2066", "\xff", "z\u0301\u0301\u0301"} {
+			if strings.Contains(body, raw) {
+				t.Errorf("the page has %q", raw)
+			}
+		}
+		if !strings.Contains(body, "(10000 bytes)") || !strings.Contains(body, `\u202e`) {
+			t.Error("the page does not show that a text was cut or escaped")
+		}
+		var s lockz.Snapshot
+		if err := json.Unmarshal(b.get("/?format=json").Body.Bytes(), &s); err != nil || s.HoldsTotal != len(hostile) {
+			t.Errorf("as JSON: %d holds, %v", s.HoldsTotal, err)
+		}
+	}, lockz.WithRawKeys())
+}
+
+// 10,000 callers wait for one key. JSON lists the first ones in order. The page has one row for all of them.
+func TestPage_TenThousandWaiters(t *testing.T) {
+	t.Parallel()
+	const many = 10_000
+	run(t, func(b *fixture) {
+		locks := b.client(core.WithMaxWaiters(2*many), core.WithMaxWaitersPerKey(2*many))
+		_, hold := b.take(b.t.Context(), locks.Lock("a"))
+		ctx, cancel := context.WithCancel(b.t.Context())
+		var ends []func() error
+		for range many / 100 {
+			ends = append(ends, b.waitMany(ctx, locks.Lock("a"), 100))
+			time.Sleep(time.Millisecond) // the clock of the bubble
+		}
+		s := b.Snapshot()
+		if s.WaitersTotal != many || len(s.Waiters) != lockz.DefaultRows || s.Waiters[999].Position > 1000 {
+			t.Errorf("%d waiters, %d listed, the last of them at %d", s.WaitersTotal, len(s.Waiters), s.Waiters[len(s.Waiters)-1].Position)
+		}
+		if w := b.get("/"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "10000 waiting callers, by key: 1 of 1 row") {
+			t.Errorf("the page answers %d with %d bytes", w.Code, w.Body.Len())
+		}
+		cancel()
+		for _, end := range ends {
+			_ = end()
+		}
+		b.free(hold)
+		if s := b.Snapshot(); s.WaitersTotal != 0 {
+			t.Errorf("%d waiters in the end", s.WaitersTotal)
+		}
+	})
+}
+
+// WithTraceURL makes trace ids links. It refuses a pattern that is not an http URL with {trace_id}.
+func TestWithTraceURL(t *testing.T) {
+	t.Parallel()
+	run(t, func(b *fixture) {
+		id := trace.TraceID{1, 2, 3}
+		ctx := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
+		_, hold := b.take(ctx, b.locks.Lock("a"))
+		if body := b.get("/").Body.String(); !strings.Contains(body, `<a href="https://grafana.example/explore?trace=`+id.String()+`&amp;org=1"`) {
+			b.t.Errorf("no link: %s", b.text("/", "holds"))
+		}
+		b.free(hold)
+	}, lockz.WithTraceURL("https://grafana.example/explore?trace={trace_id}&org=1"))
+	for _, pattern := range []string{"", "https://grafana.example/", "javascript:alert({trace_id})", "/traces/{trace_id}", "https:///{trace_id}", "http://a\x7f/{trace_id}"} {
+		if _, err := lockz.New(lockz.WithTraceURL(pattern)); err == nil || !strings.Contains(err.Error(), "{trace_id}") {
+			t.Errorf("%q: got %v, want an error that says what to write", pattern, err)
+		}
+	}
+}
+
+// WithDashboardURL makes the names of rules links. It refuses a pattern that is not an http URL with {rule}.
+func TestWithDashboardURL(t *testing.T) {
+	t.Parallel()
+	run(t, func(b *fixture) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("POST /a&b"))
+		if body := b.get("/").Body.String(); !strings.Contains(body, `<a href="https://grafana.example/d/interlock?var-rule=POST&#43;%2Fa%26b&amp;orgId=1"><bdi>POST /a&amp;b</bdi></a>`) {
+			b.t.Errorf("no link: %s", body)
+		}
+		b.free(hold)
+	}, lockz.WithDashboardURL("https://grafana.example/d/interlock?var-rule={rule}&orgId=1"))
+	for _, pattern := range []string{"", "https://grafana.example/", "javascript:alert({rule})", "/rules/{rule}"} {
+		if _, err := lockz.New(lockz.WithDashboardURL(pattern)); err == nil || !strings.Contains(err.Error(), "WithDashboardURL") || !strings.Contains(err.Error(), "{rule}") {
+			t.Errorf("%q: got %v, want an error that says what to write", pattern, err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// operator lets those in that bring the right header.
+// operator allows requests with the right header.
 func operator(r *http.Request) error {
 	if r.Header.Get("X-Operator") != "yes" {
 		return errors.New("who are you?")
@@ -24,8 +25,8 @@ func operator(r *http.Request) error {
 	return nil
 }
 
-// tickets are those of the buttons of a page, as the operator gets it.
-func (b *bed) tickets(target string, header ...string) []string {
+// tickets returns the tickets of the buttons of a page.
+func (b *fixture) tickets(target string, header ...string) []string {
 	b.t.Helper()
 	return ticketsIn(b.get(target, header...))
 }
@@ -36,11 +37,11 @@ func ticketsIn(w *httptest.ResponseRecorder) (found []string) {
 			found = append(found, ticket)
 		}
 	}
-	return found[1:] // without what is before the first button
+	return found[1:] // without the text before the first button
 }
 
 // press sends the form of a button.
-func (b *bed) press(ticket string, header ...string) *httptest.ResponseRecorder {
+func (b *fixture) press(ticket string, header ...string) *httptest.ResponseRecorder {
 	return post(b.Page, "/?release=1", ticket, header...)
 }
 
@@ -55,11 +56,11 @@ func post(h http.Handler, target, ticket string, header ...string) *httptest.Res
 	return w
 }
 
-// An operator presses the button of a hold: it is lost at once, whoever waits for it is next,
-// and the log says who did it and who lost it.
-func TestRelease_ByAnOperator(t *testing.T) {
+// An operator presses the button of a hold. The hold is lost at once, the next waiter gets the lock, and the log names the
+// operator and the holder.
+func TestRelease_Operator(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		next := b.wait(b.t.Context(), b.locks.Lock("a"))
 		tickets := b.tickets("/", "X-Operator", "yes")
@@ -71,7 +72,7 @@ func TestRelease_ByAnOperator(t *testing.T) {
 			t.Fatalf("%d %v: %s", w.Code, w.Header(), w.Body)
 		}
 		if err := next(); err != nil {
-			t.Errorf("who waited: %v", err)
+			t.Errorf("the waiter: %v", err)
 		}
 		<-ctx.Done()
 		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {
@@ -101,10 +102,27 @@ func TestRelease_ByAnOperator(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// Without an authoriser nobody is shown a button, and a POST is refused.
+// The question of a button names the key, the holder and how long it has held the lock.
+func TestRelease_QuestionOfAButton(t *testing.T) {
+	t.Parallel()
+	run(t, func(b *fixture) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
+		b.server.Take("shop:b", time.Minute)
+		time.Sleep(90 * time.Second / 2) // the clock of the bubble
+		want := regexp.MustCompile(`Take ` + core.KeyHash("shop:a") + ` from\s+` + strings.TrimPrefix(hold.Field(), b.locks.ID()) + `( of rule pay)?, held for 45.0 s`)
+		for _, target := range []string{"/", "/?fleet=1"} {
+			if text := b.text(target, "", "X-Operator", "yes"); !want.MatchString(text) {
+				b.t.Errorf("%s: no question %s: %s", target, want, text)
+			}
+		}
+		b.free(hold)
+	}, lockz.WithFleet(), lockz.WithAuthorizer(operator))
+}
+
+// Without WithAuthorizer the page has no buttons, and a POST is refused.
 func TestRelease_OffByDefault(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		if found := b.tickets("/"); len(found) != 0 {
 			t.Errorf("buttons: %q", found)
@@ -116,14 +134,13 @@ func TestRelease_OffByDefault(t *testing.T) {
 	})
 }
 
-// Who is not let in, who comes from another site, and who was not shown a button, frees
-// nothing.
-func TestRelease_Refused(t *testing.T) {
+// A request that is not allowed, comes from another site or has no valid ticket releases nothing.
+func TestRelease_Forbidden(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		if found := b.tickets("/"); len(found) != 0 {
-			t.Errorf("buttons for somebody else: %q", found)
+			t.Errorf("buttons for another user: %q", found)
 		}
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
 		altered := "A" + ticket[1:]
@@ -135,30 +152,31 @@ func TestRelease_Refused(t *testing.T) {
 			header []string
 			want   int
 		}{
-			"not let in":        {ticket, nil, http.StatusForbidden},
+			"not allowed":       {ticket, nil, http.StatusForbidden},
 			"another site":      {ticket, []string{"X-Operator", "yes", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
 			"a sibling site":    {ticket, []string{"X-Operator", "yes", "Sec-Fetch-Site", "same-site"}, http.StatusForbidden},
 			"another origin":    {ticket, []string{"X-Operator", "yes", "Origin", "http://evil.example"}, http.StatusForbidden},
 			"no ticket":         {"", []string{"X-Operator", "yes"}, http.StatusConflict},
 			"an altered ticket": {altered, []string{"X-Operator", "yes"}, http.StatusConflict},
-			"no base64":         {"%%%", []string{"X-Operator", "yes"}, http.StatusConflict},
+			"not base64":        {"%%%", []string{"X-Operator", "yes"}, http.StatusConflict},
 		} {
 			if w := b.press(tt.ticket, tt.header...); w.Code != tt.want {
 				t.Errorf("%s: got %d, want %d", name, w.Code, tt.want)
 			}
 		}
-		time.Sleep(16 * time.Minute) // the clock of the bubble: longer than a ticket lasts
+		time.Sleep(16 * time.Minute) // the clock of the bubble: a ticket has expired
 		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
 			t.Errorf("an old ticket: got %d, want 409", w.Code)
 		}
-		b.free(hold) // which is still held
+		b.free(hold) // fails if it is lost
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A button takes the lock from the holder that the operator saw, and from no later one, which the record names.
-func TestRelease_NotFromTheNextHolder(t *testing.T) {
+// A button takes the lock only from the holder that the operator saw. If the next holder has the lock, it keeps it, and the
+// record names it.
+func TestRelease_NextHolderKeepsTheLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, first := b.take(b.t.Context(), b.locks.Lock("a"))
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
 		b.free(first)
@@ -173,11 +191,11 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// Within a run the lock passes from caller to caller under one field. A button takes it from the hold
-// that the operator saw, also after a Handover, and from no later hold of the run.
-func TestRelease_NotFromTheNextHolderOfARun(t *testing.T) {
+// Callers of a process pass the lock on under one field. A button takes it only from the hold that the operator saw, or from
+// its Handover. The next hold with the same field keeps the lock.
+func TestRelease_NextHolderWithTheSameFieldKeepsTheLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, first := b.take(b.t.Context(), b.locks.Lock("a"))
 		targets := []string{"/", "/?fleet=1"}
 		var old []string
@@ -202,7 +220,7 @@ func TestRelease_NotFromTheNextHolderOfARun(t *testing.T) {
 			}
 		}
 		if logged := b.logs.records(t, "lock not released by force"); len(logged) != 2 || logged[0]["held_by"] != second.Field() {
-			t.Errorf("logged %v, want who holds the lock, twice", logged)
+			t.Errorf("logged %v, want the current holder, twice", logged)
 		}
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
 		_, moved := second.Handover()
@@ -215,11 +233,10 @@ func TestRelease_NotFromTheNextHolderOfARun(t *testing.T) {
 	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
 
-// A button takes the lock from the holders beside it, and not from others: readers that are not shown, because
-// they are in other rows or have come later.
-func TestRelease_OnlyFromHoldersThatAreShown(t *testing.T) {
+// A button takes the lock only from the holders that it names. Readers in other rows, and readers that came later, keep it.
+func TestRelease_HiddenReadersKeepTheLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		var readers []*core.Hold
 		read := func() {
 			_, hold := b.take(b.t.Context(), b.locks.ReadLock("a"))
@@ -236,14 +253,14 @@ func TestRelease_OnlyFromHoldersThatAreShown(t *testing.T) {
 			left   int
 		}{{mine, 9}, {fleet, 1}} {
 			if w := b.press(press.ticket, "X-Operator", "yes"); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "?notice=others" {
-				t.Errorf("%d %v, want a notice of the others", w.Code, w.Header())
+				t.Errorf("%d %v, want the notice that other holders remain", w.Code, w.Header())
 			}
 			after, err := b.locks.ReadLock("a").State(b.t.Context())
 			if err != nil {
 				b.t.Fatal(err)
 			}
 			if _, holds := after.Holders[readers[9].Field()]; !holds || len(after.Holders) != press.left {
-				t.Errorf("%d readers are left, the one that came later: %t; want %d", len(after.Holders), holds, press.left)
+				t.Errorf("%d readers are left, the last reader among them: %t; want %d", len(after.Holders), holds, press.left)
 			}
 		}
 		for _, hold := range readers {
@@ -252,10 +269,10 @@ func TestRelease_OnlyFromHoldersThatAreShown(t *testing.T) {
 	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
 
-// When Redis does not answer, the page says that it does not know.
-func TestRelease_WithoutRedis(t *testing.T) {
+// If Redis does not answer, the page says that the result is not known.
+func TestRelease_RedisDown(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(5*time.Second))
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
 		b.server.Down()
@@ -271,11 +288,10 @@ func TestRelease_WithoutRedis(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A client that is closed under a hold leaves the hold to its lease. It has no button: there is nothing
-// to release it through.
-func TestRelease_OnlyThroughOpenClients(t *testing.T) {
+// A hold that was left by Close has no button, because no open client can release it.
+func TestRelease_ClosedClient(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		other := b.client()
 		_, hold := b.take(b.t.Context(), other.Lock("a"))
 		ctx, cancel := context.WithCancel(b.t.Context())
@@ -290,10 +306,10 @@ func TestRelease_OnlyThroughOpenClients(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// Where nobody can say who presses the button, nothing is released: the log has to name somebody.
-func TestRelease_NotWithoutAName(t *testing.T) {
+// If the name of the operator cannot be found, nothing is released, because the log must name an operator.
+func TestRelease_OperatorPanics(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		ticket := b.tickets("/")[0]
 		func() {
@@ -304,10 +320,10 @@ func TestRelease_NotWithoutAName(t *testing.T) {
 	}, lockz.WithAuthorizer(func(*http.Request) error { return nil }), lockz.WithOperator(func(*http.Request) string { panic("no name") }))
 }
 
-// A lock that is free by now nobody has lost: the page says so, and nothing is logged.
-func TestRelease_OfWhatIsFreeByNow(t *testing.T) {
+// If the lock is already free, no holder loses it: the page says so, and nothing is logged.
+func TestRelease_FreeLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
 		b.free(hold)
@@ -323,12 +339,11 @@ func TestRelease_OfWhatIsFreeByNow(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A proxy that rewrites Host, such as nginx with its defaults, leaves the browser's Origin as the only
-// sign of where the page was shown, and a browser sends no Sec-Fetch-Site over plain HTTP. A button
-// of the page works there, for the browser that it was shown to.
-func TestRelease_BehindAProxyThatRewritesHost(t *testing.T) {
+// Behind a proxy that rewrites Host, like nginx by default, Origin is the only header that says where the page was shown: over
+// plain HTTP a browser sends no Sec-Fetch-Site. A button still works there in the browser that got it.
+func TestRelease_ProxyRewritesHost(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		backend, err := url.Parse("http://10.0.0.7:8080")
 		if err != nil {
 			b.t.Fatal(err)
@@ -349,11 +364,11 @@ func TestRelease_BehindAProxyThatRewritesHost(t *testing.T) {
 		ticket, cookies := ticketsIn(shown)[0], shown.Result().Cookies()
 		stranger := ask(proxy, http.MethodGet, place, "X-Operator", "yes").Result().Cookies()
 		for name, w := range map[string]*httptest.ResponseRecorder{
-			"another site, without the cookie":  press(ticket, nil, "Origin", "http://evil.example"),
-			"the cookie of another browser":     press(ticket, stranger, "Origin", "http://ops.example"),
-			"a sibling site with the cookie":    press(ticket, cookies, "Origin", "http://evil.ops.example", "Sec-Fetch-Site", "same-site"),
-			"another site with the cookie":      press(ticket, cookies, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"),
-			"the cookie, with no ticket for it": press("x", cookies, "Origin", "http://ops.example"),
+			"another site, without the cookie": press(ticket, nil, "Origin", "http://evil.example"),
+			"the cookie of another browser":    press(ticket, stranger, "Origin", "http://ops.example"),
+			"a sibling site with the cookie":   press(ticket, cookies, "Origin", "http://evil.ops.example", "Sec-Fetch-Site", "same-site"),
+			"another site with the cookie":     press(ticket, cookies, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"),
+			"the cookie, without its ticket":   press("x", cookies, "Origin", "http://ops.example"),
 		} {
 			if w.Code != http.StatusForbidden {
 				b.t.Errorf("%s: got %d, want 403", name, w.Code)
@@ -373,7 +388,7 @@ func TestRelease_BehindAProxyThatRewritesHost(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// handlerTransport is a backend without a network.
+// handlerTransport calls a handler without a network.
 type handlerTransport struct{ http.Handler }
 
 func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -1,23 +1,19 @@
 package lockz_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/net/html"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// The page is HTML with all of its parts, to be neither kept, framed nor fed from elsewhere.
-func TestPage_IsOnePageWithoutAnythingFromElsewhere(t *testing.T) {
+// The page is HTML with all of its sections. Its headers forbid caching, frames and content from other sites.
+func TestServeHTTP_Page(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		done := b.wait(b.t.Context(), b.locks.Lock("a"))
 		w := b.get("/debug/locks")
@@ -40,14 +36,14 @@ func TestPage_IsOnePageWithoutAnythingFromElsewhere(t *testing.T) {
 			}
 		}
 		b.free(hold)
-		b.granted(done)
+		b.wantGranted(done)
 	})
 }
 
-// Methods and paths that are none of the page's are refused as such.
-func TestPage_MethodsAndPaths(t *testing.T) {
+// Other methods get 405, and paths below the page get 404.
+func TestServeHTTP_MethodsAndPaths(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newFixture(t)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/locks", b.Page)
 	mux.Handle("/debug/locks/", b.Page)
@@ -81,45 +77,10 @@ func TestPage_MethodsAndPaths(t *testing.T) {
 	}
 }
 
-// Links are queries, so that the page works wherever it is mounted.
-func TestPage_LinksAreQueries(t *testing.T) {
+// A program gets JSON by the query or by the header Accept.
+func TestServeHTTP_JSON(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, lockz.WithFleet())
-	links := attributes(t, b.get("/").Body.String(), "href", "src", "action")
-	if len(links) < 5 {
-		t.Errorf("links: %q", links)
-	}
-	for _, link := range links {
-		if !strings.HasPrefix(link, "?") && !strings.HasPrefix(link, "#") && link != "data:," {
-			t.Errorf("link %q", link)
-		}
-	}
-}
-
-// attributes gives the values of attributes of all elements.
-func attributes(t *testing.T, body string, names ...string) []string {
-	t.Helper()
-	doc, err := html.Parse(strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for n := range doc.Descendants() {
-		for _, a := range n.Attr {
-			for _, name := range names {
-				if a.Key == name {
-					found = append(found, a.Val)
-				}
-			}
-		}
-	}
-	return found
-}
-
-// Programs get the same as JSON, by a query or by what they accept.
-func TestPage_JSON(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		for name, w := range map[string]interface{ Result() *http.Response }{
 			"query":  b.get("/?format=json"),
@@ -143,10 +104,10 @@ func TestPage_JSON(t *testing.T) {
 	})
 }
 
-// The query says how many rows are listed; what is no number counts as none.
-func TestPage_Rows(t *testing.T) {
+// The query sets how many rows are listed. A value that is not a positive number is ignored.
+func TestServeHTTP_Rows(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		var holds []*core.Hold
 		for range 5 {
 			_, hold := b.take(b.t.Context(), b.locks.Lock(string(rune('a'+len(holds)))))
@@ -159,92 +120,5 @@ func TestPage_Rows(t *testing.T) {
 			}
 		}
 		b.free(holds...)
-	})
-}
-
-// Text from outside cannot become a part of the page, nor fill it: tags, quotes, control
-// characters, changes of direction, bytes that are no UTF-8, and 10 kB of anything.
-func TestPage_HostileText(t *testing.T) {
-	t.Parallel()
-	hostile := []string{
-		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</table></main><h1>gone</h1>`, `javascript:alert(1)`,
-		"line\nbreak\ttab\x00nul\x1b[31m", "\u202egnirts\u202c\u2066", "bad\xff\xfe\x80utf8", "z" + strings.Repeat("\u0301", 500),
-		strings.Repeat("k", 10_000), strings.Repeat("😀<b>", 2_000), "{{.}}", "%00%0a",
-	}
-	inBubble(t, func(b *bed) {
-		locks := b.client(core.WithMaxKeyLength(20_000))
-		for _, text := range hostile {
-			_, hold := b.take(b.t.Context(), locks.Lock(text), core.Label(text))
-			if _, _, err := locks.Lock(text).Acquire(b.t.Context(), core.WaitTime(0), core.Label(text)); err == nil {
-				t.Fatal("taken twice")
-			}
-			defer b.free(hold)
-		}
-		body := b.get("/").Body.String()
-		if len(body) > 400_000 {
-			t.Errorf("the page has %d bytes", len(body))
-		}
-		doc, err := html.Parse(strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		count := map[string]int{}
-		for n := range doc.Descendants() {
-			if n.Type == html.ElementNode {
-				count[n.Data]++
-			}
-			for _, a := range n.Attr {
-				if strings.HasPrefix(a.Key, "on") {
-					t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
-				}
-			}
-		}
-		if count["script"] != 1 || count["img"] != 0 || count["h1"] != 1 || count["b"] != 0 || count["main"] != 1 {
-			t.Errorf("elements: %v", count)
-		}
-		for _, raw := range []string{"\x00", "\x1b", "\u202e", "\u2066", "\xff", "z\u0301\u0301\u0301"} {
-			if strings.Contains(body, raw) {
-				t.Errorf("the page has %q", raw)
-			}
-		}
-		if !strings.Contains(body, "(10000 bytes)") || !strings.Contains(body, `\u202e`) {
-			t.Error("the page says nowhere that something was cut, or escaped")
-		}
-		var s lockz.Snapshot
-		if err := json.Unmarshal(b.get("/?format=json").Body.Bytes(), &s); err != nil || s.HoldsTotal != len(hostile) {
-			t.Errorf("as JSON: %d holds, %v", s.HoldsTotal, err)
-		}
-	}, lockz.WithRawKeys())
-}
-
-// 10,000 callers wait for one key. In JSON the first ones of them are listed in order; on the page
-// they are one row.
-func TestPage_TenThousandWaiters(t *testing.T) {
-	t.Parallel()
-	const many = 10_000
-	inBubble(t, func(b *bed) {
-		locks := b.client(core.WithMaxWaiters(2*many), core.WithMaxWaitersPerKey(2*many))
-		_, hold := b.take(b.t.Context(), locks.Lock("a"))
-		ctx, cancel := context.WithCancel(b.t.Context())
-		var ends []func() error
-		for range many / 100 {
-			ends = append(ends, b.waitMany(ctx, locks.Lock("a"), 100))
-			time.Sleep(time.Millisecond) // the clock of the bubble
-		}
-		s := b.Snapshot()
-		if s.WaitersTotal != many || len(s.Waiters) != lockz.DefaultRows || s.Waiters[999].Position > 1000 {
-			t.Errorf("%d waiters, %d listed, the last of them at %d", s.WaitersTotal, len(s.Waiters), s.Waiters[len(s.Waiters)-1].Position)
-		}
-		if w := b.get("/"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "10000 waiting callers, by key: 1 of 1 row") {
-			t.Errorf("the page answers %d with %d bytes", w.Code, w.Body.Len())
-		}
-		cancel()
-		for _, end := range ends {
-			_ = end()
-		}
-		b.free(hold)
-		if s := b.Snapshot(); s.WaitersTotal != 0 {
-			t.Errorf("%d waiters in the end", s.WaitersTotal)
-		}
 	})
 }

@@ -69,6 +69,7 @@ var written = []string{
 	"core/internal/breaker", "core/internal/dueheap", "core/internal/httpvars", "core/internal/jitter",
 	"core/internal/missingunit", "core/internal/notify",
 	"grpclock", "keyexpr",
+	"telemetry",
 }
 
 // TestEnglish_Sentences reports each sentence in comments, string literals and documents over which

@@ -1,5 +1,5 @@
-// Renews the live parts of the page every two seconds, and says how old they are. When no answer
-// comes, it says so and why, and marks what it shows as old.
+// Refreshes the live parts of the page every two seconds and shows how old they are. If no answer comes, it says why
+// and marks the page as stale.
 "use strict";
 (() => {
   const period = 2000, patience = 5000; // milliseconds
@@ -7,8 +7,8 @@
   const button = find("pause"), age = find("age"), stale = find("stale"), title = document.title;
   let updated = Date.now(), clock = new Date(), paused = false, loading = false;
 
-  // patch makes an element equal to a fresh one, and touches nothing that is equal already: so the
-  // focus, a selection, what is scrolled and what is unfolded stay. Elements with an id are found by it.
+  // patch makes an element equal to a fresh one. It changes only the parts that differ, so that the focus, a
+  // selection, scroll positions and unfolded details stay. It finds elements by their ids if they have one.
   const patch = (old, fresh) => {
     for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -34,7 +34,7 @@
     }
   };
 
-  // renew patches a part. The focus goes to the part if what had it is gone.
+  // renew patches a part of the page. If the focused element is gone, the part gets the focus.
   const renew = (part, fresh) => {
     const focused = part.contains(document.activeElement) ? document.activeElement : null;
     patch(part, fresh);
@@ -74,14 +74,14 @@
     } catch (error) {
       const why = error.name === "TimeoutError" ? `no answer within ${patience / 1000} s` :
         error instanceof TypeError ? `the process does not answer and may be gone (${error.message})` : error.message;
-      show(`Not live since ${clock.toLocaleTimeString()}: ${why}. Below is what was then.`);
+      show(`Not live since ${clock.toLocaleTimeString()}: ${why}. The page shows the last known state.`);
     } finally {
       loading = false;
-      tell();
+      showAge();
     }
   };
 
-  const tell = () => {
+  const showAge = () => {
     const seconds = Math.round((Date.now() - updated) / 1000);
     age.textContent = `${paused ? "Paused, updated" : "Updated"} ${seconds} s ago`;
   };
@@ -90,11 +90,11 @@
   button.addEventListener("click", () => {
     paused = !paused;
     button.setAttribute("aria-pressed", String(paused));
-    tell();
+    showAge();
     refresh();
   });
   document.addEventListener("visibilitychange", refresh);
   setInterval(refresh, period);
-  setInterval(tell, 1000);
-  tell();
+  setInterval(showAge, 1000);
+  showAge();
 })();

@@ -13,13 +13,12 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// Each record has the level and the keys that the package comment lists for it, and each one
-// that is listed is written.
-func TestLogsAreThoseOfTheDocumentation(t *testing.T) {
+// Each log record has the level and the keys of the table in doc.go, and each row of the table is logged.
+func TestDoc_Logs(t *testing.T) {
 	t.Parallel()
 	want := documentedLogs(t)
 	for _, opts := range [][]lockz.Option{nil, {lockz.WithRawKeys()}} {
-		inBubble(t, func(b *bed) {
+		run(t, func(b *fixture) {
 			logEverything(b)
 			for message, row := range want {
 				logged := b.logs.records(b.t, message)
@@ -34,13 +33,13 @@ func TestLogsAreThoseOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// logged is a row of the table of records.
-type logged struct {
+// logRow is a row of the table of log records.
+type logRow struct {
 	level string
 	keys  []string
 }
 
-func checkRecord(t *testing.T, want logged, r map[string]any, raw bool) {
+func checkRecord(t *testing.T, want logRow, r map[string]any, raw bool) {
 	t.Helper()
 	if r["level"] != want.level {
 		t.Errorf("%q has the level %v, want %s", r["msg"], r["level"], want.level)
@@ -68,17 +67,17 @@ func checkRecord(t *testing.T, want logged, r map[string]any, raw bool) {
 	if raw {
 		for key := range expected {
 			if name, ok := strings.CutSuffix(key, "_hash"); ok && expected[name] {
-				delete(expected, key) // the key takes the place of its hash
+				delete(expected, key) // the key replaces its hash
 			}
 		}
 	}
 	if got := slices.Sorted(maps.Keys(expected)); !slices.Equal(keys, got) {
-		t.Errorf("%q has the keys %q, documented are %q", r["msg"], keys, got)
+		t.Errorf("%q has the keys %q, want %q as documented", r["msg"], keys, got)
 	}
 }
 
-// documentedLogs reads the table of records, by their messages.
-func documentedLogs(t *testing.T) map[string]logged {
+// documentedLogs reads the table of log records in doc.go, by message.
+func documentedLogs(t *testing.T) map[string]logRow {
 	t.Helper()
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -88,19 +87,19 @@ func documentedLogs(t *testing.T) map[string]logged {
 	if !ok {
 		t.Fatal("doc.go has no table of log records")
 	}
-	rows := map[string]logged{}
+	rows := map[string]logRow{}
 	for line := range strings.Lines(table) {
 		columns := regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(strings.TrimPrefix(line, "//\t")), -1)
 		if len(columns) != 3 {
 			break
 		}
-		rows[columns[0]] = logged{columns[1], strings.Fields(columns[2])}
+		rows[columns[0]] = logRow{columns[1], strings.Fields(columns[2])}
 	}
 	return rows
 }
 
-// logEverything has a caller wait for itself, and an operator free a lock, and fail to.
-func logEverything(b *bed) {
+// logEverything makes every record: a caller waits for itself, and an operator releases a lock and fails to release another.
+func logEverything(b *fixture) {
 	b.t.Helper()
 	ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 	done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
@@ -108,7 +107,7 @@ func logEverything(b *bed) {
 	ticket := b.tickets("/", "X-Operator", "yes")[0]
 	b.free(hold)
 	_, hold = b.take(b.t.Context(), b.locks.Lock("a"))
-	b.press(ticket, "X-Operator", "yes") // it is another holder's by now
+	b.press(ticket, "X-Operator", "yes") // another holder has the lock
 	b.press(b.tickets("/", "X-Operator", "yes")[0], "X-Operator", "yes")
 	_ = hold.Release(b.t.Context()) // it is lost
 }

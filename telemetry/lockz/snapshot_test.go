@@ -18,11 +18,10 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// A hold is shown with everything that is known of it for as long as it lasts, once with its
-// re-entries.
+// A hold and its re-entries are one row until the hold ends. The row has everything that the page knows.
 func TestSnapshot_Holds(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		id := trace.TraceID{1, 2, 3}
 		traced := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
 		ctx, outer := b.take(traced, b.locks.FencedLock("order:42"), core.Label("pay"), core.LeaseTime(10*time.Second))
@@ -55,7 +54,7 @@ func TestSnapshot_Holds(t *testing.T) {
 	})
 }
 
-// endGate keeps the end of some holds from the observers after it, until it is closed.
+// endGate delays the end of some holds for the observers after it, until it is closed.
 type endGate chan struct{}
 
 func (g endGate) observer() *core.Observer { return &core.Observer{HoldEnd: g.observeHoldEnd} }
@@ -66,11 +65,11 @@ func (g endGate) observeHoldEnd(_ context.Context, r core.HoldResult) {
 	}
 }
 
-// A lock that is passed on has one field in Redis, and a hold for each caller. The page shows the last
-// one, also while an earlier one has not ended yet for the observers, and a caller carries only its own.
-func TestSnapshot_HoldsOfARun(t *testing.T) {
+// Holds that pass a lock on have one field in Redis. The page shows the last hold, even if the end of an earlier one has not
+// been observed yet. A caller carries only its own hold.
+func TestSnapshot_HoldsWithOneField(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		gate := make(endGate)
 		locks, err := core.New(b.server.Client(), core.WithObserver(gate.observer(), b.Page.Observer()), core.WithPrefix("shop:"))
 		if err != nil {
@@ -99,7 +98,7 @@ func TestSnapshot_HoldsOfARun(t *testing.T) {
 		for range 2 {
 			s := b.Snapshot()
 			if s.HoldsTotal != 1 || s.Holds[0].Holder != outer.Field() || s.Holds[0].Rule != "next" || s.Holds[0].Held != 1 || s.Holds[0].Reentries != 0 {
-				t.Errorf("holds: %+v, want the one of next, for 1 s, without a re-entry", s.Holds)
+				t.Errorf("holds: %+v, want the hold of next, for 1 s, without a re-entry", s.Holds)
 			}
 			if s.WaitersTotal != 1 || len(s.Waiters[0].Holds) != 1 || s.Waiters[0].Holds[0].Rule != "next" {
 				t.Errorf("waiters: %+v, want one, which holds what next holds", s.Waiters)
@@ -117,24 +116,24 @@ func TestSnapshot_HoldsOfARun(t *testing.T) {
 	})
 }
 
-// A renewed lease counts from its last renewal.
+// The remaining lease is counted from the last renewal.
 func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		time.Sleep(55 * time.Second) // the clock of the bubble
 		h := b.Snapshot().Holds[0]
 		if !h.Watchdog || h.LeaseLeft < 19 || h.LeaseLeft > 30 {
-			t.Errorf("lease left: got %v s, want about what the last renewal left of 30 s", h.LeaseLeft)
+			t.Errorf("lease left: got %v s, want 30 s minus the time since the last renewal", h.LeaseLeft)
 		}
 		b.free(hold)
 	})
 }
 
-// Waiters stand in the order in which they came, with who is in their way and what they hold.
+// Waiters are listed in the order in which they came, with their blocker and the locks that they hold.
 func TestSnapshot_Waiters(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("holder"))
 		first := b.wait(b.t.Context(), b.locks.Lock("a"), core.Label("first"))
 		time.Sleep(2 * time.Second) // the clock of the bubble
@@ -161,7 +160,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 			t.Errorf("the hold says that %d wait for it, want 2", s.Holds[0].Waiters)
 		}
 		b.free(hold)
-		b.granted(first, second)
+		b.wantGranted(first, second)
 		b.free(other)
 		if s := b.Snapshot(); s.WaitersTotal != 0 || s.HoldsTotal != 0 {
 			t.Errorf("at the end: %d waiters, %d holds", s.WaitersTotal, s.HoldsTotal)
@@ -169,11 +168,10 @@ func TestSnapshot_Waiters(t *testing.T) {
 	})
 }
 
-// A holder in another process is named by its field, also to those who came later and have not
-// asked Redis themselves.
-func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
+// A blocker in another process is named by its field, even for later waiters that have not asked Redis.
+func TestSnapshot_WaiterBlockedByAnotherProcess(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		stranger := b.server.Take("shop:a", time.Minute)
 		done := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(2*time.Second))
 		second := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(time.Second))
@@ -182,14 +180,14 @@ func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
 				t.Errorf("waiter %d: got %+v, want %+v", i+1, w.BlockedBy, want)
 			}
 		}
-		b.refused(second, done)
+		b.wantRefused(second, done)
 	})
 }
 
-// A refusal is kept with its trace; the text of its error has no key.
+// A refusal is kept with its trace. Its error text has no key.
 func TestSnapshot_Refusals(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		stranger := b.server.Take("shop:a", time.Minute)
 		id := trace.TraceID{7}
 		ctx := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
@@ -218,13 +216,13 @@ func TestSnapshot_Refusals(t *testing.T) {
 // A loss is an incident, and the hold is marked as lost until it is released.
 func TestSnapshot_Losses(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
 		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are notified after the context has ended
 		s := b.Snapshot()
 		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
-			t.Errorf("holds: %+v, want one that is lost", s.Holds)
+			t.Errorf("holds: %+v, want one lost hold", s.Holds)
 		}
 		if s.IncidentsTotal != 1 || s.Incidents[0].What != "lost" || s.Incidents[0].Holder != hold.Field() {
 			t.Errorf("incidents: %+v, want the loss", s.Incidents)
@@ -238,11 +236,10 @@ func TestSnapshot_Losses(t *testing.T) {
 	})
 }
 
-// A hold that Close has left to its lease is not lost: whoever waits for its key waits for it. It
-// is an incident of its own.
-func TestSnapshot_LeftAtAShutdown(t *testing.T) {
+// A hold that Close left to its lease is not lost, because it still blocks waiters. It is a separate incident.
+func TestSnapshot_LeftByClose(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		locks, err := core.New(b.server.Client(), core.WithObserver(b.Page.Observer()), core.WithPrefix("shop:"))
 		if err != nil {
 			t.Fatal(err)
@@ -255,10 +252,10 @@ func TestSnapshot_LeftAtAShutdown(t *testing.T) {
 		}
 		s := b.Snapshot()
 		if len(s.Holds) != 1 || s.Holds[0].Lost || s.Holds[0].LeaseLeft != 30 || s.Lost != 0 {
-			t.Errorf("holds: %+v, %d lost; want one that is not", s.Holds, s.Lost)
+			t.Errorf("holds: %+v, %d lost; want one hold that is not lost", s.Holds, s.Lost)
 		}
 		if s.IncidentsTotal != 1 || s.Incidents[0].What != "left" || s.Incidents[0].Holder != hold.Field() {
-			t.Errorf("incidents: %+v, want what was left", s.Incidents)
+			t.Errorf("incidents: %+v, want the hold that was left", s.Incidents)
 		}
 		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrClosed) {
 			t.Error(err)
@@ -269,10 +266,10 @@ func TestSnapshot_LeftAtAShutdown(t *testing.T) {
 	})
 }
 
-// A hold that was handed over is shown once, and released once.
+// A hold that was handed over is one row, until its release.
 func TestSnapshot_Handover(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		_, moved := hold.Handover()
 		if s := b.Snapshot(); s.HoldsTotal != 1 || len(s.Holds) != 1 {
@@ -285,12 +282,11 @@ func TestSnapshot_Handover(t *testing.T) {
 	})
 }
 
-// What happens often does not push out what happens seldom: a lock that was lost, and a backend
-// that did not answer, are still listed, on the page too, after many calls that ran unlocked and
-// many that were refused as busy.
-func TestSnapshot_RareEventsStay(t *testing.T) {
+// Frequent events do not push out rare ones. After many unlocked runs and busy refusals, JSON and the page still list a lost
+// lock and a backend failure.
+func TestSnapshot_RareEventsAreKept(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		b.Observer().AcquireEnd(b.Observer().AcquireStart(b.t.Context(), core.Acquisition{}),
 			core.AcquireResult{Acquisition: core.Acquisition{Key: "shop:z", Start: time.Now()}, Outcome: core.OutcomeBackend})
 		_, lost := b.take(b.t.Context(), b.locks.Lock("gone"), core.Label("pay"))
@@ -311,10 +307,10 @@ func TestSnapshot_RareEventsStay(t *testing.T) {
 		b.free(hold)
 		s := b.Snapshot()
 		if n := len(s.Incidents); n != 201 || s.IncidentsTotal != 301 || s.Incidents[0].What != "ran unlocked: dry_run" || s.Incidents[n-1].What != "lost" {
-			t.Errorf("%d incidents of %d: want 200 that ran unlocked, and before them the loss", n, s.IncidentsTotal)
+			t.Errorf("%d incidents of %d: want 200 unlocked runs and, before them, the loss", n, s.IncidentsTotal)
 		}
 		if n := len(s.Refusals); n != 201 || s.RefusalsTotal != 301 || s.Refusals[0].What != "busy" || s.Refusals[n-1].What != "backend" {
-			t.Errorf("%d refusals of %d: want 200 that were busy, and before them the backend", n, s.RefusalsTotal)
+			t.Errorf("%d refusals of %d: want 200 busy refusals and, before them, the backend failure", n, s.RefusalsTotal)
 		}
 		body := b.get("/").Body.String()
 		for part, want := range map[string]int{">lost</th>": 1, ">backend</th>": 1, ">ran unlocked: dry_run</th>": 20, ">busy</th>": 20} {
@@ -325,11 +321,11 @@ func TestSnapshot_RareEventsStay(t *testing.T) {
 	})
 }
 
-// The keys that are acquired most come first, whatever else is acquired. Of more keys than are kept, the
-// counts say how wrong they may be.
+// The keys that are acquired most come first. If more keys are acquired than the sketch keeps, the error bound covers the true
+// count.
 func TestSnapshot_HotKeys(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(b *bed) {
+	run(t, func(b *fixture) {
 		for i := range 30 {
 			for _, name := range []string{"hot", "warm", "cold:" + string(rune('a'+i))} {
 				if name == "warm" && i%2 == 0 {
@@ -357,16 +353,16 @@ func TestSnapshot_HotKeys(t *testing.T) {
 	}, lockz.WithRawKeys())
 }
 
-// A lost hold that nobody can release any more does not stay on the page for ever.
-func TestSnapshot_LostAndForgotten(t *testing.T) {
+// A lost hold that no caller can release any more is removed from the page.
+func TestSnapshot_Leak(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newFixture(t)
 	func() {
 		b.take(t.Context(), b.locks.Lock("a"), core.LeaseTime(20*time.Millisecond), core.Label("forgets"))
 	}()
 	for b.Snapshot().HoldsTotal > 0 {
 		runtime.GC()
-		time.Sleep(10 * time.Millisecond) // the garbage collector tells of it in a goroutine
+		time.Sleep(10 * time.Millisecond) // the runtime reports the leak in a goroutine; the embedded Redis and its client need the real clock
 	}
 	s := b.Snapshot()
 	if len(s.Holds) != 0 || s.IncidentsTotal != 2 || s.Incidents[0].What != "leaked" || s.Incidents[1].What != "lost" {

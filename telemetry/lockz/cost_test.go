@@ -12,6 +12,25 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
+// The page allocates twice for an acquisition and its hold, for their contexts, and once more if the acquisition waits.
+func TestObserver_Allocations(t *testing.T) {
+	page, err := lockz.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, observer := t.Context(), page.Observer()
+	for _, tt := range []struct {
+		contended bool
+		most      float64
+	}{{false, 2}, {true, 3}} {
+		const own = 1 // the field, which observeOne makes
+		got := testing.AllocsPerRun(1000, func() { observeOne(ctx, observer, "shop:order:1", tt.contended) })
+		if got > tt.most+own {
+			t.Errorf("contended %t: %v allocations, want %v at most", tt.contended, got-own, tt.most)
+		}
+	}
+}
+
 func benchPage(b *testing.B) *lockz.Page {
 	b.Helper()
 	p, err := lockz.New()
@@ -21,8 +40,8 @@ func benchPage(b *testing.B) *lockz.Page {
 	return p
 }
 
-// BenchmarkObserve is what an acquisition and its hold spend here: the calls that core makes,
-// without core and Redis.
+// BenchmarkObserve measures what the page spends on an acquisition and its hold: it makes the calls of core without core
+// and Redis.
 func BenchmarkObserve(b *testing.B) {
 	for _, contended := range []bool{false, true} {
 		b.Run("contended="+strconv.FormatBool(contended), func(b *testing.B) {
@@ -50,8 +69,7 @@ func observeOne(ctx context.Context, o *core.Observer, key string, contended boo
 	o.HoldEnd(held, core.HoldResult{HoldInfo: hold, Held: 3 * time.Millisecond})
 }
 
-// BenchmarkPage is the page, and the JSON of 1,000 rows, with 10,000 waiters that hold a lock
-// each.
+// BenchmarkPage measures the page, and JSON with 1,000 rows, with 10,000 waiters that each hold a lock.
 func BenchmarkPage(b *testing.B) {
 	p := benchPage(b)
 	o := p.Observer()
