@@ -112,7 +112,7 @@
 //	rows    how many holds and waiters are listed: at most 10,000, by default 1,000, on the page 100
 //	q       a text that the listed rows must show, in upper or lower case
 //	sort    the order of the rows: key, rule, lease or waiting; by default the oldest is first
-//	prefix  with fleet=1 and [WithRawKeys]: the prefix of the listed keys; by default the prefix of the client
+//	prefix  with fleet=1 and [WithRawKeys]: the prefix of the listed keys; by default the client's prefix
 //	client  with fleet=1: the id of the client that asks Redis; by default the first client
 //	cursor  with fleet=1: where the list continues, from the previous part
 //	limit   with fleet=1: how many keys are read: at most 10,000, by default 1,000
