@@ -19,7 +19,7 @@
 // behind [http.StripPrefix] and behind a proxy. A page shows what its process knows: ask each process, or use
 // [WithFleet].
 //
-// # What is shown
+// # Sections
 //
 //	section      content                                                         kept
 //	Deadlocks    rings of callers, each of which waits for the next one's lock   until they end; the last 200 that ended

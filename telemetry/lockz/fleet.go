@@ -63,8 +63,8 @@ type fleet struct {
 	names   keyNames
 }
 
-// list asks Redis for the part of the list that the query names, through the client that it names. The message
-// says why there is no list.
+// list asks Redis for the part of the list that the query names, through the client that it names. If it fails, it
+// returns a message for the user.
 func (f *fleet) list(ctx context.Context, q url.Values) (*fleetState, *core.Client, *message) {
 	client := f.clientOf(q.Get("client"))
 	if client == nil {

@@ -37,8 +37,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// protect tells browsers to load nothing from other sites, to run no script except the page's, to store
-// nothing, and not to show the page in a frame. The referrer goes to the page itself, because a form must
+// protect makes browsers load nothing from other sites, run no script except the page's, store
+// nothing, and not show the page in a frame. The referrer goes to the page itself, because a form must
 // come with an Origin.
 func protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")

@@ -150,7 +150,7 @@ type eventRow struct {
 	Number int64     `json:"number"` // among all refusals, or among all incidents
 	Time   time.Time `json:"time"`
 
-	// What is the [core.Outcome] of a refusal. For an incident it is "lost", "left" (to its lease, because
+	// What names the event. A refusal has its [core.Outcome]. An incident has "lost", "left" (to its lease, because
 	// its client was closed), "leaked", "release failed", "renewal failed", "force released", or
 	// "ran unlocked: " and the reason, such as proceed or disabled.
 	What    string  `json:"what"`
