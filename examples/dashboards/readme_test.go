@@ -38,7 +38,7 @@ func section(text, heading, table string) string {
 }
 
 func panelTable() string {
-	lines := []string{"| question | panel | what it tells, and what to do |", "|---|---|---|"}
+	lines := []string{"| question | panel | what it shows, and what to do |", "|---|---|---|"}
 	for _, row := range board.Rows() {
 		question := row.Question
 		for i := range row.Panels {

@@ -1,6 +1,6 @@
-// Package board is the Grafana dashboard of Interlock, as code. Folder gen writes it to
-// ../dashboard.json, which Grafana imports. Rows has what it shows, in the order in which it
-// is asked; the rest of the package turns that into Grafana's form.
+// Package board defines the Grafana dashboard of Interlock. Command gen writes it to ../dashboard.json, which
+// Grafana imports. Rows has the questions, panels and queries. The rest of the package converts them to
+// Grafana's format.
 package board
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// JSON is the dashboard as Grafana imports it.
+// JSON returns the dashboard in the format that Grafana imports.
 func JSON() ([]byte, error) {
 	built, err := build()
 	if err != nil {
@@ -25,7 +25,7 @@ func JSON() ([]byte, error) {
 func build() (dashboard.Dashboard, error) {
 	b := dashboard.NewDashboardBuilder("Distributed locks").
 		Uid("interlock").
-		Description("Which endpoint is slow because of a lock, who holds it, who waits, and what was lost.").
+		Description("Shows which endpoints are slow because of a lock, which clients hold locks and wait for them, and which locks were lost.").
 		Tags([]string{"interlock", "locks", "redis"}).
 		Readonly().
 		Refresh("30s").
@@ -51,7 +51,7 @@ func build() (dashboard.Dashboard, error) {
 	return b.Build()
 }
 
-// width is how many panels of a row stand side by side.
+// width returns how many panels of a row are side by side.
 func width(panels int) uint32 {
 	if panels == 3 || panels > 4 {
 		return 3
@@ -63,7 +63,7 @@ func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 }
 
-// variables choose the data source, the services, the pods and the rules.
+// variables returns the variables that select the data source, the services, the pods and the rules.
 func variables() []cog.Builder[dashboard.VariableModel] {
 	all := dashboard.VariableOption{
 		Text:  dashboard.StringOrArrayOfString{String: new("All")},
@@ -86,10 +86,10 @@ func variables() []cog.Builder[dashboard.VariableModel] {
 	}
 }
 
-// Annotation is an event that is drawn over all panels of lines.
+// Annotation is an event that is drawn over all time series.
 type Annotation struct{ Name, Color, Expr string }
 
-// Annotations are the events that are drawn over the panels.
+// Annotations returns the events that are drawn over the panels.
 func Annotations() []Annotation {
 	reloads := func(outcome string) string {
 		return fmt.Sprintf(`sum by (job, instance) (increase(distributed_lock_reloads_total{job=~"$job", instance=~"$instance", distributed_lock_outcome=%q}[1m])) > 0`, outcome)

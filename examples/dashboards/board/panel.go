@@ -16,9 +16,9 @@ import (
 // panelHeight is the height of every panel, in units of Grafana's grid.
 const panelHeight = 8
 
-// builder is the panel as Grafana's library wants it. span is its width in 24ths.
+// builder returns the builder of a panel in Grafana's library. span is its width in 24ths.
 func (p *Panel) builder(span uint32) (cog.Builder[dashboard.Panel], error) {
-	switch p.Kind {
+	switch p.Form {
 	case Lines:
 		b := timeseries.NewPanelBuilder().
 			Title(p.Title).Description(p.Answers).Datasource(source()).
@@ -28,7 +28,7 @@ func (p *Panel) builder(span uint32) (cog.Builder[dashboard.Panel], error) {
 				DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).ShowLegend(true)).
 			Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
 		for i, q := range p.Queries {
-			histogram := strings.Contains(q.Expr, "_bucket{") // only these have exemplars
+			histogram := strings.Contains(q.Expr, "_bucket{") // only histograms have exemplars
 			b.WithTarget(q.target(i).Range().Exemplar(histogram).LegendFormat(q.Legend))
 		}
 		return b, nil
@@ -50,11 +50,11 @@ func (p *Panel) builder(span uint32) (cog.Builder[dashboard.Panel], error) {
 		}
 		return b, nil
 	default:
-		return nil, fmt.Errorf("%s: no panel is a %q", p.Title, p.Kind)
+		return nil, fmt.Errorf("panel %q: unknown form %q", p.Title, p.Form)
 	}
 }
 
-// withoutTime hides the column that says now in every row.
+// withoutTime hides the column of the time, which is the same in every row.
 func withoutTime() dashboard.DataTransformerConfig {
 	return dashboard.DataTransformerConfig{
 		Id:      "organize",

@@ -1,38 +1,38 @@
 package board
 
-// Kind is how a panel shows its numbers.
-type Kind string
+// Form is how a panel shows its numbers.
+type Form string
 
-// The kinds of panels.
+// The forms of panels.
 const (
-	Lines Kind = "timeseries"
-	Stat  Kind = "stat"  // one number, now
-	Table Kind = "table" // a row for each series, now
+	Lines Form = "timeseries"
+	Stat  Form = "stat"  // one current number
+	Table Form = "table" // the current numbers, a row for each series
 )
 
-// Row is a question, with the panels that answer it.
+// Row is a question and the panels that answer it.
 type Row struct {
 	Question string
 	Panels   []Panel
 }
 
-// Panel is one answer.
+// Panel is one answer to a question.
 type Panel struct {
 	Title   string
-	Answers string // what it tells, and what to do: its description in Grafana
-	Kind    Kind
-	Unit    string // as Grafana names units
+	Answers string // what the panel shows and what to do; its description in Grafana
+	Form    Form
+	Unit    string // Grafana's name of the unit
 	Queries []Query
 }
 
 // Query is a query of a panel, in PromQL with the variables of Grafana.
 type Query struct {
 	Expr   string
-	Legend string // of one series; empty in tables
+	Legend string // the legend of a series; empty in tables
 }
 
-// Rows are the rows of the dashboard from top to bottom, in the order of the questions that
-// someone asks at night.
+// Rows returns the rows of the dashboard from top to bottom, in the order in which an operator asks their
+// questions during an incident.
 func Rows() []Row {
 	return []Row{
 		lockOrHandler(), redis(), refused(), holders(), wentWrong(), leases(), waiters(), ruleSets(), days(),
@@ -42,24 +42,24 @@ func Rows() []Row {
 func lockOrHandler() Row {
 	return Row{"Is it the lock, or a slow handler?", []Panel{
 		{
-			Title: "Wait and hold, p99", Kind: Lines, Unit: "s",
-			Answers: "How long callers wait for the lock, beside how long they keep it. Only wait high: many callers, or one that holds long. Both high: the handler is slow, and the lock passes it on. A dot is a trace.",
+			Title: "Wait and hold, p99", Form: Lines, Unit: "s",
+			Answers: "How long callers wait for the lock, and how long they hold it. If only the wait is long, there are many callers, or one holder keeps the lock for long. If both are long, the handler is slow, and its callers wait for it. Each dot links to a trace.",
 			Queries: []Query{
 				{p99("wait"), "wait {{distributed_lock_rule}}"},
 				{p99("hold"), "hold {{distributed_lock_rule}}"},
 			},
 		},
 		{
-			Title: "Part of the time spent waiting", Kind: Lines, Unit: "percentunit",
-			Answers: "Of the time that calls spend in Acquire or with the lock, the part that is waiting. Near 1 the rule is one queue: take a finer key, or hold it for less.",
+			Title: "Share of time spent waiting", Form: Lines, Unit: "percentunit",
+			Answers: "The time that calls spend in Acquire, as a share of the time in Acquire and with the lock. Near 100 % the rule is one queue: use a finer key, or hold the lock for a shorter time.",
 			Queries: []Query{{
 				rate("wait_duration_seconds_sum", byRule) + "\n/ (" + rate("wait_duration_seconds_sum", byRule) + "\n+ " + rate("hold_duration_seconds_sum", byRule) + ")",
 				"{{distributed_lock_rule}}",
 			}},
 		},
 		{
-			Title: "Acquisitions by outcome", Kind: Lines, Unit: "ops",
-			Answers: "How many calls of each rule got the lock, and how many did not. Falling acquired with rising busy is a holder that does not let go.",
+			Title: "Acquisitions by outcome", Form: Lines, Unit: "ops",
+			Answers: "How many calls of each rule got the lock, and how many did not. If acquired falls while busy rises, a holder does not release the lock.",
 			Queries: []Query{{rate("wait_duration_seconds_count", byRule+", distributed_lock_outcome"), "{{distributed_lock_rule}} {{distributed_lock_outcome}}"}},
 		},
 	}}
@@ -68,21 +68,21 @@ func lockOrHandler() Row {
 func redis() Row {
 	return Row{"Is Redis slow, or down?", []Panel{
 		{
-			Title: "Round trip to Redis", Kind: Lines, Unit: "s",
-			Answers: "How long Redis takes to give a lock that is free. It is no wait: when this rises, Redis or the network is slow for all rules.",
+			Title: "Round trip to Redis", Form: Lines, Unit: "s",
+			Answers: "How long Redis takes to grant a free lock. This includes no wait for a holder. If it rises, Redis or the network is slow for all rules.",
 			Queries: []Query{
 				{quantile("0.5", "acquire", ""), "p50"},
 				{quantile("0.99", "acquire", ""), "p99"},
 			},
 		},
 		{
-			Title: "Calls that Redis did not answer", Kind: Lines, Unit: "ops",
-			Answers: "Acquisitions for which Redis gave no answer, and the strategy that answered the client instead. Anything above 0: look at Redis, not at the lock.",
+			Title: "Calls that Redis did not answer", Form: Lines, Unit: "ops",
+			Answers: "Acquisitions without an answer from Redis, and the strategy that answered the client. Above 0, look at Redis and not at the lock.",
 			Queries: []Query{{rate("failures_total", byRule+", distributed_lock_strategy", `distributed_lock_cause="backend"`), "{{distributed_lock_rule}} {{distributed_lock_strategy}}"}},
 		},
 		{
-			Title: "Renewals of leases", Kind: Lines, Unit: "ops",
-			Answers: "What the watchdog does for holds without a fixed lease. Failed or late: locks are lost soon, when the lease is over.",
+			Title: "Renewals of leases", Form: Lines, Unit: "ops",
+			Answers: "Lease renewals by the watchdog, for holds without a fixed lease. If renewals fail or are late, locks are lost when their leases expire.",
 			Queries: []Query{{rate("renewals_total", "distributed_lock_outcome"), "{{distributed_lock_outcome}}"}},
 		},
 	}}
@@ -91,51 +91,51 @@ func redis() Row {
 func refused() Row {
 	return Row{"What was refused, and what did clients get?", []Panel{
 		{
-			Title: "Refused, by cause and answer", Kind: Lines, Unit: "ops",
-			Answers: "Locks that were not acquired: busy, debounced, overload, backend, key. The second word is the strategy that answered: error is 409, 429, 503 or 400, proceed ran without the lock.",
+			Title: "Refused, by cause and answer", Form: Lines, Unit: "ops",
+			Answers: "Locks that were not acquired. The first word is the cause: busy, debounced, overload, backend or key. The second word is the strategy that answered: error is status 409, 429, 503 or 400; with proceed the handler ran without the lock.",
 			Queries: []Query{{rate("failures_total", byRule+", distributed_lock_cause, distributed_lock_strategy") + " > 0", "{{distributed_lock_rule}} {{distributed_lock_cause}} → {{distributed_lock_strategy}}"}},
 		},
 		{
-			Title: "Part of the calls that was refused", Kind: Lines, Unit: "percentunit",
-			Answers: "Of all calls of a rule, the part that did not get the lock. Compare with what the clients can bear.",
+			Title: "Share of calls refused", Form: Lines, Unit: "percentunit",
+			Answers: "The share of the calls of a rule that did not get the lock. Compare it with what clients can tolerate.",
 			Queries: []Query{{
 				rate("failures_total", byRule, `distributed_lock_cause!="lost"`) + "\n/ " + rate("wait_duration_seconds_count", byRule),
 				"{{distributed_lock_rule}}",
 			}},
 		},
 		{
-			Title: "Requests without a key", Kind: Lines, Unit: "ops",
-			Answers: "Requests whose key could not be made: a field is missing or of the wrong type. A client was changed, or the rule is wrong.",
+			Title: "Requests without a key", Form: Lines, Unit: "ops",
+			Answers: "Requests from which no key could be built, because a field is missing or has the wrong type. A client has changed, or the rule is wrong.",
 			Queries: []Query{{rate("failures_total", byRule, `distributed_lock_cause="key"`), "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "What dry runs would have done", Kind: Lines, Unit: "ops",
-			Answers: "Rules in dry run lock nothing. This is what they would have done: the part that is busy would have waited or been refused.",
+			Title: "What dry runs would have done", Form: Lines, Unit: "ops",
+			Answers: "Rules in dry run lock nothing. This shows what they would have done: busy calls would have waited or been refused.",
 			Queries: []Query{{rate("dry_runs_total", byRule+", distributed_lock_outcome"), "{{distributed_lock_rule}} {{distributed_lock_outcome}}"}},
 		},
 	}}
 }
 
 func holders() Row {
-	return Row{"Who holds longest?", []Panel{
+	return Row{"Which holder has a lock longest?", []Panel{
 		{
-			Title: "Oldest hold of each client", Kind: Table, Unit: "s",
-			Answers: "The clients with the oldest holds, and the pod (instance) that each runs in. The client id begins the holder field in Redis: interlock who KEY, or HGETALL KEY, shows it. Open the live page of that pod, or its traces.",
+			Title: "Oldest hold of each client", Form: Table, Unit: "s",
+			Answers: "The clients with the oldest holds, and the pod (instance) of each. A holder field in Redis begins with the client id: interlock who KEY or HGETALL KEY shows it. Open the live page of that pod, or its traces.",
 			Queries: []Query{{"topk(10, max by (job, instance, distributed_lock_client_id) (distributed_lock_longest_hold_seconds{POD}))", ""}},
 		},
 		{
-			Title: "Oldest hold", Kind: Lines, Unit: "s",
-			Answers: "How old the oldest hold of each pod is. A line that rises with the clock is one holder that does not let go.",
+			Title: "Oldest hold", Form: Lines, Unit: "s",
+			Answers: "The age of the oldest hold in each pod. A line that rises steadily is one holder that does not release its lock.",
 			Queries: []Query{{"max by (instance) (distributed_lock_longest_hold_seconds{POD})", "{{instance}}"}},
 		},
 		{
-			Title: "Locks held", Kind: Lines, Unit: "short",
-			Answers: "How many locks of each rule are held now, in all pods.",
+			Title: "Locks held", Form: Lines, Unit: "short",
+			Answers: "How many locks of each rule are held, in all pods together.",
 			Queries: []Query{{"sum by (distributed_lock_rule) (distributed_lock_held{RULE})", "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Clients and their pods", Kind: Table, Unit: "short",
-			Answers: "Which lock client runs in which pod. Look up here whose a holder field is.",
+			Title: "Clients and their pods", Form: Table, Unit: "short",
+			Answers: "The pod of each lock client. Look up here which pod a holder field belongs to.",
 			Queries: []Query{{"max by (job, instance, distributed_lock_client_id) (distributed_lock_client_info{POD})", ""}},
 		},
 	}}
@@ -144,28 +144,28 @@ func holders() Row {
 func wentWrong() Row {
 	return Row{"What was lost, ran unlocked, or was not released?", []Panel{
 		{
-			Title: "Locks lost", Kind: Lines, Unit: "short",
-			Answers: "Holds that ended under their holder: the lease ran out, Redis lost its data, or somebody deleted the key. Another may have held the lock at the same time.",
+			Title: "Locks lost", Form: Lines, Unit: "short",
+			Answers: "Holds that lost their lock: the lease expired, Redis lost its data, or the key was deleted. Another caller may have had the lock at the same time.",
 			Queries: []Query{{increase("lost_total", byRule), "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Ran without the lock", Kind: Lines, Unit: "short",
-			Answers: "Handlers that ran unlocked, and why: proceed is a strategy for a lock that was not acquired, disabled and dry_run are switches, when is a condition of the rule.",
+			Title: "Ran without the lock", Form: Lines, Unit: "short",
+			Answers: "Handlers that ran unlocked, and the reason. proceed: the lock was not acquired, and the strategy let the handler run. disabled and dry_run: a switch. when: a condition of the rule.",
 			Queries: []Query{{increase("unlocked_total", byRule+", distributed_lock_reason") + " > 0", "{{distributed_lock_rule}} {{distributed_lock_reason}}"}},
 		},
 		{
-			Title: "Releases that failed", Kind: Lines, Unit: "short",
-			Answers: "Releases that Redis did not confirm. The lock may stay until its lease is over.",
+			Title: "Releases that failed", Form: Lines, Unit: "short",
+			Answers: "Releases that Redis did not confirm. The lock may stay until its lease expires.",
 			Queries: []Query{{increase("release_failures_total", byRule), "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "How holds ended", Kind: Lines, Unit: "ops",
-			Answers: "Released is right. Leaked: the program forgot Release. Lost and failed: see beside. Left: a debounce window, work that goes on, or a shutdown that did not wait for it.",
+			Title: "How holds ended", Form: Lines, Unit: "ops",
+			Answers: "released is normal. leaked: the program did not call Release. lost and failed: see the panels of this row. left: a debounce window, work that continues, or a shutdown that did not wait for a handler.",
 			Queries: []Query{{rate("hold_duration_seconds_count", byRule+", distributed_lock_outcome"), "{{distributed_lock_rule}} {{distributed_lock_outcome}}"}},
 		},
 		{
-			Title: "Deadlocks", Kind: Lines, Unit: "short",
-			Answers: "Rings of callers that wait for each other, found by the live page of a pod. It shows who; take the keys in one order, or together.",
+			Title: "Deadlocks", Form: Lines, Unit: "short",
+			Answers: "Rings of callers that wait for each other, found by the live page of a pod. The page shows the callers. Acquire the keys in the same order everywhere, or together.",
 			Queries: []Query{{`sum by (instance) (increase(distributed_lock_deadlocks_total{POD}[$__rate_interval]))`, "{{instance}}"}},
 		},
 	}}
@@ -174,43 +174,43 @@ func wentWrong() Row {
 func leases() Row {
 	return Row{"Are leases and wait times long enough?", []Panel{
 		{
-			Title: "Part of the lease left at release", Kind: Lines, Unit: "percentunit",
-			Answers: "What was left of the lease when holds were released: the worst twentieth. Near 0 a loss is near. Lengthen the lease, leave it to the watchdog, or make the handler faster.",
+			Title: "Share of the lease left at release", Form: Lines, Unit: "percentunit",
+			Answers: "How much of the lease was left at the release. One hold in twenty had less than this. Near 0, locks are about to be lost: use a longer lease or the watchdog, or make the handler faster.",
 			Queries: []Query{{leaseLeft("0.05", ""), "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Part of the fixed lease used", Kind: Lines, Unit: "percentunit",
-			Answers: "The longest holds as a part of the rule's fixed lease, p99. Above 70 % there is an alert. Rules that the watchdog renews are not here.",
+			Title: "Share of the fixed lease used", Form: Lines, Unit: "percentunit",
+			Answers: "The longest holds (p99) as a share of the fixed lease of the rule. Above 70 % an alert fires. Rules whose lease the watchdog renews are not shown.",
 			Queries: []Query{{leaseLeft("0.01", "1 - ") + "\nand on (distributed_lock_rule) distributed_lock_rule_lease_time_seconds{RULE}", "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Wait p99 of the wait time", Kind: Lines, Unit: "percentunit",
-			Answers: "The longest waits as a part of the rule's wait time, p99. At 100 % callers are refused as busy. It is above 100 % where the wait time lies inside a bucket of the histogram.",
+			Title: "Wait p99 as a share of the wait time", Form: Lines, Unit: "percentunit",
+			Answers: "The longest waits (p99) as a share of the wait time of the rule. At 100 %, callers are refused as busy. Values above 100 % occur if the wait time lies within a bucket of the histogram.",
 			Queries: []Query{{p99("wait") + "\n/ max by (distributed_lock_rule) (distributed_lock_rule_wait_time_seconds{RULE})", "{{distributed_lock_rule}}"}},
 		},
 	}}
 }
 
 func waiters() Row {
-	return Row{"Who waits?", []Panel{
+	return Row{"Which callers wait?", []Panel{
 		{
-			Title: "Waiters", Kind: Lines, Unit: "short",
-			Answers: "Callers that wait now, in all pods. A line that only rises never drains: more come than the holders let through.",
+			Title: "Waiters", Form: Lines, Unit: "short",
+			Answers: "Waiting callers, in all pods together. If the line only rises, the queue never drains: more callers come than the lock can serve.",
 			Queries: []Query{{"sum by (distributed_lock_rule) (distributed_lock_waiters{RULE})", "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Oldest wait", Kind: Lines, Unit: "s",
-			Answers: "How long the first waiter of each pod has been waiting. Far beyond the hold times: the lock is held by somebody who is stuck, or the other pods are served first.",
+			Title: "Oldest wait", Form: Lines, Unit: "s",
+			Answers: "How long the longest waiter of each pod has waited. If that is much longer than holds take, the holder is stuck, or other pods are served first.",
 			Queries: []Query{{"max by (instance) (distributed_lock_oldest_wait_seconds{POD})", "{{instance}}"}},
 		},
 		{
-			Title: "Passed on inside a process", Kind: Lines, Unit: "ops",
-			Answers: "Releases that gave the lock to the next waiter of the same process in one step. Many of them: the rule is contended within a pod.",
+			Title: "Handed over within a process", Form: Lines, Unit: "ops",
+			Answers: "Releases that gave the lock to the next waiter of the same process in one step. If there are many, callers within one pod compete for the lock.",
 			Queries: []Query{{rate("handoffs_total", byRule), "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Turns of each process", Kind: Lines, Unit: "ops",
-			Answers: "How often each pod got the lock. Pods under the same load should have the same share; one that has far less is starved, or gets no requests.",
+			Title: "Acquisitions of each pod", Form: Lines, Unit: "ops",
+			Answers: "How often each pod got a lock. Pods under equal load should have equal shares. A pod with a much smaller share is starved, or gets no requests.",
 			Queries: []Query{{rate("wait_duration_seconds_count", "instance", `distributed_lock_outcome="acquired"`), "{{instance}}"}},
 		},
 	}}
@@ -219,22 +219,22 @@ func waiters() Row {
 func ruleSets() Row {
 	return Row{"Which rules are in force?", []Panel{
 		{
-			Title: "Different rule sets", Kind: Stat, Unit: "short",
-			Answers: "How many different rule files are in force. More than 1 for longer than a rollout: some pods did not get the new file, or refused it.",
+			Title: "Different rule sets", Form: Stat, Unit: "short",
+			Answers: "How many different rule files are in force. If it stays above 1 after a rollout, some pods did not get the new file, or refused it.",
 			Queries: []Query{{"count(count by (job, distributed_lock_hash) (distributed_lock_reload_timestamp_seconds{POD}))", "rule sets"}},
 		},
 		{
-			Title: "Rule sets of the pods", Kind: Table, Unit: "dateTimeAsIso",
-			Answers: "Which rule file each pod has, and since when. The hash is how sha256sum of the file begins.",
+			Title: "Rule set of each pod", Form: Table, Unit: "dateTimeAsIso",
+			Answers: "The rule file of each pod, and since when it is in force. The hash is the beginning of the output of sha256sum for the file.",
 			Queries: []Query{{"max by (job, instance, distributed_lock_hash) (distributed_lock_reload_timestamp_seconds{POD}) * 1000", ""}},
 		},
 		{
-			Title: "Reloads", Kind: Lines, Unit: "short",
-			Answers: "Attempts to take a rule file into force. After a refusal the old rules stay in force, and the log says why.",
+			Title: "Reloads", Form: Lines, Unit: "short",
+			Answers: "Loads of rule files. After a refusal the old rules stay in force, and the log gives the reasons.",
 			Queries: []Query{{"sum by (distributed_lock_outcome) (increase(distributed_lock_reloads_total{POD}[$__rate_interval]))", "{{distributed_lock_outcome}}"}},
 		},
 		{
-			Title: "Rules by state", Kind: Lines, Unit: "short",
+			Title: "Rules by state", Form: Lines, Unit: "short",
 			Answers: "How many rules are enabled, disabled or in dry run. Disabled rules lock nothing.",
 			Queries: []Query{{"max by (distributed_lock_state) (distributed_lock_rules{POD})", "{{distributed_lock_state}}"}},
 		},
@@ -242,10 +242,10 @@ func ruleSets() Row {
 }
 
 func days() Row {
-	return Row{"Since when is it so?", []Panel{
+	return Row{"How long has it been like this?", []Panel{
 		{
-			Title: "Wait and hold over days", Kind: Lines, Unit: "s",
-			Answers: "The p99 of five minutes as Prometheus recorded it, of all pods of a service: cheap over weeks. Needs the recording rules.",
+			Title: "Wait and hold over days", Form: Lines, Unit: "s",
+			Answers: "The p99 of five minutes for all pods of a service, as recorded by Prometheus. It is cheap to show for weeks. It needs the recording rules of rules.yml.",
 			Queries: []Query{
 				{`job_rule:distributed_lock_wait_seconds:p99_5m{job=~"$job", distributed_lock_rule=~"$rule"}`, "wait {{job}} {{distributed_lock_rule}}"},
 				{`job_rule:distributed_lock_hold_seconds:p99_5m{job=~"$job", distributed_lock_rule=~"$rule"}`, "hold {{job}} {{distributed_lock_rule}}"},

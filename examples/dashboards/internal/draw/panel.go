@@ -30,7 +30,7 @@ func colors() []string {
 func (c *canvas) panel(x, y int, p *board.Panel, lines []line) {
 	c.addf(`<rect x="%d" y="%d" width="%d" height="%d" rx="2" class="box"/>`, x, y, panelWidth, panelHeight)
 	c.text(x+10, y+20, "name", p.Title)
-	if p.Kind != board.Lines {
+	if p.Form != board.Lines {
 		lines = current(lines)
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
@@ -39,9 +39,9 @@ func (c *canvas) panel(x, y int, p *board.Panel, lines []line) {
 	switch {
 	case len(lines) == 0:
 		c.text(x+panelWidth/2-20, y+panelHeight/2, "note", "no data")
-	case p.Kind == board.Stat:
+	case p.Form == board.Stat:
 		c.text(x+panelWidth/2, y+panelHeight/2+24, "big", number(lines[0].last(), p.Unit))
-	case p.Kind == board.Table:
+	case p.Form == board.Table:
 		c.table(x, y, p, lines)
 	default:
 		c.plot(x, y, p, lines)
