@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// Gin has the span of the request outside of those of the lock.
+// Gin returns an engine in which the span of the request is the parent of the spans of locks.
 func Gin(locks *core.Client, traces trace.TracerProvider) (*gin.Engine, *ginlock.Guard, error) {
 	guard, err := ginlock.New(locks)
 	if err != nil {

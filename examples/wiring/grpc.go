@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// GRPC has the span of the call, which a stats handler makes, outside of those of the lock.
+// GRPC returns a server in which the span of the call, made by a stats handler, is the parent of the spans of locks.
 func GRPC(locks *core.Client, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, *grpclock.Guard, error) {
 	guard, err := grpclock.New(locks, grpclock.WithRules(rules...))
 	if err != nil {
@@ -25,7 +25,7 @@ func GRPC(locks *core.Client, traces trace.TracerProvider, rules ...ruleset.Rule
 	return server, guard, nil // register the services, then guard.Check(server)
 }
 
-// Traced has a client send the trace of its context along.
+// Traced makes a client send the trace of its context.
 func Traced(traces trace.TracerProvider) grpc.DialOption {
 	return grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 		otelgrpc.WithTracerProvider(traces), otelgrpc.WithPropagators(propagation.TraceContext{})))

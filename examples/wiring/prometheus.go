@@ -10,7 +10,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Prometheus is for telemetry.WithMeterProvider, and the handler of GET /metrics, with exemplars.
+// Prometheus returns the provider for telemetry.WithMeterProvider and the handler for GET /metrics, with exemplars.
 func Prometheus() (metric.MeterProvider, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
