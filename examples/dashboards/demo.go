@@ -26,7 +26,7 @@ import (
 // job is the name of the service in Prometheus.
 const job = "shop"
 
-// shown is the time that the picture shows.
+// shown is the length of the time range of the picture.
 const shown = 5 * time.Minute
 
 // demo is everything that runs.
@@ -34,14 +34,14 @@ type demo struct {
 	out     io.Writer
 	redis   *backend.Redis
 	shop    *pods.Shop
-	prom    *prometheus.Server // nil where it is not installed
+	prom    *prometheus.Server // nil if it is not installed
 	picture string             // address of the page that draws the dashboard
 	began   time.Time
 
 	closers []func() // run in reverse
 }
 
-// start starts everything; on an error nothing is left running.
+// start starts everything. After an error nothing is left running.
 func start(ctx context.Context, s *settings, out io.Writer) (_ *demo, err error) {
 	d := &demo{out: out, began: time.Now()}
 	defer func() {
@@ -64,7 +64,7 @@ func start(ctx context.Context, s *settings, out io.Writer) (_ *demo, err error)
 	return d, nil
 }
 
-// watch starts Prometheus. Without it the rest is shown all the same, unless it was asked for.
+// watch starts Prometheus. If Prometheus is missing and was not requested, the demo continues without it.
 func (d *demo) watch(ctx context.Context, s *settings) error {
 	prom, err := prometheus.Start(ctx, prometheus.Config{
 		Path: s.prometheus, Targets: d.shop.Addrs(), Rules: prometheus.Quick(rules), Job: job,
@@ -81,7 +81,7 @@ func (d *demo) watch(ctx context.Context, s *settings) error {
 	return d.serve()
 }
 
-// serve shows the picture of the dashboard, for those who have no Grafana.
+// serve serves the picture of the dashboard, for readers without a Grafana.
 func (d *demo) serve() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *demo) serve() error {
 	return nil
 }
 
-// svg is the dashboard of the last minutes.
+// svg draws the dashboard for the last minutes.
 func (d *demo) svg(ctx context.Context) (string, error) {
 	over := min(time.Since(d.began), shown)
 	from := time.Now().Add(-over)
@@ -142,7 +142,7 @@ Grafana       add %[1]s as a data source, and import dashboards/dashboard.json
 		fmt.Fprintf(d.out, " PROM=%s", d.prom.URL)
 	}
 	fmt.Fprintln(d.out)
-	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods follows, with the troubles that come.")
+	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods follows, with the troubles.")
 }
 
 func (d *demo) later(f func()) { d.closers = append(d.closers, f) }
@@ -153,7 +153,7 @@ func (d *demo) close() {
 	}
 }
 
-// silent has the Redis client not log each call that fails while Redis is stopped.
+// silent stops the Redis client from logging each call that fails while Redis is stopped.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}

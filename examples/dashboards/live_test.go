@@ -22,8 +22,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// requirePrograms skips the test without the programs that it runs. The check of the project
-// sets INTERLOCK_REQUIRE_PROMETHEUS, and then it fails.
+// requirePrograms skips the test if a program is missing. With INTERLOCK_REQUIRE_PROMETHEUS=1, which the check of the project
+// sets, the test fails instead.
 func requirePrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
@@ -77,14 +77,14 @@ func newScene(t *testing.T) *scene {
 		leave()
 		<-gone
 	})
-	// An increase is seen only from a number that was scraped before.
+	// Prometheus sees an increase only after it has scraped the value before.
 	if err := s.prom.Await(ctx, "count(max_over_time(distributed_lock_client_info[1m] offset 2s)) == 3"); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// question is a query, with what it is for.
+// question is a query and its purpose.
 type question struct {
 	about, expr string
 }
@@ -119,7 +119,7 @@ func (s *scene) questions(t *testing.T) (all []question) {
 	return all
 }
 
-// unanswered are the questions to which there has been no number above zero yet.
+// unanswered returns the questions that have had no result above zero so far.
 func (s *scene) unanswered(t *testing.T, questions []question) (rest []question) {
 	t.Helper()
 	for _, q := range questions {
@@ -145,19 +145,18 @@ func above(series model.Matrix) bool {
 	return false
 }
 
-// The real Prometheus scrapes the shop while it has each of its troubles. Every query of the
-// panels, annotations, recording rules and alerts then has an answer above zero at some time,
-// and every alert fires. The wait and hold times have exemplars that name a trace. What is
-// scraped is what the table of metrics says.
-func TestEveryQueryIsAnswered(t *testing.T) {
+// A real Prometheus scrapes the shop during each of its troubles. Every query of the panels, annotations, recording rules and
+// alerts has a result above zero at some time, and every alert fires. The wait and hold times have exemplars that name a trace.
+// The scraped metrics match the table of metrics.
+func TestLive_QueriesAndAlerts(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	s := newScene(t)
 	questions := s.questions(t)
-	// A busy machine may miss a trouble between two scrapes: they come until each was seen.
+	// On a busy machine Prometheus may miss a trouble between two scrapes, so troubles repeat until each was seen.
 	for limit := lastMoment(t); len(questions) > 0; questions = s.unanswered(t, questions) {
 		if time.Now().After(limit) {
 			for _, q := range questions {
-				t.Errorf("nothing above zero: %s: %s", q.about, q.expr)
+				t.Errorf("no result above zero: %s: %s", q.about, q.expr)
 			}
 			break
 		}
@@ -168,31 +167,31 @@ func TestEveryQueryIsAnswered(t *testing.T) {
 	s.wantRunbooks(t)
 }
 
-// asked matches what the runbooks have somebody ask Prometheus for: values, or exemplars.
+// asked matches the queries of the runbooks for values or exemplars.
 var asked = regexp.MustCompile(`api/v1/(query\w*)" --data-urlencode 'query=(.+)'`)
 
-// clientID matches the client id that the runbooks have as an example.
+// clientID matches the client id in the examples of the runbooks.
 var clientID = regexp.MustCompile(`="[0-9a-f-]{36}"`)
 
-// wantRunbooks asks every question of the runbooks about what has happened, with any client for
-// the one of the example. What asks for exemplars finds one that names a trace.
+// wantRunbooks runs every query of the runbooks, for all clients instead of the client in the example. Each has a result, and a
+// query for exemplars finds an exemplar that names a trace.
 func (s *scene) wantRunbooks(t *testing.T) {
 	t.Helper()
 	questions := asked.FindAllStringSubmatch(read(t, "RUNBOOKS.md"), -1)
 	if len(questions) == 0 {
-		t.Error("the runbooks ask Prometheus nothing")
+		t.Error("the runbooks have no queries for Prometheus")
 	}
 	for _, q := range questions {
 		expr := clientID.ReplaceAllString(q[2], `=~".+"`)
 		if q[1] == "query_exemplars" {
 			s.wantTraces(t, expr)
 		} else if rest := s.unanswered(t, []question{{"runbook", expr}}); len(rest) > 0 {
-			t.Errorf("nothing above zero for a question of the runbooks: %s", expr)
+			t.Errorf("no result above zero for a query of the runbooks: %s", expr)
 		}
 	}
 }
 
-// wantMetrics compares what Prometheus has scraped with the table of metrics.
+// wantMetrics compares the scraped metrics with the table of metrics.
 func (s *scene) wantMetrics(t *testing.T) {
 	t.Helper()
 	found, _, err := s.prom.API.LabelValues(t.Context(), "__name__", []string{`{__name__=~"distributed_lock_.+"}`}, s.began, time.Now())
@@ -213,7 +212,7 @@ func (s *scene) wantMetrics(t *testing.T) {
 	}
 }
 
-// trouble makes each trouble once.
+// trouble causes each trouble once.
 func (s *scene) trouble(t *testing.T) {
 	t.Helper()
 	for _, trouble := range []struct {
@@ -239,7 +238,7 @@ func (s *scene) trouble(t *testing.T) {
 	}
 }
 
-// lastMoment is when there is just time left to say what failed.
+// lastMoment returns the time at which the test must stop to report its failures.
 func lastMoment(t *testing.T) time.Time {
 	t.Helper()
 	if deadline, ok := t.Deadline(); ok {
@@ -255,7 +254,7 @@ func (s *scene) wantExemplars(t *testing.T) {
 	}
 }
 
-// wantTraces wants an exemplar that names a trace.
+// wantTraces fails unless an exemplar names a trace.
 func (s *scene) wantTraces(t *testing.T, expr string) {
 	t.Helper()
 	found, err := s.prom.API.QueryExemplars(t.Context(), expr, s.began, time.Now())

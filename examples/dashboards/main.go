@@ -1,14 +1,13 @@
-// Dashboards shows what a Grafana dashboard, Prometheus rules and the live page tell about
-// locks, on a shop that has every trouble they are for:
+// Dashboards demonstrates a Grafana dashboard, Prometheus rules and the live page, on a shop that has every trouble they are
+// made for:
 //
 //	go -C examples run ./dashboards
 //
-// It starts a Redis, three pods of a shop with customers, a Prometheus that scrapes them, and
-// prints what to open. Every twenty seconds one trouble comes: a lock is lost, a deadlock, a bad
-// rule file, a Redis that stops. Ctrl-C ends it all.
+// It starts a Redis, three pods of a shop with customers, and a Prometheus that scrapes them, and prints what to open. Every
+// twenty seconds it causes a trouble: a lost lock, a deadlock, a bad rule file, a Redis that stops. Ctrl-C ends it.
 //
-// dashboard.json is for Grafana (package board makes it), rules.yml for Prometheus, and
-// RUNBOOKS.md for whom the alerts wake.
+// dashboard.json is for Grafana (package board generates it), rules.yml is for Prometheus, and RUNBOOKS.md is for the operators
+// that the alerts call.
 package main
 
 import (
@@ -54,10 +53,10 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("dashboards", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is started. It is not stopped as a trouble")
-	flags.StringVar(&s.prometheus, "prometheus", "", "`path` of the program; without it prometheus on PATH")
-	flags.BoolVar(&s.calm, "calm", false, "only the customers, no other troubles")
-	flags.DurationVar(&s.ends, "for", 0, "end after so long; 0: with Ctrl-C")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379; it is not stopped as a trouble. Default: start one")
+	flags.StringVar(&s.prometheus, "prometheus", "", "`path` of the program. Default: prometheus on PATH")
+	flags.BoolVar(&s.calm, "calm", false, "only customers, no troubles")
+	flags.DurationVar(&s.ends, "for", 0, "end after this time. Default: run until Ctrl-C")
 	flags.StringVar(&s.picture, "picture", "", "draw the dashboard to an SVG `file` at the end")
 	return s, flags.Parse(args)
 }
@@ -81,7 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer d.close()
 	d.introduce()
-	// The picture shows the shop at work: customers and troubles end after it.
+	// The picture shows the running shop, so customers and troubles end after it is drawn.
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { d.live(work, s.calm) })

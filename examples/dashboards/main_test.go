@@ -9,12 +9,11 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
 )
 
-// The one command starts everything, prints what to open, draws the picture when it is asked
-// for, and ends without an error.
+// The program starts everything, prints what to open, draws the picture on request, and ends without an error.
 func TestRun(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	picture := filepath.Join(t.TempDir(), "picture.svg")
-	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // several write to it at once, as to a terminal
+	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // several goroutines write to it at once, like to a terminal
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +32,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What it says of the Redis that it is given names no password, whether it understands the URL or not.
-func TestRun_NamesNoPassword(t *testing.T) {
+// The output about the given Redis contains no password, whether or not the URL is valid.
+func TestRun_HidesPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"redis://user:s3cret@127.0.0.1:1/2", "redis://user:s3cret%zz@127.0.0.1:1", "redis://user:s3cret@127.0.0.1:port"} {
 		var said string
@@ -46,7 +45,7 @@ func TestRun_NamesNoPassword(t *testing.T) {
 			found.Close()
 		}
 		if strings.Contains(said, "s3cret") || !strings.Contains(said, "redis://") {
-			t.Errorf("%s: it says %s", url, said)
+			t.Errorf("%s: it prints %s", url, said)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// argsOf is the variable by which this test has a copy of itself be the program.
+// argsOf is the environment variable that makes a copy of this test binary run as the program.
 const argsOf = "INTERLOCK_DASHBOARDS_ARGS"
 
 func TestMain(m *testing.M) {
@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Ctrl-C, which a terminal sends to the program and all that it has started, ends them in order:
-// the picture is drawn while Prometheus still answers, and no pod misses its Redis.
+// Ctrl-C, which a terminal sends to the program and its child processes, ends them in order: the picture is drawn while
+// Prometheus still answers, and no pod loses its Redis.
 func TestRun_CtrlC(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	picture, said := filepath.Join(t.TempDir(), "picture.svg"), filepath.Join(t.TempDir(), "said")
@@ -38,7 +38,7 @@ func TestRun_CtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // if the test fails: it ends what it has started
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // if the test fails: ends the child processes too
 	cmd.Env = append(os.Environ(), argsOf+"=-calm\n-picture\n"+picture)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -51,7 +51,7 @@ func TestRun_CtrlC(t *testing.T) {
 		select {
 		case err := <-ended:
 			t.Fatalf("%v\n%s", err, read(t, said))
-		case <-time.After(50 * time.Millisecond): // looks again
+		case <-time.After(50 * time.Millisecond): // before the next look
 		}
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {

@@ -14,23 +14,22 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of README.md")
 
-// The tables of the README are those of the dashboard and the rules. With -update they are
-// written.
-func TestReadmeHasThePanelsAndAlerts(t *testing.T) {
+// The tables of the README have the panels of the dashboard and the alerts of the rules. -update writes them.
+func TestReadme_Tables(t *testing.T) {
 	text := read(t, "README.md")
 	want := section(section(text, "What each panel answers", panelTable()), "The alerts", alertTable(read(t, "rules.yml")))
 	if text == want {
 		return
 	}
 	if !*update {
-		t.Fatal("the tables are not those of the dashboard and the rules: go test ./dashboards -run Readme -update")
+		t.Fatal("the tables do not match the dashboard and the rules: run go test ./dashboards -run Readme -update")
 	}
 	if err := os.WriteFile("README.md", []byte(want), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// section replaces the table of a section, or the word in capitals where one will be.
+// section replaces the table of a section, or the word in capitals in its place.
 func section(text, heading, table string) string {
 	before, rest, _ := strings.Cut(text, "## "+heading+"\n")
 	place := regexp.MustCompile(`(?m)^([A-Z]{6,}|(\|.*\n)+\|.*)$`).FindStringIndex(rest)
@@ -61,13 +60,13 @@ func alertTable(rules string) string {
 	return strings.Join(lines, "\n")
 }
 
-// field is what the group of an expression matches first.
+// field returns the first match of the group of an expression.
 func field(text, expression string) string {
 	return regexp.MustCompile(expression).FindStringSubmatch(text)[1]
 }
 
-// The configuration of Prometheus in the README is one that Prometheus takes.
-func TestReadmeConfiguresPrometheus(t *testing.T) {
+// Prometheus accepts the configuration in the README.
+func TestReadme_PrometheusConfig(t *testing.T) {
 	t.Parallel()
 	requirePrograms(t, "promtool")
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(read(t, "README.md"))

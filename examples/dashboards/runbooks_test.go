@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
 )
 
-// The commands by which the runbooks free a lock with redis-cli alone free it, and wake who
-// waits: sooner than it would look by itself. Of a fair lock they wake the head of the queue.
-func TestRunbooksFreeALock(t *testing.T) {
+// The commands of the runbooks that free a lock with redis-cli alone free it and wake a waiter earlier than it would look by
+// itself. For a fair lock they wake the head of the queue.
+func TestRunbooks_FreeALock(t *testing.T) {
 	requirePrograms(t, "redis-server", "redis-cli")
 	server, err := backend.Open(t.Context(), "")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestRunbooksFreeALock(t *testing.T) {
 			}
 			said := strings.Fields(script(t, server.URL, key, commands(t, kind.heading)))
 			if len(said) == 0 || said[len(said)-1] == "0" {
-				t.Errorf("nobody was told that the lock is free: %q", said)
+				t.Errorf("no waiter got a message that the lock is free: %q", said)
 			}
 			if err := <-got; err != nil {
 				t.Errorf("the waiter did not get the lock: %v", err)
@@ -79,9 +79,9 @@ func newLocks(t *testing.T, server *backend.Redis) *core.Client {
 	return locks
 }
 
-// The commands of the runbooks that look at locks find one that is held, with interlock and with
-// redis-cli, and name it by its hash, and interlock release frees it when it is told yes.
-func TestRunbooksLook(t *testing.T) {
+// The commands of the runbooks that look at locks find a held lock with interlock and with redis-cli, and print its hash. After a
+// yes, interlock release releases it.
+func TestRunbooks_LookAtLocks(t *testing.T) {
 	requirePrograms(t, "redis-server", "redis-cli", "sha256sum")
 	server, err := backend.Open(t.Context(), "")
 	if err != nil {
@@ -110,7 +110,7 @@ func TestRunbooksLook(t *testing.T) {
 	}
 }
 
-// program puts the command line of this project on PATH.
+// program builds the command line of this project and puts it on PATH.
 func program(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func program(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// listens reports whether somebody waits for a message about the key.
+// listens reports whether a client waits for a message about the key.
 func listens(t *testing.T, server *backend.Redis, key string) bool {
 	t.Helper()
 	rdb := server.Client()
@@ -133,7 +133,7 @@ func listens(t *testing.T, server *backend.Redis, key string) bool {
 	return len(channels) > 0
 }
 
-// commands are those of the first block of shell after a text in the runbooks.
+// commands returns the first shell block after a text in the runbooks.
 func commands(t *testing.T, after string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(read(t, "RUNBOOKS.md"), after)
@@ -144,7 +144,7 @@ func commands(t *testing.T, after string) string {
 	return block[1]
 }
 
-// script runs commands, and is what they print.
+// script runs commands and returns their output.
 func script(t *testing.T, redis, key, text string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-e")

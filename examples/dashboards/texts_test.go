@@ -11,11 +11,10 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// notShown are the metrics that are in no panel and no rule, each with the reason. It is empty:
-// everything is shown.
+// notShown has the metrics that no panel and no rule shows, each with the reason. It is empty, because all are shown.
 var notShown = map[string]string{}
 
-// read is the text of a file beside the test.
+// read returns the text of a file in the folder of the test.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -25,8 +24,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// known are the names that may stand in a query: series of metrics, their labels, and what
-// rules.yml records.
+// known are the names that a query may contain: series of metrics, their labels, and series that rules.yml records.
 type known struct{ series, labels []string }
 
 func names(t *testing.T) (k known) {
@@ -43,7 +41,7 @@ func names(t *testing.T) (k known) {
 	return k
 }
 
-// series are the names under which Prometheus keeps a metric.
+// series returns the names of the series of a metric in Prometheus.
 func series(m telemetry.Metric) []string {
 	if m.Type != "histogram" {
 		return []string{m.Prometheus}
@@ -54,22 +52,21 @@ func series(m telemetry.Metric) []string {
 // name matches metrics, labels and recorded series of this project.
 var name = regexp.MustCompile(`(job_rule:)?distributed_lock_\w+(:\w+)?`)
 
-// A name in a query of the dashboard, a rule, a test of a rule or a runbook is one that is
-// emitted: who renames a metric or a label finds out here.
-func TestNamesAreEmitted(t *testing.T) {
+// Each name in a query of the dashboard, a rule, a test of a rule or a runbook exists. The test finds renamed metrics and labels.
+func TestTexts_NamesExist(t *testing.T) {
 	t.Parallel()
 	k := names(t)
 	for _, file := range []string{"dashboard.json", "rules.yml", "promtest.yml", "RUNBOOKS.md", "README.md"} {
 		for _, found := range name.FindAllString(read(t, file), -1) {
 			if !slices.Contains(k.series, found) && !slices.Contains(k.labels, found) {
-				t.Errorf("%s names %s, which is no metric, no label and not recorded", file, found)
+				t.Errorf("%s names %s, which is not a metric, a label or a recorded series", file, found)
 			}
 		}
 	}
 }
 
-// Each metric is in a panel or a rule, or is listed with the reason why it is not.
-func TestMetricsAreShown(t *testing.T) {
+// Each metric is in a panel or a rule, or in notShown.
+func TestTexts_ShowAllMetrics(t *testing.T) {
 	t.Parallel()
 	shown := name.FindAllString(read(t, "dashboard.json")+read(t, "rules.yml"), -1)
 	for _, m := range telemetry.Metrics() {
@@ -81,21 +78,21 @@ func TestMetricsAreShown(t *testing.T) {
 	}
 }
 
-// The dashboard in the repository is the one that the code makes.
-func TestDashboardIsGenerated(t *testing.T) {
+// dashboard.json is the output of package board.
+func TestDashboard_IsGenerated(t *testing.T) {
 	t.Parallel()
 	text, err := board.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(text) != read(t, "dashboard.json") {
-		t.Error("dashboard.json is not what package board makes: go generate ./dashboards/...")
+		t.Error("dashboard.json is not the output of package board: run go generate ./dashboards/...")
 	}
 }
 
-// Each alert has a severity, texts, and a runbook of its name that leads somewhere; each runbook
-// belongs to an alert, and links within the runbooks lead somewhere, too.
-func TestAlertsHaveRunbooks(t *testing.T) {
+// Each alert has a severity, texts, and a runbook with its name. Each runbook belongs to an alert, and links within the runbooks
+// have a target.
+func TestRunbooks_ForEachAlert(t *testing.T) {
 	t.Parallel()
 	runbooks := read(t, "RUNBOOKS.md")
 	anchors, headings := anchors(runbooks)
@@ -122,12 +119,12 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 	for _, link := range regexp.MustCompile(`\(#([^)]*)\)`).FindAllStringSubmatch(runbooks, -1) {
 		if !slices.Contains(anchors, link[1]) {
-			t.Errorf("a link leads to #%s, which is not there", link[1])
+			t.Errorf("a link leads to #%s, which does not exist", link[1])
 		}
 	}
 }
 
-// anchors are the headings of a Markdown text, as links name them and as they are.
+// anchors returns the headings of a Markdown text, and how links name them.
 func anchors(text string) (anchors, headings []string) {
 	for _, found := range regexp.MustCompile(`(?m)^##? (.*)$`).FindAllStringSubmatch(text, -1) {
 		headings = append(headings, found[1])
@@ -137,8 +134,8 @@ func anchors(text string) (anchors, headings []string) {
 	return anchors, headings
 }
 
-// A panel that a runbook names in italics is in the dashboard.
-func TestRunbooksNamePanels(t *testing.T) {
+// Each panel that a runbook names in italics is in the dashboard.
+func TestRunbooks_PanelsExist(t *testing.T) {
 	t.Parallel()
 	var titles []string
 	for _, row := range board.Rows() {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// between is the time from one trouble to the next.
+// between is the time between two troubles.
 const between = 20 * time.Second
 
-// trouble is something that the dashboard and an alert show.
+// trouble is an event that the dashboard and an alert show.
 type trouble struct {
 	name  string
 	begin func(context.Context) error
-	end   func(context.Context) error // nil: it is over by itself
+	end   func(context.Context) error // nil: it ends by itself
 }
 
 func (d *demo) troubles() []trouble {
 	return []trouble{
-		{"a lock is lost: somebody deletes its key", d.shop.LoseLock, nil},
+		{"a lock is lost: its key is deleted", d.shop.LoseLock, nil},
 		{"a Hold is never released", d.shop.Leak, nil},
 		{
 			"the holder of the export hangs",
@@ -35,7 +35,7 @@ func (d *demo) troubles() []trouble {
 	}
 }
 
-// live has customers come, and unless it is calm troubles, until ctx ends.
+// live simulates customers and, unless the demo is calm, causes troubles, until ctx ends.
 func (d *demo) live(ctx context.Context, calm bool) {
 	var running sync.WaitGroup
 	running.Go(func() { d.shop.Load(ctx) })
@@ -51,27 +51,27 @@ func (d *demo) trouble(ctx context.Context) {
 			if !d.sleep(ctx, between) {
 				return
 			}
-			d.tell(ctx, t.name, t.begin)
+			d.announce(ctx, t.name, t.begin)
 			if t.end == nil {
 				continue
 			}
 			if !d.sleep(ctx, between/3) {
 				return
 			}
-			d.tell(ctx, "that is over: "+t.name, t.end)
+			d.announce(ctx, "this has ended: "+t.name, t.end)
 		}
 	}
 }
 
-// tell says what is done, and does it.
-func (d *demo) tell(ctx context.Context, what string, do func(context.Context) error) {
+// announce prints a trouble and causes or ends it.
+func (d *demo) announce(ctx context.Context, what string, do func(context.Context) error) {
 	fmt.Fprintf(d.out, "\n--- %s\n", what)
 	if err := do(ctx); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(d.out, "    %v\n", err)
 	}
 }
 
-// sleep waits, and reports whether ctx is still alive.
+// sleep waits. It reports whether ctx has not ended.
 func (d *demo) sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// Command gen writes the dashboard to the file that it is told.
+// Command gen writes the dashboard to the file that its argument names.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package backend is the Redis of the example: a redis-server that it starts, an embedded one
-// where there is none, or one that is running already.
+// Package backend provides the Redis of the example: a redis-server that it starts, an embedded Redis if that program is
+// missing, or an existing Redis.
 package backend
 
 import (
@@ -19,8 +19,8 @@ import (
 
 // Redis is a running Redis.
 type Redis struct {
-	URL   string // for people, without a password
-	About string // what it is, for people
+	URL   string // for the output, without a password
+	About string // describes the Redis in the output
 
 	options func() *redis.Options
 	stop    func() error
@@ -28,11 +28,10 @@ type Redis struct {
 	close   func()
 }
 
-// ErrNotOurs is the answer to Stop and Start for a Redis that was running before.
-var ErrNotOurs = errors.New("this Redis was not started here")
+// ErrNotOurs is the error of Stop and Start for an existing Redis.
+var ErrNotOurs = errors.New("the example has not started this Redis")
 
-// Open uses the Redis at url. If url is empty it starts redis-server, and without that program
-// an embedded Redis.
+// Open uses the Redis at url. If url is empty, it starts redis-server or, if that program is missing, an embedded Redis.
 func Open(ctx context.Context, url string) (*Redis, error) {
 	if url != "" {
 		return running(url)
@@ -47,18 +46,18 @@ func Open(ctx context.Context, url string) (*Redis, error) {
 // Client makes a client. Close it before the Redis.
 func (r *Redis) Client() *redis.Client { return redis.NewClient(r.options()) }
 
-// Stop ends the Redis: its data is lost and nobody answers.
+// Stop ends the Redis and loses its data.
 func (r *Redis) Stop() error { return r.stop() }
 
-// Start starts it again, where it was.
+// Start starts the Redis again at the same address.
 func (r *Redis) Start(ctx context.Context) error { return r.start(ctx) }
 
-// Close ends it for good. A Redis that was running before goes on.
+// Close ends the Redis. It does not end an existing Redis.
 func (r *Redis) Close() { r.close() }
 
 func running(url string) (*Redis, error) {
 	options, err := redis.ParseURL(url)
-	if err != nil { // which quotes what it does not understand, and that may be the password
+	if err != nil { // whose error quotes the text, which may be the password
 		return nil, errors.New("-redis: want redis://[user:password@]host:port/db, with %25 for % and %2F for / in a password")
 	}
 	return &Redis{
@@ -94,7 +93,7 @@ func process(ctx context.Context, path string) (*Redis, error) {
 	url := "redis://" + p.addr
 	return &Redis{
 		URL: url, About: path + ", started here", options: parsed(url),
-		stop: p.stop, start: p.start, close: func() { _ = p.stop() }, //nolint:errcheck // it ends with us
+		stop: p.stop, start: p.start, close: func() { _ = p.stop() }, //nolint:errcheck // it ends with this process
 	}, nil
 }
 
@@ -102,7 +101,7 @@ func parsed(url string) func() *redis.Options {
 	return func() *redis.Options {
 		options, err := redis.ParseURL(url)
 		if err != nil {
-			return &redis.Options{} // was parsed before
+			return &redis.Options{} // it was parsed before
 		}
 		return options
 	}
@@ -121,7 +120,7 @@ func freePort() (int, error) {
 	return strconv.Atoi(text)
 }
 
-// server is a redis-server process that keeps nothing on disk.
+// server is a redis-server process that writes nothing to disk.
 type server struct {
 	path, addr string
 	port       int
@@ -129,7 +128,7 @@ type server struct {
 }
 
 func (s *server) start(ctx context.Context) error {
-	// Not bound to ctx: stop ends it, after the programs that use it.
+	// The process does not end with ctx: stop ends it, after the programs that use it.
 	s.cmd = child.Command(s.path, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
@@ -153,6 +152,6 @@ func (s *server) stop() error {
 	if err := s.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = s.cmd.Wait() // says that it was killed
+	_ = s.cmd.Wait() // the error says that it was killed
 	return nil
 }

@@ -17,14 +17,13 @@ import (
 // parent is set in the process that the test kills.
 const parent = "INTERLOCK_TEST_PARENT"
 
-// A program ends with the process that started it, even if that is killed and can do nothing
-// about it any more: only Linux does that.
-func TestCommandEndsWithItsParent(t *testing.T) {
+// On Linux a program ends with the process that started it, even if that process is killed.
+func TestCommand_EndsWithParent(t *testing.T) {
 	if os.Getenv(parent) != "" {
 		startAndHang(t)
 	}
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandEndsWithItsParent$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommand_EndsWithParent$")
 	cmd.Env = append(os.Environ(), parent+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -47,13 +46,13 @@ func TestCommandEndsWithItsParent(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // says that it was killed
+	_ = cmd.Wait() // the error says that it was killed
 	for alive(pid) {
-		time.Sleep(10 * time.Millisecond) // from one look to the next
+		time.Sleep(10 * time.Millisecond) // between two looks
 	}
 }
 
-// startAndHang is the process that is killed: it starts a program and prints its number.
+// startAndHang runs in the process that is killed: it starts a program and prints its process id.
 func startAndHang(t *testing.T) {
 	cmd := child.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
@@ -63,8 +62,7 @@ func startAndHang(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// alive reports whether the process runs: one that has ended and that nobody has waited for is
-// in state Z.
+// alive reports whether the process runs. A process that has ended and was not waited for has the state Z.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

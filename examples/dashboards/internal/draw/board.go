@@ -1,6 +1,5 @@
-// Package draw draws the panels of the dashboard as one SVG picture, from what a Prometheus
-// answers to their queries. It is for those who have no Grafana at hand, and shows less: no
-// axes of time, no exemplars, no variables.
+// Package draw draws the panels of the dashboard as one SVG picture, from Prometheus' answers to their queries. It is for
+// readers without a Grafana, and shows less: no time axes, no exemplars and no variables.
 package draw
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/board"
 )
 
-// Ask answers a query of a panel over the time that is drawn.
+// Ask answers a query of a panel for the time range of the picture.
 type Ask func(ctx context.Context, expr string) (model.Matrix, error)
 
 // Sizes in pixels.
@@ -29,12 +28,12 @@ const (
 	width       = columns*(panelWidth+gap) + gap
 )
 
-// Board is a picture of all rows. over is the time that the answers of ask are about.
+// Board draws all rows. over is the length of the time range of ask.
 func Board(ctx context.Context, rows []board.Row, ask Ask, over time.Duration) (string, error) {
 	c := &canvas{}
 	y := gap
 	c.text(gap, y+16, "title", "Distributed locks")
-	c.text(gap+160, y+16, "note", fmt.Sprintf("the last %s, drawn from the panels' queries by go run ./dashboards; Grafana draws them in its own way", over.Round(time.Second)))
+	c.text(gap+160, y+16, "note", fmt.Sprintf("the last %s, drawn from the panels' queries by go run ./dashboards; Grafana draws them differently", over.Round(time.Second)))
 	y += headHeight
 	for _, row := range rows {
 		c.text(gap, y+20, "row", row.Question)
@@ -69,7 +68,7 @@ func (l *line) last() float64 {
 	return float64(l.values[len(l.values)-1].Value)
 }
 
-// greatest is the greatest value, 0 if there is none above.
+// greatest returns the greatest value, or 0 if none is positive.
 func (l *line) greatest() (top float64) {
 	for _, v := range l.values {
 		if f := float64(v.Value); !math.IsInf(f, 0) && f > top {
@@ -92,7 +91,7 @@ func askAll(ctx context.Context, p *board.Panel, ask Ask) (lines []line, err err
 	return lines, nil
 }
 
-// legend fills the labels of a series into a legend of Grafana.
+// legend replaces the labels in a legend of Grafana by the labels of a series.
 func legend(template string, labels model.Metric) string {
 	for name, value := range labels {
 		template = strings.ReplaceAll(template, "{{"+string(name)+"}}", string(value))

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/board"
 )
 
-// Of a panel.
+// Sizes within a panel, in pixels.
 const (
 	plotLeft   = 60
 	plotTop    = 34
@@ -48,7 +48,7 @@ func (c *canvas) panel(x, y int, p *board.Panel, lines []line) {
 	}
 }
 
-// current are the lines that have a value now.
+// current returns the lines that have a value at the end.
 func current(lines []line) (now []line) {
 	_, to, _ := extent(lines)
 	for _, l := range lines {
@@ -72,7 +72,7 @@ func (c *canvas) table(x, y int, p *board.Panel, lines []line) {
 	}
 }
 
-// plot draws the lines over the time that their values span together.
+// plot draws the lines over the time range of all their values.
 func (c *canvas) plot(x, y int, p *board.Panel, lines []line) {
 	from, to, top := extent(lines)
 	for i := range 3 {
@@ -93,7 +93,7 @@ func (c *canvas) plot(x, y int, p *board.Panel, lines []line) {
 	}
 }
 
-// extent is the time that the lines span, and their greatest value.
+// extent returns the time range of the lines and their greatest value.
 func extent(lines []line) (from, to model.Time, top float64) {
 	from = model.Latest
 	for _, l := range lines {
@@ -108,7 +108,7 @@ func extent(lines []line) (from, to model.Time, top float64) {
 	return from, to, top
 }
 
-// path is a line as SVG draws it. Where values are missing it has a gap.
+// path returns the SVG path of a line, with a gap for each missing value.
 func path(l *line, from, to model.Time, top float64, x, y int) string {
 	var b strings.Builder
 	pen := "M"
@@ -129,7 +129,7 @@ func path(l *line, from, to model.Time, top float64, x, y int) string {
 	return b.String()
 }
 
-// number is a value with its unit, as Grafana would show it.
+// number returns a value with its unit, like Grafana.
 func number(f float64, unit string) string {
 	switch unit {
 	case "s":
@@ -145,7 +145,7 @@ func number(f float64, unit string) string {
 	}
 }
 
-// rounding leaves three digits of a time in seconds.
+// rounding rounds a time in seconds to three digits.
 func rounding(f float64) time.Duration {
 	unit := time.Second / 100
 	for range 4 {

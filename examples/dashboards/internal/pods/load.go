@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 )
 
-// client is what the customers call the pods with. What they are answered is in the metrics.
+// client is the HTTP client of the customers. The metrics show the answers that they get.
 type client struct {
 	http  *http.Client
 	conns []*grpc.ClientConn
@@ -48,11 +48,11 @@ func (c *client) post(ctx context.Context, addr, path, body string) {
 	if err != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, res.Body) //nolint:errcheck // only so that the connection is used again
+	_, _ = io.Copy(io.Discard, res.Body) //nolint:errcheck // read only to reuse the connection
 	_ = res.Body.Close()
 }
 
-// crowd is a number of customers of each pod that do the same, with a pause after each call.
+// crowd is a number of customers of each pod that send the same request, with a pause after each call.
 type crowd struct {
 	customers int
 	pause     time.Duration
@@ -93,10 +93,10 @@ func (s *Shop) crowds() []crowd {
 	}
 }
 
-// cellar is the item that is counted in a pod for hours.
+// cellar is the item whose stock a pod counts for hours.
 func cellar(pod int) string { return fmt.Sprintf("cellar-%d", pod+1) }
 
-// Load has customers call the pods until ctx ends, and returns when the last call has.
+// Load simulates customers that call the pods until ctx ends. It returns after the last call.
 func (s *Shop) Load(ctx context.Context) {
 	var running sync.WaitGroup
 	for pod := range s.pods {

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced adds the trace of the request to each record that has one. The records of telemetry
-// bring its context along; handlers of OpenTelemetry, such as otelslog, do the same by themselves.
+// traced adds the trace of the request to each record, if there is one. Records of telemetry have the context of the
+// request. Handlers of OpenTelemetry such as otelslog add the trace by themselves.
 type traced struct{ slog.Handler }
 
 func (h traced) Handle(ctx context.Context, r slog.Record) error {

@@ -25,12 +25,10 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// watchdog is short, so that a lock that is lost is known while you watch. The default is 30
-// seconds.
+// watchdog is short, so that a lost lock is noticed within the demonstration. The default is 30 seconds.
 const watchdog = 3 * time.Second
 
-// pod is one instance of the shop, with everything that is its own in a real pod: a lock
-// client, metrics, traces and a rule file.
+// pod is an instance of the shop with everything that a real pod has: a lock client, metrics, traces and a rule file.
 type pod struct {
 	ruleFile string
 	redis    *redis.Client
@@ -62,7 +60,7 @@ func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err
 	if err := p.listen(); err != nil {
 		return nil, err
 	}
-	log = slog.New(traced{log.Handler()}).With("instance", p.webAddr) // as Prometheus calls the pod
+	log = slog.New(traced{log.Handler()}).With("instance", p.webAddr) // the name of the pod in Prometheus
 	for _, step := range []func(*slog.Logger) error{p.observe, p.connect, p.load, p.routes, p.methods, p.serve} {
 		if err := step(log); err != nil {
 			return nil, err
@@ -71,8 +69,8 @@ func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err
 	return p, nil
 }
 
-// observe wires OpenTelemetry to Prometheus. The handler speaks OpenMetrics, without which
-// Prometheus gets no exemplars.
+// observe connects OpenTelemetry with Prometheus. The handler supports OpenMetrics, because without it Prometheus gets no
+// exemplars.
 func (p *pod) observe(log *slog.Logger) (err error) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
@@ -92,7 +90,7 @@ func (p *pod) observe(log *slog.Logger) (err error) {
 	return err
 }
 
-// fromHere lets whoever sits at this machine release locks by force. A real service asks who it is.
+// fromHere allows requests from this machine to release locks by force. A real service authenticates operators.
 func fromHere(r *http.Request) error {
 	addr, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !addr.Addr().IsLoopback() {
@@ -111,7 +109,7 @@ func (p *pod) connect(*slog.Logger) (err error) {
 	p.later(func() {
 		ctx, cancel := patience()
 		defer cancel()
-		_ = p.locks.Close(ctx) // what is held still ends with its lease
+		_ = p.locks.Close(ctx) // locks that are still held end with their leases
 	})
 	return nil
 }
@@ -135,7 +133,7 @@ func (p *pod) listen() error {
 			return err
 		}
 		*at.listener, *at.addr = l, l.Addr().String()
-		p.later(func() { l.Close() }) // it is closed already if its server ran
+		p.later(func() { l.Close() }) // it is already closed if its server ran
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// routes are the HTTP side of the shop, what Prometheus scrapes, and the live page.
+// routes returns the HTTP endpoints of the shop, the metrics and the live page.
 func (p *pod) routes(*slog.Logger) error {
 	guard, err := ginlock.New(p.locks)
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *pod) routes(*slog.Logger) error {
 	}
 	r := gin.New()
 	r.GET("/metrics", gin.WrapH(p.scraped))
-	r.Any(PagePath, gin.WrapH(p.page)) // in a real service behind its authentication
+	r.Any(PagePath, gin.WrapH(p.page)) // a real service requires authentication for it
 	shop := r.Group("/", gin.Recovery(),
 		otelgin.Middleware("shop", otelgin.WithTracerProvider(p.traces), otelgin.WithMeterProvider(p.metrics)),
 		guard.Middleware(p.rules))
@@ -46,19 +46,19 @@ const (
 	counting = 2500 * time.Millisecond
 )
 
-// takes makes a handler of work that takes so long, or ends with the request or its lock.
+// takes returns a handler that works for a time, or until the request or its lock ends.
 func takes(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := pause(c.Request.Context(), d); err != nil {
-			_ = c.Error(err) //nolint:errcheck // gives back what it was given
+			_ = c.Error(err) //nolint:errcheck // the error is the cause of the context
 			return
 		}
 		c.Status(http.StatusOK)
 	}
 }
 
-// transfer locks the second account when it has the first: in the order in which the request
-// names them. Two transfers in opposite directions wait for each other.
+// transfer locks the two accounts one after the other, in the order in which the request names them. So two transfers in
+// opposite directions wait for each other.
 func (p *pod) transfer(c *gin.Context) {
 	ctx := c.Request.Context()
 	err := pause(ctx, 200*time.Millisecond)
@@ -68,14 +68,14 @@ func (p *pod) transfer(c *gin.Context) {
 		}, core.WaitTime(5*time.Second), core.Label("transfer-to"))
 	}
 	if err != nil {
-		_ = c.Error(err) //nolint:errcheck // gives back what it was given
+		_ = c.Error(err) //nolint:errcheck // the error is the cause of the context
 		c.Status(http.StatusConflict)
 		return
 	}
 	c.Status(http.StatusOK)
 }
 
-// methods are the gRPC side of the shop.
+// methods are the gRPC methods of the shop.
 func (p *pod) methods(*slog.Logger) error {
 	guard, err := grpclock.New(p.locks, grpclock.WithSet(p.rules))
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package pods is a shop of several instances ("pods") in one process, which have the troubles
-// that the dashboard is for: its rules stand in locks.yaml, its customers in load.go, and what
-// can be done to it in trouble.go.
+// Package pods is a shop of several instances ("pods") in one process, with the troubles that the dashboard is made for.
+// locks.yaml has its rules, load.go its customers, and trouble.go its troubles.
 package pods
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What operators look for.
+// Names that operators search for.
 const (
 	Prefix   = "example-shop:" // begins the keys of the shop in Redis
 	PagePath = "/debug/locks"  // of the live page of each pod
 )
 
-// rules is what each pod finds in its rule file when it starts.
+// rules is the content of the rule file of each pod at its start.
 //
 //go:embed locks.yaml
 var rules string
@@ -35,7 +34,7 @@ type Shop struct {
 	client *client
 }
 
-// Open starts n pods. newClient makes the connection to Redis of each one. The pods log to log.
+// Open starts n pods. newClient makes the Redis client of each pod. The pods log to log.
 func Open(n int, newClient func() *redis.Client, log *slog.Logger) (_ *Shop, err error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Shop{admin: newClient(), client: newCaller()}
@@ -64,7 +63,7 @@ func Open(n int, newClient func() *redis.Client, log *slog.Logger) (_ *Shop, err
 	return s, nil
 }
 
-// Addrs are the addresses of the pods, host and port: of /metrics too.
+// Addrs returns the addresses of the pods, host and port, which also serve /metrics.
 func (s *Shop) Addrs() (addrs []string) {
 	for _, p := range s.pods {
 		addrs = append(addrs, p.webAddr)
@@ -72,7 +71,7 @@ func (s *Shop) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Close ends all pods. Load must have returned.
+// Close ends all pods. Call it after Load has returned.
 func (s *Shop) Close() {
 	s.client.close()
 	for _, p := range s.pods {
@@ -82,7 +81,7 @@ func (s *Shop) Close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// replace writes a file as a whole: nobody sees half of it.
+// replace replaces a file atomically.
 func replace(path, text string) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
@@ -91,7 +90,7 @@ func replace(path, text string) error {
 	return os.Rename(next, path)
 }
 
-// patience is how long an orderly end may take.
+// patience limits the time of an orderly end.
 func patience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 3*time.Second)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// LoseLock deletes the key of a lock that is held, as a careless operator would, without a
-// message. Its holder knows at its next renewal.
+// LoseLock deletes the key of a held lock without a message, like a careless operator. The holder finds out at its next
+// renewal.
 func (s *Shop) LoseLock(ctx context.Context) error {
 	for {
 		n, err := s.admin.Del(ctx, Prefix+"stock:"+cellar(0)).Result()
@@ -28,7 +28,7 @@ func (s *Shop) LoseLock(ctx context.Context) error {
 	}
 }
 
-// Hang takes the lock of the export for a holder that does nothing with it.
+// Hang acquires the lock of the export for a holder that does nothing.
 func (s *Shop) Hang(ctx context.Context, d time.Duration) error {
 	pipe := s.admin.TxPipeline()
 	pipe.HSetNX(ctx, Prefix+"export", "00000000-0000-4000-8000-000000000000:1", 1)
@@ -37,14 +37,14 @@ func (s *Shop) Hang(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Leak loses the Hold of a lock, as code does that forgets to release it.
+// Leak drops the Hold of a lock, like code that forgets to release it.
 func (s *Shop) Leak(ctx context.Context) error {
 	_, _, err := s.pods[0].locks.Lock("forgotten").Acquire(ctx, core.Label("count"))
 	runtime.GC()
 	return err
 }
 
-// Deadlock makes two transfers in opposite directions, in the same pod, and waits for both.
+// Deadlock makes two transfers in opposite directions in the same pod, and waits for both.
 func (s *Shop) Deadlock(ctx context.Context) {
 	var both sync.WaitGroup
 	for _, path := range []string{"/transfers/carol/dave", "/transfers/dave/carol"} {
@@ -53,8 +53,7 @@ func (s *Shop) Deadlock(ctx context.Context) {
 	both.Wait()
 }
 
-// RollOut changes the rule files: of the last pod to one with a mistake, which it refuses, and
-// of the others to one that is right.
+// RollOut changes the rule files. The last pod gets a file with a mistake and refuses it; the others get a correct file.
 func (s *Shop) RollOut() error {
 	for i, p := range s.pods {
 		text := strings.Replace(rules, "wait_time: 2s", "wait_time: 1900ms", 1)
@@ -68,7 +67,7 @@ func (s *Shop) RollOut() error {
 	return nil
 }
 
-// RollBack gives all pods the rules with which they started.
+// RollBack restores the rules with which the pods started.
 func (s *Shop) RollBack() error {
 	for _, p := range s.pods {
 		if err := replace(p.ruleFile, rules); err != nil {

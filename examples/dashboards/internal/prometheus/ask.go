@@ -10,18 +10,17 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Fill replaces the variables of Grafana in a query by those of this server: all services,
-// pods and rules.
+// Fill replaces the variables of Grafana in a query: it selects all services, pods and rules.
 func Fill(expr string) string {
 	return strings.NewReplacer(
 		"$__rate_interval", Window.String(), "$job", ".+", "$instance", ".+", "$rule", ".+",
 	).Replace(expr)
 }
 
-// points is how often a query is evaluated at most, as a panel of Grafana does.
+// points limits how often a query is evaluated in a range, like a panel of Grafana.
 const points = 150
 
-// Range evaluates a query from start to now, at every interval if the time is not long.
+// Range evaluates a query from start to now: at every interval, or at points times if the range is long.
 func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model.Matrix, error) {
 	step := max(Interval, time.Since(start)/points)
 	value, _, err := s.API.QueryRange(ctx, Fill(expr), v1.Range{Start: start, End: time.Now(), Step: step})
@@ -35,7 +34,7 @@ func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model
 	return series, nil
 }
 
-// Await returns when a query has an answer, or with the error of ctx.
+// Await returns when a query has a result. If ctx ends before that, it returns an error.
 func (s *Server) Await(ctx context.Context, expr string) error {
 	for {
 		value, _, err := s.API.Query(ctx, Fill(expr), time.Now())
@@ -55,7 +54,7 @@ func (s *Server) Await(ctx context.Context, expr string) error {
 	}
 }
 
-// Rules are the recording rules and alerts that the server has loaded.
+// Rules returns the recording rules and alerts that the server has loaded.
 func (s *Server) Rules(ctx context.Context) (recording []v1.RecordingRule, alerts []v1.AlertingRule, err error) {
 	found, err := s.API.Rules(ctx, nil)
 	if err != nil {

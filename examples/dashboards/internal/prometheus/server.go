@@ -1,4 +1,4 @@
-// Package prometheus runs a Prometheus server that scrapes the shop, and asks it.
+// Package prometheus runs a Prometheus server that scrapes the shop, and sends queries to it.
 package prometheus
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/internal/child"
 )
 
-// Interval is how often the server scrapes, and evaluates its rules.
+// Interval is the time between two scrapes, and between two evaluations of the rules.
 const Interval = time.Second
 
-// Window is what Quick makes of the minutes of rules.
+// Window replaces the minutes of rules in Quick.
 const Window = 15 * time.Second
 
-// Config says what the server does.
+// Config configures the server.
 type Config struct {
 	Path    string   // of the program; empty: prometheus on PATH
 	Targets []string // host:port of each pod
@@ -42,11 +42,11 @@ type Server struct {
 	cmd *exec.Cmd
 }
 
-// ErrMissing is the answer of Start where Prometheus is not installed.
+// ErrMissing is the error of Start if Prometheus is not installed.
 var ErrMissing = errors.New("prometheus is not installed: apt install prometheus, or name the program with -prometheus PATH")
 
-// Start starts the program and returns when it is ready. Its data is in a temporary directory,
-// which Close removes. It listens on this machine only.
+// Start starts the program and returns when it is ready. Its data is in a temporary directory, which Close removes. The server
+// listens on the loopback interface only.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	path := cfg.Path
 	if path == "" {
@@ -73,8 +73,8 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// Quick shortens the ranges of rules and what they wait before they fire, so that one can
-// watch. What they ask stays the same.
+// Quick shortens the ranges and waiting times of rules, so that alerts fire within a demonstration. It does not change their
+// conditions.
 func Quick(rules string) string {
 	rules = regexp.MustCompile(`\[\d+m\]`).ReplaceAllString(rules, "["+Window.String()+"]")
 	return regexp.MustCompile(`for: \d+m`).ReplaceAllString(rules, "for: 1s")
@@ -130,8 +130,8 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			said, _ := os.ReadFile(s.logFile()) //nolint:errcheck // it is told with what went wrong
-			return fmt.Errorf("prometheus does not answer: %w; it said:\n%s", err, said)
+			said, _ := os.ReadFile(s.logFile()) //nolint:errcheck // the log is an addition to the error
+			return fmt.Errorf("prometheus does not answer: %w; its log:\n%s", err, said)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (s *Server) ready(ctx context.Context) error {
 func (s *Server) Close() {
 	if s.cmd != nil && s.cmd.Process != nil {
 		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait() // says that it was killed
+		_ = s.cmd.Wait() // the error says that it was killed
 	}
 	_ = os.RemoveAll(s.dir)
 }
