@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orderspb"
 )
 
-// The program that checks rule files finds what the service finds at its start.
+// The command that checks rule files finds the same problems as the service at its start.
 func TestCheckedCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func buildTool(t *testing.T, dir string) (path string) {
 	return path
 }
 
-// writeRoutes has the service describe its routes.
+// writeRoutes writes the description of the routes of the service.
 func writeRoutes(t *testing.T, dir string) (path string) {
 	t.Helper()
 	d, err := start(t.Context(), "", io.Discard)
@@ -74,7 +74,7 @@ func writeRoutes(t *testing.T, dir string) (path string) {
 	return write(t, dir, "routes.json", routes.Bytes())
 }
 
-// writeImage is buf build -o image.binpb, or protoc --include_imports
+// writeImage does the same as buf build -o image.binpb, or protoc --include_imports
 // --descriptor_set_out=image.binpb.
 func writeImage(t *testing.T, dir string) (path string) {
 	t.Helper()

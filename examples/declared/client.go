@@ -43,8 +43,8 @@ func (c *client) close() {
 	_ = c.conn.Close()
 }
 
-// call calls an endpoint about a subject. The answer is its status and, where there
-// is one, what became of the lock: "409", "204 skipped", "ABORTED", "OK". A failure of
+// call calls an endpoint about a subject. The answer is its status and, if it has one,
+// the status of the lock: "409", "204 skipped", "ABORTED", "OK". A failure of
 // the service is an error.
 type call func(ctx context.Context, c *client, subject string) (answer string, err error)
 
@@ -94,7 +94,7 @@ func followRPC(ctx context.Context, c *client, subject string) (string, error) {
 	return answered(nil, err)
 }
 
-// closeDay calls the function, which is no endpoint.
+// closeDay calls the function, which has no route or method.
 func closeDay(ctx context.Context, c *client, subject string) (string, error) {
 	report, err := c.service.CloseDay(ctx, orders.Day{Shop: subject})
 	if err == nil && report == (orders.Report{}) {
@@ -103,8 +103,8 @@ func closeDay(ctx context.Context, c *client, subject string) (string, error) {
 	return report.Text, err
 }
 
-// answered is the answer of a method: OK, or ABORTED where a lock was taken. Another
-// status is an error.
+// answered returns the answer of a method: OK, or ABORTED if a lock was taken. Any
+// other status is an error.
 func answered(header metadata.MD, err error) (string, error) {
 	switch status.Code(err) {
 	case codes.OK:

@@ -8,20 +8,20 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// collision is two calls about the same thing: the second comes while the handler of
-// the first one works.
+// collision is the result of two calls about the same subject. The second comes while the
+// handler of the first one works.
 type collision struct {
-	locks         map[string]string // that Redis had meanwhile: key → holder and count
+	locks         map[string]string // locks in Redis in between: key → holder and count
 	first, second string            // the answers
-	waited        time.Duration     // by the second caller
+	waited        time.Duration     // the wait of the second caller
 	err           error
 }
 
-// collide has two callers meet.
+// collide makes two calls about the same subject.
 func (d *demo) collide(ctx context.Context, subject string, first, second call) (collision, error) {
 	met := make(chan collision, 1)
 	d.desk.during(subject, func() { met <- d.meet(ctx, subject, second) })
-	defer d.desk.take(subject) // in case nobody has
+	defer d.desk.take(subject) // in case no caller has
 	answer, err := first(ctx, d.client, subject)
 	if err != nil {
 		return collision{}, err
@@ -35,7 +35,7 @@ func (d *demo) collide(ctx context.Context, subject string, first, second call) 
 	}
 }
 
-// meet is what happens while the handler of the first caller works.
+// meet calls the endpoint a second time while the handler of the first caller works.
 func (d *demo) meet(ctx context.Context, subject string, second call) (c collision) {
 	if c.locks, c.err = d.held(ctx); c.err != nil {
 		return c
@@ -46,7 +46,7 @@ func (d *demo) meet(ctx context.Context, subject string, second call) (c collisi
 	return c
 }
 
-// whileTaken runs work while another program has a lock.
+// whileTaken runs work while another program holds a lock.
 func (d *demo) whileTaken(ctx context.Context, name string, work func() error) error {
 	d.out.linef("another program holds %s%s", d.backend.prefix, name)
 	err := d.other.Lock(name).Do(ctx, func(context.Context) error { return work() }, core.WaitTime(5*time.Second))
@@ -56,7 +56,7 @@ func (d *demo) whileTaken(ctx context.Context, name string, work func() error) e
 	return nil
 }
 
-// want compares an answer with what was expected.
+// want compares an answer with the expected one.
 func want(what, got, expected string) error {
 	if got != expected {
 		return fmt.Errorf("%s: %s, want %s", what, got, expected)

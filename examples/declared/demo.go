@@ -13,22 +13,22 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 )
 
-// busyMachine is how long Redis may take to answer: the machine of a demonstration may
-// be busy with other things. The default is a second.
+// busyMachine is how long Redis may take to answer, because the machine of a demonstration
+// may have other work. The default is a second.
 const busyMachine = 10 * time.Second
 
 //go:embed locks.yaml
 var locksYAML string
 
-// demo is everything that runs: a Redis, the service with its rule file, a client of
-// it, and somebody else who uses the same locks.
+// demo is everything that runs: a Redis, the service with its rule file, a client of the
+// service, and another program that uses the same locks.
 type demo struct {
 	out     *printer
 	desk    *desk
 	file    *ruleFile
 	witness *witness
 	backend *backend
-	redis   *redis.Client // what redis-cli would show
+	redis   *redis.Client // reads what redis-cli would show
 	locks   *core.Client  // of the service
 	other   *core.Client  // another program with the same locks
 	service *orders.Service
@@ -38,7 +38,7 @@ type demo struct {
 	closers []func() // run in reverse
 }
 
-// start starts everything; on an error nothing is left running.
+// start starts everything. After an error nothing is left running.
 func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err error) {
 	gin.SetMode(gin.ReleaseMode)
 	d := &demo{out: &printer{w: out}, desk: newDesk(), witness: newWitness()}
@@ -61,7 +61,7 @@ func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err er
 	return d, nil
 }
 
-// open opens what works with the Redis.
+// open opens everything that uses the Redis.
 func (d *demo) open(ctx context.Context) (err error) {
 	d.redis = d.backend.client()
 	d.onClose(func() { _ = d.redis.Close() })
@@ -111,7 +111,7 @@ func (d *demo) close() {
 	}
 }
 
-// introduce says who is who.
+// introduce prints the participants.
 func (d *demo) introduce() {
 	d.out.titlef("A service whose locks are in locks.yaml and orders.proto")
 	d.out.linef("gin    %s", d.client.web)

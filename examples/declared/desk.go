@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// desk is where the handlers of the service work. A step can say what happens while
-// one is at work.
+// desk does the work of the handlers. A step can set a task that runs while a handler works.
 type desk struct {
 	mu    sync.Mutex
 	tasks map[string]func()
-	pace  time.Duration // how long work takes otherwise
+	pace  time.Duration // how long work without a task takes
 }
 
 func newDesk() *desk { return &desk{pace: time.Millisecond, tasks: map[string]func(){}} }
 
-// during has the next handler for a subject do task.
+// during makes the next handler for a subject run task.
 func (d *desk) during(subject string, task func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -29,7 +28,7 @@ func (d *desk) setPace(pace time.Duration) {
 	d.pace = pace
 }
 
-// take takes the task for a subject away, nil if there is none.
+// take removes and returns the task for a subject, or returns nil.
 func (d *desk) take(subject string) (task func(), pace time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,7 +37,7 @@ func (d *desk) take(subject string) (task func(), pace time.Duration) {
 	return task, d.pace
 }
 
-// work is the work of the service.
+// work does the work of the service.
 func (d *desk) work(ctx context.Context, subject string) error {
 	task, pace := d.take(subject)
 	if task != nil {

@@ -1,14 +1,13 @@
-// Declared is a service whose locks are all declared in a rule file and in a .proto,
-// none in Go:
+// Declared is a service whose locks are declared in a rule file and in a .proto, and
+// not in Go:
 //
 //	go -C examples run ./declared
 //
-// Package orders is the service, and what there is to copy. This package calls it,
-// changes a copy of locks.yaml while it runs, and checks what it sees, with an
-// embedded Redis or the one of -redis; the exit code is 1 if anything is not as it
-// should be.
+// Package orders is the service; copy from it. This package calls the service, changes
+// a copy of locks.yaml while it runs, and checks the results, with an embedded Redis or
+// the Redis of -redis. The exit code is 1 if a result is wrong.
 //
-// steps.go lists the steps, each in a file of its own.
+// steps.go lists the steps. Each step has a separate file.
 package main
 
 import (
@@ -42,12 +41,12 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("declared", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is embedded")
-	flags.BoolVar(&s.serve, "serve", false, "instead of the steps keep the service up, and print commands to try")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
+	flags.BoolVar(&s.serve, "serve", false, "keep the service running instead of the steps, and print commands to try")
 	return s, flags.Parse(args)
 }
 
-// run is the program: it returns nil if every step went as expected.
+// run runs the program. It returns nil if every step succeeded.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	settings, err := parse(args, out)
 	switch {

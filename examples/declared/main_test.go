@@ -59,7 +59,7 @@ func TestPerform_FailedStep(t *testing.T) {
 		t.Errorf("got %v, want the failed step", err)
 	}
 	if ran != 2 {
-		t.Errorf("%d steps ran, want 2: the others go on", ran)
+		t.Errorf("%d steps ran, want 2: the others continue", ran)
 	}
 	for _, row := range []string{"walk  dry       wet   NO", "tea   hot       fine  yes"} {
 		if !strings.Contains(out.String(), row) {
@@ -89,8 +89,7 @@ func TestRun_Refuses(t *testing.T) {
 	}
 }
 
-// With -serve the service stays up until it is told to end, and takes a file that
-// somebody edits.
+// With -serve the service runs until it is interrupted, and applies an edited file.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -120,7 +119,7 @@ func TestServe(t *testing.T) {
 	<-served
 }
 
-// lines is what was printed.
+// lines returns the printed lines.
 type lines chan string
 
 func newLines() lines { return make(lines, 1000) }
@@ -132,7 +131,7 @@ func (l lines) Write(text []byte) (int, error) {
 
 func (l lines) await(t *testing.T, want string) {
 	t.Helper()
-	limit := time.After(5 * time.Minute) // for a test that fails
+	limit := time.After(5 * time.Minute) // for a failing test
 	for {
 		select {
 		case text := <-l:

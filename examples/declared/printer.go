@@ -12,7 +12,7 @@ import (
 type printer struct {
 	mu   sync.Mutex
 	w    io.Writer
-	hide string // is not printed; empty for nothing
+	hide string // lines with this text are not printed; empty: all lines are
 }
 
 const indent = "    "
@@ -25,7 +25,7 @@ func (p *printer) linef(format string, args ...any) {
 	p.write(indented(fmt.Sprintf(format, args...)))
 }
 
-// Write writes lines as they are, indented.
+// Write writes lines unchanged but indented.
 func (p *printer) Write(b []byte) (int, error) {
 	p.write(indented(string(b)))
 	return len(b), nil
@@ -51,7 +51,7 @@ func (p *printer) table(results []result) {
 	for _, r := range results {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.name, r.expected, r.seen, verdict(r.err))
 	}
-	_ = w.Flush() //nolint:errcheck // a Builder takes everything
+	_ = w.Flush() //nolint:errcheck // a Builder returns no error
 	p.write(indented(b.String()))
 }
 

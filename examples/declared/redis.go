@@ -21,8 +21,8 @@ type backend struct {
 	close  func()
 }
 
-// openBackend embeds a Redis, or uses one elsewhere: there all keys get a prefix of
-// their own, so that nobody else's are touched.
+// openBackend embeds a Redis or uses an existing one. There all keys have a separate
+// prefix, so that no keys of other programs are touched.
 func openBackend(url string) (*backend, error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -35,7 +35,7 @@ func openBackend(url string) (*backend, error) {
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
+		return nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")
 	}
 	client := func() *redis.Client { return redis.NewClient(options) }
 	return &backend{
@@ -44,8 +44,8 @@ func openBackend(url string) (*backend, error) {
 	}, nil
 }
 
-// held are the locks that Redis has, without those of the traffic: each key with its
-// holder and his count.
+// held returns the locks in Redis without the locks of the traffic: each key with its
+// holder and count.
 func (d *demo) held(ctx context.Context) (map[string]string, error) {
 	locks := map[string]string{}
 	keys := d.redis.Scan(ctx, 0, d.backend.prefix+"*", 1000).Iterator()

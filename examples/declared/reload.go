@@ -11,8 +11,8 @@ import (
 // callsAfterReload is how many calls of the traffic must succeed after each reload.
 const callsAfterReload = 40
 
-// reload publishes a rule file, prints what changes, and waits for traffic under the
-// new rules. It is an error when the service refuses the file.
+// reload publishes a rule file, prints the changes, and waits for traffic under the
+// new rules. It returns an error if the service refuses the file.
 func (d *demo) reload(ctx context.Context, text string, by publish) error {
 	old, began := d.service.Rules(), time.Now()
 	if err := d.take(ctx, text, by); err != nil {
@@ -23,7 +23,7 @@ func (d *demo) reload(ctx context.Context, text string, by publish) error {
 	return d.traffic.await(ctx, callsAfterReload)
 }
 
-// reloadWith is reload with one text of the original replaced.
+// reloadWith is reload for the original with one text replaced.
 func (d *demo) reloadWith(ctx context.Context, old, replacement string, by publish) error {
 	text, err := d.file.with(old, replacement)
 	if err != nil {
@@ -32,7 +32,7 @@ func (d *demo) reloadWith(ctx context.Context, old, replacement string, by publi
 	return d.reload(ctx, text, by)
 }
 
-// restore puts the original back, if another file is there.
+// restore publishes the original, if another file is published.
 func (d *demo) restore(ctx context.Context) error {
 	if d.file.current == d.file.original {
 		return nil
@@ -40,7 +40,7 @@ func (d *demo) restore(ctx context.Context) error {
 	return d.take(ctx, d.file.original, byRename)
 }
 
-// take publishes a rule file that the service must take.
+// take publishes a rule file that the service must apply.
 func (d *demo) take(ctx context.Context, text string, by publish) error {
 	refused, err := d.file.put(ctx, text, by)
 	if refused != nil {
@@ -49,8 +49,8 @@ func (d *demo) take(ctx context.Context, text string, by publish) error {
 	return err
 }
 
-// refused publishes a file that the service must refuse. It is an error when the
-// service takes it, or when the rules in force are not those of before.
+// refused publishes a file that the service must refuse. It returns an error if the
+// service applies the file, or if the rules in force change.
 func (d *demo) refused(ctx context.Context, text string) (message string, err error) {
 	old := d.service.Rules()
 	refused, err := d.file.put(ctx, text, byRename)
@@ -58,14 +58,14 @@ func (d *demo) refused(ctx context.Context, text string) (message string, err er
 	case err != nil:
 		return "", err
 	case refused == nil:
-		return "", fmt.Errorf("the service has taken the file")
+		return "", fmt.Errorf("the service has applied the file")
 	case d.service.Rules() != old:
-		return "", fmt.Errorf("the old rules are not in force any more")
+		return "", fmt.Errorf("the old rules are no longer in force")
 	}
 	return refused.Error(), d.traffic.await(ctx, callsAfterReload)
 }
 
-// showChanges prints what is different from the rules of before.
+// showChanges prints the differences between the old rules and the new ones.
 func (d *demo) showChanges(old *ruleset.Set) {
 	for _, change := range ruleset.Diff(old, d.service.Rules()) {
 		d.out.linef("  %s", change)

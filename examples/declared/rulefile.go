@@ -32,18 +32,18 @@ func newRuleFile(text string, reloads <-chan ruleset.Reload) (*ruleFile, error) 
 
 func (f *ruleFile) remove() { _ = os.RemoveAll(f.dir) }
 
-// with is the original with a text, which it has once, replaced.
+// with returns the original with a text replaced, which must occur once.
 func (f *ruleFile) with(old, replacement string) (string, error) {
 	if n := strings.Count(f.original, old); n != 1 {
-		return "", fmt.Errorf("locks.yaml has %q %d times, want once", old, n)
+		return "", fmt.Errorf("locks.yaml contains %q %d times, want once", old, n)
 	}
 	return strings.Replace(f.original, old, replacement, 1), nil
 }
 
-// publish puts a text in the place of the file.
+// publish replaces the content of the file.
 type publish func(f *ruleFile, text string) error
 
-// byRename is how editors save.
+// byRename replaces the file like an editor.
 func byRename(f *ruleFile, text string) error {
 	next := f.path + "~"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
@@ -52,8 +52,8 @@ func byRename(f *ruleFile, text string) error {
 	return os.Rename(next, f.path)
 }
 
-// byLink is how Kubernetes updates a ConfigMap: locks.yaml is a link to
-// ..data/locks.yaml, and ..data one to a folder, which is replaced by another.
+// byLink replaces the file like Kubernetes updates a ConfigMap: locks.yaml is a link to
+// ..data/locks.yaml, and ..data is a link to a folder, which is replaced by another one.
 func byLink(f *ruleFile, text string) error {
 	version, err := os.MkdirTemp(f.dir, "..version-")
 	if err != nil {
@@ -68,7 +68,7 @@ func byLink(f *ruleFile, text string) error {
 	return replaceLink(filepath.Join("..data", "locks.yaml"), f.path) // the first time only
 }
 
-// replaceLink makes name a link to target, in one step.
+// replaceLink makes name a link to target, atomically.
 func replaceLink(target, name string) error {
 	if now, err := os.Readlink(name); err == nil && now == target {
 		return nil
@@ -79,18 +79,18 @@ func replaceLink(target, name string) error {
 	return os.Rename(name+"~", name)
 }
 
-// put publishes a text, and waits until the service has tried it. refused is why the
-// service did not take it; nil if it is in force.
+// put publishes a text and waits until the service has read it. refused is the reason
+// why the service did not apply it, or nil if it is in force.
 func (f *ruleFile) put(ctx context.Context, text string, by publish) (refused, err error) {
 	for len(f.reloads) > 0 {
-		<-f.reloads // of texts before
+		<-f.reloads // reloads of earlier texts
 	}
 	if err := by(f, text); err != nil {
 		return nil, err
 	}
 	f.current = text
 	sum := sha256.Sum256([]byte(text))
-	hash := hex.EncodeToString(sum[:])[:12] // as in Reload
+	hash := hex.EncodeToString(sum[:])[:12] // like in Reload
 	for {
 		select {
 		case r := <-f.reloads:
@@ -98,7 +98,7 @@ func (f *ruleFile) put(ctx context.Context, text string, by publish) (refused, e
 				return r.Err, nil
 			}
 		case <-ctx.Done():
-			return nil, errors.New("the service did not look at the file")
+			return nil, errors.New("the service did not read the file")
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// serve keeps the service up until ctx ends, and prints what to try.
+// serve keeps the service running until ctx ends, and prints commands to try.
 func (d *demo) serve(ctx context.Context) {
 	d.desk.setPace(5 * time.Second)
-	d.out.titlef("The service stays up; Ctrl-C ends it. Every handler takes 5 s: run two of these in two terminals")
+	d.out.titlef("The service is running; Ctrl-C ends it. Every handler takes 5 s. Run two of these commands in two terminals")
 	for _, path := range []string{"/orders/1/pay", "/orders/1/pack", "/orders/1/remind?channel=mail", "/orders/1/invoice", "/admin/reindex", "/admin/login"} {
 		d.out.linef("$ curl -i -X POST 'http://%s%s'", d.client.web, path)
 	}
@@ -20,7 +20,7 @@ func (d *demo) serve(ctx context.Context) {
 	}
 	d.out.linef("$ grpcurl -plaintext -d '{\"order_id\": \"1\", \"address\": {\"country\": \"NO\"}}' %s declared.v1.Orders/Ship", d.client.rpc)
 	d.out.linef("$ redis-cli -u %s --scan --pattern '%s*'", withoutPassword(d.backend.url), d.backend.prefix)
-	d.out.titlef("Edit the rules, and see here what becomes of them")
+	d.out.titlef("Edit the rules; this terminal shows the result")
 	d.out.linef("%s", d.file.path)
 	d.out.linef("$ go run github.com/interlock-go/interlock/core/cmd/interlock check %s", d.file.path)
 	for old := d.service.Rules(); ; old = d.service.Rules() {

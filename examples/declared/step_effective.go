@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// showEffective prints the rule of rpc Pay as it is in force. The whole rule file
-// prints d.service.Rules().Dump().WriteText.
+// showEffective prints the rule in force for rpc Pay. d.service.Rules().Dump().WriteText
+// prints the whole rule file.
 func showEffective(_ context.Context, d *demo) (string, error) {
 	const method = orderspb.Orders_Pay_FullMethodName
 	descriptor := orderspb.File_orders_proto.Services().ByName("Orders").Methods().ByName("Pay")
@@ -29,7 +29,7 @@ func showEffective(_ context.Context, d *demo) (string, error) {
 	return layersOf(rules[0])
 }
 
-// layersOf tells from which layers fields come, one of each.
+// layersOf returns the layers of the fields, each once.
 func layersOf(rule *ruleset.Resolved) (seen string, err error) {
 	var wrong []error
 	for _, field := range []struct {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// endpoint is one that locks.yaml or orders.proto declares a lock for.
+// endpoint is an endpoint for which locks.yaml or orders.proto declares a lock.
 type endpoint struct {
 	label    string
 	subject  string
 	call     call
-	keys     []string // that the rule says
-	answer   string   // to the first caller
-	answered string   // the second one, by the rule's strategy
+	keys     []string // the rule's key
+	answer   string   // the answer to the first caller
+	answered string   // the answer to the second caller, by the strategy of the rule
 }
 
 func declared() []endpoint {
@@ -34,7 +34,7 @@ func declared() []endpoint {
 	}
 }
 
-// callEach calls each endpoint, and once more while its handler works.
+// callEach calls each endpoint, and calls it again while its handler works.
 func callEach(ctx context.Context, d *demo) (string, error) {
 	var wrong []error
 	right := 0
@@ -57,7 +57,7 @@ func callEach(ctx context.Context, d *demo) (string, error) {
 	return fmt.Sprintf("%d as declared", right), errors.Join(wrong...)
 }
 
-// heldBySelf reports locks of anybody but the service.
+// heldBySelf returns an error if a lock has a holder other than the service.
 func (d *demo) heldBySelf(locks map[string]string) error {
 	for key, holder := range locks {
 		if !strings.Contains(holder, d.locks.ID()) {

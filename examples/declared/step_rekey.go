@@ -8,8 +8,9 @@ import (
 	"slices"
 )
 
-// rekey changes the key of a rule: at once, which is refused because instances with
-// the old file would not exclude those with the new one, and then as the message says.
+// rekey changes the key of a rule. The direct change is refused, because instances with
+// the old file and with the new one would not exclude each other. Then rekey follows the
+// steps of the message.
 func rekey(ctx context.Context, d *demo) (string, error) {
 	const old = "    profile: counter\n    key: \"order:#{path.order}\"\n"
 	at := func(keys string) (string, error) { return d.file.with(old, "    profile: counter\n"+keys) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// saveFile gives the route for paying another wait time and another strategy.
+// saveFile changes the wait time and the strategy of the route for paying.
 func saveFile(ctx context.Context, d *demo) (string, error) {
 	pay := post("/orders/%s/pay")
 	before, err := d.collide(ctx, "1009", pay, pay)

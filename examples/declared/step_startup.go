@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 )
 
-// mistake is a change of locks.yaml with which the service must not start, or not
-// reload, and what the message must have.
+// mistake is a change of locks.yaml with which the service must not start or reload,
+// and a text that its message must contain.
 type mistake struct {
 	what             string
 	old, replacement string
@@ -31,7 +31,7 @@ func startupMistakes() []mistake {
 	}
 }
 
-// startWithTypos opens the service with one mistake after the other.
+// startWithTypos opens the service with one mistake after another.
 func startWithTypos(_ context.Context, d *demo) (string, error) {
 	var wrong []error
 	refused := 0
@@ -54,7 +54,7 @@ func startWithTypos(_ context.Context, d *demo) (string, error) {
 	return fmt.Sprintf("%d refused", refused), errors.Join(wrong...)
 }
 
-// openWith opens a second service with a rule file. message is why it does not start.
+// openWith opens a second service with a rule file. message is the reason why it does not start.
 func (d *demo) openWith(text string) (message string, err error) {
 	file, err := newRuleFile(text, nil)
 	if err != nil {
@@ -71,8 +71,8 @@ func (d *demo) openWith(text string) (message string, err error) {
 
 var hasLine = regexp.MustCompile(`locks\.yaml:\d+:\d+: `)
 
-// judge reports a message without the place of the mistake, or without the name that
-// was meant.
+// judge returns an error if a message has no place of the mistake, or does not contain
+// the correct name.
 func (m mistake) judge(message string) error {
 	if !hasLine.MatchString(message) || !strings.Contains(message, m.says) {
 		return fmt.Errorf("a typo in %s: the message has no line or no %q:\n%s", m.what, m.says, message)

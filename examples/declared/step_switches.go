@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// killSwitch lets every handler run without its lock, for as long as the file says.
+// killSwitch lets every handler run without its lock while the file has the switch.
 func killSwitch(ctx context.Context, d *demo) (string, error) {
 	answers, meanwhile, err := d.switched(ctx, "disabled: true\n")
 	if err == nil && meanwhile.Unlocked != aspect.UnlockedDisabled {
@@ -18,7 +18,7 @@ func killSwitch(ctx context.Context, d *demo) (string, error) {
 	return fmt.Sprintf("%s, %s, %s", answers[0], answers[1], answers[2]), err
 }
 
-// dryRun does the same, and counts what would have happened.
+// dryRun also lets handlers run unlocked, and counts what would have happened.
 func dryRun(ctx context.Context, d *demo) (string, error) {
 	answers, meanwhile, err := d.switched(ctx, "dry_run: true\n")
 	if err == nil && (!meanwhile.DryRun || meanwhile.Cause != failpolicy.Busy) {
@@ -27,9 +27,8 @@ func dryRun(ctx context.Context, d *demo) (string, error) {
 	return fmt.Sprintf("%s, %s (%s counted), %s", answers[0], answers[1], meanwhile.Cause, answers[2]), err
 }
 
-// switched calls a route whose lock is taken: before a setting is in the file, while
-// it is there, and afterwards. meanwhile is what observers were notified of the second
-// call.
+// switched calls a route whose lock is taken: before a setting is in the file, while it is
+// there, and afterwards. It returns the observed decision about the second call.
 func (d *demo) switched(ctx context.Context, setting string) (answers [3]string, meanwhile aspect.Decision, err error) {
 	err = d.whileTaken(ctx, "admin:/admin/reindex", func() (err error) {
 		for i, text := range []string{"", setting + d.file.original, d.file.original} {

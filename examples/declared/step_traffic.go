@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// endTraffic stops the callers, and counts.
+// endTraffic stops the callers and counts their calls.
 func endTraffic(_ context.Context, d *demo) (string, error) {
 	d.traffic.stop()
 	failed, err := d.traffic.failures()

@@ -15,7 +15,7 @@ func reloadMistakes() []mistake {
 	}
 }
 
-// reloadTypos publishes files with mistakes, which leaves the rules as they are.
+// reloadTypos publishes files with mistakes, which do not change the rules.
 func reloadTypos(ctx context.Context, d *demo) (string, error) {
 	var wrong []error
 	refused := 0

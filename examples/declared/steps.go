@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// step is one thing to see. seen is what the table shows beside what was expected;
-// an error says what is not as it should be.
+// step is one demonstration. seen is its result, which the table shows beside the
+// expected one. An error means that the result is wrong.
 type step struct {
 	name     string
 	title    string
@@ -16,7 +16,7 @@ type step struct {
 	run      func(ctx context.Context, d *demo) (seen string, err error)
 }
 
-// stepLimit is far more than any step takes: it ends one that hangs.
+// stepLimit ends a step that hangs. Every step takes much less.
 const stepLimit = 20 * time.Second
 
 func steps() []step {
@@ -24,15 +24,15 @@ func steps() []step {
 		{"endpoints", "Every endpoint is called twice at the same time", fmt.Sprintf("%d as declared", len(declared())), callEach},
 		{"overlay", "YAML changes one field of a rule that is in the .proto", "refused before 30 s", overlay},
 		{"none", "none: true takes a route out of a wildcard", "423, and 200 without a lock", leaveOut},
-		{"effective", "A rule in force, and where each value comes from", "yaml, proto, profile, default", showEffective},
+		{"effective", "A rule in force, and the source of each value", "yaml, proto, profile, default", showEffective},
 		{"start-up", "The service does not start with a mistake in its rules", "3 refused", startWithTypos},
 		{"rename", "An editor saves the file while the service runs", "409, then 204 after 1500 ms", saveFile},
 		{"configmap", "Kubernetes replaces the file while the service runs", "409, then 202", swapConfigMap},
 		{"kill switch", "disabled: true, and back", "423, 200, 423", killSwitch},
 		{"dry run", "dry_run: true, and back", "423, 200 (busy counted), 423", dryRun},
-		{"typos", "A file with a mistake comes while the service runs", "4 refused, old rules in force", reloadTypos},
+		{"typos", "A file with a mistake is published while the service runs", "4 refused, old rules in force", reloadTypos},
 		{"rekey", "A rule gets another key while the service runs", "refused, then both keys", rekey},
-		{"traffic", "All the while four callers went on", "0 failed", endTraffic},
+		{"traffic", "Four callers continued during all steps", "0 failed", endTraffic},
 	}
 	for i, s := range list {
 		list[i].run = thenRestore(s.run)
@@ -40,7 +40,7 @@ func steps() []step {
 	return list
 }
 
-// thenRestore puts the original rule file back behind a step that has left another.
+// thenRestore restores the original rule file after a step that has changed it.
 func thenRestore(run func(context.Context, *demo) (string, error)) func(context.Context, *demo) (string, error) {
 	return func(ctx context.Context, d *demo) (string, error) {
 		seen, err := run(ctx, d)
@@ -48,7 +48,7 @@ func thenRestore(run func(context.Context, *demo) (string, error)) func(context.
 	}
 }
 
-// perform runs the steps, and prints the table.
+// perform runs the steps and prints the table.
 func (d *demo) perform(ctx context.Context, all []step) error {
 	began := time.Now()
 	var results []result
@@ -64,7 +64,7 @@ func (d *demo) perform(ctx context.Context, all []step) error {
 	return failures(results)
 }
 
-// result is how a step went.
+// result is the result of a step.
 type result struct {
 	step
 
@@ -77,7 +77,7 @@ func (d *demo) attempt(ctx context.Context, s step) result {
 	defer cancel()
 	seen, err := s.run(ctx, d)
 	if err != nil {
-		d.out.linef("NOT AS IT SHOULD BE: %v", err)
+		d.out.linef("WRONG: %v", err)
 	}
 	return result{step: s, seen: seen, err: err}
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// trafficMark is in the subject of every call of the traffic.
+// trafficMark is part of the subject of every call of the traffic.
 const trafficMark = "traffic"
 
-// traffic is callers who never stop, each about orders that nobody else touches: not
-// one of their calls may fail, whatever happens to the rules.
+// traffic has callers that call without a pause, each with orders that no other caller
+// uses. None of their calls may fail, whatever happens to the rules.
 type traffic struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -23,7 +23,7 @@ type traffic struct {
 	failed []error
 }
 
-// startTraffic has two callers over HTTP and two over gRPC.
+// startTraffic starts two callers over HTTP and two over gRPC.
 func startTraffic(ctx context.Context, c *client) *traffic {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &traffic{cancel: cancel}
@@ -34,7 +34,7 @@ func startTraffic(ctx context.Context, c *client) *traffic {
 	return t
 }
 
-// callAll calls until ctx ends, which is no failure.
+// callAll calls until ctx ends. A call that ends with ctx does not count as failed.
 func (t *traffic) callAll(ctx context.Context, c *client, call call, subject, want string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		answer, err := call(ctx, c, fmt.Sprintf("%s-%d", subject, n))
@@ -47,7 +47,7 @@ func (t *traffic) callAll(ctx context.Context, c *client, call call, subject, wa
 		default:
 			t.served.Add(1)
 		}
-		time.Sleep(2 * time.Millisecond) // there is other work to do on this machine
+		time.Sleep(2 * time.Millisecond) // leaves time for other work on this machine
 	}
 }
 
@@ -57,7 +57,7 @@ func (t *traffic) fail(err error) {
 	t.failed = append(t.failed, err)
 }
 
-// failures are the failed calls so far.
+// failures returns the number of failed calls so far.
 func (t *traffic) failures() (count int, first error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,9 +67,9 @@ func (t *traffic) failures() (count int, first error) {
 	return len(t.failed), t.failed[0]
 }
 
-// await waits until so many more calls were served.
+// await waits until a number of further calls were served.
 func (t *traffic) await(ctx context.Context, more int64) error {
-	failed, _ := t.failures() //nolint:errcheck // told already
+	failed, _ := t.failures() //nolint:errcheck // already reported
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for want := t.served.Load() + more; t.served.Load() < want; {
@@ -79,7 +79,7 @@ func (t *traffic) await(ctx context.Context, more int64) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return errors.New("nobody was served any more")
+			return errors.New("no more calls were served")
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// witness is an observer that remembers the last decision of each rule, and every reload.
+// witness is an observer that keeps the last decision of each rule, and every reload.
 type witness struct {
 	reloads chan ruleset.Reload
 
@@ -25,7 +25,7 @@ func (w *witness) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Reload: w.observeReload, Decision: w.observeDecision}}
 }
 
-// observeReload passes the reload on; an observer must not block.
+// observeReload sends the reload to a channel. It does not block, because an observer must not.
 func (w *witness) observeReload(r ruleset.Reload) {
 	select {
 	case w.reloads <- r:

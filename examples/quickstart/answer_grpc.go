@@ -14,14 +14,14 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// grpcAnswer is what a gRPC instance answered.
+// grpcAnswer is the answer of a gRPC instance.
 type grpcAnswer struct {
 	status          *status.Status
 	header, trailer metadata.MD
 	reply           proto.Message
 }
 
-// invoke calls a method of the shop. An error status is an answer.
+// invoke calls a method of the shop. An error status counts as an answer.
 func (i *instance) invoke(ctx context.Context, method string, req, reply proto.Message) *grpcAnswer {
 	a := &grpcAnswer{reply: reply}
 	err := i.conn.Invoke(ctx, method, req, reply, grpc.Header(&a.header), grpc.Trailer(&a.trailer))
@@ -29,7 +29,7 @@ func (i *instance) invoke(ctx context.Context, method string, req, reply proto.M
 	return a
 }
 
-// code is the code as the wire names it, such as ABORTED.
+// code returns the name of the status code, such as ABORTED.
 func (a *grpcAnswer) code() string {
 	if a.status.Code() == codes.OK {
 		return "OK"
@@ -37,7 +37,7 @@ func (a *grpcAnswer) code() string {
 	return failpolicy.Code(a.status.Code()).String()
 }
 
-// reason is the reason in the ErrorInfo, empty if there is none.
+// reason returns the reason in the ErrorInfo, or "".
 func (a *grpcAnswer) reason() string {
 	for _, detail := range a.status.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
@@ -51,7 +51,7 @@ func (d *demo) grpcurl(i *instance, method, request string) {
 	d.out.commandf("grpcurl -plaintext -d '%s' %s %s", request, i.addr, strings.TrimPrefix(method, "/"))
 }
 
-// showGRPC prints an answer with what the lock has put into it.
+// showGRPC prints an answer with the data of the lock.
 func (d *demo) showGRPC(a *grpcAnswer) {
 	d.out.linef("%s %s", a.code(), a.status.Message())
 	for _, detail := range a.status.Details() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// httpAnswer is what a Gin instance answered.
+// httpAnswer is the answer of a Gin instance.
 type httpAnswer struct {
 	code   int
 	status string
@@ -34,21 +34,21 @@ func (i *instance) post(ctx context.Context, target string, header http.Header) 
 	return &httpAnswer{code: res.StatusCode, status: res.Proto + " " + res.Status, header: res.Header, body: body}, err
 }
 
-// String is the answer as curl -i shows it.
+// String returns the answer like curl -i prints it.
 func (a *httpAnswer) String() string {
 	var b strings.Builder
 	b.WriteString(a.status + "\r\n")
-	_ = a.header.Write(&b) //nolint:errcheck // a Builder takes everything
+	_ = a.header.Write(&b) //nolint:errcheck // a Builder returns no error
 	fmt.Fprintf(&b, "\r\n%s", a.body)
 	return b.String()
 }
 
-// problemType is the type of a problem document, empty for another body.
+// problemType returns the type of a problem document, or "" for another body.
 func (a *httpAnswer) problemType() string {
 	var problem struct {
 		Type string `json:"type"`
 	}
-	_ = json.Unmarshal(a.body, &problem) //nolint:errcheck // then it is no problem document
+	_ = json.Unmarshal(a.body, &problem) //nolint:errcheck // then it is not a problem document
 	return problem.Type
 }
 

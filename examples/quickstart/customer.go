@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 )
 
-// outcome is what became of a purchase.
+// outcome is the result of a purchase.
 type outcome string
 
 const (
@@ -19,8 +19,8 @@ const (
 	soldOut outcome = "sold out"
 )
 
-// buy buys one piece, over whatever the instance speaks. An outcome that is neither
-// sold nor sold out is an error.
+// buy buys one piece over the protocol of the instance. A result other than sold and sold
+// out is an error.
 func (i *instance) buy(ctx context.Context, item string) (outcome, error) {
 	if i.conn == nil {
 		return i.buyHTTP(ctx, item)

@@ -15,19 +15,19 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// watchdogLease is short, so that a killed process is forgotten while you watch. The
-// default is 30 seconds.
+// watchdogLease is short, so that the lock of a killed process expires within the
+// demonstration. The default is 30 seconds.
 const watchdogLease = 2 * time.Second
 
-// demo is everything that runs: a Redis, the stock, the instances of the shop, and
-// somebody else who uses the same locks.
+// demo is everything that runs: a Redis, the stock, the instances of the shop, and another
+// program that uses the same locks.
 type demo struct {
 	out     *printer
 	log     *journal
 	spans   *spanRecorder
 	traces  *sdktrace.TracerProvider
 	backend *backend
-	redis   *redis.Client // what redis-cli would show
+	redis   *redis.Client // reads what redis-cli would show
 	other   *core.Client  // another program with the same locks
 	stock   *shop.Stock
 	gin     []*instance
@@ -36,7 +36,7 @@ type demo struct {
 	closers []func() // run in reverse
 }
 
-// start starts everything; on an error nothing is left running.
+// start starts everything. After an error nothing is left running.
 func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err error) {
 	gin.SetMode(gin.ReleaseMode)
 	d := &demo{out: &printer{w: out}, spans: &spanRecorder{}}
@@ -72,7 +72,7 @@ func (d *demo) connect(ctx context.Context, url string) (err error) {
 	return d.other.Ready(ctx)
 }
 
-// open starts two instances of each kind.
+// open starts two instances for Gin and two for gRPC.
 func (d *demo) open() error {
 	for range 2 {
 		g, err := d.openInstance("gin", serveGin)
@@ -89,8 +89,8 @@ func (d *demo) open() error {
 	return nil
 }
 
-// openInstance starts one instance of the shop with lock and Redis clients of its
-// own, as a process of its own would have them.
+// openInstance starts an instance of the shop with separate lock and Redis clients, like
+// a separate process.
 func (d *demo) openInstance(kind string, serve func(*shop.Shop) (*instance, error)) (*instance, error) {
 	tel, err := telemetry.New(telemetry.WithTracerProvider(d.traces), telemetry.WithLogger(slog.New(d.log)))
 	if err != nil {
@@ -135,7 +135,7 @@ func (d *demo) instances() []*instance {
 	return []*instance{d.gin[0], d.grpc[0], d.gin[1], d.grpc[1]}
 }
 
-// introduce says who is who.
+// introduce prints the participants.
 func (d *demo) introduce() {
 	d.out.titlef("A shop in four instances over one stock")
 	for _, i := range d.instances() {

@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// A holder is a process of its own, this program once more, that takes a lock and
-// keeps it until it is killed. What it is to take comes by the environment, in which
-// a password in the URL is seen by fewer than among the arguments.
+// A holder is a separate process of this program that acquires a lock and keeps it until
+// it is killed. It gets its parameters from the environment, where fewer users can see a
+// password in the URL than among the arguments.
 const (
 	envURL    = "QUICKSTART_HOLDER_REDIS"
 	envPrefix = "QUICKSTART_HOLDER_PREFIX"
@@ -30,8 +30,8 @@ func holderFromEnv() (heldLock, bool) {
 	return l, l.name != ""
 }
 
-// holdUntilKilled is the holder's main: it takes the lock, tells who it is, and holds
-// on until it is killed or its parent is gone.
+// holdUntilKilled is the main function of the holder. It acquires the lock, prints its
+// client id, and keeps the lock until it is killed or its parent has ended.
 func holdUntilKilled(l heldLock) (exitCode int) {
 	locks, err := core.Open(l.url, core.WithPrefix(l.prefix), core.WithWatchdog(watchdogLease))
 	if err != nil {
@@ -50,14 +50,14 @@ func holdUntilKilled(l heldLock) (exitCode int) {
 	return 0
 }
 
-// holder is the parent's side of it.
+// holder is the process as its parent sees it.
 type holder struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	id    string // of its lock client
 }
 
-// startHolder starts a holder, and returns when it has the lock.
+// startHolder starts a holder and returns when it has the lock.
 func startHolder(ctx context.Context, l heldLock) (*holder, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -86,7 +86,7 @@ func startHolder(ctx context.Context, l heldLock) (*holder, error) {
 	return h, nil
 }
 
-// kill kills the process, without any chance to clean up, and waits for its end.
+// kill kills the process without a chance to clean up, and waits for its end.
 func (h *holder) kill() {
 	_ = h.cmd.Process.Kill() // SIGKILL; TerminateProcess on Windows
 	_ = h.cmd.Wait()

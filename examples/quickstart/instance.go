@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/examples/quickstart/shop"
 )
 
-// instance is one running instance of the shop, with a customer's client for it.
+// instance is a running instance of the shop and a customer's client for it.
 type instance struct {
 	kind   string // gin or grpc
 	addr   string

@@ -9,7 +9,7 @@ import (
 )
 
 // journal is the log of all instances. It prints records, and keeps the causes that
-// handlers log when they stop, so that a step can tell what they saw.
+// handlers log when they stop, for the checks of a step.
 type journal struct {
 	slog.Handler
 

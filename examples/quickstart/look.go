@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lockState is a lock as Redis has it.
+// lockState is the state of a lock in Redis.
 type lockState struct {
 	key    string
-	fields map[string]string // holder → count, as strings, as HGETALL gives them
+	fields map[string]string // holder → count, as strings, like the reply of HGETALL
 	ttl    time.Duration
 }
 
-// look asks Redis about the lock of an item.
+// look reads the lock of an item from Redis.
 func (d *demo) look(ctx context.Context, item string) (lockState, error) {
 	s := lockState{key: d.lockKey(item)}
 	var err error
@@ -28,13 +28,13 @@ func (d *demo) look(ctx context.Context, item string) (lockState, error) {
 	return s, err
 }
 
-// lockKey is the Redis key that the rules make for an item.
+// lockKey returns the Redis key that the rules build for an item.
 func (d *demo) lockKey(item string) string { return d.backend.prefix + lockName(item) }
 
-// lockName is that key as a lock client with the prefix names it.
+// lockName returns the name of that key for a lock client with the prefix.
 func lockName(item string) string { return "stock:" + item }
 
-// holder is the one holder's field and count.
+// holder returns the field and the count of the only holder.
 func (s lockState) holder() (field, count string, err error) {
 	if len(s.fields) != 1 {
 		return "", "", fmt.Errorf("%d holders, want 1", len(s.fields))
@@ -44,7 +44,7 @@ func (s lockState) holder() (field, count string, err error) {
 	return field, count, nil
 }
 
-// holders says in words who has the lock, with the count of each.
+// holders describes the holders of the lock and their counts.
 func (s lockState) holders() string {
 	if len(s.fields) == 0 {
 		return "nobody"
@@ -58,7 +58,7 @@ func (s lockState) holders() string {
 
 func (s lockState) sameHolder(other lockState) bool { return maps.Equal(s.fields, other.fields) }
 
-// print shows the state as redis-cli does.
+// print prints the state like redis-cli.
 func (d *demo) print(s lockState) {
 	d.out.commandf("redis-cli HGETALL %s", s.key)
 	for field, count := range s.fields {
@@ -71,10 +71,10 @@ func (d *demo) print(s lockState) {
 	d.out.linef("(integer) %d", s.ttl.Milliseconds())
 }
 
-var errNotSeen = errors.New("the lock was not seen in the state that was waited for")
+var errNotSeen = errors.New("the lock did not reach the expected state")
 
-// await looks until the lock of an item is as wanted. It gives up when the work that
-// should bring it about has ended.
+// await looks until the lock of an item has the wanted state. It gives up when the work
+// that should cause the state has ended.
 func (d *demo) await(ctx context.Context, item string, ended <-chan struct{}, wanted func(lockState) bool) (lockState, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -95,7 +95,7 @@ func (d *demo) await(ctx context.Context, item string, ended <-chan struct{}, wa
 
 func isHeld(s lockState) bool { return len(s.fields) > 0 && s.ttl > 0 }
 
-// background runs work beside a step.
+// background runs work during a step.
 type background[T any] struct {
 	done  chan struct{}
 	value T

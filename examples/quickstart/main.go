@@ -1,12 +1,12 @@
-// Quickstart shows what Interlock does, on a shop that would oversell without it:
+// Quickstart demonstrates Interlock on a shop that oversells without it:
 //
 //	go -C examples run ./quickstart
 //
-// Two Gin and two gRPC instances of the shop (package shop) sell from one stock,
-// with an embedded Redis or the one of -redis. Every step prints what happens and
-// checks it; the exit code is 1 if anything is not as it should be.
+// Two Gin and two gRPC instances of the shop (package shop) sell from one stock, with an
+// embedded Redis or the Redis of -redis. Every step prints what happens and checks it.
+// The exit code is 1 if a result is wrong.
 //
-// steps.go lists the steps, each in a file of its own.
+// steps.go lists the steps. Each step has a separate file.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 func main() {
 	if lock, ok := holderFromEnv(); ok {
-		os.Exit(holdUntilKilled(lock)) // this process is the victim of step "killed"
+		os.Exit(holdUntilKilled(lock)) // this process is the holder that step "killed" kills
 	}
 	os.Exit(exitCode())
 }
@@ -46,13 +46,13 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is embedded")
-	flags.BoolVar(&s.serve, "serve", false, "keep the servers up after the steps, and print commands to try")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
+	flags.BoolVar(&s.serve, "serve", false, "keep the servers running after the steps, and print commands to try")
 	flags.StringVar(&s.steps, "steps", "all", "the `names` of the steps to run, separated by commas, or none")
 	return s, flags.Parse(args)
 }
 
-// run is the program: it returns nil if every step went as expected.
+// run runs the program. It returns nil if every step succeeded.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	settings, err := parse(args, out)
 	switch {

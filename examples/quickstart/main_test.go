@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if lock, ok := holderFromEnv(); ok { // step "killed" has started this binary
+	if lock, ok := holderFromEnv(); ok { // the step "killed" has started this binary
 		os.Exit(holdUntilKilled(lock))
 	}
 	goleak.VerifyTestMain(m)
@@ -63,7 +63,7 @@ func TestPerform_FailedStep(t *testing.T) {
 		t.Errorf("got %v, want the failed step", err)
 	}
 	if ran != 2 {
-		t.Errorf("%d steps ran, want 2: the others go on", ran)
+		t.Errorf("%d steps ran, want 2: the others continue", ran)
 	}
 	for _, row := range []string{"walk  dry       wet   NO", "tea   hot       fine  yes"} {
 		if !strings.Contains(out.String(), row) {
@@ -78,7 +78,7 @@ func TestRun_Refuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown step":     {[]string{"-steps", "sold,nap"}, `there is no step "nap"`},
+		"unknown step":     {[]string{"-steps", "sold,nap"}, `unknown step "nap"`},
 		"not a URL":        {[]string{"-redis", "localhost:6379"}, "write redis://"},
 		"nobody listening": {[]string{"-redis", "redis://127.0.0.1:1"}, "redis unavailable"},
 		"unknown flag":     {[]string{"-fast"}, "-fast"},

@@ -24,15 +24,15 @@ func (p *printer) linef(format string, args ...any) {
 	p.write(indented(fmt.Sprintf(format, args...)))
 }
 
-// commandf is a line that a reader could type.
+// commandf prints a command that a reader can type.
 func (p *printer) commandf(format string, args ...any) {
 	p.linef("$ "+format, args...)
 }
 
-// dot shows that something goes on.
+// dot shows progress.
 func (p *printer) dot() { p.write(".") }
 
-// Write is for logs: lines as they are, indented.
+// Write writes lines unchanged but indented, for logs.
 func (p *printer) Write(b []byte) (int, error) {
 	p.write(indented(string(b)))
 	return len(b), nil
@@ -56,7 +56,7 @@ func (p *printer) table(results []result) {
 	for _, r := range results {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.name, r.expected, r.seen, verdict(r.err))
 	}
-	_ = w.Flush() //nolint:errcheck // a Builder takes everything
+	_ = w.Flush() //nolint:errcheck // a Builder returns no error
 	p.write(indented(b.String()))
 }
 

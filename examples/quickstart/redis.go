@@ -11,7 +11,7 @@ import (
 
 // backend is the Redis of the demonstration.
 type backend struct {
-	url    string // for processes that connect past the outage
+	url    string // for processes that the outage does not affect
 	about  string
 	prefix string // of every key
 	outage outage
@@ -48,12 +48,12 @@ func embedded() (*backend, error) {
 	}, nil
 }
 
-// relayed is a Redis elsewhere, behind a relay that can be cut. Keys get a prefix of
-// their own, so that nobody else's are touched.
+// relayed uses an existing Redis through a relay that can be cut. Keys have a separate
+// prefix, so that no keys of other programs are touched.
 func relayed(url string) (*backend, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
+		return nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")
 	}
 	relay, err := newRelay(options.Network, options.Addr)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// relay passes TCP connections on to a Redis, until it is down: then it cuts them
-// and refuses new ones. To the shop that is a Redis that stopped.
+// relay forwards TCP connections to a Redis. While it is down, it cuts them and refuses new
+// ones. For the shop that is a stopped Redis.
 type relay struct {
 	listener        net.Listener
 	network, target string
@@ -43,7 +43,7 @@ func (r *relay) accept() {
 	}
 }
 
-// pass copies both ways until one side ends.
+// pass copies in both directions until one side ends.
 func (r *relay) pass(near net.Conn) {
 	defer r.drop(near)
 	if !r.keep(near) {
@@ -59,15 +59,15 @@ func (r *relay) pass(near net.Conn) {
 	}
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, _ = io.Copy(near, far) //nolint:errcheck // however it ends, it ends
+		_, _ = io.Copy(near, far) //nolint:errcheck // the connection has ended
 		_ = near.Close()
 	})
-	_, _ = io.Copy(far, near) //nolint:errcheck // see above
+	_, _ = io.Copy(far, near) //nolint:errcheck // the connection has ended
 	_ = far.Close()
 	back.Wait()
 }
 
-// keep notes a connection that Down has to cut. It reports false while down.
+// keep adds a connection that Down must cut. It reports false while the relay is down.
 func (r *relay) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *relay) Down() {
 	}
 }
 
-// Up lets connections through again.
+// Up forwards connections again.
 func (r *relay) Up() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

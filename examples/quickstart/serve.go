@@ -7,16 +7,16 @@ import (
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 )
 
-// serve keeps the servers up until ctx ends, and prints what to try.
+// serve keeps the servers running until ctx ends, and prints commands to try.
 func (d *demo) serve(ctx context.Context) {
 	if err := d.stock.Write(ctx, "teapot", pieces); err != nil {
 		return
 	}
 	a, b, g := d.gin[0], d.gin[1], d.grpc[0]
-	d.out.titlef("The servers stay up; Ctrl-C ends them. There are %d teapots. Try", pieces)
+	d.out.titlef("The servers are running; Ctrl-C ends them. There are %d teapots. Try", pieces)
 	d.curl(a, "/items/teapot/buy")
 	d.grpcurl(g, shoppb.Shop_Buy_FullMethodName, `{"item": "teapot"}`)
-	d.out.titlef("Hold the lock for 20 seconds, and use another terminal for the others meanwhile")
+	d.out.titlef("Hold the lock for 20 seconds, and run the other commands in another terminal during that time")
 	d.curl(a, "/items/teapot/count?for=20s")
 	d.out.commandf("redis-cli -u %s HGETALL %s", withoutPassword(d.backend.url), d.lockKey("teapot"))
 	d.curl(b, "/items/teapot/buy")

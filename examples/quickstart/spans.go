@@ -27,7 +27,7 @@ func (r *spanRecorder) record(id trace.TraceID) {
 	r.trace, r.spans = id, nil
 }
 
-// ExportSpans keeps what belongs to the trace.
+// ExportSpans keeps the spans of the trace.
 func (r *spanRecorder) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,10 +39,10 @@ func (r *spanRecorder) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlyS
 	return nil
 }
 
-// Shutdown has nothing to do.
+// Shutdown does nothing.
 func (r *spanRecorder) Shutdown(context.Context) error { return nil }
 
-// children are the ended spans below a span, by their start.
+// children returns the ended children of a span, sorted by their start.
 func (r *spanRecorder) children(parent trace.SpanID) []sdktrace.ReadOnlySpan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *spanRecorder) children(parent trace.SpanID) []sdktrace.ReadOnlySpan {
 	return found
 }
 
-// tree is the spans below a span, one per line, indented.
+// tree returns the descendants of a span, one per line, indented.
 func (r *spanRecorder) tree(parent trace.SpanID, depth int) string {
 	var b strings.Builder
 	for _, s := range r.children(parent) {
@@ -68,7 +68,7 @@ func (r *spanRecorder) tree(parent trace.SpanID, depth int) string {
 	return b.String()
 }
 
-// shape is the names of the same spans: "a(b c(d))".
+// shape returns the names of the same spans: "a(b c(d))".
 func (r *spanRecorder) shape(parent trace.SpanID) string {
 	var names []string
 	for _, s := range r.children(parent) {
@@ -81,7 +81,7 @@ func (r *spanRecorder) shape(parent trace.SpanID) string {
 	return strings.Join(names, " ")
 }
 
-// details are the attributes and events of a lock's span.
+// details returns the attributes and events of a span of a lock.
 func details(s sdktrace.ReadOnlySpan, margin string) string {
 	var b strings.Builder
 	attributes := slices.Clone(s.Attributes())

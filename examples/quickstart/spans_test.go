@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// redisotel, go-redis's own instrumentation, sees the commands of locks, and its span of
-// an acquire is below lock.acquire.
-func TestSpansOfRedisAreBelowThoseOfLocks(t *testing.T) {
+// redisotel, the instrumentation of go-redis, sees the commands of locks. Its span of an acquisition is a child of
+// lock.acquire.
+func TestSpans_RedisBelowLock(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
@@ -52,6 +52,6 @@ func TestSpansOfRedisAreBelowThoseOfLocks(t *testing.T) {
 		t.Errorf("the parent of the command is %s, want lock.acquire, %s", got, want)
 	}
 	if spans[acquire].Parent().SpanID() != root.SpanContext().SpanID() {
-		t.Error("lock.acquire is not below the request")
+		t.Error("lock.acquire is not a child of the request")
 	}
 }

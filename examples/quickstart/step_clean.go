@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// items are what the steps trade in.
+// items are the items of the steps.
 func items() []string {
 	return []string{"teapot", "cup", "saucer", "kettle", "spoon", "bowl", "jug", "plate", "spatula"}
 }
 
-// showLeft looks for the locks of all steps: a released lock leaves nothing behind.
+// showLeft looks for the locks of all steps: a released lock leaves no data.
 func showLeft(ctx context.Context, d *demo) (string, error) {
 	keys := make([]string, 0, len(items()))
 	for _, item := range items() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// showHeld looks at the lock while an instance counts the cups.
+// showHeld prints the lock while an instance counts the cups.
 func showHeld(ctx context.Context, d *demo) (string, error) {
 	const work = "/items/cup/count?for=1s"
 	shop := d.gin[0]
@@ -21,9 +21,9 @@ func showHeld(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.out.linef("the holder is <client id>:<n>, as Redisson writes it; the value counts its holds")
+	d.out.linef("the holder is <client id>:<n>, like Redisson's; the value counts its holds")
 	if !strings.HasPrefix(field, shop.locks.ID()+":") || holds != "1" {
-		return "", fmt.Errorf("holder %s with count %s, want one of client %s with count 1", field, holds, shop.locks.ID())
+		return "", fmt.Errorf("holder %s with count %s, want a holder of client %s with count 1", field, holds, shop.locks.ID())
 	}
 	_, err = count.wait()
 	return "1 holder, count " + holds, err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// killHolder lets another process take the lock of the bowls, kills it, and buys one.
+// killHolder starts a process that acquires the lock of the bowls, kills it, and buys one.
 func killHolder(ctx context.Context, d *demo) (string, error) {
 	if err := d.stock.Write(ctx, "bowl", 1); err != nil {
 		return "", err
@@ -26,7 +26,7 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 	}
 	d.print(state)
 	if field, _, err := state.holder(); err != nil || !strings.HasPrefix(field, victim.id) {
-		return "", fmt.Errorf("the dead process does not hold the lock, but %s", state.holders())
+		return "", fmt.Errorf("the lock is held by %s and not by the dead process", state.holders())
 	}
 	d.curl(d.gin[1], "/items/bowl/buy")
 	bought, err := d.gin[1].buy(ctx, "bowl")
@@ -36,14 +36,14 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 	return d.judgeWait(bought, state.ttl, time.Since(killed))
 }
 
-// judgeWait compares a customer's wait with what was left of the lease.
+// judgeWait compares the wait of a customer with the remaining lease.
 func (d *demo) judgeWait(bought outcome, left, waited time.Duration) (string, error) {
-	d.out.linef("%s after %d ms; the lease had %d ms to go", bought, waited.Milliseconds(), left.Milliseconds())
-	const rounding = 20 * time.Millisecond // Redis has a clock of its own
+	d.out.linef("%s after %d ms; %d ms of the lease were left", bought, waited.Milliseconds(), left.Milliseconds())
+	const rounding = 20 * time.Millisecond // the clock of Redis may differ
 	seen := fmt.Sprintf("served after %.1f s", waited.Seconds())
 	const late = 5 * time.Second // on a busy machine
 	if bought != sold || waited < left-rounding || waited > left+late {
-		return seen, fmt.Errorf("%s after %s, while the lease had %s to go", bought, waited, left)
+		return seen, fmt.Errorf("%s after %s, while %s of the lease were left", bought, waited, left)
 	}
 	return seen, nil
 }

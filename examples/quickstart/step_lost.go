@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// loseLock takes the lock away from a Gin handler, and lets that of a gRPC handler
-// run out.
+// loseLock takes the lock away from a Gin handler, and lets the lease of a gRPC handler
+// expire.
 func loseLock(ctx context.Context, d *demo) (string, error) {
 	d.log.take(nil)
 	answer, err := d.forceLoss(ctx)
@@ -25,7 +25,7 @@ func loseLock(ctx context.Context, d *demo) (string, error) {
 	seen := fmt.Sprintf("%d, %s", answer.code, expired.code())
 	switch {
 	case !ginSaw || !grpcSaw:
-		return seen, errors.New("a handler was not told that its lock is lost")
+		return seen, errors.New("a handler was not notified that its lock is lost")
 	case answer.code != http.StatusInternalServerError || answer.problemType() != failpolicy.Lost.Type():
 		return seen, fmt.Errorf("HTTP %d %s, want 500 %s", answer.code, answer.problemType(), failpolicy.Lost.Type())
 	case expired.code() != "INTERNAL" || expired.reason() != failpolicy.Lost.Reason():
@@ -34,7 +34,7 @@ func loseLock(ctx context.Context, d *demo) (string, error) {
 	return seen, nil
 }
 
-// forceLoss frees the lock of the jugs while they are counted, as an operator would.
+// forceLoss releases the lock of the jugs by force while they are counted, like an operator.
 func (d *demo) forceLoss(ctx context.Context) (*httpAnswer, error) {
 	const work = "/items/jug/count?for=20s"
 	d.curl(d.gin[0], work)
@@ -42,7 +42,7 @@ func (d *demo) forceLoss(ctx context.Context) (*httpAnswer, error) {
 	if _, err := d.await(ctx, "jug", count.done, isHeld); err != nil {
 		return nil, err
 	}
-	d.out.linef("an operator frees the lock by force: ForceRelease")
+	d.out.linef("an operator releases the lock by force: ForceRelease")
 	if _, err := d.other.Lock(lockName("jug")).ForceRelease(ctx); err != nil {
 		return nil, err
 	}

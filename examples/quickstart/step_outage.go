@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// stopRedis takes Redis away, tries to buy a plate, gives it back and buys one.
+// stopRedis stops Redis, tries to buy a plate, starts Redis and buys one.
 func stopRedis(ctx context.Context, d *demo) (string, error) {
 	if err := d.stock.Write(ctx, "plate", pieces); err != nil {
 		return "", err
@@ -22,7 +22,7 @@ func stopRedis(ctx context.Context, d *demo) (string, error) {
 		return seen, err
 	}
 	unlocked := d.stock.Writes() - before
-	d.out.linef("purchases made meanwhile: %d", unlocked)
+	d.out.linef("purchases during the outage: %d", unlocked)
 	seen = fmt.Sprintf("%s, %d unlocked", seen, unlocked)
 	if unlocked != 0 {
 		return seen, errors.New("a handler ran without its lock")
@@ -51,7 +51,7 @@ func (d *demo) buyWithoutRedis(ctx context.Context) (seen string, err error) {
 	return seen, nil
 }
 
-// sellAgain buys at every instance until each sells again. Nothing is restarted.
+// sellAgain buys at every instance until each sells again, without a restart.
 func (d *demo) sellAgain(ctx context.Context) error {
 	d.out.linef("Redis is back")
 	back := time.Now()

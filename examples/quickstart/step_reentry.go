@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// reenter exchanges a saucer: the handler has the lock, and restock takes it again.
+// reenter exchanges a saucer: the handler holds the lock, and restock re-enters it.
 func reenter(ctx context.Context, d *demo) (string, error) {
 	const work = "/items/saucer/exchange?for=1s"
 	shop := d.gin[1]

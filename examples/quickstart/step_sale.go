@@ -11,10 +11,10 @@ import (
 const (
 	pieces    = 100
 	customers = 500
-	rush      = 800 * time.Millisecond // in which all of them come
+	rush      = 800 * time.Millisecond // all customers come within this time
 )
 
-// sellWithoutLock throws the kill switch of every instance, and sells.
+// sellWithoutLock switches the locks of every instance off, and sells.
 func sellWithoutLock(ctx context.Context, d *demo) (string, error) {
 	for _, i := range d.instances() {
 		i.aspect.Suspend()
@@ -33,7 +33,7 @@ func (d *demo) resume() {
 	}
 }
 
-// sellWithLock sells as the shop is meant to.
+// sellWithLock sells with the lock.
 func sellWithLock(ctx context.Context, d *demo) (string, error) {
 	s, err := d.sell(ctx, "teapot")
 	if err == nil && (s.sold != pieces || s.left != 0) {
@@ -42,13 +42,13 @@ func sellWithLock(ctx context.Context, d *demo) (string, error) {
 	return fmt.Sprintf("%d sold, %d left", s.sold, s.left), err
 }
 
-// sale is what became of all customers.
+// sale is the result for all customers.
 type sale struct {
 	sold, soldOut, left int
 	took                time.Duration
 }
 
-// sell has all customers come within the rush, each to one of the four instances.
+// sell sends all customers within the rush, each to one of the four instances.
 func (d *demo) sell(ctx context.Context, item string) (sale, error) {
 	if err := d.stock.Write(ctx, item, pieces); err != nil {
 		return sale{}, err
@@ -62,7 +62,7 @@ func (d *demo) sell(ctx context.Context, item string) (sale, error) {
 	if s.left, err = d.stock.Read(ctx, item); err != nil {
 		return s, err
 	}
-	d.out.linef("%d sold, %d told that it is sold out, %d left in the stock, %d ms", s.sold, s.soldOut, s.left, s.took.Milliseconds())
+	d.out.linef("%d sold, %d answered that it is sold out, %d left in the stock, %d ms", s.sold, s.soldOut, s.left, s.took.Milliseconds())
 	return s, nil
 }
 
@@ -84,7 +84,7 @@ func (d *demo) sendCustomers(ctx context.Context, item string) <-chan purchase {
 	return purchases
 }
 
-// serveAll counts the purchases as they come in.
+// serveAll counts the purchases.
 func (d *demo) serveAll(purchases <-chan purchase) (s sale, err error) {
 	d.out.write(indent)
 	for n := range customers {

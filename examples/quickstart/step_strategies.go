@@ -13,13 +13,12 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// refuseHTTP has another program hold the kettle's lock, and tries to reserve one
-// under each strategy.
+// refuseHTTP reserves a kettle with each strategy while another program holds its lock.
 func refuseHTTP(ctx context.Context, d *demo) (string, error) {
 	expected := []struct {
 		path   string
 		code   int
-		status string // the header that tells a real answer from another one
+		status string // the header that marks answers without the lock
 	}{
 		{"reserve-or-fail", http.StatusConflict, ""},
 		{"reserve-or-skip", http.StatusNoContent, failpolicy.MarkSkipped},
@@ -57,7 +56,7 @@ func (d *demo) reserveHTTP(ctx context.Context, path string) (*httpAnswer, error
 	return answer, nil
 }
 
-// refuseGRPC is the same over gRPC.
+// refuseGRPC does the same over gRPC.
 func refuseGRPC(ctx context.Context, d *demo) (string, error) {
 	expected := []struct {
 		method, code, reason, status string
@@ -99,7 +98,7 @@ func withStatus(code, lockStatus string) string {
 	return code + "/" + lockStatus
 }
 
-// whileHeld runs work while another program has the lock of an item.
+// whileHeld runs work while another program holds the lock of an item.
 func (d *demo) whileHeld(ctx context.Context, item string, work func(context.Context) error) error {
 	return d.other.Lock(lockName(item)).Do(ctx, func(ctx context.Context) error {
 		d.out.linef("another program holds %s", d.lockKey(item))

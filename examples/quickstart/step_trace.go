@@ -48,7 +48,7 @@ func (d *demo) judgeTrace(ctx context.Context, parent trace.SpanID) (string, err
 	return "acquire, hold(read, write)", nil
 }
 
-// awaitSpan waits until the request's span has ended, which is after its answer.
+// awaitSpan waits until the span of the request has ended, which is after the answer.
 func (d *demo) awaitSpan(ctx context.Context, parent trace.SpanID) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -62,10 +62,10 @@ func (d *demo) awaitSpan(ctx context.Context, parent trace.SpanID) error {
 	return nil
 }
 
-// newTrace is the customer's side of a trace.
+// newTrace makes the trace that the customer starts.
 func newTrace() trace.SpanContext {
 	var id [24]byte
-	_, _ = rand.Read(id[:]) // does not fail
+	_, _ = rand.Read(id[:]) // never fails
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID:    trace.TraceID(id[:16]),
 		SpanID:     trace.SpanID(id[16:]),

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// outlastLease counts spoons for more than twice the lease, and has a customer wait
-// for one meanwhile.
+// outlastLease counts spoons for more than twice the lease, while a customer waits to buy
+// one.
 func outlastLease(ctx context.Context, d *demo) (string, error) {
 	const work = "/items/spoon/count?for=4500ms"
 	if err := d.stock.Write(ctx, "spoon", 1); err != nil {
@@ -38,15 +38,15 @@ func (d *demo) judgeCount(held time.Duration, count *background[*httpAnswer], cu
 	if err != nil {
 		return err
 	}
-	d.out.linef("the count: HTTP %d; then the customer who waited: %s", answer.code, bought)
+	d.out.linef("the count: HTTP %d; then the waiting customer: %s", answer.code, bought)
 	if answer.code != http.StatusOK || bought != sold || held <= watchdogLease {
 		return fmt.Errorf("HTTP %d, %q, held for %s; want 200, %q, more than %s", answer.code, bought, held, sold, watchdogLease)
 	}
 	return nil
 }
 
-// watch prints the lock of an item twice a second until the work is done, and tells
-// for how long the first holder was seen. Another holder before that is an error.
+// watch prints the lock of an item twice a second until the work is done. It returns how
+// long the first holder was seen. Another holder before the end is an error.
 func (d *demo) watch(ctx context.Context, item string, first lockState, done <-chan struct{}) (time.Duration, error) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -69,7 +69,7 @@ func (d *demo) watch(ctx context.Context, item string, first lockState, done <-c
 	}
 }
 
-// justDone is nil if work whose lock has ended is over too, but for its answer.
+// justDone returns nil if work whose lock has ended has ended too, or is about to answer.
 func justDone(done <-chan struct{}) error {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
@@ -77,6 +77,6 @@ func justDone(done <-chan struct{}) error {
 	case <-done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("the lock changed hands under its handler")
+		return fmt.Errorf("another holder got the lock while the handler ran")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// step is one thing to see. seen is what the table shows beside what was expected;
-// an error says what is not as it should be.
+// step is one demonstration. seen is its result, which the table shows beside the
+// expected one. An error means that the result is wrong.
 type step struct {
 	name     string
 	title    string
@@ -17,27 +17,27 @@ type step struct {
 	run      func(ctx context.Context, d *demo) (seen string, err error)
 }
 
-// stepLimit is far more than any step takes: it ends one that hangs.
+// stepLimit ends a step that hangs. Every step takes much less.
 const stepLimit = 30 * time.Second
 
 func steps() []step {
 	return []step{
 		{"oversold", "500 customers, 100 teapots, the lock switched off", "more than 100 sold", sellWithoutLock},
 		{"sold", "The same 500 customers and 100 teapots, with the lock", "exactly 100 sold", sellWithLock},
-		{"held", "What a held lock looks like in Redis", "one holder, count 1", showHeld},
-		{"reentry", "A handler that calls code which takes the same lock", "count 2, then free", reenter},
-		{"gin", "The lock is taken: each strategy as an HTTP client sees it", "409 204/skipped 200/null 202 200/unlocked", refuseHTTP},
-		{"grpc", "The lock is taken: each strategy as a gRPC client sees it", "ABORTED OK/skipped OK/null OK OK/unlocked", refuseGRPC},
+		{"held", "The data of a held lock in Redis", "one holder, count 1", showHeld},
+		{"reentry", "A handler that calls code with the same lock", "count 2, then free", reenter},
+		{"gin", "The lock is taken: the answer of each strategy over HTTP", "409 204/skipped 200/null 202 200/unlocked", refuseHTTP},
+		{"grpc", "The lock is taken: the answer of each strategy over gRPC", "ABORTED OK/skipped OK/null OK OK/unlocked", refuseGRPC},
 		{"watchdog", "A handler that takes longer than the lease", "one holder throughout", outlastLease},
 		{"killed", "A process that is killed while it holds the lock", "served when the lease ends", killHolder},
-		{"lost", "A lock that is lost under its handler", "500, INTERNAL", loseLock},
-		{"outage", "Redis stops, and comes back", "503, UNAVAILABLE, 0 unlocked", stopRedis},
-		{"trace", "One request that had to wait, as a trace", "acquire, hold, work inside", showTrace},
-		{"clean", "What is left in Redis", "0 keys", showLeft},
+		{"lost", "A handler that loses its lock", "500, INTERNAL", loseLock},
+		{"outage", "Redis stops and starts again", "503, UNAVAILABLE, 0 unlocked", stopRedis},
+		{"trace", "The trace of a request that waited", "acquire, hold, work inside", showTrace},
+		{"clean", "The data left in Redis", "0 keys", showLeft},
 	}
 }
 
-// choose picks steps by their names.
+// choose returns the steps with the given names.
 func choose(all []step, names string) ([]step, error) {
 	switch names {
 	case "all":
@@ -64,10 +64,10 @@ func find(all []step, name string) (step, error) {
 		}
 		known = append(known, s.name)
 	}
-	return step{}, fmt.Errorf("-steps: there is no step %q; write all, none, or some of %s", name, strings.Join(known, ","))
+	return step{}, fmt.Errorf("-steps: unknown step %q: write all, none, or some of %s", name, strings.Join(known, ","))
 }
 
-// perform runs the steps, and prints the table.
+// perform runs the steps and prints the table.
 func (d *demo) perform(ctx context.Context, chosen []step) error {
 	began := time.Now()
 	var results []result
@@ -86,7 +86,7 @@ func (d *demo) perform(ctx context.Context, chosen []step) error {
 	return failures(results)
 }
 
-// result is how a step went.
+// result is the result of a step.
 type result struct {
 	step
 
@@ -99,7 +99,7 @@ func (d *demo) attempt(ctx context.Context, s step) result {
 	defer cancel()
 	seen, err := s.run(ctx, d)
 	if err != nil {
-		d.out.linef("NOT AS IT SHOULD BE: %v", err)
+		d.out.linef("WRONG: %v", err)
 	}
 	return result{step: s, seen: seen, err: err}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// openGRPC makes the server. The guard finds the options of orders.proto by itself,
-// and lays the rule file over them.
+// openGRPC makes the server. The guard finds the options of orders.proto by itself.
+// The rule file overrides them.
 func (s *Service) openGRPC(cfg Config) error {
 	guard, err := grpclock.New(cfg.Locks, grpclock.WithSet(s.rules))
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Service) openGRPC(cfg Config) error {
 	)
 	orderspb.RegisterOrdersServer(s.server, &methods{service: s})
 	reflection.Register(s.server) // for grpcurl
-	return guard.Check(s.server)  // when all services are there
+	return guard.Check(s.server)  // when all services are registered
 }
 
 // methods are the methods of orders.proto.

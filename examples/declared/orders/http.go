@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// openHTTP makes the routes, and puts those under locks that the rules name.
+// openHTTP makes the routes and locks those that the rules name.
 func (s *Service) openHTTP(cfg Config) (err error) {
 	if s.guard, err = ginlock.New(cfg.Locks, ginlock.WithFallback("shelf", onShelf)); err != nil {
 		return err
@@ -22,21 +22,21 @@ func (s *Service) openHTTP(cfg Config) (err error) {
 	r.POST("/admin/reindex", s.reply("reindexed"))
 	r.POST("/admin/login", s.reply("logged in"))
 	s.engine = r
-	return s.guard.Check(r) // when all routes are there
+	return s.guard.Check(r) // when all routes are registered
 }
 
-// reply makes a handler that works for an order, and says that it is done.
+// reply returns a handler that works on an order and answers when it is done.
 func (s *Service) reply(done string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := s.work(c.Request.Context(), subject(c)); err != nil {
-			_ = c.Error(err) //nolint:errcheck // gives back what it was given
+			_ = c.Error(err) //nolint:errcheck // returns its argument
 			return
 		}
 		c.JSON(http.StatusOK, gin.H{"order": subject(c), "state": done})
 	}
 }
 
-// subject is the order, or the path of what concerns none.
+// subject returns the order or, for a request without an order, the path.
 func subject(c *gin.Context) string {
 	if order := c.Param("order"); order != "" {
 		return order
@@ -44,7 +44,7 @@ func subject(c *gin.Context) string {
 	return c.FullPath()
 }
 
-// onShelf runs instead of a handler where a rule says fallback: shelf.
+// onShelf runs instead of a handler if a rule has fallback: shelf.
 func onShelf(c *gin.Context) {
 	c.JSON(http.StatusAccepted, gin.H{"order": subject(c), "state": "on the shelf, to be packed later"})
 }

@@ -10,10 +10,10 @@ import (
 // Day is a day to close.
 type Day struct{ Shop string }
 
-// Report is about a closed day. It is empty where another instance closes the day.
+// Report is about a closed day. It is empty if another instance closes the day.
 type Report struct{ Text string }
 
-// openNightly puts a function under the rule that the file has for its name.
+// openNightly wraps a function in the rule that the file has for its name.
 func (s *Service) openNightly(cfg Config) error {
 	locks, err := aspect.New(cfg.Locks, aspect.WithSet(s.rules))
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// patience is how long a server waits for its last calls.
+// patience limits how long a server waits for its last calls.
 const patience = 5 * time.Second
 
-// serving is the running servers.
+// serving has the running servers.
 type serving struct {
 	http    *http.Server
 	running sync.WaitGroup
 }
 
-// Start starts both servers, each on a free port, and returns their addresses.
+// Start starts both servers on free ports and returns their addresses.
 func (s *Service) Start() (httpAddr, grpcAddr string, err error) {
 	web, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

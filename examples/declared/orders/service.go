@@ -1,7 +1,6 @@
-// Package orders is a service over HTTP, over gRPC, and with a nightly job. Its Go
-// code says nowhere what is locked: that stands in a rule file (locks.yaml) and in
-// orders.proto. http.go, grpc.go and nightly.go each connect the rules to one of the
-// three, with one line.
+// Package orders is a service with HTTP, gRPC and a nightly job. Its Go code declares
+// no locks: a rule file (locks.yaml) and orders.proto do. http.go, grpc.go and
+// nightly.go each connect the rules with one line.
 package orders
 
 import (
@@ -17,16 +16,16 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// Config is what a service needs. All of it is required.
+// Config configures a service. All fields are required.
 type Config struct {
-	Locks    *core.Client // stays the caller's; its observers are notified of rules, too
-	RuleFile string       // is watched
+	Locks    *core.Client // the caller closes it; its observers are also notified of rules
+	RuleFile string       // the watched rule file
 
-	// Work is what there is to do for an order, or for a shop at night.
+	// Work does the work for an order, or for a shop at night.
 	Work func(ctx context.Context, subject string) error
 }
 
-// Service is the service. CloseDay runs at night.
+// Service is a running service. CloseDay runs at night.
 type Service struct {
 	CloseDay func(context.Context, Day) (Report, error)
 
@@ -39,9 +38,9 @@ type Service struct {
 	serving serving
 }
 
-// Open loads the rules, and compares them with the routes, methods and functions of
-// the service. The error has every problem: with a mistake in its rules the service
-// does not start.
+// Open loads the rules and checks them against the routes, methods and functions of
+// the service. With a mistake in its rules the service does not start: the error lists
+// every problem.
 func Open(cfg Config) (*Service, error) {
 	rules, err := ruleset.Watch(cfg.RuleFile)
 	if err != nil {
@@ -55,13 +54,13 @@ func Open(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// Rules are the rules in force.
+// Rules returns the rules in force.
 func (s *Service) Rules() *ruleset.Set { return s.rules.Current() }
 
-// WriteRoutes writes what "interlock check --routes" wants to know.
+// WriteRoutes writes the file for "interlock check --routes".
 func (s *Service) WriteRoutes(w io.Writer) error { return s.guard.WriteRoutes(w, s.engine) }
 
-// Close ends what Start has begun, and the watching of the rule file. Close the lock
+// Close stops the servers of Start and the watch of the rule file. Close the lock
 // client after it.
 func (s *Service) Close() {
 	s.stop()

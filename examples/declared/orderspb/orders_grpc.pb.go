@@ -29,18 +29,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Orders are paid and shipped, each by one caller at a time. The locks stand here,
-// with the API; a rule file may change them field by field.
+// Orders are paid and shipped, each by one caller at a time. The API declares the locks
+// here; a rule file can override each field.
 type OrdersClient interface {
-	// Pay has the key of the rule for POST /orders/:order/pay: whoever pays over HTTP
-	// keeps out who pays over gRPC.
+	// Pay has the same key as the rule for POST /orders/:order/pay, so payments over HTTP
+	// and over gRPC exclude each other.
 	Pay(ctx context.Context, in *PayRequest, opts ...grpc.CallOption) (*PayReply, error)
-	// Ship ships the parcels of an order. A second call while that goes on is content
-	// with an empty reply.
+	// Ship ships the parcels of an order. A second call during that time gets an empty
+	// reply.
 	Ship(ctx context.Context, in *ShipRequest, opts ...grpc.CallOption) (*ShipReply, error)
-	// Follow tells what becomes of an order, to one screen at a time.
+	// Follow streams the events of an order to one screen at a time.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
-	// Show needs no lock. That it changes nothing is said by its idempotency level.
+	// Show needs no lock. Its idempotency level declares that it changes nothing.
 	Show(ctx context.Context, in *ShowRequest, opts ...grpc.CallOption) (*ShowReply, error)
 }
 
@@ -105,18 +105,18 @@ func (c *ordersClient) Show(ctx context.Context, in *ShowRequest, opts ...grpc.C
 // All implementations must embed UnimplementedOrdersServer
 // for forward compatibility.
 //
-// Orders are paid and shipped, each by one caller at a time. The locks stand here,
-// with the API; a rule file may change them field by field.
+// Orders are paid and shipped, each by one caller at a time. The API declares the locks
+// here; a rule file can override each field.
 type OrdersServer interface {
-	// Pay has the key of the rule for POST /orders/:order/pay: whoever pays over HTTP
-	// keeps out who pays over gRPC.
+	// Pay has the same key as the rule for POST /orders/:order/pay, so payments over HTTP
+	// and over gRPC exclude each other.
 	Pay(context.Context, *PayRequest) (*PayReply, error)
-	// Ship ships the parcels of an order. A second call while that goes on is content
-	// with an empty reply.
+	// Ship ships the parcels of an order. A second call during that time gets an empty
+	// reply.
 	Ship(context.Context, *ShipRequest) (*ShipReply, error)
-	// Follow tells what becomes of an order, to one screen at a time.
+	// Follow streams the events of an order to one screen at a time.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[Event]) error
-	// Show needs no lock. That it changes nothing is said by its idempotency level.
+	// Show needs no lock. Its idempotency level declares that it changes nothing.
 	Show(context.Context, *ShowRequest) (*ShowReply, error)
 	mustEmbedUnimplementedOrdersServer()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// GRPC makes the gRPC side of the shop. The guard has the kill switch.
+// GRPC makes the gRPC server of the shop. The guard has the kill switch.
 func (s *Shop) GRPC() (*grpc.Server, *grpclock.Guard, error) {
 	guard, err := grpclock.New(s.Locks,
 		grpclock.WithRules(grpcRules()...),
@@ -32,12 +32,12 @@ func (s *Shop) GRPC() (*grpc.Server, *grpclock.Guard, error) {
 	)
 	shoppb.RegisterShopServer(server, &service{shop: s})
 	reflection.Register(server) // for grpcurl
-	err = guard.Check(server)   // every problem of every rule, before the server starts
+	err = guard.Check(server)   // reports every problem of every rule before the server starts
 	return server, guard, err
 }
 
-// grpcRules are the rules of http.go for the methods: the same locks, because the
-// keys come out the same.
+// grpcRules are the rules of http.go for the methods. They have the same keys, so they use
+// the same locks.
 func grpcRules() []ruleset.Rule {
 	const key = "stock:#{req.item}"
 	reserve := func(method string, onBusy failpolicy.Strategy) ruleset.Rule {
@@ -62,7 +62,7 @@ func queueUp(_ context.Context, req *shoppb.ReserveRequest) (*shoppb.ReserveRepl
 	return &shoppb.ReserveReply{Receipt: "on the waiting list for " + req.GetItem()}, nil
 }
 
-// service translates between messages and the shop.
+// service implements the methods with the shop.
 type service struct {
 	shoppb.UnimplementedShopServer
 	shop *Shop

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// HTTP makes the Gin side of the shop. The guard has the kill switch.
+// HTTP makes the Gin engine of the shop. The guard has the kill switch.
 func (s *Shop) HTTP() (*gin.Engine, *ginlock.Guard, error) {
 	guard, err := ginlock.New(s.Locks, ginlock.WithFallback("waiting-list", joinWaitingList))
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Shop) HTTP() (*gin.Engine, *ginlock.Guard, error) {
 		otelgin.WithTracerProvider(s.Traces), otelgin.WithPropagators(propagation.TraceContext{})))
 	s.sellingRoutes(r, guard)
 	reservingRoutes(r, guard)
-	err = guard.Check(r) // every problem of every rule, before the server starts
+	err = guard.Check(r) // reports every problem of every rule before the server starts
 	return r, guard, err
 }
 
@@ -34,7 +34,7 @@ func (s *Shop) sellingRoutes(r *gin.Engine, guard *ginlock.Guard) {
 	r.POST("/items/:item/buy", guard.Handler(ruleset.Rule{
 		Name:     "buy",
 		Key:      "stock:#{path.item}",
-		WaitTime: 30 * time.Second, // a queue at the till; the lease is kept by the watchdog
+		WaitTime: 30 * time.Second, // a queue at the till; the watchdog renews the lease
 	}), func(c *gin.Context) {
 		left, err := s.buy(c.Request.Context(), c.Param("item"))
 		answer(c, gin.H{"left": left}, err)
@@ -52,7 +52,7 @@ func (s *Shop) sellingRoutes(r *gin.Engine, guard *ginlock.Guard) {
 	}), takes(s.exchange))
 }
 
-// reservingRoutes are one reservation under each strategy for a lock that is taken.
+// reservingRoutes has a reservation for each strategy for a taken lock.
 func reservingRoutes(r *gin.Engine, guard *ginlock.Guard) {
 	for path, strategy := range strategies {
 		r.POST("/items/:item/"+path, guard.Handler(reservation(strategy)), func(c *gin.Context) {
@@ -88,12 +88,12 @@ func joinWaitingList(c *gin.Context) {
 	c.JSON(http.StatusAccepted, gin.H{"receipt": "on the waiting list for " + c.Param("item")})
 }
 
-// takes makes a handler of work that takes as long as the query's "for" says.
+// takes makes a handler from work that takes as long as "for" in the query.
 func takes(work func(ctx context.Context, item string, takes time.Duration) (int, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		d, err := time.ParseDuration(c.DefaultQuery("for", "1s"))
 		if err != nil {
-			c.JSON(http.StatusBadRequest, gin.H{"error": "for: write a duration such as 500ms"})
+			c.JSON(http.StatusBadRequest, gin.H{"error": "for: write a duration, such as 500ms"})
 			return
 		}
 		left, err := work(c.Request.Context(), c.Param("item"), d)
@@ -101,8 +101,8 @@ func takes(work func(ctx context.Context, item string, takes time.Duration) (int
 	}
 }
 
-// answer answers, or gives up with the error: the guard then tells a lock that was
-// lost from a client that left.
+// answer answers, or passes the error on: the guard then distinguishes a lost lock from a
+// client that left.
 func answer(c *gin.Context, body gin.H, err error) {
 	switch {
 	case err == nil:
@@ -110,6 +110,6 @@ func answer(c *gin.Context, body gin.H, err error) {
 	case errors.Is(err, ErrSoldOut):
 		c.JSON(http.StatusGone, gin.H{"error": err.Error()})
 	default:
-		_ = c.Error(err) //nolint:errcheck // gives back what it was given
+		_ = c.Error(err) //nolint:errcheck // returns its argument
 	}
 }

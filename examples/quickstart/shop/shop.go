@@ -1,6 +1,6 @@
 // Package shop is a small shop that sells from a stock, over Gin and over gRPC. Its
-// business code (this file) reads and writes the stock as if it were alone; the
-// rules beside the routes (http.go) and methods (grpc.go) see to it that it is.
+// business code (this file) reads and writes the stock as if no other caller existed. The
+// rules of the routes (http.go) and methods (grpc.go) exclude other callers.
 package shop
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// Shop is one instance of the shop. Several share a stock.
+// Shop is an instance of the shop. Several instances share a stock.
 type Shop struct {
 	Stock  *Stock
 	Locks  *core.Client
@@ -21,8 +21,8 @@ type Shop struct {
 	Traces trace.TracerProvider
 }
 
-// buy sells one piece: it reads, charges the customer and writes. Two at a time
-// would sell the same piece twice.
+// buy sells one piece: it reads, charges the customer and writes. Two calls at the same
+// time would sell the same piece twice.
 func (s *Shop) buy(ctx context.Context, item string) (left int, err error) {
 	left, err = s.Stock.Read(ctx, item)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Shop) buy(ctx context.Context, item string) (left int, err error) {
 
 func charge(ctx context.Context) error { return pause(ctx, time.Millisecond) }
 
-// count counts the pieces on the shelf, which takes its time. It stops when the lock
-// is lost under it: somebody may be buying by then, and the result would be wrong.
+// count counts the pieces on the shelf, which takes a while. It stops if it loses the
+// lock: another caller may buy a piece then, and the result would be wrong.
 func (s *Shop) count(ctx context.Context, item string, takes time.Duration) (int, error) {
 	if err := pause(ctx, takes); err != nil {
 		s.Log.WarnContext(ctx, "handler stopped", "work", "count", "cause", context.Cause(ctx))
@@ -49,8 +49,8 @@ func (s *Shop) count(ctx context.Context, item string, takes time.Duration) (int
 	return s.Stock.Read(ctx, item)
 }
 
-// exchange takes a broken piece back and sells another one. Its caller has the lock
-// of the item; restock takes it again.
+// exchange takes a broken piece back and sells another one. Its caller holds the lock of
+// the item, and restock acquires it again.
 func (s *Shop) exchange(ctx context.Context, item string, takes time.Duration) (int, error) {
 	if err := s.restock(ctx, item, 1, takes); err != nil {
 		return 0, err
@@ -58,8 +58,8 @@ func (s *Shop) exchange(ctx context.Context, item string, takes time.Duration) (
 	return s.buy(ctx, item)
 }
 
-// restock adds pieces. It takes the lock itself, because it also runs at night,
-// without any middleware. Where ctx has the lock already, this is a re-entry.
+// restock adds pieces. It acquires the lock itself, because it also runs at night without
+// a middleware. If ctx already has the lock, it re-enters.
 func (s *Shop) restock(ctx context.Context, item string, pieces int, takes time.Duration) error {
 	return s.Locks.Lock("stock:"+item).Do(ctx, func(ctx context.Context) error {
 		left, err := s.Stock.Read(ctx, item)

@@ -11,17 +11,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// ErrSoldOut says that no piece of an item is left.
+// ErrSoldOut means that no piece of an item is left.
 var ErrSoldOut = errors.New("sold out")
 
 // Stock is the database of the shop: how many pieces of each item are left. All
-// instances share it. Each read and each write is whole and takes the time of a
-// round trip, but nothing holds a read and the write after it together, as in
+// instances share it. Each read and each write is atomic and takes the time of a round
+// trip. But a read and the write after it are not one transaction, like
 //
 //	SELECT pieces FROM stock WHERE item = …
 //	UPDATE stock SET pieces = … WHERE item = …
 //
-// Whoever changes an item has to keep the others away meanwhile.
+// A caller that changes an item must exclude other callers.
 type Stock struct {
 	tracer trace.Tracer
 	writes atomic.Int64
@@ -30,7 +30,7 @@ type Stock struct {
 	pieces map[string]int
 }
 
-// roundTrip is how long a read and a write take.
+// roundTrip is how long a read or a write takes.
 const roundTrip = time.Millisecond
 
 // NewStock makes an empty stock.
@@ -38,7 +38,7 @@ func NewStock(tracer trace.Tracer) *Stock {
 	return &Stock{tracer: tracer, pieces: map[string]int{}}
 }
 
-// Read tells how many pieces of an item are left.
+// Read returns how many pieces of an item are left.
 func (s *Stock) Read(ctx context.Context, item string) (int, error) {
 	ctx, span := s.tracer.Start(ctx, "stock.read")
 	defer span.End()
@@ -64,7 +64,7 @@ func (s *Stock) Write(ctx context.Context, item string, pieces int) error {
 	return nil
 }
 
-// Writes is how often Write changed something, of whatever item.
+// Writes returns how often Write was called, for all items.
 func (s *Stock) Writes() int64 { return s.writes.Load() }
 
 // pause waits for d, or until ctx ends.

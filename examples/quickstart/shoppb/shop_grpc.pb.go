@@ -33,16 +33,16 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Shop sells from a stock. Every method locks the item that it is asked for.
+// Shop sells from a stock. Every method locks the item of its request.
 type ShopClient interface {
 	// Buy sells one piece. FAILED_PRECONDITION: sold out.
 	Buy(ctx context.Context, in *BuyRequest, opts ...grpc.CallOption) (*BuyReply, error)
-	// Count counts the pieces of an item, which takes as long as asked for. Nobody
-	// can buy the item meanwhile.
+	// Count counts the pieces of an item, which takes as long as the request says. The
+	// item cannot be bought during that time.
 	Count(ctx context.Context, in *CountRequest, opts ...grpc.CallOption) (*CountReply, error)
-	// Reprice is Count under a lock of half a second, however long it takes.
+	// Reprice is Count with a lease of half a second, even if it takes longer.
 	Reprice(ctx context.Context, in *CountRequest, opts ...grpc.CallOption) (*CountReply, error)
-	// The same reservation under each strategy for a lock that is taken.
+	// A reservation for each strategy for a taken lock.
 	ReserveOrFail(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveReply, error)
 	ReserveOrSkip(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveReply, error)
 	ReserveOrNull(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveReply, error)
@@ -142,16 +142,16 @@ func (c *shopClient) ReserveAnyway(ctx context.Context, in *ReserveRequest, opts
 // All implementations must embed UnimplementedShopServer
 // for forward compatibility.
 //
-// Shop sells from a stock. Every method locks the item that it is asked for.
+// Shop sells from a stock. Every method locks the item of its request.
 type ShopServer interface {
 	// Buy sells one piece. FAILED_PRECONDITION: sold out.
 	Buy(context.Context, *BuyRequest) (*BuyReply, error)
-	// Count counts the pieces of an item, which takes as long as asked for. Nobody
-	// can buy the item meanwhile.
+	// Count counts the pieces of an item, which takes as long as the request says. The
+	// item cannot be bought during that time.
 	Count(context.Context, *CountRequest) (*CountReply, error)
-	// Reprice is Count under a lock of half a second, however long it takes.
+	// Reprice is Count with a lease of half a second, even if it takes longer.
 	Reprice(context.Context, *CountRequest) (*CountReply, error)
-	// The same reservation under each strategy for a lock that is taken.
+	// A reservation for each strategy for a taken lock.
 	ReserveOrFail(context.Context, *ReserveRequest) (*ReserveReply, error)
 	ReserveOrSkip(context.Context, *ReserveRequest) (*ReserveReply, error)
 	ReserveOrNull(context.Context, *ReserveRequest) (*ReserveReply, error)

@@ -1,11 +1,10 @@
-// Gen makes Go code of a .proto file that has lock options, with the plugins pinned in
-// go.mod and without protoc, which a machine with only Go does not have. With protoc
-// it would be
+// Gen generates Go code from a .proto file with lock options. It uses the plugins pinned
+// in go.mod and does not need protoc. With protoc the commands are
 //
 //	go tool interlock proto -o third_party
 //	protoc -I . -I third_party --go_out=. --go-grpc_out=. orders.proto
 //
-// go generate runs it in the folder above.
+// go generate runs Gen in the parent folder.
 package main
 
 import (
@@ -58,8 +57,8 @@ func generate(ctx context.Context, source string, plugins []string) error {
 	return nil
 }
 
-// compile reads a file. Besides this folder it may import interlock/v1/lock.proto, which is
-// in the root that the command writes.
+// compile reads a file. The file may import files of this folder and
+// interlock/v1/lock.proto, which is in the folder that the command writes.
 func compile(ctx context.Context, source string) (linker.File, error) {
 	resolver := protocompile.CompositeResolver{
 		&protocompile.SourceResolver{},
@@ -76,7 +75,7 @@ func compile(ctx context.Context, source string) (linker.File, error) {
 	return files[0], nil
 }
 
-// withImports appends a file after everything that it imports.
+// withImports appends a file after its imports.
 func withImports(list []*descriptorpb.FileDescriptorProto, file protoreflect.FileDescriptor) []*descriptorpb.FileDescriptorProto {
 	for _, known := range list {
 		if known.GetName() == file.Path() {
@@ -90,7 +89,7 @@ func withImports(list []*descriptorpb.FileDescriptorProto, file protoreflect.Fil
 	return append(list, protoutil.ProtoFromFileDescriptor(file))
 }
 
-// run runs a plugin as protoc would, and writes the files that it answers with.
+// run runs a plugin like protoc does, and writes the files of its answer.
 func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest) error {
 	input, err := proto.Marshal(request)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Gen makes Go code of a .proto file with the plugins pinned in go.mod, and without
-// protoc, which a machine with only Go does not have. go generate runs it in the
-// folder above.
+// Gen generates Go code from a .proto file. It uses the plugins pinned in go.mod and does
+// not need protoc. go generate runs Gen in the parent folder.
 package main
 
 import (
@@ -46,7 +45,7 @@ func generate(ctx context.Context, source string) error {
 	return nil
 }
 
-// compile reads a file that imports nothing.
+// compile reads a file without imports.
 func compile(ctx context.Context, source string) (*descriptorpb.FileDescriptorProto, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       &protocompile.SourceResolver{},
@@ -59,7 +58,7 @@ func compile(ctx context.Context, source string) (*descriptorpb.FileDescriptorPr
 	return protoutil.ProtoFromFileDescriptor(files[0]), nil
 }
 
-// run runs a plugin as protoc would, and writes the files that it answers with.
+// run runs a plugin like protoc does, and writes the files of its answer.
 func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest) error {
 	input, err := proto.Marshal(request)
 	if err != nil {
