@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// programs names a line that each program prints, as the parts that must be in it.
+// programs has parts of a line that each program must print.
 var programs = map[string][]string{
 	"duplicate":   {"ok", "a copy after the window: 201, 2 orders"},
 	"stock":       {"ok", "100 sold"},
 	"cart":        {"ok", "0 carts stuck"},
 	"batch":       {"ok", "12 of 12 batches were done exactly once"},
 	"likes":       {"ok", "user:like:a%3Ab:c and user:like:a:b%3Ac"},
-	"cron":        {"ok", "tick 7: 1 run, by the others"},
+	"cron":        {"ok", "tick 7: 1 run, by another instance"},
 	"transaction": {"ok", "the balance is 50"},
-	"prices":      {"ok", "400 readers saw a price that was"},
+	"prices":      {"ok", "400 readers saw a correct price"},
 	"queue":       {"ok", "0 of 30 out of turn"},
-	"reports":     {"ok", "a sixth one: 429"},
+	"reports":     {"ok", "a sixth report: 429"},
 	"nested":      {"ok", "count 2, re-entered"},
 }
 
@@ -42,8 +42,8 @@ func TestPrograms_AllInTable(t *testing.T) {
 	}
 }
 
-// The programs run one after the other: each is full of callers already.
-func TestPrograms_HoldWhatTheyPromise(t *testing.T) {
+// The programs run one after the other, because each has many callers.
+func TestPrograms_Pass(t *testing.T) {
 	bin := build(t)
 	server, err := redistest.Start()
 	if err != nil {
@@ -83,7 +83,7 @@ func execute(t *testing.T, program string, args ...string) (out string, exit int
 	return string(printed), cmd.ProcessState.ExitCode()
 }
 
-// build builds all programs, each of which is a binary in the folder.
+// build builds all programs into the folder.
 func build(t *testing.T) (folder string) {
 	t.Helper()
 	folder = t.TempDir()

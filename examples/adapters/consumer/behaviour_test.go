@@ -24,7 +24,7 @@ func TestBehaviour(t *testing.T) {
 	})
 }
 
-// serveProgram serves a program that consumes messages of orders.
+// serveProgram runs a program that consumes messages about orders.
 func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	locking, err := aspect.New(p.Locks)
@@ -42,7 +42,7 @@ func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, er
 	}, nil
 }
 
-// replying is a handler that leaves its text where the caller finds it: a message has no
+// replying is a handler that stores its text for the caller, because a message has no
 // answer.
 func replying(do func(context.Context, string) (string, error)) consumer.Handler {
 	return func(ctx context.Context, m *consumer.Message) error {
@@ -56,7 +56,7 @@ func replying(do func(context.Context, string) (string, error)) consumer.Handler
 
 type replyKey struct{}
 
-// calling is a caller in the place of the queue.
+// calling is a caller that replaces the queue.
 func calling(ctx context.Context, handle func(context.Context, *consumer.Message) consumer.Result, c adaptertest.Call) (a adaptertest.Answer) {
 	defer func() {
 		if v := recover(); v != nil {

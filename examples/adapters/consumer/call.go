@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// call is one message: the [aspect.Call].
+// call is a message as an [aspect.Call].
 type call struct {
 	message   *Message
 	handler   Handler
@@ -33,7 +33,7 @@ func (c *call) Fallback(ctx context.Context, name string) error {
 	return c.fallbacks[name](ctx, c.message)
 }
 
-// answer says what became of the message.
+// answer returns the result of the message.
 func (c *call) answer(o *aspect.Outcome) Result {
 	if o.Verdict == aspect.VerdictAnswered {
 		c.result.Lock = o.Reply.Mark
@@ -44,8 +44,8 @@ func (c *call) answer(o *aspect.Outcome) Result {
 
 type holdKey struct{}
 
-// Hold is the lock under which the handler of ctx runs, nil without.
+// Hold returns the hold of the handler of ctx, or nil.
 func Hold(ctx context.Context) *core.Hold {
-	hold, _ := ctx.Value(holdKey{}).(*core.Hold) //nolint:errcheck // nil is the answer
+	hold, _ := ctx.Value(holdKey{}).(*core.Hold) //nolint:errcheck // nil if there is none
 	return hold
 }

@@ -1,6 +1,6 @@
-// Package consumer is an adapter for a consumer of messages, such as one of Kafka: it
-// handles each message under the locks that the rules of its topic ask for. A rule names
-// a topic as a function, with topic/ before it:
+// Package consumer is an adapter for a consumer of messages, for example of Kafka. It handles
+// each message under the locks of the rules of its topic. A rule names a topic as a function
+// with the prefix topic/:
 //
 //	rules:
 //	  - func: topic/orders.paid
@@ -23,14 +23,14 @@ import (
 // Handler handles a message.
 type Handler func(ctx context.Context, m *Message) error
 
-// Result is what became of a message.
+// Result is the result of a message.
 type Result struct {
-	// Err is nil for a message that is done with, an [*aspect.RefusedError] for one whose
-	// lock was not acquired or was lost, or the handler's own.
+	// Err is nil if the message is done. It is an [*aspect.RefusedError] if its lock was not
+	// acquired or was lost. Otherwise it is the error of the handler.
 	Err error
 
 	Lock  string // "skipped" or "null": the handler did not run; "unlocked": it ran without the lock; or ""
-	Token int64  // the fencing token under which the handler ran, 0 without
+	Token int64  // the fencing token of the handler; 0: none
 }
 
 // Guard handles messages under the rules of their topics. It is safe for concurrent use.
@@ -45,15 +45,15 @@ type Guard struct {
 // prefix begins the names of topics in rules.
 const prefix = "topic/"
 
-// topic is a topic that is handled: what the registry knows an endpoint by.
+// topic is a topic with a handler: the endpoint of the registry.
 type topic struct {
 	endpoint ruleset.Endpoint
-	declared []ruleset.Declared // the rules that are put on it in Go
+	declared []ruleset.Declared // its rules in Go
 	handler  Handler
 }
 
-// New makes a guard over rules, a set or one that is reloaded. The set of a may be the
-// same: rules for topics are the guard's, others those of functions in [aspect.Wrap].
+// New makes a guard over rules, which is a set or a reloaded set. It may be the set of a:
+// rules for topics belong to the guard, and other rules to functions in [aspect.Wrap].
 // fallbacks may be nil.
 func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks map[string]Handler) (*Guard, error) {
 	schema, err := newSchema()
@@ -69,13 +69,13 @@ func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks map[string]Handler)
 		Declared:  func(t *topic) ([]ruleset.Declared, []*ruleset.Problem) { return t.declared, nil },
 		Compile:   g.compile,
 		Changes:   func(*topic) bool { return true },
-		Hint:      "write topic/ and the name of a topic that is handled",
+		Hint:      "write topic/ and the name of a topic with a handler",
 	})
 	g.table, err = g.topics.Table(rules)
 	return g, err
 }
 
-// compile compiles the rules of a topic; without any there is nothing to lock.
+// compile compiles the rules of a topic. A topic without rules has no locks.
 func (g *Guard) compile(_ *ruleset.Set, t *topic, rules []*ruleset.Resolved) (*aspect.Point, struct{}, error) {
 	if len(rules) == 0 {
 		return nil, struct{}{}, nil
@@ -86,15 +86,16 @@ func (g *Guard) compile(_ *ruleset.Set, t *topic, rules []*ruleset.Resolved) (*a
 	return point, struct{}{}, err
 }
 
-// Topics are handlers by their topics, with rules in Go if there are any.
+// Topics has the handlers by topic, with their rules in Go.
 type Topics map[string]struct {
 	Handler Handler
 	Rules   []ruleset.Rule
 }
 
-// Handle checks the rules of all topics, and gives what handles their messages. Call it
-// once. The error has every problem, and a rule that matches no topic is one; a topic
-// whose rules cannot work refuses its messages. From then on a reload is judged likewise.
+// Handle checks the rules of all topics and returns the function that handles their
+// messages. Call it once. The error lists every problem, including rules that match no
+// topic. A topic with invalid rules refuses its messages. Later reloads are checked in the
+// same way.
 func (g *Guard) Handle(topics Topics) (handle func(context.Context, *Message) Result, err error) {
 	known := make(map[string]*topic, len(topics))
 	for name, what := range topics {
@@ -110,11 +111,11 @@ func (g *Guard) Handle(topics Topics) (handle func(context.Context, *Message) Re
 		if t := known[m.Topic]; t != nil {
 			return g.run(ctx, t, m)
 		}
-		return Result{Err: fmt.Errorf("consumer: nobody handles topic %q", m.Topic)}
+		return Result{Err: fmt.Errorf("consumer: topic %q has no handler", m.Topic)}
 	}, g.aspect.Conclude(report)
 }
 
-// run handles one message under the rules that are in force now.
+// run handles a message under the rules in force.
 func (g *Guard) run(ctx context.Context, t *topic, m *Message) Result {
 	switch e := g.table.At(t); {
 	case e == nil:
@@ -128,5 +129,5 @@ func (g *Guard) run(ctx context.Context, t *topic, m *Message) Result {
 	}
 }
 
-// Aspect has the kill switch: [aspect.Aspect.Suspend].
+// Aspect returns the aspect, which has the kill switch [aspect.Aspect.Suspend].
 func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Message is a message in the shape that clients of Kafka have it.
+// Message is a message with the fields of a Kafka message.
 type Message struct {
 	Topic     string
 	Partition int
@@ -15,7 +15,7 @@ type Message struct {
 	Value     []byte
 }
 
-// The places of the variables in the schema.
+// The positions of the variables in the schema.
 const (
 	slotTopic = iota
 	slotPartition
@@ -34,10 +34,10 @@ func newSchema() (*keyexpr.Schema, error) {
 	)
 }
 
-// env are the variables of one message.
+// env has the variables of a message.
 type env struct {
 	message *Message
-	value   any // decoded when it is asked for
+	value   any // decoded on demand
 }
 
 // Value implements [keyexpr.Env].
@@ -52,11 +52,11 @@ func (e *env) Value(slot int) (any, error) {
 	case slotValue:
 		return e.decode()
 	default:
-		return nil, errors.New("there is no such variable")
+		return nil, errors.New("unknown variable")
 	}
 }
 
-// decode decodes the value once. That it is no JSON is the sender's mistake.
+// decode decodes the value once. A value that is not JSON is a mistake of the sender.
 func (e *env) decode() (any, error) {
 	if e.value != nil || len(e.message.Value) == 0 {
 		return e.value, nil
@@ -69,5 +69,5 @@ func (e *env) decode() (any, error) {
 	return value, nil
 }
 
-// Items implements [keyexpr.Env]: the headers.
+// Items implements [keyexpr.Env] for the headers.
 func (e *env) Items(_ int, name string) ([]string, error) { return e.message.Headers[name], nil }

@@ -9,11 +9,11 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 )
 
-// Queue is topics in memory, each of several partitions that keep the order of their
+// Queue has topics in memory. Each has several partitions, which keep the order of their
 // messages. A message goes to the partition of its key.
 type Queue struct{ topics map[string][]chan *Message }
 
-// depth is how many messages a partition keeps before Publish waits.
+// depth is how many messages a partition buffers before Publish waits.
 const depth = 100
 
 // NewQueue makes a queue of topics.
@@ -31,7 +31,7 @@ func NewQueue(partitions int, topics ...string) *Queue {
 func (q *Queue) Publish(ctx context.Context, m Message) error {
 	partitions := q.topics[m.Topic]
 	if len(partitions) == 0 {
-		return errors.New("there is no topic " + m.Topic)
+		return errors.New("unknown topic " + m.Topic)
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(m.Key))
@@ -44,7 +44,7 @@ func (q *Queue) Publish(ctx context.Context, m Message) error {
 	}
 }
 
-// Close ends the queue: consumers read what is left.
+// Close ends the queue. Consumers read the remaining messages.
 func (q *Queue) Close() {
 	for _, partitions := range q.topics {
 		for _, p := range partitions {
@@ -53,10 +53,10 @@ func (q *Queue) Close() {
 	}
 }
 
-// Consume handles the messages of one partition, one after the other, until the queue is
-// closed and empty, or ctx ends: what is not handled then is not committed, and a broker
-// would give it to the next consumer. A message that is refused for now comes again; dead
-// gets one that cannot be handled.
+// Consume handles the messages of a partition one after the other, until the queue is
+// closed and empty, or ctx ends. Messages that are not handled then are not committed, and a
+// broker would deliver them to the next consumer. A refused message is retried later. dead
+// gets the messages that cannot be handled.
 func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle func(context.Context, *Message) Result, dead func(*Message, error)) {
 	for {
 		select {
@@ -73,7 +73,7 @@ func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle
 	}
 }
 
-// deliver handles a message until it is not refused any more.
+// deliver handles a message again and again while it is refused.
 func deliver(ctx context.Context, m *Message, handle func(context.Context, *Message) Result) error {
 	for {
 		err := handle(ctx, m).Err
@@ -83,7 +83,7 @@ func deliver(ctx context.Context, m *Message, handle func(context.Context, *Mess
 	}
 }
 
-// again is when a message is to come again, 0 if never.
+// again returns the time until a message is retried; 0: never.
 func again(err error) time.Duration {
 	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
 		return refused.RetryAfter
@@ -91,7 +91,7 @@ func again(err error) time.Duration {
 	return 0
 }
 
-// pause waits, and reports whether it came to the end.
+// pause waits. It reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rules lock an order over both topics, which name it in different places.
+// rules lock an order for both topics, which have it in different places.
 const rules = `rules:
   - func: topic/orders.paid
     key: "order:#{key}"
@@ -54,7 +54,7 @@ func guard(t *testing.T, file string) (*redistest.Server, *consumer.Guard) {
 	return redis, g
 }
 
-// consume publishes messages and consumes both topics, in two partitions each.
+// consume publishes messages and consumes both topics, with two partitions each.
 func consume(t *testing.T, g *consumer.Guard, handler consumer.Handler, messages ...consumer.Message) (dead []error) {
 	t.Helper()
 	handle, err := g.Handle(consumer.Topics{"orders.paid": {Handler: handler}, "orders.cancelled": {Handler: handler}})
@@ -99,10 +99,10 @@ func TestConsume_OneAtATime(t *testing.T) {
 		mu.Lock()
 		inside++
 		if inside > 1 {
-			t.Errorf("%s: another message of the order is being handled", m.Topic)
+			t.Errorf("%s: another message of the order is handled at the same time", m.Topic)
 		}
 		mu.Unlock()
-		time.Sleep(time.Millisecond) // lets the other topic meet it
+		time.Sleep(time.Millisecond) // so that the other topic can overlap
 		mu.Lock()
 		inside--
 		handled++
@@ -118,7 +118,7 @@ func TestConsume_OneAtATime(t *testing.T) {
 	}
 }
 
-func TestConsume_RefusedComesAgain(t *testing.T) {
+func TestConsume_RefusedMessageIsRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		redis, g := guard(t, strings.ReplaceAll(rules, "1h", "none"))
@@ -126,13 +126,13 @@ func TestConsume_RefusedComesAgain(t *testing.T) {
 		began, handled := time.Now(), 0
 		dead := consume(t, g, func(context.Context, *consumer.Message) error { handled++; return nil }, paid("42"))
 		if took := time.Since(began); handled != 1 || len(dead) > 0 || took < time.Minute {
-			t.Errorf("handled %d times, dead %v, after %v, want once the minute of the other holder is over", handled, dead, took)
+			t.Errorf("handled %d times, dead %v, after %v, want once, after the minute of the other holder", handled, dead, took)
 		}
 	})
 }
 
-// A consumer ends with its context, be it that there is no message or that one is refused.
-func TestConsume_EndsWithItsContext(t *testing.T) {
+// A consumer ends with its context, both without a message and while a message is refused.
+func TestConsume_EndsWithContext(t *testing.T) {
 	t.Parallel()
 	for name, messages := range map[string][]consumer.Message{"idle": nil, "refused": {paid("42")}} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestConsume_Dead(t *testing.T) {
 	}
 }
 
-func TestHandle_FindsTopicsThatNobodyHandles(t *testing.T) {
+func TestHandle_TopicWithoutAHandler(t *testing.T) {
 	t.Parallel()
 	_, g := guard(t, strings.ReplaceAll(rules, "cancelled", "canceled"))
 	handler := func(context.Context, *consumer.Message) error { return nil }
@@ -180,7 +180,7 @@ func TestHandle_FindsTopicsThatNobodyHandles(t *testing.T) {
 	}
 }
 
-func TestHandle_SharesItsFileWithAWrappedFunction(t *testing.T) {
+func TestHandle_SharesFileWithWrappedFunction(t *testing.T) {
 	t.Parallel()
 	_, g := guard(t, rules+"  - {func: close-day, key: \"close-day:#{in}\"}\n")
 	closeDay := func(context.Context, string) (struct{}, error) { return struct{}{}, nil }

@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// task is what the job is called with, and what its key can name.
+// task is the argument of the job. Its key can use the fields.
 type task struct{ Tick string }
 
-// runInstance is one process of the service: clients, rules, the job, the timer.
+// runInstance runs an instance of the service: clients, rules, the job, the timer.
 func runInstance(ctx context.Context, options *redis.Options, s *settings, first time.Time, job func(tick string)) (err error) {
 	rdb := redis.NewClient(options)
 	defer func() { err = errors.Join(err, rdb.Close()) }()
@@ -40,12 +40,12 @@ func runInstance(ctx context.Context, options *redis.Options, s *settings, first
 			return errors.Join(err, ctx.Err())
 		}
 		_, failed := closeDay(ctx, task{Tick: tick.Format("150405.000")})
-		err = errors.Join(err, failed) // a log, in your service; the next tick is another one
+		err = errors.Join(err, failed) // a real service logs this; the next tick tries again
 	}
 	return err
 }
 
-// locked puts the job under the rule of the file. Its context ends if the lock is lost.
+// locked wraps the job in the rule of the file. The context of the job ends if the lock is lost.
 func locked(locks *core.Client, rules ruleset.Provider, job func(tick string)) (func(context.Context, task) (struct{}, error), error) {
 	locking, err := aspect.New(locks, aspect.WithSet(rules))
 	if err != nil {
@@ -62,7 +62,7 @@ func locked(locks *core.Client, rules ruleset.Provider, job func(tick string)) (
 	return closeDay, locking.Check()
 }
 
-// until waits for a time, and reports whether it came.
+// until waits for a time. It reports whether ctx has not ended.
 func until(ctx context.Context, at time.Time) bool {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()

@@ -1,10 +1,10 @@
-// Cron is a service whose instances all have the same timer, and whose job runs once for
-// each tick. The lock of the job is declared in a rule file, locks.yaml:
+// Cron is a service whose instances all have the same timer. Its job runs once for each
+// tick. A rule file, locks.yaml, declares the lock of the job:
 //
 //	go -C examples run ./adapters/cron
 //
-// The program starts several instances in one process, each with clients of its own; in
-// yours an instance is a process. It needs no Redis: -redis uses one that is there.
+// The program starts several instances in one process, each with separate clients; a real
+// instance is a process. It embeds a Redis; -redis uses an existing one.
 package main
 
 import (
@@ -44,15 +44,15 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("cron", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is embedded")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
 	flags.StringVar(&s.rules, "rules", "adapters/cron/locks.yaml", "the rule `file`")
-	flags.IntVar(&s.instances, "instances", 3, "how many `instances` are started")
-	flags.IntVar(&s.ticks, "ticks", 4, "after how many `ticks` they end")
+	flags.IntVar(&s.instances, "instances", 3, "number of `instances`")
+	flags.IntVar(&s.ticks, "ticks", 4, "number of `ticks` until the end")
 	flags.DurationVar(&s.every, "every", 500*time.Millisecond, "`time` between ticks")
 	return s, flags.Parse(args)
 }
 
-// run is the program: nil if the job ran once for each tick.
+// run runs the program. It returns nil if the job ran once for each tick.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	s, err := parse(args, out)
 	switch {
@@ -95,7 +95,7 @@ func (s *settings) runAll(ctx context.Context, options *redis.Options, j *journa
 	return errors.Join(errs...)
 }
 
-// journal keeps which instance ran the job of which tick.
+// journal records which instance ran the job of which tick.
 type journal struct {
 	mu   sync.Mutex
 	out  io.Writer

@@ -32,7 +32,7 @@ func TestRun_OncePerTick(t *testing.T) {
 	}
 }
 
-func TestRun_FindsARuleForNoFunction(t *testing.T) {
+func TestRun_RuleWithoutAFunction(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "locks.yaml")
 	rule := "rules:\n  - func: close-day\n    key: a\n  - func: close-dya\n    key: b\n"

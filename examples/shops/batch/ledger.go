@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// ledger stands for a table of batches, and counts what happens to each.
+// ledger stands for a table of batches, and counts the events of each batch.
 type ledger struct {
 	batches []string // in order
 
@@ -16,8 +16,8 @@ type ledger struct {
 
 type entry struct {
 	runs, finished int
-	stale          int   // writes of a run after the next one had begun
-	failure        error // of the last run that failed
+	stale          int   // writes of a run after the next run had begun
+	failure        error // the error of the last run that failed
 }
 
 func newLedger() *ledger {
@@ -30,14 +30,14 @@ func newLedger() *ledger {
 	return l
 }
 
-// with gives one entry to do, alone.
+// with calls do with an entry under the mutex.
 func (l *ledger) with(batch string, do func(e *entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	do(l.entries[batch])
 }
 
-// start says which run of the batch begins, counted from 1.
+// start begins a run of the batch and returns its number, from 1.
 func (l *ledger) start(batch string) (run int) {
 	l.with(batch, func(e *entry) {
 		e.runs++
@@ -89,7 +89,7 @@ func (l *ledger) doneOnce() (n int) {
 	return n
 }
 
-// staleWrites counts the rows that a worker wrote when another had the batch.
+// staleWrites counts the rows that a worker wrote while another worker had the batch.
 func (l *ledger) staleWrites() (n int) {
 	for _, batch := range l.batches {
 		l.with(batch, func(e *entry) { n += e.stale })

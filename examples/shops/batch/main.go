@@ -1,11 +1,11 @@
-// Batch has several workers walk the same list of batches, with package core only.
+// Batch has several workers that process the same list of batches, with package core only.
 //
 //	go -C examples run ./shops/batch
 //
-// A worker tries each batch without waiting: what is taken is somebody else's. The
-// ledger of what is done is read inside the lock. A batch that fails is free again,
-// and whoever comes by next retries it. A worker that stalls for longer than its
-// lease has lost the lock; it notices by its context, and stops.
+// A worker tries to lock each batch without waiting: if the lock is taken, another worker
+// has the batch. The worker reads the ledger of finished batches inside the lock. A failed
+// batch is free again, and the next worker retries it. A worker that stalls for longer than
+// its lease loses the lock. Its context ends, and it stops.
 package main
 
 import (
@@ -39,11 +39,11 @@ func prove(ctx context.Context, p *proof.Proof) error {
 		clients = append(clients, locks)
 	}
 
-	p.Titlef("%d workers walk the same %d batches", workers, batches)
+	p.Titlef("%d workers process the same %d batches", workers, batches)
 	errs := proof.Tally(workers, func(i int) error { return work(ctx, clients[i], l) })
-	p.Checkf(errs[nil] == workers, "%d of %d workers came to the end", errs[nil], workers)
+	p.Checkf(errs[nil] == workers, "%d of %d workers finished", errs[nil], workers)
 	p.Checkf(l.doneOnce() == batches, "%d of %d batches were done exactly once", l.doneOnce(), batches)
-	p.Checkf(l.staleWrites() == 0, "%d rows were written by a worker when another had the batch", l.staleWrites())
+	p.Checkf(l.staleWrites() == 0, "%d rows were written by a worker while another worker had the batch", l.staleWrites())
 
 	p.Checkf(errors.Is(l.failure(failing), errRow) && l.runs(failing) == 2,
 		"%s failed (%v) and was retried: %d runs", failing, l.failure(failing), l.runs(failing))
@@ -52,7 +52,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// work goes round until every batch is done.
+// work repeats until every batch is done.
 func work(ctx context.Context, locks *core.Client, l *ledger) error {
 	for ; !l.complete(); time.Sleep(10 * time.Millisecond) {
 		for _, batch := range l.batches {
@@ -65,9 +65,9 @@ func work(ctx context.Context, locks *core.Client, l *ledger) error {
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case errors.Is(err, core.ErrNotAcquired): // somebody is at it
+			case errors.Is(err, core.ErrNotAcquired): // another worker has it
 			case err != nil:
-				l.fail(batch, err) // the next round, or another worker, retries
+				l.fail(batch, err) // this worker retries in the next round, or another worker does
 			}
 		}
 	}
@@ -76,8 +76,8 @@ func work(ctx context.Context, locks *core.Client, l *ledger) error {
 
 var errRow = errors.New("row 2 is not valid")
 
-// process is the work. ctx ends when the lock is lost: it is asked before each step
-// that cannot be undone, and passed on to whatever takes a context.
+// process is the work. ctx ends when the lock is lost. process checks it before each step
+// that cannot be undone, and passes it to each call that takes a context.
 func process(ctx context.Context, l *ledger, batch string) error {
 	run := l.start(batch)
 	for row := range 5 {
@@ -85,9 +85,9 @@ func process(ctx context.Context, l *ledger, batch string) error {
 		case run == 1 && row == 2 && batch == failing:
 			return errRow
 		case run == 1 && row == 2 && batch == stalled:
-			<-ctx.Done() // a query that does not come back
+			<-ctx.Done() // a query that does not return
 		}
-		time.Sleep(2 * time.Millisecond) // computes the row
+		time.Sleep(2 * time.Millisecond) // the time to compute the row
 		if ctx.Err() != nil {
 			return fmt.Errorf("row %d not written: %w", row, context.Cause(ctx))
 		}

@@ -2,9 +2,9 @@
 //
 //	go -C examples run ./shops/cart
 //
-// The key of the rule is a list, one key for each item of the cart. All of them are
-// taken together or none, so that carts with the same items in opposite order do not
-// wait for each other. Taken one by one, in the order of the cart, they do.
+// The key of the rule is a list with one key for each item of the cart. A call gets all
+// locks or none, so carts with the same items in opposite order do not deadlock. If the
+// locks are acquired one by one in the order of the cart, they do.
 package main
 
 import (
@@ -27,7 +27,7 @@ const (
 	carts = 100
 )
 
-// The same cart packed in both orders; the saucer is even in there twice.
+// The same cart in both orders. The second one has the saucer twice.
 const (
 	cupFirst    = `{"items": [{"sku": "cup", "quantity": 1}, {"sku": "saucer", "quantity": 2}]}`
 	saucerFirst = `{"items": [{"sku": "saucer", "quantity": 1}, {"sku": "cup", "quantity": 1}, {"sku": "saucer", "quantity": 1}]}`
@@ -57,14 +57,14 @@ func prove(ctx context.Context, p *proof.Proof) error {
 		return proof.Post(ctx, instances[i/2%2], "/carts", []string{cupFirst, saucerFirst}[i%2])
 	})
 	cups, saucers := s.left("cup"), s.left("saucer")
-	p.Checkf(answers[http.StatusConflict] == 0, "%d carts stuck until their wait time was over", answers[http.StatusConflict])
+	p.Checkf(answers[http.StatusConflict] == 0, "%d carts stuck until their wait time ended", answers[http.StatusConflict])
 	p.Checkf(answers[http.StatusCreated] == sets, "%d carts sold", answers[http.StatusCreated])
 	p.Checkf(answers[http.StatusGone] == carts-sets, "%d carts refused, sold out", answers[http.StatusGone])
 	p.Checkf(cups == 0 && saucers == 0, "%d cups and %d saucers left", cups, saucers)
 
-	p.Titlef("the mistake: two carts take their locks one by one, each in its own order")
+	p.Titlef("the mistake: two carts acquire their locks one by one, in opposite orders")
 	stuck := oneByOne(ctx, clients)
-	p.Checkf(stuck > 0, "%d of 2 stuck until the wait time was over", stuck)
+	p.Checkf(stuck > 0, "%d of 2 stuck until the wait time ended", stuck)
 	return nil
 }
 
@@ -82,7 +82,7 @@ func routes(locks *core.Client, s *shop) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// oneByOne lets two carts meet: each holds the lock that the other one wants.
+// oneByOne makes two carts deadlock: each holds the lock that the other one wants.
 func oneByOne(ctx context.Context, clients []*core.Client) (stuck int) {
 	var met sync.WaitGroup
 	met.Add(2)

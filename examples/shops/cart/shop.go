@@ -17,15 +17,14 @@ type item struct {
 	Quantity int    `json:"quantity"`
 }
 
-// shop sells from a stock. The map stands for a table of a database, with its round
-// trip.
+// shop sells from a stock. The map stands for a table of a database, with its round trip.
 type shop struct {
 	mu    sync.Mutex
 	stock map[string]int
 }
 
-// sell deducts all items or none. It is right only where nobody else sells one of
-// them meanwhile.
+// sell deducts all items or none. It is correct only if no other call sells one of them
+// at the same time.
 func (s *shop) sell(c *gin.Context) {
 	var wanted cart
 	if err := c.ShouldBindJSON(&wanted); err != nil {
@@ -50,7 +49,7 @@ func (s *shop) sell(c *gin.Context) {
 }
 
 func (s *shop) left(sku string) int {
-	defer time.Sleep(time.Millisecond) // the answer's way back
+	defer time.Sleep(time.Millisecond) // the time of the answer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stock[sku]

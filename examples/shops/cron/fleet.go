@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// lastWords is the tick that the instance which gets it does not survive.
+// lastWords is the tick at which the instance with the job dies.
 const lastWords = 6
 
-// together lets all instances tick at once. It gives the one whose job failed and
-// why, or -1 and nil.
+// together makes all instances tick at once. It returns the instance whose job failed and
+// the error, or -1 and nil.
 func together(ctx context.Context, fleet []*instance, tick int) (failed int, err error) {
 	errs := make([]error, len(fleet))
 	var all sync.WaitGroup
@@ -25,7 +25,7 @@ func together(ctx context.Context, fleet []*instance, tick int) (failed int, err
 	return -1, nil
 }
 
-// journal counts how often the job ran to its end, for each tick.
+// journal counts the completed runs of the job for each tick.
 type journal struct {
 	mu   sync.Mutex
 	runs map[int]int

@@ -1,12 +1,12 @@
-// Cron runs a job in one instance of a fleet, though every instance has the timer.
+// Cron runs a job in one instance of a fleet, although every instance has the timer.
 //
 //	go -C examples run ./shops/cron
 //
-// The job is a function behind aspect.Wrap. Who does not get the lock skips the tick,
-// and that is no error. The debounce window makes it once per tick even if the job is
-// over before the last instance's clock strikes: without it, the lock is free again
-// and that instance runs the job once more. The window is longer than clocks differ,
-// and shorter than the time between ticks.
+// The job is a function behind aspect.Wrap. An instance that does not get the lock skips
+// the tick, which is not an error. The debounce window keeps the job to once per tick, even
+// if it ends before the timer of the last instance fires: without the window the lock is
+// free again, and that instance runs the job once more. The window must be longer than
+// clocks differ, and shorter than the time between ticks.
 package main
 
 import (
@@ -25,9 +25,9 @@ import (
 
 const (
 	fleetSize = 4
-	interval  = 700 * time.Millisecond // between ticks; a minute, in your crontab
+	interval  = 700 * time.Millisecond // between ticks; in your crontab it is a minute
 	window    = 500 * time.Millisecond
-	watchdog  = 500 * time.Millisecond // after which a dead instance is forgotten; 30 s by default
+	watchdog  = 500 * time.Millisecond // the lock of a dead instance expires after it; 30 s by default
 )
 
 var nightly = ruleset.Rule{
@@ -57,7 +57,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 		time.Sleep(interval)
 	}
 
-	p.Titlef("their clocks differ by more than the job takes")
+	p.Titlef("their clocks differ by more than the duration of the job")
 	for _, in := range fleet {
 		_, noWait := in.withoutWindow(ctx, 4)
 		_, debounced := in.report(ctx, 5)
@@ -69,21 +69,21 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	p.Checkf(j.count(5) == 1, "with a window: %d run", j.count(5))
 	time.Sleep(interval)
 
-	p.Titlef("the instance that runs the job dies in the middle")
+	p.Titlef("the instance that runs the job dies during the job")
 	dead, lost := together(ctx, fleet, lastWords)
-	p.Checkf(dead >= 0 && errors.Is(lost, core.ErrLost), "tick %d: nobody finished, the dead one's job was told: %v", lastWords, lost)
+	p.Checkf(dead >= 0 && errors.Is(lost, core.ErrLost), "tick %d: no instance finished; the context of the dead instance's job ended with: %v", lastWords, lost)
 	if dead < 0 {
 		return nil
 	}
 	time.Sleep(interval)
 	_, failed := together(ctx, slices.Delete(fleet, dead, dead+1), lastWords+1)
-	p.Checkf(failed == nil && j.count(lastWords+1) == 1, "tick %d: %d run, by the others", lastWords+1, j.count(lastWords+1))
+	p.Checkf(failed == nil && j.count(lastWords+1) == 1, "tick %d: %d run, by another instance", lastWords+1, j.count(lastWords+1))
 	return nil
 }
 
-// instance is one process of the fleet: clients of its own, and the job.
+// instance is a process of the fleet: separate clients, and the job.
 type instance struct {
-	cut                   func() // off from Redis, as if the power failed
+	cut                   func() // cuts it off from Redis, like a power failure
 	journal               *journal
 	report, withoutWindow func(ctx context.Context, tick int) (string, error)
 }
@@ -106,11 +106,11 @@ func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
 	return in, err
 }
 
-// makeReport is the job. Its context ends when the lock is lost: somebody else may
-// run it from then on.
+// makeReport is the job. Its context ends when the lock is lost, because another instance
+// may run the job from then on.
 func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
 	if tick == lastWords {
-		in.cut() // Redis hears nothing more of this instance
+		in.cut() // Redis gets no more commands from this instance
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}

@@ -1,11 +1,11 @@
-// Duplicate shows what to do about a request that arrives several times: a double
-// click, a client that retries.
+// Duplicate handles a request that arrives several times, because of a double click or a
+// client that retries.
 //
 //	go -C examples run ./shops/duplicate
 //
-// The client makes a request id and sends it with every copy. The lock is keyed by
-// that id, and "was it seen already?" is asked inside the lock: asked before, all
-// copies get the answer no.
+// The client makes a request id and sends it with every copy. The key of the lock is that
+// id, and the check whether the request was already processed is inside the lock. Before
+// the lock, the check would fail for all copies.
 package main
 
 import (
@@ -48,14 +48,14 @@ func prove(ctx context.Context, p *proof.Proof) error {
 		return proof.Tally(copies, func(i int) int { return proof.Post(ctx, instances[i%2], path, "") })
 	}
 
-	p.Titlef("%d copies of one request, two instances; the check stands before the lock", copies)
+	p.Titlef("%d copies of one request, two instances; the check is before the lock", copies)
 	answers := submit("/wrong/orders/r-1")
-	p.Checkf(o.count("r-1") > 1, "answers %v, %d orders: every copy asked before the first was done", answers, o.count("r-1"))
+	p.Checkf(o.count("r-1") > 1, "answers %v, %d orders: every copy was checked before the first was processed", answers, o.count("r-1"))
 
-	p.Titlef("the check stands inside the lock")
+	p.Titlef("the check is inside the lock")
 	answers = submit("/orders/r-2")
 	p.Checkf(o.count("r-2") == 1, "%d order", o.count("r-2"))
-	p.Checkf(answers[http.StatusCreated] == 1 && answers[http.StatusOK] == copies-1, "answers %v: one created, the others are told the same order", answers)
+	p.Checkf(answers[http.StatusCreated] == 1 && answers[http.StatusOK] == copies-1, "answers %v: one copy created the order, the others got the same order", answers)
 
 	p.Titlef("the same with debounce, and without a check")
 	answers = submit("/debounced/orders/r-3")
@@ -64,11 +64,11 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	time.Sleep(window + 50*time.Millisecond)
 	late := proof.Post(ctx, instances[0], "/debounced/orders/r-3", "")
 	p.Checkf(late == http.StatusCreated && o.count("r-3") == 2, "a copy after the window: %d, %d orders", late, o.count("r-3"))
-	p.Sayf("Debounce is not idempotency: it refuses for a while, and then forgets.")
+	p.Sayf("Debounce is not idempotency: after the window a copy is processed again.")
 	return nil
 }
 
-// routes is the service, three times.
+// routes has the service in three variants.
 func routes(locks *core.Client, o *orders) (*gin.Engine, error) {
 	guard, err := ginlock.New(locks)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// orders stands for a table of orders that remembers the request of each. In a real
-// one the request id is unique too: the lock keeps the second copy from doing the
-// work, and the database has the last word.
+// orders stands for a table of orders that stores the request of each order. In a real
+// table the request id is also unique: the lock saves the second copy the work, and the
+// constraint of the database decides.
 type orders struct {
 	mu        sync.Mutex
 	byRequest map[string][]int // the numbers of the orders made for a request
 	last      int
 }
 
-// answerIfSeen answers a request that was dealt with before with its order.
+// answerIfSeen answers a request that was already processed with its order.
 func (o *orders) answerIfSeen(c *gin.Context) {
 	if made := o.of(c.Param("requestId")); len(made) > 0 {
 		c.AbortWithStatusJSON(http.StatusOK, gin.H{"order": made[0]})
 	}
 }
 
-// create makes an order, which takes a while.
+// create makes an order, which takes some time.
 func (o *orders) create(c *gin.Context) {
 	time.Sleep(30 * time.Millisecond) // the payment, the mail, …
 	c.JSON(http.StatusCreated, gin.H{"order": o.insert(c.Param("requestId"))})

@@ -12,19 +12,19 @@ import (
 
 type like struct{ user, post string }
 
-// likes stands for two tables: who likes what, and a counter for each post.
+// likes stands for two tables: the likes of users, and a counter for each post.
 type likes struct {
 	mu       sync.Mutex
 	given    map[like]bool
 	counters map[string]int
-	keys     map[like]string // under which lock each was last toggled
+	keys     map[like]string // the lock under which each was last toggled
 }
 
 func newLikes() *likes {
 	return &likes{given: make(map[like]bool), counters: make(map[string]int), keys: make(map[like]string)}
 }
 
-// toggle is right only where the same user does not toggle the same post meanwhile.
+// toggle is correct only if the same user does not toggle the same post at the same time.
 func (l *likes) toggle(c *gin.Context) {
 	k := like{c.Param("user"), c.Param("post")}
 	if l.has(k) {
@@ -36,7 +36,7 @@ func (l *likes) toggle(c *gin.Context) {
 }
 
 func (l *likes) has(k like) bool {
-	defer time.Sleep(time.Millisecond) // the answer's way back
+	defer time.Sleep(time.Millisecond) // the time of the answer
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.given[k]
@@ -68,10 +68,10 @@ func (l *likes) fans(post string) (n int) {
 	return n
 }
 
-// noteKey is for this demonstration: it looks which lock the request holds.
+// noteKey records which lock the request holds, for this demonstration.
 func (l *likes) noteKey(c *gin.Context) {
 	hold := ginlock.Hold(c)
-	if hold == nil { // the rule is switched off
+	if hold == nil { // the rule is disabled
 		return
 	}
 	l.mu.Lock()

@@ -1,11 +1,12 @@
-// Likes toggles a like: a user taps the heart of a post, again and again.
+// Likes toggles a like: a user taps the heart of a post several times.
 //
 //	go -C examples run ./shops/likes
 //
-// "Has liked? then take it back, else like" is right only once at a time for one
-// user and one post. So the key is user:like:<user>:<post>; other users of the same
-// post do not wait. The counter of the post is for all users, and no lock of one user
-// keeps it right: it is added to in one step, as UPDATE … SET likes = likes + 1 does.
+// To read the like and then write the opposite is correct only if one request at a time
+// does it for the same user and post. So the key is user:like:<user>:<post>, and other
+// users of the same post do not wait. The counter of the post belongs to all users, and
+// the lock of one user does not protect it: the program increments it atomically, like
+// UPDATE … SET likes = likes + 1.
 package main
 
 import (
@@ -26,7 +27,7 @@ import (
 
 const (
 	users = 10
-	taps  = 15 // of each user, at once; odd, so that all of them like it in the end
+	taps  = 15 // of each user at once; an odd number, so all users like the post at the end
 )
 
 func main() { proof.Main("likes", prove) }
@@ -54,19 +55,19 @@ func prove(ctx context.Context, p *proof.Proof) error {
 
 	p.Titlef("%d users tap one heart %d times each, in two instances, without the lock", users, taps)
 	tap("/posts/cats/unguarded")
-	p.Checkf(l.counter("cats") != l.fans("cats"), "the counter says %d, and %d users like it", l.counter("cats"), l.fans("cats"))
+	p.Checkf(l.counter("cats") != l.fans("cats"), "the counter is %d, and %d users like it", l.counter("cats"), l.fans("cats"))
 
 	p.Titlef("with the lock")
 	answers := tap("/posts/dogs/like")
 	p.Checkf(answers[http.StatusNoContent] == users*taps, "answers %v", answers)
-	p.Checkf(l.counter("dogs") == users && l.fans("dogs") == users, "the counter says %d, and %d users like it", l.counter("dogs"), l.fans("dogs"))
+	p.Checkf(l.counter("dogs") == users && l.fans("dogs") == users, "the counter is %d, and %d users like it", l.counter("dogs"), l.fans("dogs"))
 
 	p.Titlef("ids with a colon in them: user a:b and post c, user a and post b:c")
 	proof.Post(ctx, instances[0], "/users/a:b/posts/c/like", "")
 	proof.Post(ctx, instances[1], "/users/a/posts/b:c/like", "")
 	one, two := l.keyOf("a:b", "c"), l.keyOf("a", "b:c")
 	p.Checkf(one != "" && two != "" && one != two, "two locks: %s and %s", strings.TrimPrefix(one, p.Prefix()), strings.TrimPrefix(two, p.Prefix()))
-	p.Sayf("Joined as text, both would be user:like:a:b:c.")
+	p.Sayf("Joined without encoding, both would be user:like:a:b:c.")
 	return nil
 }
 

@@ -1,11 +1,11 @@
-// Nested has two services that lock the same order, one of which calls the other.
+// Nested has two services that lock the same order. One calls the other.
 //
 //	go -C examples run ./shops/nested
 //
-// The lock travels in the context. Paying locks order:42 and calls the stock service
-// with its context; reserving finds the lock there and enters it again, which Redis
-// shows as a count of 2. A goroutine with that context is inside too. One whose
-// context was detached is a stranger, as is every other request.
+// The context carries the lock. Pay locks order:42 and calls the stock service with its
+// context. Reserve finds the lock in the context and re-enters it, which Redis shows as a
+// count of 2. A goroutine with that context also re-enters. A goroutine with a detached
+// context does not, and neither does any other request.
 package main
 
 import (
@@ -59,8 +59,8 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// locked puts the rule of both services around a function. What is behind it need not
-// know whether its caller holds the lock already.
+// locked wraps a function in the rule of both services. The function need not know whether
+// its caller already holds the lock.
 func locked[Out any](a *aspect.Aspect, name string, fn func(context.Context, order) (Out, error)) (func(context.Context, order) (Out, error), error) {
 	return aspect.Wrap(a, ruleset.Rule{Name: name, Key: "order:#{in.ID}", WaitTime: 200 * time.Millisecond}, fn)
 }
@@ -77,10 +77,10 @@ func newStockService(locks *core.Client, a *aspect.Aspect) (s *stockService, err
 	return s, err
 }
 
-// payment is what was seen on the way.
+// payment is what Pay and Reserve have seen.
 type payment struct {
 	before, inReserve, inGoroutine, after int   // counts in Redis
-	detached                              error // of the attempt without ownership
+	detached                              error // of the attempt with a detached context
 }
 
 type orderService struct {
@@ -100,7 +100,7 @@ func newOrderService(locks *core.Client, a *aspect.Aspect, stock *stockService) 
 			seen.inGoroutine, errs[2] = stock.Reserve(ctx, o)
 			_, seen.detached = stock.Reserve(core.Detach(ctx), o)
 		}()
-		<-done // work that holds the lock ends before the lock does
+		<-done // work under the lock must end before the release
 
 		seen.after, errs[3] = count(ctx, locks, o.ID)
 		return seen, errors.Join(errs[:]...)
@@ -108,10 +108,10 @@ func newOrderService(locks *core.Client, a *aspect.Aspect, stock *stockService) 
 	return s, err
 }
 
-// count is how often the order is locked by its holder, as Redis has it.
+// count returns the hold count of the order in Redis.
 func count(ctx context.Context, locks *core.Client, id string) (n int, err error) {
 	state, err := locks.Lock("order:" + id).State(ctx)
-	for _, times := range state.Holders { // one holder, or none when it is free
+	for _, times := range state.Holders { // one holder, or none if it is free
 		n += times
 	}
 	return n, err

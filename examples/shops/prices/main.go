@@ -1,12 +1,12 @@
-// Prices are read all the time and changed now and then: GET under a read lock, PUT
-// under the write lock of the same key.
+// Prices has prices that are read often and changed rarely: GET uses a read lock, PUT uses
+// the write lock of the same key.
 //
 //	go -C examples run ./shops/prices
 //
-// A price is two rows, the amount and its currency. Who reads between the two writes
-// sees a price that never was. A plain lock would help, and have all readers of a
-// price queue up; with a read and a write lock readers do not wait for each other,
-// in whatever instance. A writer that waits gets its turn however many readers come.
+// A price is two rows, the amount and its currency. A reader between the two writes sees a
+// price that never existed. A plain lock prevents that, but makes all readers of a price
+// wait for each other. With a read and a write lock readers do not wait for each other, in
+// all instances. A waiting writer gets its turn, even if readers keep coming.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 const (
 	readers = 40
 	writers = 4
-	reads   = 10 // of each reader, one after the other; likewise writes
+	reads   = 10 // of each reader, one after the other; writes too
 )
 
 func main() { proof.Main("prices", prove) }
@@ -51,19 +51,19 @@ func prove(ctx context.Context, p *proof.Proof) error {
 
 	p.Titlef("%d readers and %d writers in two instances, without locks", readers, writers)
 	answers := crowd(ctx, instances, "/unguarded/prices/teapot")
-	p.Checkf(answers[http.StatusConflict] > 0, "%d of %d readers saw a price that never was", answers[http.StatusConflict], readers*reads)
+	p.Checkf(answers[http.StatusConflict] > 0, "%d of %d readers saw a price that never existed", answers[http.StatusConflict], readers*reads)
 
 	p.Titlef("with a read lock and a write lock")
 	t.mostAtOnce = 0
-	clear(t.rows) // the last change without locks may have left what never was
+	clear(t.rows) // the last change without locks may have left a wrong price
 	answers = crowd(ctx, instances, "/prices/teapot")
-	p.Checkf(answers[http.StatusOK] == readers*reads, "%d readers saw a price that was", answers[http.StatusOK])
+	p.Checkf(answers[http.StatusOK] == readers*reads, "%d readers saw a correct price", answers[http.StatusOK])
 	p.Checkf(answers[http.StatusNoContent] == writers*reads, "%d changes", answers[http.StatusNoContent])
 	p.Checkf(t.mostAtOnce > 1, "readers did not wait for each other: up to %d at once", t.mostAtOnce)
 	return nil
 }
 
-// crowd has everybody come at once, and counts the answers.
+// crowd sends all requests at once and counts the answers.
 func crowd(ctx context.Context, instances []*gin.Engine, path string) map[int]int {
 	var mu sync.Mutex
 	answers := map[int]int{}
@@ -100,8 +100,8 @@ func routes(locks *core.Client, t *table) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// table stands for a table of a database, with its round trips. Of a price that was, both
-// rows are the same.
+// table stands for a table of a database, with its round trips. Both rows of a correct price
+// are equal.
 type table struct {
 	mu         sync.Mutex
 	rows       map[string]string
@@ -137,14 +137,14 @@ func (t *table) put(c *gin.Context) {
 }
 
 func (t *table) read(row string) string {
-	defer time.Sleep(time.Millisecond) // the answer's way back
+	defer time.Sleep(time.Millisecond) // the time of the answer
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rows[row]
 }
 
 func (t *table) write(row, value string) {
-	defer time.Sleep(time.Millisecond) // likewise
+	defer time.Sleep(time.Millisecond) // as above
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rows[row] = value

@@ -1,12 +1,12 @@
-// Queue sells the few tickets of a show to those who came first, in whatever instance
-// they came in.
+// Queue sells the few tickets of a show in the order in which buyers came, in all
+// instances.
 //
 //	go -C examples run ./shops/queue
 //
-// With a plain lock the waiters of one instance are first come, first served, and
-// among instances it is whoever is quickest: someone who came late may pass many.
-// A fair lock has one queue for all of them, in Redis. It costs round trips; the plain
-// lock is right wherever nobody counts turns.
+// A plain lock serves the waiters of one instance in the order of arrival. Between
+// instances the order is not kept: a late buyer may overtake many others. A fair lock has
+// one queue for all waiters, in Redis. It costs round trips, so use the plain lock unless
+// the order matters.
 package main
 
 import (
@@ -62,11 +62,11 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	if err != nil {
 		return err
 	}
-	p.Checkf(slices.Equal(fair, came), "served in the order in which they came: %d of %d out of turn", outOfTurn(fair), len(fair))
+	p.Checkf(slices.Equal(fair, came), "served in the order of arrival: %d of %d out of turn", outOfTurn(fair), len(fair))
 	return nil
 }
 
-// outOfTurn counts who was served after somebody that came later.
+// outOfTurn counts the buyers that were served after a buyer that came later.
 func outOfTurn(served []int) (n int) {
 	latest := -1
 	for _, buyer := range served {
@@ -90,9 +90,9 @@ func routes(locks *core.Client, s *show) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// show serves buyers, the first one when all the others wait.
+// show serves buyers. The first buyer is served when all others wait.
 type show struct {
-	waits chan struct{} // somebody does
+	waits chan struct{} // a buyer waits
 
 	mu     sync.Mutex
 	open   chan struct{}
@@ -115,15 +115,15 @@ func (s *show) serve(c *gin.Context) {
 	open := s.open
 	s.mu.Unlock()
 	if buyer == 0 {
-		s.waits <- struct{}{} // it has its turn; the next one may come
+		s.waits <- struct{}{} // the buyer has its turn; the next buyer may come
 		<-open
 	}
-	time.Sleep(time.Millisecond) // prints the ticket
+	time.Sleep(time.Millisecond) // the ticket is printed
 	c.Status(http.StatusCreated)
 }
 
-// sell has the buyers come one after the other, opens when all are there, and gives the
-// order in which they were served.
+// sell sends the buyers one after the other, opens the show when all have come, and returns
+// the order in which they were served.
 func (s *show) sell(ctx context.Context, instances []*gin.Engine, path string) ([]int, error) {
 	s.mu.Lock()
 	s.open, s.served = make(chan struct{}), nil

@@ -1,12 +1,12 @@
-// Reports makes reports that are heavy for the database: at most five at a time, in
-// however many instances.
+// Reports makes reports that are expensive for the database: at most five at a time in all
+// instances.
 //
 //	go -C examples run ./shops/reports
 //
-// A limit in each instance allows five times as many instances; and it changes when
-// the fleet does. The semaphore is one for all: who finds no permit free is answered
-// 429 at once, and may come again. The permit of an instance that dies is free again
-// when its lease is over.
+// A limit of five in each instance allows five times the number of instances, and changes
+// with the fleet. A semaphore has one limit for all: a caller that finds no free permit
+// gets 429 at once, and may try again. The permit of a dead instance is free again when its
+// lease expires.
 package main
 
 import (
@@ -56,7 +56,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	p.Checkf(db.running() == atOnce, "%d reports at once", db.running())
 	sixth := proof.Send(ctx, instances[0], http.MethodPost, "/reports", "")
 	p.Checkf(sixth.Code == http.StatusTooManyRequests && sixth.Header().Get("Retry-After") != "",
-		"a sixth one: %d, come again in %s s", sixth.Code, sixth.Header().Get("Retry-After"))
+		"a sixth report: %d, try again in %s s", sixth.Code, sixth.Header().Get("Retry-After"))
 	done()
 	p.Checkf(answers()[http.StatusOK] == atOnce, "%d reports are ready", answers()[http.StatusOK])
 
@@ -83,9 +83,9 @@ func routes(locks *core.Client, db *database) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// database is busy with each report until it is told to finish.
+// database works on each report until finish is called.
 type database struct {
-	began chan struct{} // a report has
+	began chan struct{} // a report has started
 
 	mu     sync.Mutex
 	busy   int
@@ -112,7 +112,7 @@ func (db *database) running() int {
 	return db.busy
 }
 
-// ask asks for n reports and waits until all have begun. done finishes them; then answers
+// ask requests n reports and waits until all have begun. done finishes them; then answers
 // counts the statuses.
 func (db *database) ask(ctx context.Context, instances []*gin.Engine, path string, n int) (answers func() map[int]int, done func()) {
 	finish, all := make(chan struct{}), make(chan struct{})
@@ -127,7 +127,7 @@ func (db *database) ask(ctx context.Context, instances []*gin.Engine, path strin
 	for range n {
 		select {
 		case <-db.began:
-		case <-ctx.Done(): // one has not: the checks will say so
+		case <-ctx.Done(): // one has not begun: the checks fail then
 		}
 	}
 	return func() map[int]int { return tally }, func() {

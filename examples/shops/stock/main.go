@@ -2,9 +2,9 @@
 //
 //	go -C examples run ./shops/stock
 //
-// Read the stock, subtract one, write it back: two buyers between the same two steps
-// are sold the same piece. The lock is keyed by the item of the order's body, so
-// buyers of other items do not wait.
+// A sale reads the stock, subtracts one, and writes it back. Two sales at the same time sell
+// the same piece. The key of the lock is the item in the body of the order, so buyers of
+// other items do not wait.
 package main
 
 import (
@@ -58,13 +58,13 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	p.Titlef("with the lock")
 	answers := sell("/orders")
 	p.Checkf(answers[http.StatusCreated] == pieces, "%d sold", answers[http.StatusCreated])
-	p.Checkf(answers[http.StatusGone] == buyers-pieces, "%d told that it is sold out", answers[http.StatusGone])
+	p.Checkf(answers[http.StatusGone] == buyers-pieces, "%d answered that it is sold out", answers[http.StatusGone])
 	p.Checkf(s.read("teapot") == 0, "%d left", s.read("teapot"))
 	return nil
 }
 
-// shop sells from a stock. The map stands for a table of a database, with its round
-// trip; a condition there (stock > 0) would be the second line of defence.
+// shop sells from a stock. The map stands for a table of a database, with its round trip. In
+// a real table add a condition (stock > 0) as a second protection.
 type shop struct {
 	mu    sync.Mutex
 	stock map[string]int
@@ -89,7 +89,7 @@ func (s *shop) routes(locks *core.Client) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// sell is right only where nobody else sells the same item.
+// sell is correct only if no other call sells the same item at the same time.
 func (s *shop) sell(c *gin.Context) {
 	var o order
 	if err := c.ShouldBindJSON(&o); err != nil {
@@ -106,7 +106,7 @@ func (s *shop) sell(c *gin.Context) {
 }
 
 func (s *shop) read(sku string) int {
-	defer time.Sleep(time.Millisecond) // the answer's way back
+	defer time.Sleep(time.Millisecond) // the time of the answer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stock[sku]

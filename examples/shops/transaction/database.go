@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// database stands for yours, so that this program needs none. It is one map, and has
-// of a real database only what matters here:
+// database stands for a real database. It is a map with the relevant properties of a
+// database:
 //
-//   - A transaction reads what was committed when it began (snapshot reads).
-//   - Others see its writes when it has committed.
-//   - The last commit wins; nobody checks what it was computed from.
+//   - A transaction reads the data that was committed when it began (snapshot reads).
+//   - Other transactions see its writes after it has committed.
+//   - The last commit wins, even if it was computed from old data.
 //
-// MySQL's REPEATABLE READ does that to a SELECT followed by an UPDATE with a computed
-// value, except that its snapshot is taken by the first read. PostgreSQL's refuses the
-// second writer, who must then retry. In READ COMMITTED each statement sees what is
-// committed by then: the early unlock is the mistake that is left. Whatever yours
-// does, the right order does not depend on it.
+// MySQL in REPEATABLE READ does this with a SELECT followed by an UPDATE with a computed
+// value, except that the first read takes the snapshot. PostgreSQL in REPEATABLE READ
+// refuses the second writer, which must retry. In READ COMMITTED each statement sees the
+// data that is committed at that time: then only the early unlock is a mistake. The correct
+// order works with every database.
 type database struct {
 	mu        sync.Mutex
 	committed map[string]int
@@ -25,7 +25,7 @@ type database struct {
 
 func newDatabase() *database { return &database{committed: make(map[string]int)} }
 
-// transaction belongs to one goroutine. One that is not committed never happened.
+// transaction belongs to one goroutine. Without a commit it has no effect.
 type transaction struct {
 	db       *database
 	snapshot map[string]int
@@ -38,7 +38,7 @@ func (db *database) begin() *transaction {
 	return &transaction{db: db, snapshot: maps.Clone(db.committed), writes: make(map[string]int)}
 }
 
-// read gives the transaction's own write, or what was committed when it began.
+// read returns the write of the transaction, or the data that was committed when it began.
 func (tx *transaction) read(key string) int {
 	if value, written := tx.writes[key]; written {
 		return value
@@ -48,7 +48,7 @@ func (tx *transaction) read(key string) int {
 
 func (tx *transaction) write(key string, value int) { tx.writes[key] = value }
 
-// commit takes a while, as writing to a disk does.
+// commit takes some time, like a write to a disk.
 func (tx *transaction) commit() {
 	time.Sleep(time.Millisecond)
 	tx.db.mu.Lock()

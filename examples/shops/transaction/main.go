@@ -2,10 +2,10 @@
 //
 //	go -C examples run ./shops/transaction
 //
-// In the other order (begin, lock, unlock, commit) the lock is of no use. A
-// transaction that waits for the lock has begun before the holder committed and may
-// read what was there then; and the next holder starts before this one commits. In
-// Gin the order is that of the chain: guard, transaction, handler.
+// In the other order (begin, lock, unlock, commit) the lock is useless. A transaction that
+// waits for the lock has begun before the holder committed, and may read the old data. And
+// the next holder starts before this one commits. In Gin the chain is the order: guard,
+// transaction, handler.
 package main
 
 import (
@@ -48,12 +48,12 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	p.Titlef("begin, lock, unlock, commit: %d deposits of 1, two instances", deposits)
 	answers := deposit("/wrong/accounts/eve/deposit")
 	balance := b.db.begin().read("eve")
-	p.Checkf(answers[http.StatusNoContent] == deposits && balance < deposits, "all answered with success, and the balance is %d", balance)
+	p.Checkf(answers[http.StatusNoContent] == deposits && balance < deposits, "all calls succeeded, and the balance is %d", balance)
 
 	p.Titlef("lock, begin, commit, unlock")
 	answers = deposit("/accounts/adam/deposit")
 	balance = b.db.begin().read("adam")
-	p.Checkf(answers[http.StatusNoContent] == deposits && balance == deposits, "all answered with success, and the balance is %d", balance)
+	p.Checkf(answers[http.StatusNoContent] == deposits && balance == deposits, "all calls succeeded, and the balance is %d", balance)
 	return nil
 }
 
@@ -75,8 +75,8 @@ func (b *bank) routes(locks *core.Client) (*gin.Engine, error) {
 
 type transactionKey struct{}
 
-// inTransaction begins a transaction and commits it when the handlers have
-// succeeded. Last of all it asks the context, which has ended if the lock was lost.
+// inTransaction begins a transaction and commits it after the handlers have succeeded.
+// Just before that it checks the context, which has ended if the lock was lost.
 func (b *bank) inTransaction(c *gin.Context) {
 	tx, before := b.db.begin(), c.Request
 	ctx := context.WithValue(before.Context(), transactionKey{}, tx)
@@ -84,7 +84,7 @@ func (b *bank) inTransaction(c *gin.Context) {
 	c.Next()
 	c.Request = before
 	switch {
-	case c.IsAborted(): // nothing is written, which is the rollback of this database
+	case c.IsAborted(): // without a commit nothing is written: this is the rollback
 	case ctx.Err() != nil:
 		abort(c, ctx.Err())
 	default:
@@ -96,7 +96,7 @@ func (b *bank) inTransaction(c *gin.Context) {
 func deposit(c *gin.Context) {
 	tx, ok := c.Request.Context().Value(transactionKey{}).(*transaction)
 	if !ok {
-		abort(c, errors.New("no transaction: inTransaction is missing in the chain"))
+		abort(c, errors.New("no transaction: add inTransaction to the chain"))
 		return
 	}
 	account := c.Param("account")
@@ -105,5 +105,5 @@ func deposit(c *gin.Context) {
 }
 
 func abort(c *gin.Context, err error) {
-	_ = c.AbortWithError(http.StatusInternalServerError, err) //nolint:errcheck // gives back what it is given
+	_ = c.AbortWithError(http.StatusInternalServerError, err) //nolint:errcheck // returns its argument
 }

@@ -24,13 +24,12 @@ func Tally[T comparable](n int, fn func(i int) T) map[T]int {
 	return tally
 }
 
-// Post sends JSON to a service, without a network in between, and gives the status
-// of the answer.
+// Post sends JSON to a service without a network, and returns the status of the answer.
 func Post(ctx context.Context, service http.Handler, path, json string) int {
 	return Send(ctx, service, http.MethodPost, path, json).Code
 }
 
-// Send is Post with any method. It gives the whole answer.
+// Send is like Post for any method. It returns the whole answer.
 func Send(ctx context.Context, service http.Handler, method, path, json string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(json))
 	r.Header.Set("Content-Type", "application/json")

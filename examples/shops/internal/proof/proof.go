@@ -1,5 +1,5 @@
-// Package proof is what the programs of shops have in common: a Redis, a crowd of
-// callers, and a verdict.
+// Package proof has the common parts of the programs of shops: a Redis, a crowd of callers,
+// and a verdict.
 package proof
 
 import (
@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// patience is how long a program may take. It needs a few seconds.
+// patience limits the duration of a program. A program needs a few seconds.
 const patience = 30 * time.Second
 
-// Main is the whole main function of a program. It runs prove and exits: with 0 if
-// prove checked something, every check held and there was no error, else with 1.
+// Main is the main function of a program. It runs prove and exits with 0 if prove made at
+// least one check, every check passed and there was no error. Otherwise it exits with 1.
 func Main(name string, prove func(ctx context.Context, p *Proof) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, name, os.Args[1:], os.Stdout, prove)
@@ -28,7 +28,7 @@ func Main(name string, prove func(ctx context.Context, p *Proof) error) {
 	}
 }
 
-// Proof collects what a program shows. Its methods are for one goroutine.
+// Proof collects the results of a program. Its methods are for one goroutine.
 type Proof struct {
 	out            io.Writer
 	backend        *backend
@@ -41,12 +41,12 @@ func (p *Proof) Titlef(format string, args ...any) {
 	fmt.Fprintf(p.out, "\n"+format+"\n", args...)
 }
 
-// Sayf prints what happened, without judging it.
+// Sayf prints a result without a check.
 func (p *Proof) Sayf(format string, args ...any) {
 	fmt.Fprintf(p.out, "        "+format+"\n", args...)
 }
 
-// Checkf prints what was seen, and whether that is as promised.
+// Checkf prints a result and whether it is correct.
 func (p *Proof) Checkf(ok bool, format string, args ...any) {
 	p.checks++
 	mark := "  ok    "
@@ -57,11 +57,11 @@ func (p *Proof) Checkf(ok bool, format string, args ...any) {
 	fmt.Fprintf(p.out, mark+format+"\n", args...)
 }
 
-// run is a program without its process.
+// run runs a program without exiting.
 func run(ctx context.Context, name string, args []string, out io.Writer, prove func(context.Context, *Proof) error) error {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(out)
-	url := flags.String("redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is embedded")
+	url := flags.String("redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -88,6 +88,6 @@ func (p *Proof) verdict(name string) error {
 	case p.failed > 0:
 		return fmt.Errorf("%d of %d checks are wrong", p.failed, p.checks)
 	}
-	fmt.Fprintf(p.out, "\nPASS %s: all %d checks hold\n", name, p.checks)
+	fmt.Fprintf(p.out, "\nPASS %s: all %d checks passed\n", name, p.checks)
 	return nil
 }

@@ -22,7 +22,7 @@ type backend struct {
 	close  func()
 }
 
-// openBackend embeds a Redis, or uses the one at url with keys that nobody else has.
+// openBackend embeds a Redis, or uses the Redis at url with a separate prefix of keys.
 func openBackend(url string) (*backend, error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -37,7 +37,7 @@ func openBackend(url string) (*backend, error) {
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
+		return nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")
 	}
 	return &backend{
 		prefix: "shops-" + rand.Text()[:6] + ":",
@@ -46,17 +46,17 @@ func openBackend(url string) (*backend, error) {
 	}, nil
 }
 
-// Prefix is put before the keys of every lock.
+// Prefix begins the keys of every lock.
 func (p *Proof) Prefix() string { return p.backend.prefix }
 
-// Locks makes a lock client with a Redis client of its own, as another process would
-// have it. Both are closed at the end of the program.
+// Locks makes a lock client with a separate Redis client, like another process. Both are
+// closed at the end of the program.
 func (p *Proof) Locks(ctx context.Context, opts ...core.Option) (*core.Client, error) {
 	locks, _, err := p.Instance(ctx, opts...)
 	return locks, err
 }
 
-// Instance is Locks for programs that cut an instance off from Redis, as if its power failed.
+// Instance is like Locks, for programs that cut an instance off from Redis like a power failure.
 func (p *Proof) Instance(ctx context.Context, opts ...core.Option) (locks *core.Client, cut func(), err error) {
 	plain := p.backend.client()
 	o := *plain.Options()
