@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// try is a client of the service, in each protocol. Somebody else has the locks of order
-// 42 and of a tenant for a while.
+// try calls the service in each protocol. Another program holds the locks of order 42 and of
+// a tenant for some time.
 func (i *service) try(ctx context.Context, out io.Writer) error {
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
@@ -31,7 +31,7 @@ func (i *service) try(ctx context.Context, out io.Writer) error {
 		fmt.Fprintln(out, protocol.name)
 		c.want("Pay", c.pay, "paid 42")
 		errs = append(errs, i.locks.MultiLock("order:42", "import:acme", "screen:42").Do(ctx, func(context.Context) error {
-			fmt.Fprintln(out, "  while somebody else has the locks")
+			fmt.Fprintln(out, "  while another program holds the locks")
 			c.want("Pay", c.pay, "aborted: somebody is paying this order", "LOCK_BUSY", "again in")
 			c.want("Import", c.importAll, "later")
 			c.want("Follow", c.follow, "lock status skipped")
@@ -47,17 +47,17 @@ func (i *service) try(ctx context.Context, out io.Writer) error {
 }
 
 type client struct {
-	ctx    context.Context //nolint:containedctx // lives as long as the client
+	ctx    context.Context //nolint:containedctx // the lifetime of the client
 	out    io.Writer
 	orders orderspb.OrdersClient
 	wrong  []error
 }
 
-// want makes a call, prints the answer, and notes what is missing in it.
+// want makes a call, prints the answer, and records missing texts.
 func (c *client) want(what string, call func() (string, error), parts ...string) {
 	answer, err := call()
 	if err != nil {
-		answer = tell(err)
+		answer = describe(err)
 	}
 	fmt.Fprintf(c.out, "    %s: %s\n", what, answer)
 	for _, part := range parts {
@@ -67,12 +67,12 @@ func (c *client) want(what string, call func() (string, error), parts ...string)
 	}
 }
 
-// tell is an error with its details.
-func tell(err error) string {
+// describe returns an error with its details.
+func describe(err error) string {
 	parts := []string{err.Error()}
 	if e, ok := errors.AsType[*connect.Error](err); ok {
 		for _, detail := range e.Details() {
-			value, _ := detail.Value() //nolint:errcheck // of another type: not told
+			value, _ := detail.Value() //nolint:errcheck // other types are not printed
 			switch d := value.(type) {
 			case *errdetails.ErrorInfo:
 				parts = append(parts, d.GetReason())

@@ -1,11 +1,11 @@
-// Connect is a whole service of Connect, whose locks stand in its .proto and in a rule
-// file: the handler, the guard, fallbacks, reload and shutdown.
+// Connect is a complete Connect service with locks in its .proto and in a rule file: the
+// handler, the guard, fallbacks, reload and shutdown.
 //
 //	go -C examples run ./connect
 //	go -C examples run ./connect -serve
 //
-// It needs no Redis: -redis uses one that is there. Without -serve a client calls it in
-// each protocol, while the locks are free and while somebody else has them.
+// It embeds a Redis; -redis uses an existing one. Without -serve a client calls the service
+// in each protocol, while the locks are free and while another program holds them.
 package main
 
 import (
@@ -42,14 +42,14 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("connect", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is embedded")
-	flags.StringVar(&s.rules, "rules", "connect/locks.yaml", "the rule `file`, which is read again when it changes")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
+	flags.StringVar(&s.rules, "rules", "connect/locks.yaml", "the rule `file`, which is reloaded when it changes")
 	flags.StringVar(&s.address, "address", "127.0.0.1:0", "where to `listen`")
 	flags.BoolVar(&s.serve, "serve", false, "serve until it is interrupted")
 	return s, flags.Parse(args)
 }
 
-// run is the program: nil if every answer was as it should be.
+// run runs the program. It returns nil if every answer was correct.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, err := parse(args, out)
 	switch {
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return service.try(ctx, out)
 }
 
-// openRedis connects to a Redis, or embeds one.
+// openRedis connects to a Redis or embeds one.
 func openRedis(url string) (rdb *redis.Client, closeRedis func(), err error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -84,7 +84,7 @@ func openRedis(url string) (rdb *redis.Client, closeRedis func(), err error) {
 		return server.Client(), server.Close, nil
 	}
 	options, err := redis.ParseURL(url)
-	if err != nil { // which would quote the password
+	if err != nil { // its error would quote the password
 		return nil, nil, errors.New("-redis: write redis://[user:password@]host:port/db")
 	}
 	rdb = redis.NewClient(options)

@@ -42,7 +42,7 @@ func TestRun_Refuses(t *testing.T) {
 	}
 }
 
-// With -serve it serves until it is told to end.
+// With -serve the program serves until it is interrupted.
 func TestRun_Serves(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -18,16 +18,16 @@ import (
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
-// service is one instance of the shop.
+// service is an instance of the shop.
 type service struct {
 	locks  *core.Client
 	rules  *ruleset.Live
 	server *http.Server
 	url    string
-	served chan error // how Serve ended
+	served chan error // the result of Serve
 }
 
-// start starts an instance, if its rules fit its procedures.
+// start starts an instance, if its rules match its procedures.
 func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *service, err error) {
 	i := &service{served: make(chan error, 1)}
 	defer func() {
@@ -55,8 +55,8 @@ func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *serv
 	return i, nil
 }
 
-// handler is the service under its locks. The error has every rule that matches no
-// procedure, and every key that cannot work.
+// handler returns the service with its locks. The error lists every rule that matches no
+// procedure, and every invalid key.
 func (i *service) handler() (http.Handler, error) {
 	guard, err := connectlock.New(i.locks, connectlock.WithSet(i.rules), connectlock.WithStreamFallback("later", later))
 	if err != nil {
@@ -67,7 +67,7 @@ func (i *service) handler() (http.Handler, error) {
 	return mux, guard.Check(orderspb.OrdersName)
 }
 
-// protocols are HTTP/1 and HTTP/2 without TLS, which gRPC needs.
+// protocols returns HTTP/1, and HTTP/2 without TLS for gRPC.
 func protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -75,7 +75,7 @@ func protocols() *http.Protocols {
 	return p
 }
 
-// untilStopped serves whoever comes.
+// untilStopped serves until ctx ends, and prints commands to try.
 func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
 	fmt.Fprint(out, "try\n\n")
 	fmt.Fprintf(out, "  curl -i -H 'Content-Type: application/json' -d '{\"orderId\": \"42\"}' %s%s\n", i.url, orderspb.OrdersPayProcedure)
@@ -88,8 +88,8 @@ func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
 	}
 }
 
-// close ends an instance in the order that lets calls finish: the server, the rules, the
-// locks. The Redis client comes after it.
+// close ends an instance in the order in which calls can finish: the server, the rules, the
+// locks. Close the Redis client after it.
 func (i *service) close(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

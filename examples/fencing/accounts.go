@@ -9,8 +9,8 @@ import (
 	_ "modernc.org/sqlite" // the engine
 )
 
-// accounts is a database with one account, in two tables: one that compares fencing tokens,
-// and one that does not.
+// accounts is a database with one account in two tables. One table compares fencing tokens, the
+// other does not.
 type accounts struct{ db *sql.DB }
 
 func openAccounts(path string) (*accounts, error) {
@@ -18,7 +18,7 @@ func openAccounts(path string) (*accounts, error) {
 	return &accounts{db}, err
 }
 
-// create makes the tables. A token needs 64 bits.
+// create creates the tables. A token needs 64 bits.
 func (a *accounts) create(ctx context.Context, balance int) error {
 	for _, table := range []string{"fenced", "unfenced"} {
 		_, err := a.db.ExecContext(ctx, fmt.Sprintf(
@@ -38,11 +38,11 @@ func (a *accounts) balance(ctx context.Context, table string) (balance int, err 
 	return balance, err
 }
 
-// errLate says that a holder with a larger token has written before.
+// errLate means that a holder with a larger token has already written.
 var errLate = errors.New("refused: a later holder has written")
 
-// writeFenced writes unless a holder with a larger token has. This condition is all there is
-// to fencing. The same holder may write again, so equal tokens pass.
+// writeFenced writes unless a holder with a larger token has written. This condition is the whole
+// fencing. Equal tokens pass, because the same holder may write again.
 func (a *accounts) writeFenced(ctx context.Context, balance int, token int64) error {
 	result, err := a.db.ExecContext(ctx,
 		"UPDATE fenced SET balance = ?, token = ? WHERE id = 42 AND token <= ?", balance, token, token)
@@ -59,13 +59,13 @@ func (a *accounts) writeFenced(ctx context.Context, balance int, token int64) er
 	}
 }
 
-// write trusts the lock.
+// write writes without a condition: it trusts the lock.
 func (a *accounts) write(ctx context.Context, balance int) error {
 	_, err := a.db.ExecContext(ctx, "UPDATE unfenced SET balance = ? WHERE id = 42", balance)
 	return err
 }
 
-// pay takes an amount from both, as the holder of the lock with that token.
+// pay subtracts an amount in both tables, as the holder of the lock with the token.
 func (a *accounts) pay(ctx context.Context, amount int, token int64) error {
 	fenced, err := a.balance(ctx, "fenced")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// demonstrate stops a holder beyond its lease, pays meanwhile, and sees what becomes of its
-// late write.
+// demonstrate stops a holder beyond its lease, pays during that time, and checks the result of
+// its late write.
 func demonstrate(ctx context.Context, out io.Writer) (err error) {
 	folder, err := os.MkdirTemp("", "fencing")
 	if err != nil {
@@ -53,7 +53,7 @@ func demonstrate(ctx context.Context, out io.Writer) (err error) {
 	return play(ctx, out, db, locks, late)
 }
 
-// play is the story itself.
+// play runs the demonstration.
 func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, late *process) error {
 	line, err := late.line()
 	if err != nil {
@@ -76,16 +76,16 @@ func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "its lease is over: the second holder, with token %d, has paid 30\n", second)
-	said, err := late.goOn()
+	fmt.Fprintf(out, "its lease has expired: the second holder, with token %d, has paid 30\n", second)
+	said, err := late.resume()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "the first holder goes on, and writes 100 - 10:\n\t%s\n", strings.Join(said, "\n\t"))
+	fmt.Fprintf(out, "the first holder continues, and writes 100 - 10:\n\t%s\n", strings.Join(said, "\n\t"))
 	return judge(ctx, out, db, first, second, said)
 }
 
-// judge compares what has happened with what is promised.
+// judge compares the results with the expected ones.
 func judge(ctx context.Context, out io.Writer, db *accounts, first, second int64, said []string) error {
 	want := []string{"lost: true", "unfenced: <nil>", "fenced: " + errLate.Error(), "release lost: true"}
 	fenced, err := db.balance(ctx, "fenced")
@@ -99,11 +99,11 @@ func judge(ctx context.Context, out io.Writer, db *accounts, first, second int64
 	case second <= first:
 		return fmt.Errorf("token %d after %d", second, first)
 	case strings.Join(said, "|") != strings.Join(want, "|"):
-		return fmt.Errorf("the first holder said %q, want %q", said, want)
+		return fmt.Errorf("the first holder printed %q, want %q", said, want)
 	case fenced != 70 || unfenced != 90:
 		return fmt.Errorf("the balances are %d with fencing and %d without, want 70 and 90", fenced, unfenced)
 	}
-	fmt.Fprintln(out, "PASS fencing: the balance is 70 where tokens are compared; 90 where not: a payment of 30 is lost")
+	fmt.Fprintln(out, "PASS fencing: the balance is 70 if tokens are compared; otherwise it is 90, and a payment of 30 is lost")
 	return nil
 }
 
@@ -136,7 +136,7 @@ func startLate(ctx context.Context, url, path string) (*process, error) {
 	return p, nil
 }
 
-// line is the next one that it prints.
+// line returns the next line that the process prints.
 func (p *process) line() (string, error) {
 	if !p.out.Scan() {
 		return "", errors.Join(errors.New("the first holder has ended"), p.out.Err())
@@ -144,8 +144,8 @@ func (p *process) line() (string, error) {
 	return p.out.Text(), nil
 }
 
-// goOn has the process write, and gives all that it says until its end.
-func (p *process) goOn() (said []string, err error) {
+// resume lets the process write, and returns its output until its end.
+func (p *process) resume() (said []string, err error) {
 	if _, err := io.WriteString(p.in, "write\n"); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (p *process) goOn() (said []string, err error) {
 	return said, errors.Join(p.out.Err(), p.Wait())
 }
 
-// kill ends it, if it has not ended; what became of it was taken in, or does not count.
+// kill ends the process if it has not ended. Its result is ignored.
 func (p *process) kill() {
 	_ = p.Process.Kill()
 	_ = p.Wait()

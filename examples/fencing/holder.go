@@ -11,10 +11,10 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// lease is what the holder that is stopped asks for.
+// lease is the lease of the holder that is stopped.
 const lease = 500 * time.Millisecond
 
-// lateHolder takes the lock, reads, says so, and writes when it is told to.
+// lateHolder acquires the lock, reads the balance, prints it, and writes when its input says so.
 func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writer) (err error) {
 	locks, err := core.Open(url)
 	if err != nil {
@@ -37,8 +37,8 @@ func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writ
 	if _, err := bufio.NewReader(in).ReadString('\n'); err != nil {
 		return err
 	}
-	// Whoever looks at the context finds out, however long the process was stopped. What
-	// follows stands for a write that was on its way by then.
+	// A check of the context finds the loss, even after a long stop. The code below stands for a
+	// write that was already on its way.
 	fmt.Fprintf(out, "lost: %t\n", errors.Is(held.Err(), context.Canceled) && errors.Is(context.Cause(held), core.ErrLost))
 	fmt.Fprintf(out, "unfenced: %v\n", db.write(ctx, balance-10))
 	fmt.Fprintf(out, "fenced: %v\n", db.writeFenced(ctx, balance-10, hold.Token()))

@@ -1,17 +1,17 @@
-// Fencing shows why a lock alone does not keep a late write out, and what does: a fencing
-// token, which the store compares.
+// Fencing shows that a lock alone does not prevent a late write. A fencing token that the
+// store compares does.
 //
 //	go run -C examples/fencing .
 //
-// A process takes the lock of an account with a lease of half a second, reads the balance, and
-// is stopped (SIGSTOP), as a long garbage collection or a live migration of its machine does.
-// Its lease ends; another process takes the lock, and pays. Then the first one goes on, and
-// writes what it had computed. No lock of any library can prevent that: the process was
-// stopped after its last look at the clock. In a table that compares tokens the write is
-// refused; in one that does not, a payment is lost.
+// A process acquires the lock of an account with a lease of half a second, reads the balance,
+// and is stopped (SIGSTOP), like by a long garbage collection or a live migration of its
+// machine. Its lease expires, and another process acquires the lock and pays. Then the first
+// process continues and writes its computed balance. No lock library can prevent that, because
+// the process was stopped after its last check of the clock. A table that compares tokens
+// refuses the write. In a table that does not, a payment is lost.
 //
-// Redis is embedded, the database is SQLite in a temporary folder. It exits with 1 if anything
-// is not as it says.
+// Redis is embedded, and the database is SQLite in a temporary folder. The program exits with 1
+// if a result is wrong.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// patience is how long all of it may take. It needs about a second.
+// patience limits the duration of the program, which needs about a second.
 const patience = time.Minute
 
 func main() {
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run is this program, or, with arguments, the process that is stopped.
+// run runs the program or, with arguments, the process that is stopped.
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	switch len(args) {
 	case 0:
@@ -44,6 +44,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	case 2:
 		return lateHolder(ctx, args[0], args[1], in, out)
 	default:
-		return errors.New("no arguments are needed")
+		return errors.New("unexpected argument: the program takes none")
 	}
 }

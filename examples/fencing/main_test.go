@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The test binary is the process that is stopped, too.
+// The test binary is also the process that is stopped.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && strings.HasPrefix(os.Args[1], "redis://") {
 		main()
@@ -31,6 +31,6 @@ func TestFencing(t *testing.T) {
 func TestRun_Arguments(t *testing.T) {
 	t.Parallel()
 	if err := run(t.Context(), []string{"-h"}, strings.NewReader(""), &strings.Builder{}); err == nil {
-		t.Error("an argument was taken")
+		t.Error("an argument was accepted")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-var errNoSignals = errors.New("a process can be stopped on unix only")
+var errNoSignals = errors.New("stopping a process needs Unix")
 
 func stop(*os.Process) error { return errNoSignals }
 

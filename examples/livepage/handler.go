@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// newHandler has the page twice: for everybody, and for the operator, who has its buttons.
+// newHandler serves the page twice: for all users, and with buttons for the operator.
 func newHandler(page *lockz.Page, locks *core.Client, password string) (http.Handler, error) {
 	shop, err := newShop(locks)
 	if err != nil {
@@ -42,7 +42,7 @@ func isOperator(r *http.Request, password string) bool {
 	return ok && user == "operator" && subtle.ConstantTimeCompare([]byte(given), []byte(password)) == 1
 }
 
-// shop is what the locks are for.
+// shop is the service with the locks.
 type shop struct{ locks *core.Client }
 
 func newShop(locks *core.Client) (http.Handler, error) {
@@ -68,7 +68,7 @@ func newShop(locks *core.Client) (http.Handler, error) {
 		guard.Check(engine))
 }
 
-// then takes a second lock inside the first one, which two endpoints do in opposite order.
+// then acquires a second lock inside the first one. Two endpoints do it in opposite order.
 func (s *shop) then(prefix string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		pause(c.Request.Context(), 200*time.Millisecond)
@@ -82,7 +82,7 @@ func (s *shop) then(prefix string) gin.HandlerFunc {
 	}
 }
 
-// work takes so long, or until the lock is lost.
+// work works for a time, or until the lock is lost.
 func work(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		pause(c.Request.Context(), d)

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// load is what the customers of the shop do, and others.
+// load simulates the customers of the shop and other programs.
 type load struct {
 	address   string
 	locks     *core.Client
@@ -20,7 +20,7 @@ type load struct {
 	wg        sync.WaitGroup
 }
 
-// run goes on until ctx ends.
+// run runs until ctx ends.
 func (l *load) run(ctx context.Context) {
 	for i := range 4 {
 		l.repeat(ctx, 10*time.Millisecond, func() { l.post(ctx, fmt.Sprintf("/items/%d/buy", hot(20))) })
@@ -35,7 +35,7 @@ func (l *load) run(ctx context.Context) {
 	for range 3 {
 		l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
 	}
-	pause(ctx, 2*time.Second) // those with honest names come first
+	pause(ctx, 2*time.Second) // ordinary names come first
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock("item:stuck"), "POST /items/:id/buy") })
 	for _, text := range hostile() {
 		l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock(text), text) })
@@ -43,7 +43,7 @@ func (l *load) run(ctx context.Context) {
 	l.wg.Wait()
 }
 
-// repeat runs do again and again, with pauses, until ctx ends.
+// repeat calls do with pauses until ctx ends.
 func (l *load) repeat(ctx context.Context, every time.Duration, do func()) {
 	l.wg.Go(func() {
 		for ctx.Err() == nil {
@@ -53,7 +53,7 @@ func (l *load) repeat(ctx context.Context, every time.Duration, do func()) {
 	})
 }
 
-// hot is a number below n, small ones more often.
+// hot returns a random number below n. Small numbers are more frequent.
 func hot(n int) int { return int(float64(n) * rand.Float64() * rand.Float64() * rand.Float64()) }
 
 func (l *load) post(ctx context.Context, path string) {
@@ -67,7 +67,7 @@ func (l *load) post(ctx context.Context, path string) {
 	}
 }
 
-// deadlock has two customers at the endpoints that take their locks in opposite order.
+// deadlock sends two customers to the endpoints that take their locks in opposite order.
 func (l *load) deadlock(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { l.post(ctx, "/orders/7/pay") })
@@ -75,15 +75,15 @@ func (l *load) deadlock(ctx context.Context) {
 	both.Wait()
 }
 
-// hold keeps a lock for some minutes.
+// hold holds a lock for some minutes.
 func (l *load) hold(ctx context.Context, lock core.Lock, label string) {
-	_ = lock.Do(ctx, func(ctx context.Context) error { //nolint:errcheck // it goes on until the end, or is freed by the operator
+	_ = lock.Do(ctx, func(ctx context.Context) error { //nolint:errcheck // it ends with the program, or the operator releases it
 		pause(ctx, 10*time.Minute)
 		return nil
 	}, core.Label(label))
 }
 
-// wait stands in line for a lock that another process has, and holds one of its own meanwhile.
+// wait waits for a lock that another process holds, while it holds another lock.
 func (l *load) wait(ctx context.Context, name, label string) {
 	nothing := func(context.Context) error { return nil }
 	_ = l.locks.Lock("mine:"+label).Do(ctx, func(ctx context.Context) error { //nolint:errcheck // as above
@@ -91,12 +91,12 @@ func (l *load) wait(ctx context.Context, name, label string) {
 	}, core.Label(label))
 }
 
-// queue stands in line for a fair lock.
+// queue waits for a fair lock.
 func (l *load) queue(ctx context.Context, name string) {
 	_ = l.locks.FairLock(name).Do(ctx, func(context.Context) error { return nil }, core.Label("next, please")) //nolint:errcheck // as above
 }
 
-// hostile are names that somebody made up to do harm.
+// hostile returns names that try to break the page.
 func hostile() []string {
 	return []string{
 		`<script>document.body.textContent = "gone"</script>`,

@@ -1,10 +1,10 @@
-// Livepage starts a shop under load and shows the page of its locks: package
-// telemetry/lockz. Two of its endpoints take two locks in opposite order, so that there is a
-// deadlock to see; others lose a lock, queue up, or have keys that somebody made up to do harm.
+// Livepage starts a shop under load and shows the page of its locks (package
+// telemetry/lockz). Two of its endpoints take two locks in opposite order, which makes a
+// deadlock. Others lose a lock, have long queues, or have hostile keys.
 //
 //	go -C examples run ./livepage
 //
-// It prints what to open, and runs until it is interrupted, or for as long as -for says.
+// It prints the addresses of the page, and runs until it is interrupted or until the time of -for ends.
 package main
 
 import (
@@ -44,12 +44,12 @@ type settings struct {
 
 func run() error {
 	var s settings
-	flag.StringVar(&s.listen, "listen", "127.0.0.1:8089", "address of the page and the shop; port 0 is any free one")
-	flag.StringVar(&s.redis, "redis", "", "URL of a Redis; empty: an embedded one")
+	flag.StringVar(&s.listen, "listen", "127.0.0.1:8089", "address of the page and the shop; port 0: any free port")
+	flag.StringVar(&s.redis, "redis", "", "URL of a Redis to use; empty: an embedded one")
 	flag.StringVar(&s.password, "password", "teapot", "of the operator")
-	flag.BoolVar(&s.raw, "raw", true, "show keys as they are")
-	flag.StringVar(&s.traces, "traces", "", "where a trace is shown, with {trace_id} in it; empty: nowhere")
-	flag.DurationVar(&s.lasts, "for", 0, "end after so long; 0: run until it is interrupted")
+	flag.BoolVar(&s.raw, "raw", true, "show keys instead of their hashes")
+	flag.StringVar(&s.traces, "traces", "", "URL of a trace, with {trace_id}; empty: no links")
+	flag.DurationVar(&s.lasts, "for", 0, "end after this time; 0: run until interrupted")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -67,7 +67,7 @@ func run() error {
 	return demonstrate(ctx, s, rdb)
 }
 
-// openRedis embeds a Redis, or uses one elsewhere.
+// openRedis embeds a Redis or uses an existing one.
 func openRedis(url string) (rdb *redis.Client, closeAll func(), err error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -78,7 +78,7 @@ func openRedis(url string) (rdb *redis.Client, closeAll func(), err error) {
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
+		return nil, nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")
 	}
 	rdb = redis.NewClient(options)
 	return rdb, func() { rdb.Close() }, nil
@@ -148,7 +148,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, l *
 	return nil
 }
 
-// shut closes a client; handlers that hold a lock have a second.
+// shut closes a client. Handlers that hold a lock have a second to end.
 func shut(locks *core.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

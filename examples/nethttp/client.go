@@ -13,36 +13,36 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// try is a client of the service. Somebody else has the locks of order 42 and of cart 7 for
-// a while.
+// try calls the service. Another program holds the locks of order 42 and of cart 7 for some
+// time.
 func (i *service) try(ctx context.Context, out io.Writer) error {
 	c := &client{ctx: ctx, out: out, url: i.url}
 	c.want("POST", "/orders/42/pay", "200", "order 42 is paid")
 	err := i.locks.MultiLock("order:pay:42", "cart:7").Do(ctx, func(context.Context) error {
-		fmt.Fprintln(out, "\nsomebody else pays order 42 and changes cart 7")
+		fmt.Fprintln(out, "\nanother program pays order 42 and changes cart 7")
 		c.want("POST", "/orders/42/pay", "409", "Retry-After", "application/problem+json", "Somebody is paying this order")
 		c.want("POST", "/orders/43/pay", "200", "order 43 is paid")
-		c.want("DELETE", "/carts/7", "202", "the cart goes when it is free")
-		fmt.Fprintln(out, "\nthe rule of orders says on_busy: skip from now on")
+		c.want("DELETE", "/carts/7", "202", "the cart will be deleted when it is free")
+		fmt.Fprintln(out, "\nthe rule of orders has on_busy: skip from now on")
 		if err := i.change("message: Somebody is paying this order", "on_busy: skip"); err != nil {
 			return err
 		}
 		c.want("POST", "/orders/42/pay", "204", "X-Lock-Status: skipped")
-		fmt.Fprintln(out, "\nand then something that fits no route")
+		fmt.Fprintln(out, "\nthen a rule that matches no route")
 		err := i.change("/orders/", "/order/")
 		if err == nil {
-			return errors.New("a reload that fits no route was not refused")
+			return errors.New("a reload with a rule that matches no route was not refused")
 		}
 		fmt.Fprintln(out, "  refused:", strings.ReplaceAll(err.Error(), i.file, "locks.yaml"))
 		c.want("POST", "/orders/42/pay", "204", "X-Lock-Status: skipped")
 		return nil
 	}, core.WaitTime(0))
-	fmt.Fprintln(out, "\nthe others are done")
-	c.want("DELETE", "/carts/7", "200", "cart 7 is gone")
+	fmt.Fprintln(out, "\nthe other program has finished")
+	c.want("DELETE", "/carts/7", "200", "cart 7 is deleted")
 	return errors.Join(append(c.wrong, err)...)
 }
 
-// change edits the rule file, and does not wait until the watcher sees it.
+// change edits the rule file and reloads it at once.
 func (i *service) change(old, text string) error {
 	before, err := os.ReadFile(i.file)
 	if err != nil {
@@ -55,13 +55,13 @@ func (i *service) change(old, text string) error {
 }
 
 type client struct {
-	ctx   context.Context //nolint:containedctx // lives as long as the client
+	ctx   context.Context //nolint:containedctx // the lifetime of the client
 	out   io.Writer
 	url   string
 	wrong []error
 }
 
-// want sends a request, prints the answer, and notes what is missing in it.
+// want sends a request, prints the answer, and records missing texts.
 func (c *client) want(method, path string, parts ...string) {
 	answer, err := c.send(method, path)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *client) want(method, path string, parts ...string) {
 	}
 }
 
-// send is the status, what the headers say about the lock, and the body.
+// send returns the status, the headers about the lock, and the body.
 func (c *client) send(method, path string) (string, error) {
 	r, err := http.NewRequestWithContext(c.ctx, method, c.url+path, http.NoBody)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Nethttp is a whole service on net/http, with its locks in a rule file: the routes, the
+// Nethttp is a complete service on net/http with its locks in a rule file: the routes, the
 // guard, a fallback, reload and shutdown. The same service runs on chi and echo:
 //
 //	go -C examples run ./nethttp
 //	go -C examples run ./nethttp -router chi
 //	go -C examples run ./nethttp -serve
 //
-// It needs no Redis: -redis uses one that is there. Without -serve a client tries the
-// routes and prints the answers, while the locks are free and while somebody else has them.
+// It embeds a Redis; -redis uses an existing one. Without -serve a client calls the routes and
+// prints the answers, while the locks are free and while another program holds them.
 package main
 
 import (
@@ -43,15 +43,15 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("nethttp", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis, such as redis://localhost:6379; without it one is embedded")
-	flags.StringVar(&s.rules, "rules", "", "the rule `file`, which is read again when it changes (default: a copy of the one beside the program)")
-	flags.StringVar(&s.router, "router", "mux", "what serves the routes: mux, chi or echo")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
+	flags.StringVar(&s.rules, "rules", "", "the rule `file`, which is reloaded when it changes (default: a copy of the file of the program)")
+	flags.StringVar(&s.router, "router", "mux", "the router: mux, chi or echo")
 	flags.StringVar(&s.address, "address", "127.0.0.1:0", "where to `listen`")
 	flags.BoolVar(&s.serve, "serve", false, "serve until it is interrupted")
 	return s, flags.Parse(args)
 }
 
-// run is the program: nil if every answer was as it should be.
+// run runs the program. It returns nil if every answer was correct.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, err := parse(args, out)
 	switch {
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return service.try(ctx, out)
 }
 
-// openRedis connects to a Redis, or embeds one.
+// openRedis connects to a Redis or embeds one.
 func openRedis(url string) (rdb *redis.Client, closeRedis func(), err error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -86,7 +86,7 @@ func openRedis(url string) (rdb *redis.Client, closeRedis func(), err error) {
 		return server.Client(), server.Close, nil
 	}
 	options, err := redis.ParseURL(url)
-	if err != nil { // which would quote the password
+	if err != nil { // its error would quote the password
 		return nil, nil, errors.New("-redis: write redis://[user:password@]host:port/db")
 	}
 	rdb = redis.NewClient(options)

@@ -39,7 +39,7 @@ func TestRun_Refuses(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		`did you mean "POST /orders/{id}/pay"?`: {"-rules", file},
-		"there are mux, chi and echo":           {"-router", "gorilla"},
+		"want mux, chi or echo":                 {"-router", "gorilla"},
 		"write redis://":                        {"-redis", "localhost"},
 	} {
 		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
@@ -48,7 +48,7 @@ func TestRun_Refuses(t *testing.T) {
 	}
 }
 
-// With -serve it serves until it is told to end.
+// With -serve the program serves until it is interrupted.
 func TestRun_Serves(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -23,18 +23,18 @@ import (
 //go:embed locks.yaml
 var locksYAML []byte
 
-// service is one instance of the shop.
+// service is an instance of the shop.
 type service struct {
 	locks  *core.Client
 	rules  *ruleset.Live
 	file   string
 	server *http.Server
 	url    string
-	served chan error // how Serve ended
-	folder string     // of the copy of the rule file, "" without
+	served chan error // the result of Serve
+	folder string     // folder of the copy of the rule file; "": no copy
 }
 
-// start starts an instance, if its rules fit its routes.
+// start starts an instance, if its rules match its routes.
 func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *service, err error) {
 	i := &service{file: s.rules, served: make(chan error, 1)}
 	defer func() {
@@ -69,7 +69,7 @@ func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *serv
 	return i, nil
 }
 
-// copyRules makes a rule file that may be changed, where none was given.
+// copyRules copies the rule file of the program to a file that may be changed.
 func (i *service) copyRules(router string) (err error) {
 	if i.file != "" {
 		return nil
@@ -79,13 +79,13 @@ func (i *service) copyRules(router string) (err error) {
 	}
 	i.file = filepath.Join(i.folder, "locks.yaml")
 	text := locksYAML
-	if router == "echo" { // rules spell a route as its router does
+	if router == "echo" { // a rule spells a route like its router
 		text = bytes.ReplaceAll(text, []byte("{id}"), []byte(":id"))
 	}
 	return os.WriteFile(i.file, text, 0o600)
 }
 
-// untilStopped serves whoever comes.
+// untilStopped serves until ctx ends, and prints commands to try.
 func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "the rules are in %s; try\n\n", i.file)
 	fmt.Fprintf(out, "  curl -i -X POST %s/orders/42/pay & curl -i -X POST %[1]s/orders/42/pay\n", i.url)
@@ -98,8 +98,8 @@ func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
 	}
 }
 
-// close ends an instance in the order that lets requests finish: the server, the rules, the
-// locks. The Redis client comes after it.
+// close ends an instance in the order in which requests can finish: the server, the rules, the
+// locks. Close the Redis client after it.
 func (i *service) close(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/examples/routers"
 )
 
-// routes are the handlers under the rules that the guard has for them, behind a router. The
-// error has every rule that matches no route, and every key that cannot work.
+// routes returns the handlers behind a router, with the locks of their rules. The error lists
+// every rule that matches no route, and every invalid key.
 func routes(router string, guard *httplock.Guard) (http.Handler, error) {
 	switch router {
 	case "chi":
@@ -23,11 +23,11 @@ func routes(router string, guard *httplock.Guard) (http.Handler, error) {
 	case "mux":
 		return mux(guard)
 	default:
-		return nil, fmt.Errorf("-router %s: there are mux, chi and echo", router)
+		return nil, fmt.Errorf("-router %s: want mux, chi or echo", router)
 	}
 }
 
-// mux needs nothing but net/http.
+// mux needs only net/http.
 func mux(guard *httplock.Guard) (http.Handler, error) {
 	m := http.NewServeMux()
 	if err := guard.HandleFunc(m, "POST /orders/{id}/pay", pay); err != nil {
@@ -39,8 +39,8 @@ func mux(guard *httplock.Guard) (http.Handler, error) {
 	return m, guard.Check()
 }
 
-// pay runs once at a time for each order, in all instances. Its context ends if the lock is
-// lost: it then gives up, and the guard answers.
+// pay runs once at a time for each order, in all instances. If the lock is lost, its context
+// ends, pay gives up, and the guard answers.
 func pay(w http.ResponseWriter, r *http.Request) {
 	if err := charge(r.Context()); err != nil {
 		return
@@ -48,7 +48,7 @@ func pay(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "order %s is paid\n", r.PathValue("id"))
 }
 
-// charge is where the work would be.
+// charge stands for the work.
 func charge(ctx context.Context) error {
 	select {
 	case <-time.After(200 * time.Millisecond):
@@ -59,11 +59,11 @@ func charge(ctx context.Context) error {
 }
 
 func drop(w http.ResponseWriter, r *http.Request) {
-	fmt.Fprintf(w, "cart %s is gone\n", r.PathValue("id"))
+	fmt.Fprintf(w, "cart %s is deleted\n", r.PathValue("id"))
 }
 
-// later is the fallback of carts that are in use.
+// later is the fallback for carts that are in use.
 func later(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
-	fmt.Fprintln(w, "the cart goes when it is free")
+	fmt.Fprintln(w, "the cart will be deleted when it is free")
 }

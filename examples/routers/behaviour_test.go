@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// order is what a handler does: it answers with a text, or fails.
+// order is the work of a handler: it answers with a text, or fails.
 type order = func(ctx context.Context, id string) (string, error)
 
 func TestBehaviour(t *testing.T) {
@@ -49,7 +49,7 @@ func plain(do order) http.HandlerFunc {
 		cause := context.Cause(r.Context())
 		switch {
 		case err != nil && (errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)):
-			return // it has given up
+			return // the handler has given up
 		case err != nil:
 			http.Error(w, "declined", http.StatusInternalServerError)
 		default:
@@ -58,7 +58,7 @@ func plain(do order) http.HandlerFunc {
 	}
 }
 
-// program is the program of package adaptertest, behind one router.
+// program is a program of package adaptertest behind a router.
 type program struct {
 	route string
 	serve func(guard *httplock.Guard, pay order) (http.Handler, error)

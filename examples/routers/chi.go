@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Chi is a shop that is served by chi. The guard has to see which route was matched: give
-// it to With, or to Use within Group. A Use of the whole router, or of one below Route or
-// Mount, comes too early.
+// Chi is a shop on chi. The guard must know the matched route: pass it to With, or to Use
+// within Group. Use of the whole router, or of a router below Route or Mount, runs before the
+// route is matched.
 func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, error) {
 	r := chi.NewRouter()
 	r.With(ChiMiddleware(guard)).Post("/orders/{id}/pay", pay)
@@ -28,8 +28,9 @@ func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, err
 	return Decoded(r), guard.Check(patterns...)
 }
 
-// ChiMiddleware is the middleware of a guard, which it gives the method that chi has matched:
-// chi leaves it out of the pattern, and a middleware may have changed the one of the request.
+// ChiMiddleware returns the middleware of a guard. It adds the method that chi has matched:
+// the pattern of chi does not have it, and a middleware may have changed the method of the
+// request.
 func ChiMiddleware(guard *httplock.Guard) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		guarded := guard.Middleware(next)
@@ -42,11 +43,11 @@ func ChiMiddleware(guard *httplock.Guard) func(http.Handler) http.Handler {
 	}
 }
 
-// ChiPatterns are the routes of a router, for Check.
+// ChiPatterns returns the routes of a router, for Check.
 func ChiPatterns(routes chi.Routes) (patterns []string, err error) {
 	err = chi.Walk(routes, func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if path != "/" {
-			path = strings.TrimSuffix(path, "/") // requests have the pattern without it
+			path = strings.TrimSuffix(path, "/") // the pattern of requests does not have it
 		}
 		patterns = append(patterns, method+" "+path)
 		return nil

@@ -1,7 +1,7 @@
-// Package routers puts the routes of chi and of echo under the locks of rules, with
-// package httplock. What the functions here do is what there is to copy.
+// Package routers locks routes of chi and of echo by rules, with package httplock. Copy its
+// functions.
 //
-// A rule names a route as its router has it: POST /orders/{id}/pay with chi,
-// POST /orders/:id/pay with echo. Both routers leave a path with needless escapes as it
-// came, and a key has the value that the handler reads.
+// A rule names a route in the spelling of its router: POST /orders/{id}/pay for chi,
+// POST /orders/:id/pay for echo. Both routers leave needless escapes in a path, and a key has
+// the value that the handler reads.
 package routers

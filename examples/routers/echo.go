@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Echo is a shop that is served by echo.
+// Echo is a shop on echo.
 func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, error) {
 	e := echo.New()
 	e.Pre(EchoRouted)
@@ -21,8 +21,8 @@ func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, er
 	return Decoded(e), guard.Check(EchoPatterns(e)...)
 }
 
-// EchoRouted remembers by which method echo looks for the route, because echo does not show later
-// which method it has matched. Give it to Echo.Pre, as the last one.
+// EchoRouted records the method for which echo looks for the route, because echo does not show the
+// matched method later. Pass it to Echo.Pre as the last middleware.
 func EchoRouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Set(routedMethod, c.Request().Method)
@@ -32,8 +32,8 @@ func EchoRouted(next echo.HandlerFunc) echo.HandlerFunc {
 
 const routedMethod = "interlock.method"
 
-// EchoMiddleware puts all routes under the guard: for Echo.Use, after authentication, and with
-// [EchoRouted].
+// EchoMiddleware locks all routes with the guard. Pass it to Echo.Use, after authentication and
+// together with [EchoRouted].
 func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 	guarded := guard.Middleware(http.HandlerFunc(handle))
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -44,14 +44,14 @@ func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 			request, response := c.Request(), c.Response()
 			defer func() { c.SetRequest(request); c.SetResponse(response) }()
 			r := request.WithContext(context.WithValue(request.Context(), callKey{}, call{c, next}))
-			tellRoute(c, r)
+			setPattern(c, r)
 			guarded.ServeHTTP(response, r)
 			return nil
 		}
 	}
 }
 
-// call is a request of echo, to which the context leads.
+// call is a request of echo, which is found by the context.
 type call struct {
 	c    echo.Context
 	next echo.HandlerFunc
@@ -59,10 +59,10 @@ type call struct {
 
 type callKey struct{}
 
-// tellRoute sets the Pattern by which the guard knows the route. If the method of the request is not
-// the one by which echo has looked for the route, or that was not remembered, the pattern has no
-// method: the guard then answers 500 if the rules of the path's methods differ.
-func tellRoute(c echo.Context, r *http.Request) {
+// setPattern sets the Pattern by which the guard knows the route. If the method of the request is not
+// the method that EchoRouted has recorded, or none was recorded, the pattern has no method. The guard
+// then answers 500 if the rules of the path's methods differ.
+func setPattern(c echo.Context, r *http.Request) {
 	r.Pattern = c.Path()
 	if c.Get(routedMethod) == r.Method {
 		r.Pattern = r.Method + " " + r.Pattern
@@ -73,12 +73,12 @@ func tellRoute(c echo.Context, r *http.Request) {
 	}
 }
 
-// withoutRoute reports whether echo itself answers: with 404, or with 405.
+// withoutRoute reports whether echo itself answers, with 404 or 405.
 func withoutRoute(c echo.Context) bool {
 	if c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil {
 		return true
 	}
-	notFound := false // a group with middlewares has a route for that
+	notFound := false // a group with middlewares has a route for it
 	for _, route := range c.Echo().Routes() {
 		if route.Path == c.Path() {
 			if route.Method != echo.RouteNotFound {
@@ -90,11 +90,10 @@ func withoutRoute(c echo.Context) bool {
 	return notFound
 }
 
-// handle is what runs under the lock. An error is answered there, so that the guard sees
-// that it failed; but for the handler that gave up because its lock ended: the guard
-// answers that.
+// handle runs under the lock. It answers an error itself, so that the guard sees the failure. If the
+// handler gave up because its lock ended, the guard answers.
 func handle(w http.ResponseWriter, r *http.Request) {
-	this := r.Context().Value(callKey{}).(call) //nolint:errcheck,forcetypeassert // EchoMiddleware put it there
+	this := r.Context().Value(callKey{}).(call) //nolint:errcheck,forcetypeassert // EchoMiddleware has set it
 	c := this.c
 	c.SetRequest(r)
 	c.SetResponse(echo.NewResponse(w, c.Echo()))
@@ -104,14 +103,14 @@ func handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lockEnded reports whether the context of a handler ended because its lock was lost, or left
-// behind by a shutdown that did not wait for it.
+// lockEnded reports whether the context of a handler ended because its lock was lost, or because a
+// shutdown did not wait for the handler and left the lock to its lease.
 func lockEnded(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)
 }
 
-// EchoPatterns are the routes of a router, for Check.
+// EchoPatterns returns the routes of a router, for Check.
 func EchoPatterns(e *echo.Echo) (patterns []string) {
 	for _, route := range e.Routes() {
 		if route.Method != echo.RouteNotFound {

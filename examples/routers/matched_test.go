@@ -18,7 +18,7 @@ func noWait(route, key string) ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.HTTP(route), Key: key, WaitTime: ruleset.NoWait}
 }
 
-// overridden is a POST whose client wishes another method.
+// overridden is a POST with a header for another method.
 func overridden(shop http.Handler, path, method string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, http.NoBody)
 	r.Header.Set("X-Http-Method-Override", method)
@@ -27,7 +27,7 @@ func overridden(shop http.Handler, path, method string) *httptest.ResponseRecord
 	return w
 }
 
-// echoOverride does what echo's own MethodOverride does.
+// echoOverride does the same as echo's MethodOverride.
 func echoOverride(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if method := c.Request().Header.Get(echo.HeaderXHTTPMethodOverride); method != "" && c.Request().Method == http.MethodPost {
@@ -37,7 +37,7 @@ func echoOverride(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// A subrouter of chi registers a part of the route: Handle cannot know its rule there.
+// A subrouter of chi registers a part of the route, so Handle cannot know its rule there.
 func TestChi_HandleOnASubrouter(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(r chi.Router, register func(r chi.Router)){
@@ -69,8 +69,8 @@ func TestChi_HandleOnASubrouter(t *testing.T) {
 	}
 }
 
-// The route that chi has matched decides, not the method that the request has later.
-func TestChi_MethodThatWasMatched(t *testing.T) {
+// The route that chi has matched decides, not a later method of the request.
+func TestChi_MatchedMethod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /orders/{id}", "post:#{path.id}"), noWait("PUT /orders/{id}", "put:#{path.id}"), noWait("GET /orders/{id}", "get:#{path.id}"))
 	override := func(next http.Handler) http.Handler {
@@ -103,12 +103,12 @@ func TestChi_MethodThatWasMatched(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodHead, "/orders/42"), http.StatusConflict)
 }
 
-// echo's own override, given to Use, acts when echo has matched the route already.
+// echo's override in Use acts after echo has matched the route.
 func TestEcho_MethodOverride(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		put        func(e *echo.Echo, override, guard echo.MiddlewareFunc)
-		overridden int // while PUT's lock is free and POST's is taken
+		overridden int // while the lock of PUT is free and the lock of POST is taken
 	}{
 		"after the route": {func(e *echo.Echo, override, guard echo.MiddlewareFunc) {
 			e.Pre(routers.EchoRouted)
@@ -142,8 +142,8 @@ func TestEcho_MethodOverride(t *testing.T) {
 	}
 }
 
-// Of a path with one method that is the one which echo has matched.
-func TestEcho_MethodOverrideOfTheOnlyMethod(t *testing.T) {
+// If a path has one method, echo has matched this method.
+func TestEcho_MethodOverrideSingleMethod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /orders/:id", "post:#{path.id}"))
 	e := echo.New()
@@ -170,7 +170,7 @@ func TestEcho_NoRoute(t *testing.T) {
 	}
 	b.redis.Take("cart:7", time.Hour)
 	wantStatus(t, send(e, http.MethodGet, "/nothing"), http.StatusNotFound)
-	wantStatus(t, send(e, http.MethodGet, "/carts/7"), http.StatusNotFound) // a route of the group's
+	wantStatus(t, send(e, http.MethodGet, "/carts/7"), http.StatusNotFound) // a route of the group
 	wantStatus(t, send(e, http.MethodGet, "/orders/7"), http.StatusMethodNotAllowed)
 	wantStatus(t, send(e, http.MethodPost, "/carts/7"), http.StatusConflict)
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// router is one of the two, with the path of the route in its spelling.
+// router is chi or echo, with the path of the route in its spelling.
 type router struct {
 	name, pay, cart string
 	serve           func(guard *httplock.Guard, pay http.HandlerFunc) (http.Handler, error)
@@ -40,7 +40,7 @@ func both() []router {
 	}
 }
 
-// bench is a shop under rules.
+// bench is a shop with rules.
 type bench struct {
 	redis *redistest.Server
 	locks *core.Client
@@ -68,7 +68,7 @@ func newBench(t *testing.T, rules ...ruleset.Rule) *bench {
 	return b
 }
 
-// rules lock an order, and a cart, without waiting.
+// rules lock an order and a cart, without waiting.
 func (r router) rules() []ruleset.Rule {
 	return []ruleset.Rule{
 		{Endpoint: ruleset.HTTP("POST " + r.pay), Key: "order:#{path.id}", WaitTime: ruleset.NoWait},
@@ -97,7 +97,7 @@ func TestRouters_LockPerValue(t *testing.T) {
 			b := newBench(t, r.rules()...)
 			var shop http.Handler
 			shop, err := r.serve(b.guard, func(w http.ResponseWriter, q *http.Request) {
-				if q.URL.Path == "/orders/42/pay" { // while it runs, a second one comes, and one for another order
+				if q.URL.Path == "/orders/42/pay" { // while it runs, a second request comes, and a request for another order
 					wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusConflict)
 					wantStatus(t, send(shop, http.MethodPost, "/orders/43/pay"), http.StatusOK)
 				}
@@ -123,14 +123,14 @@ func TestRouters_LockPerValue(t *testing.T) {
 	}
 }
 
-// warned keeps what an observer is warned of.
+// warned keeps the warnings that an observer gets.
 type warned []string
 
 func (w *warned) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p.Error()) }}}
 }
 
-// However a client spells an order, it has one key.
+// All spellings of an order have one key.
 func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	for _, r := range both() {
 		t.Run(r.name, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	}
 }
 
-// A Use that comes before the router has matched refuses every request, and says so.
-func TestChi_UseThatComesTooEarly(t *testing.T) {
+// A guard that runs before the router has matched the route refuses every request, and warns.
+func TestChi_UseBeforeTheMatch(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc){
 		"the whole router": func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc) {
@@ -180,14 +180,13 @@ func TestChi_UseThatComesTooEarly(t *testing.T) {
 		}
 		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusInternalServerError)
 		if len(b.seen) != 1 || !strings.Contains(b.seen[0], "Middleware") || !strings.Contains(b.seen[0], "router") {
-			t.Errorf("%s: observers were warned of %q", name, b.seen)
+			t.Errorf("%s: observers got the warnings %q", name, b.seen)
 		}
 	}
 }
 
-// Where the router below has a route for everything, that is what the guard sees: observers are
-// warned.
-func TestChi_UseAboveARouteForEverything(t *testing.T) {
+// If a router below has a route for all paths, the guard sees this route. Observers get a warning.
+func TestChi_UseAboveACatchAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()[0]))
@@ -211,11 +210,11 @@ func TestChi_UseAboveARouteForEverything(t *testing.T) {
 		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
 	}
 	if len(b.seen) != 1 || !strings.Contains(b.seen[0], "POST /orders/{id}/pay") || !strings.Contains(b.seen[0], `"POST /orders/*"`) {
-		t.Errorf("observers were warned of %q", b.seen)
+		t.Errorf("observers got the warnings %q", b.seen)
 	}
 }
 
-func TestRouters_CheckFindsARuleThatMatchesNothing(t *testing.T) {
+func TestRouters_CheckUnmatchedRule(t *testing.T) {
 	t.Parallel()
 	for _, r := range both() {
 		t.Run(r.name, func(t *testing.T) {
@@ -229,7 +228,7 @@ func TestRouters_CheckFindsARuleThatMatchesNothing(t *testing.T) {
 	}
 }
 
-func TestRouters_CheckKnowsTheParameters(t *testing.T) {
+func TestRouters_CheckParameters(t *testing.T) {
 	t.Parallel()
 	for _, r := range both() {
 		t.Run(r.name, func(t *testing.T) {
@@ -243,7 +242,7 @@ func TestRouters_CheckKnowsTheParameters(t *testing.T) {
 	}
 }
 
-// A route below Route that ends in a slash has none in the pattern of its requests.
+// A route below Route that ends in a slash: the pattern of its requests has no slash at the end.
 func TestChi_Slash(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /carts"), Key: "carts", WaitTime: ruleset.NoWait})
@@ -263,7 +262,7 @@ func TestChi_Slash(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodPost, "/carts"), http.StatusConflict)
 }
 
-// A router that is mounted below another, and a group within a group.
+// A router that is mounted below another one, and a group within a group.
 func TestChi_Mount(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /shops/{shop}/orders/{id}/pay"), Key: "order:#{path.shop}:#{path.id}", WaitTime: ruleset.NoWait})
@@ -289,8 +288,8 @@ func TestChi_Mount(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodPost, "/shops/7/orders/42/pay"), http.StatusConflict)
 }
 
-// An error that a handler of echo returns is an answer under the lock: no debounce window
-// begins. One that comes of a lost lock is the guard's to answer.
+// An error of an echo handler is answered under the lock, and no debounce window begins. If the error
+// is a result of a lost lock, the guard answers.
 func TestEcho_Errors(t *testing.T) {
 	t.Parallel()
 	rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", Debounce: time.Hour}

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/examples/wiring"
 )
 
-// evening has the stock counted and two spoons ordered meanwhile, all in one trace.
+// evening counts the stock and orders two spoons during the count, all in one trace.
 func evening(ctx context.Context, all *traces, shop *shop, stock *stock) (trace.TraceID, error) {
 	provider, err := all.of(ctx, "customers")
 	if err != nil {
@@ -50,7 +50,7 @@ func evening(ctx context.Context, all *traces, shop *shop, stock *stock) (trace.
 	}{
 		{stock.counting, func() { begin(shop.order) }},
 		{shop.contended, func() { close(stock.counted) }},
-		{stock.taking, func() { begin(shop.order) }}, // the first one has the lock
+		{stock.taking, func() { begin(shop.order) }}, // the first order has the lock
 		{shop.contended, func() { close(stock.taken) }},
 	}
 	for _, step := range steps {
@@ -65,7 +65,7 @@ func evening(ctx context.Context, all *traces, shop *shop, stock *stock) (trace.
 	return id, context.Cause(ctx)
 }
 
-// order orders a spoon, and sends the trace along.
+// order orders a spoon and sends its trace.
 func (s *shop) order(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/items/spoon/order", http.NoBody)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Tracing shows what a lock looks like in one trace across two services:
+// Tracing shows locks in one trace across two services:
 //
 //	go -C examples run ./tracing
 //
-// The stock service (gRPC) counts the spoons under the lock of the spoons. Two customers order
-// one meanwhile in the shop (Gin), which is another process with a lock client of its own: the
-// first waits for the stock service, the second for the first. Each order calls the stock service
-// under its lock, which takes one of its own there. The trace is printed as a tree; with -otlp, or
-// OTEL_EXPORTER_OTLP_ENDPOINT, it is sent there instead.
+// The stock service (gRPC) counts the spoons under the lock of the spoons. During the count two
+// customers order a spoon in the shop (Gin), which is another service with a separate lock client. The
+// first order waits for the stock service, and the second waits for the first. Under its lock each order
+// calls the stock service, which acquires another lock. The trace is printed as a tree. With -otlp or
+// OTEL_EXPORTER_OTLP_ENDPOINT it is sent there instead.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	redis := flag.String("redis", "", "redis://[user:password@]host:port/db of a Redis to use (default: one inside this program)")
+	redis := flag.String("redis", "", "redis://[user:password@]host:port/db of a Redis to use (default: an embedded one)")
 	otlp := flag.String("otlp", os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://host:port to send the trace to by OTLP over gRPC (default: print it)")
 	flag.Parse()
 	gin.SetMode(gin.ReleaseMode)

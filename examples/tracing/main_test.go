@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// played is the evening, as the spans that were kept.
+// played runs the evening and returns its spans.
 func played(t *testing.T) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	all := &traces{}
@@ -46,7 +46,7 @@ func played(t *testing.T) []sdktrace.ReadOnlySpan {
 	return all.kept.all()
 }
 
-// shape is the services and names of the spans below a parent: "shop/a(stock/b)".
+// shape returns the services and names of the descendants of a span: "shop/a(stock/b)".
 func shape(spans []sdktrace.ReadOnlySpan, parent trace.SpanID) string {
 	var names []string
 	for _, s := range spans {
@@ -62,7 +62,7 @@ func shape(spans []sdktrace.ReadOnlySpan, parent trace.SpanID) string {
 	return strings.Join(names, " ")
 }
 
-// attr is an attribute about the lock.
+// attr returns an attribute about the lock.
 func attr(s sdktrace.ReadOnlySpan, name string) string {
 	for _, kv := range s.Attributes() {
 		if string(kv.Key) == "distributed_lock."+name {
@@ -72,9 +72,9 @@ func attr(s sdktrace.ReadOnlySpan, name string) string {
 	return ""
 }
 
-// Everything is one trace: both services, the waits, the holds, and what is done under them. The
-// first order names the holder of the other service; the second is linked to the hold of the first.
-func TestTheTraceIsOneTree(t *testing.T) {
+// One trace has both services, the waits, the holds and the work under them. The first order names
+// the holder in the other service. The second order is linked to the hold of the first.
+func TestTrace_OneTree(t *testing.T) {
 	t.Parallel()
 	spans := played(t)
 	const (
@@ -103,8 +103,8 @@ func TestTheTraceIsOneTree(t *testing.T) {
 	}
 }
 
-// What is printed has every span once, and says what the links lead to.
-func TestTheTreeIsPrinted(t *testing.T) {
+// The output has every span once, and the names of the linked spans.
+func TestTrace_Printed(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := run(t.Context(), &out, "", ""); err != nil {
@@ -112,7 +112,7 @@ func TestTheTreeIsPrinted(t *testing.T) {
 	}
 	for _, want := range []string{"customers: evening", "stock: lock.hold", "- link to shop: lock.hold blocked_by=", "- contended at"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, out.String())
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 	if n := strings.Count(out.String(), " at "); n < 19 || strings.Count(out.String(), "lock.hold  at ") != 5 {
@@ -139,8 +139,8 @@ func (r *received) Export(_ context.Context, req *collector.ExportTraceServiceRe
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// With an address all spans are sent there by OTLP before the program ends.
-func TestTheTraceIsSent(t *testing.T) {
+// With an address all spans are sent to it by OTLP before the program ends.
+func TestTrace_Sent(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

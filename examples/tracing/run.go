@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// run starts both services, lets the customers order, and shows the trace.
+// run starts both services, sends the orders, and shows the trace.
 func run(ctx context.Context, out io.Writer, redisURL, otlp string) (err error) {
 	connect, closeRedis, err := openRedis(redisURL)
 	if err != nil {
@@ -35,7 +35,7 @@ func run(ctx context.Context, out io.Writer, redisURL, otlp string) (err error) 
 	if err != nil {
 		return err
 	}
-	shop.close() // with the last requests, so that their spans have ended
+	shop.close() // after the last requests, so that their spans have ended
 	stock.close()
 	if otlp != "" {
 		fmt.Fprintf(out, "trace %s was sent to %s\n", id, otlp)
@@ -44,7 +44,7 @@ func run(ctx context.Context, out io.Writer, redisURL, otlp string) (err error) 
 	return all.kept.print(out)
 }
 
-// openRedis gives what makes clients of a Redis: of one inside this process without a URL.
+// openRedis returns a function that makes clients of a Redis. Without a URL it embeds a Redis.
 func openRedis(url string) (connect func() *redis.Client, closeAll func(), err error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -55,7 +55,7 @@ func openRedis(url string) (connect func() *redis.Client, closeAll func(), err e
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
+		return nil, nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")
 	}
 	var clients []*redis.Client
 	connect = func() *redis.Client {

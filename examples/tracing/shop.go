@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/examples/wiring"
 )
 
-// shop takes orders over HTTP, and asks the stock service for each.
+// shop takes orders over HTTP, and calls the stock service for each.
 type shop struct {
 	addr  string
 	locks *core.Client
@@ -27,12 +27,12 @@ type shop struct {
 	contended waits
 }
 
-// waits has one for each order that finds the lock taken. It is an observer of locks.
+// waits gets a value for each order that finds the lock taken. It is an observer of locks.
 type waits chan struct{}
 
 func (w waits) observer() *core.Observer { return &core.Observer{Contention: w.observeContention} }
 
-// observeContention counts a wait; more are not needed than there are orders.
+// observeContention reports a wait. The channel has room for all orders.
 func (w waits) observeContention(context.Context, core.Contention) {
 	select {
 	case w <- struct{}{}:
@@ -63,7 +63,7 @@ func startShop(ctx context.Context, rdb *redis.Client, all *traces, stockAddr st
 	engine.POST("/items/:item/order", guard.Handler(order), func(c *gin.Context) {
 		reply, err := stock.Buy(c.Request.Context(), &shoppb.BuyRequest{Item: c.Param("item")})
 		if err != nil {
-			_ = c.Error(err) //nolint:errcheck // gives back what it was given
+			_ = c.Error(err) //nolint:errcheck // returns its argument
 			return
 		}
 		c.JSON(http.StatusOK, gin.H{"left": reply.GetLeft()})
@@ -88,7 +88,7 @@ func (s *shop) serve(ctx context.Context, engine http.Handler, conn *grpc.Client
 	s.close = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx) //nolint:errcheck // what is left is cut off with the program
+		_ = server.Shutdown(ctx) //nolint:errcheck // open connections end with the program
 		running.Wait()
 		_ = s.locks.Close(ctx)
 		_ = conn.Close()

@@ -16,10 +16,10 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// prefix is that of all keys, so that a Redis with other keys can be used.
+// prefix begins all keys, so that a Redis with other keys can be used.
 const prefix = "tracing:"
 
-// lockClient is the lock client of a service, with telemetry of its own, as in a process of its own.
+// lockClient makes the lock client of a service with separate telemetry, like in a separate process.
 func lockClient(rdb *redis.Client, traces trace.TracerProvider, observers ...*core.Observer) (*core.Client, error) {
 	tel, err := telemetry.New(telemetry.WithTracerProvider(traces))
 	if err != nil {
@@ -34,10 +34,10 @@ type stock struct {
 
 	addr     string
 	close    func()        // waits for the last call
-	counting chan struct{} // closed when the count has begun, under its lock
-	counted  chan struct{} // closed when it may end
-	taking   chan struct{} // has one for each that is about to be taken, under its lock
-	taken    chan struct{} // closed when that may end
+	counting chan struct{} // closed after the count has begun under its lock
+	counted  chan struct{} // closed when the count may end
+	taking   chan struct{} // gets a value for each spoon that is about to be taken under its lock
+	taken    chan struct{} // closed when these calls may end
 }
 
 func startStock(ctx context.Context, rdb *redis.Client, all *traces) (*stock, error) {
@@ -81,13 +81,13 @@ func (s *stock) serve(ctx context.Context, server *grpc.Server, locks *core.Clie
 	return nil
 }
 
-// Count counts for as long as it is told to.
+// Count counts until the demonstration lets it end.
 func (s *stock) Count(ctx context.Context, _ *shoppb.CountRequest) (*shoppb.CountReply, error) {
 	close(s.counting)
 	return &shoppb.CountReply{Left: 7}, until(ctx, s.counted)
 }
 
-// Buy takes one from the shelf, likewise.
+// Buy takes a spoon from the shelf, also until the demonstration lets it end.
 func (s *stock) Buy(ctx context.Context, _ *shoppb.BuyRequest) (*shoppb.BuyReply, error) {
 	s.taking <- struct{}{}
 	return &shoppb.BuyReply{Left: 6}, until(ctx, s.taken)

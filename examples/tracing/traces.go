@@ -11,7 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// traces has a tracer provider for each service, and keeps their spans if there is no endpoint.
+// traces has a tracer provider for each service. Without an endpoint it keeps their spans.
 type traces struct {
 	endpoint  string
 	kept      keeper
@@ -45,7 +45,7 @@ func (t *traces) exporter(ctx context.Context) (sdktrace.TracerProviderOption, e
 	return sdktrace.WithBatcher(exporter), nil
 }
 
-// close sends what was not sent yet.
+// close sends the remaining spans.
 func (t *traces) close(ctx context.Context) error {
 	var errs []error
 	for _, p := range t.providers {

@@ -20,7 +20,7 @@ type keeper struct {
 	spans []sdktrace.ReadOnlySpan
 }
 
-// ExportSpans keeps them.
+// ExportSpans keeps the spans.
 func (k *keeper) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -28,10 +28,10 @@ func (k *keeper) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) e
 	return nil
 }
 
-// Shutdown has nothing to do.
+// Shutdown does nothing.
 func (k *keeper) Shutdown(context.Context) error { return nil }
 
-// all are the spans so far, by their start.
+// all returns the spans so far, sorted by their start.
 func (k *keeper) all() []sdktrace.ReadOnlySpan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,7 +40,7 @@ func (k *keeper) all() []sdktrace.ReadOnlySpan {
 	return all
 }
 
-// print writes the spans as a tree: when each began, how long it took, and what it says of locks.
+// print writes the spans as a tree: the start, the duration and the data about locks of each.
 func (k *keeper) print(out io.Writer) error {
 	p := &printer{out: out, spans: k.all()}
 	for _, s := range p.spans {
@@ -51,7 +51,7 @@ func (k *keeper) print(out io.Writer) error {
 	return p.err
 }
 
-// printer remembers the first error.
+// printer keeps the first error.
 type printer struct {
 	out   io.Writer
 	spans []sdktrace.ReadOnlySpan
@@ -65,7 +65,7 @@ func (p *printer) linef(depth int, format string, args ...any) {
 	}
 }
 
-// span writes a span and those below it.
+// span writes a span and its descendants.
 func (p *printer) span(s sdktrace.ReadOnlySpan, begin time.Time, depth int) {
 	p.linef(depth, "%s: %s  at %s for %s%s", service(s), s.Name(), ms(s.StartTime().Sub(begin)), ms(s.EndTime().Sub(s.StartTime())), words(s.Attributes()))
 	for _, e := range s.Events() {
@@ -81,7 +81,7 @@ func (p *printer) span(s sdktrace.ReadOnlySpan, begin time.Time, depth int) {
 	}
 }
 
-// named says which span a link leads to.
+// named returns the name of the span of a link.
 func (p *printer) named(of trace.SpanContext) string {
 	i := slices.IndexFunc(p.spans, func(s sdktrace.ReadOnlySpan) bool { return s.SpanContext().SpanID() == of.SpanID() })
 	if i < 0 {
@@ -92,7 +92,7 @@ func (p *printer) named(of trace.SpanContext) string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
 
-// words are the attributes about locks, without their prefix.
+// words returns the attributes about locks, without their prefix.
 func words(attrs []attribute.KeyValue) string {
 	var b strings.Builder
 	for _, kv := range attrs {
@@ -103,7 +103,7 @@ func words(attrs []attribute.KeyValue) string {
 	return b.String()
 }
 
-// service is the service.name of a span.
+// service returns the service.name of a span.
 func service(s sdktrace.ReadOnlySpan) string {
 	name, _ := s.Resource().Set().Value("service.name")
 	return name.AsString()

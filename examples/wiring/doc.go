@@ -1,3 +1,3 @@
-// Package wiring connects package telemetry with what shows metrics and traces: Prometheus,
-// OTLP, otelgin and otelgrpc. README.md has the same functions, which a test compares.
+// Package wiring connects package telemetry with Prometheus, OTLP, otelgin and otelgrpc. README.md shows
+// the same functions; a test compares them.
 package wiring

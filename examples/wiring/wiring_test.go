@@ -26,8 +26,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// The functions that README.md shows are those that are compiled here.
-func TestReadmeShowsTheCode(t *testing.T) {
+// README.md shows the functions of this package.
+func TestReadme_ShowsTheCode(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -49,11 +49,11 @@ func TestReadmeShowsTheCode(t *testing.T) {
 	for _, block := range strings.Split(string(readme), "```go\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if !strings.Contains(block, "func ") {
-			continue // that of the package comment of telemetry
+			continue // the block is in the package comment of telemetry
 		}
 		shown++
 		if !strings.Contains(code.String(), block) {
-			t.Errorf("README.md shows what is not in the code:\n%s", block)
+			t.Errorf("README.md shows a function that is not in the code:\n%s", block)
 		}
 	}
 	if shown != 4 {
@@ -61,9 +61,9 @@ func TestReadmeShowsTheCode(t *testing.T) {
 	}
 }
 
-// What Prometheus scrapes of a program with telemetry and a live page is what [telemetry.Metrics]
-// says: the names, types and labels.
-func TestPrometheusScrapesTheMetrics(t *testing.T) {
+// Prometheus scrapes the names, types and labels of [telemetry.Metrics] from a program with telemetry and
+// a live page.
+func TestPrometheus_ScrapedMetrics(t *testing.T) {
 	t.Parallel()
 	meters, scrape, err := wiring.Prometheus()
 	if err != nil {
@@ -97,7 +97,7 @@ func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	for _, m := range telemetry.Metrics() {
 		family := families[m.Prometheus]
 		if family == nil {
-			t.Errorf("%s was not scraped; there is %q", m.Prometheus, slices.Sorted(maps.Keys(families)))
+			t.Errorf("%s was not scraped; scraped: %q", m.Prometheus, slices.Sorted(maps.Keys(families)))
 			continue
 		}
 		delete(families, m.Prometheus)
@@ -120,7 +120,7 @@ func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	}
 }
 
-// labels are the names of the labels of the first series, but for those of every metric.
+// labels returns the label names of the first series, except the labels that every metric has.
 func labels(family *dto.MetricFamily) (names []string) {
 	for _, l := range family.GetMetric()[0].GetLabel() {
 		if !strings.HasPrefix(l.GetName(), "otel_scope_") {
@@ -131,7 +131,7 @@ func labels(family *dto.MetricFamily) (names []string) {
 	return names
 }
 
-// everything gives each metric a series: by a lock, and by what observers may be told.
+// everything makes a series of each metric, by a lock and by calls of observers.
 func everything(t *testing.T, tel *telemetry.Telemetry, locks *core.Client) {
 	t.Helper()
 	rules := tel.Observer().Rules.(*aspect.Observer)

@@ -1,4 +1,4 @@
-// Package orderspb is the Connect service of the example, generated from orders.proto,
+// Package orderspb is the Connect service of the example. It is generated from orders.proto,
 // which declares the locks of its methods.
 package orderspb
 

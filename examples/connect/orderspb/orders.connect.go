@@ -46,11 +46,11 @@ const (
 type OrdersClient interface {
 	// Pay runs once at a time for each order.
 	Pay(context.Context, *PayRequest) (*PayReply, error)
-	// Import pays several orders, one import at a time for each tenant.
+	// Import pays several orders, with one import at a time for each tenant.
 	Import(context.Context) (*connect.ClientStreamForClientSimple[PayRequest, PayReply], error)
-	// Follow tells what becomes of an order, to one screen at a time.
+	// Follow streams the events of an order to one screen at a time.
 	Follow(context.Context, *FollowRequest) (*connect.ServerStreamForClient[Event], error)
-	// Show needs no lock: it changes nothing, so that clients may use GET.
+	// Show needs no lock: it changes nothing, and clients may use GET.
 	Show(context.Context, *FollowRequest) (*Event, error)
 }
 
@@ -133,11 +133,11 @@ func (c *ordersClient) Show(ctx context.Context, req *FollowRequest) (*Event, er
 type OrdersHandler interface {
 	// Pay runs once at a time for each order.
 	Pay(context.Context, *PayRequest) (*PayReply, error)
-	// Import pays several orders, one import at a time for each tenant.
+	// Import pays several orders, with one import at a time for each tenant.
 	Import(context.Context, *connect.ClientStream[PayRequest]) (*PayReply, error)
-	// Follow tells what becomes of an order, to one screen at a time.
+	// Follow streams the events of an order to one screen at a time.
 	Follow(context.Context, *FollowRequest, *connect.ServerStream[Event]) error
-	// Show needs no lock: it changes nothing, so that clients may use GET.
+	// Show needs no lock: it changes nothing, and clients may use GET.
 	Show(context.Context, *FollowRequest) (*Event, error)
 }
 
