@@ -3,6 +3,7 @@ package ginlock
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 
 	"github.com/gin-gonic/gin"
@@ -15,13 +16,41 @@ import (
 // Option configures a [Guard].
 type Option func(*config) error
 
-// WithErrorWriter replaces [WriteProblem]: what answers a request that is refused,
-// or whose lock was lost. The chain is aborted and Retry-After set when it is
-// called. Send the status and, if at all, the refusal's Message; its Reason may
-// name the key. Its Cause is empty on a route whose rules are broken. What it writes is
-// the only answer; one without a status has the status of the refusal. A writer that writes
-// nothing leaves the answer to a middleware outside; if there is none, the status is sent
-// without a body.
+type config struct {
+	httpcall.Config
+
+	aspect     []aspect.Option
+	fallbacks  map[string]gin.HandlerFunc
+	variables  []func(*gin.Context) (any, error)
+	clientIP   func(*gin.Context) string                // nil: gin.Context.ClientIP
+	writeError func(*gin.Context, *aspect.RefusedError) // WriteProblem unless an option replaces it
+}
+
+func newConfig(opts []Option) (cfg config, problems []error) {
+	cfg = config{Config: httpcall.NewConfig(), fallbacks: make(map[string]gin.HandlerFunc)}
+	cfg.CookieValue, cfg.Canonical = cookieValue, canonical
+	problems = aspect.Apply("", &cfg, opts)
+	if cfg.writeError == nil {
+		cfg.writeError = WriteProblem
+	}
+	return cfg, append(problems, cfg.Check())
+}
+
+// cookieValue returns the value of a cookie like [gin.Context.Cookie]: decoded, or empty if it cannot be decoded.
+func cookieValue(raw string) string {
+	value, err := url.QueryUnescape(raw)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost. When
+// write is called, the chain is aborted and Retry-After is set. Send the status of the refusal and, if anything
+// else, its Message; its Reason may name the key. Its Cause is empty on a route whose rules are broken. The answer
+// of write is the only one. An answer without a status has the status of the refusal. If write writes nothing, it
+// leaves the answer to a middleware outside; without such a middleware, the guard sends the status without a
+// body.
 func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		switch {
@@ -35,9 +64,9 @@ func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) O
 	}
 }
 
-// WithFallback registers the handler that runs instead where a rule's strategy is
-// fallback and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] of its
-// request's context tells the cause.
+// WithFallback registers a handler that runs instead of the guarded handler if the strategy of a rule is fallback
+// and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
+// request.
 func WithFallback(name string, handler gin.HandlerFunc) Option {
 	return func(c *config) error {
 		switch {
@@ -53,11 +82,10 @@ func WithFallback(name string, handler gin.HandlerFunc) Option {
 	}
 }
 
-// WithVariable registers a variable for keys and conditions, such as the
-// authenticated user: #{user}, or with a struct #{user.Tenant}. An empty string or
-// nil says that it is not set, and an error that it cannot be told; the program is
-// at fault then, and the answer 500 whatever the rule says. value is called at most
-// once per request and guard, and only if a rule uses the variable.
+// WithVariable registers a variable for keys and conditions, such as the authenticated user: #{user}, or with a
+// struct #{user.Tenant}. An empty string or nil means that the variable is not set, and an error that its value
+// cannot be determined. Both are faults of the program: the answer is 500, whatever the rule says. Each guard
+// calls value at most once per request, and only if a rule uses the variable.
 func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Option {
 	return func(c *config) error {
 		if value == nil {
@@ -69,14 +97,14 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 	}
 }
 
-// WithBody says that the JSON bodies of routes are of type T, so that keys over
-// body are checked at start-up against its JSON names. A route is a method and a
-// path as registered, the base path of its group included: "POST /orders/:id/pay".
+// WithBody declares that the JSON bodies of routes are of type T, so that the guard checks keys over body at
+// start-up against its JSON names. A route is a method and a path as registered, including the base path of its
+// group: "POST /orders/:id/pay".
 //
-// Give it the type that the handler decodes into: the key then reads a body exactly as
-// the handler does. Without it, a handler whose id is a float64 (2^53 and 2^53 + 1 are
-// one number) or has the option ,string ("042" is 42) takes for one id what are two
-// keys. A float64 itself is no part of a key: make it an int64 or a string in both.
+// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. Without it,
+// the handler may take for one id what the key takes for two: if its id is a float64 (2^53 and 2^53 + 1 are one
+// number), or has the option ,string ("042" is 42). A float64 itself cannot be a part of a key: make it an int64
+// or a string for both.
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
@@ -89,8 +117,8 @@ func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
 
-// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip, which is as
-// trustworthy as the engine's trusted proxies.
+// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip. gin's value is as trustworthy as the
+// trusted proxies of the engine.
 func WithClientIP(address func(c *gin.Context) string) Option {
 	return func(c *config) error {
 		if address == nil {
@@ -101,25 +129,23 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 	}
 }
 
-// WithBuffer keeps responses back until the locks are free: of the routes given, or
-// of all that have rules. A client that has read the answer then never meets its
-// own lock, and an answer given after the lock was lost can be taken back, which
-// on_lost: fail needs. Flushing has no effect meanwhile. A response of more bytes
-// than given is let go when it exceeds them, and is as without this option; so is a
-// switch of protocols. A size that is given for a route replaces the one for all
-// routes.
+// WithBuffer holds responses back until the locks are free: the responses of the given routes, or of all routes
+// with rules. A client that has read the answer then never meets its own lock. The guard can also take back an
+// answer that was given after the lock was lost, which on_lost: fail needs. Flushing has no effect until then. A
+// response that exceeds the given number of bytes is sent at that moment, and is then as without this option. The
+// same holds for a switch of protocols. A size for a route replaces the size for all routes.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
-// WithTokenHeader shows clients the fencing token of the lock under which the handler
-// ran, in the header [failpolicy.TokenHeader]: for those that pass it on to a store which refuses
-// smaller ones. [ruleset.Fenced] has a token, and so has every other kind that one call holds
-// at a time where its rule says Token; of several locks it is that of the last one with a
-// token. An answer that is taken back because the lock was lost has none.
+// WithTokenHeader shows clients the fencing token of the lock under which the handler ran, in the header
+// [failpolicy.TokenHeader]. It is for clients that pass the token on to a store which refuses smaller tokens.
+// [ruleset.Fenced] has a token. So has every other kind that only one call holds at a time, if its rule says
+// Token. If there are several locks, the header has the token of the last lock that has one. An answer that is
+// taken back because the lock was lost has no token.
 //
-// The token tells when the lock was taken, or how often: do not show it to those who must
-// not know how busy a shop is. Off by default.
+// The token reveals when the lock was taken, or how often. Do not show it to clients that must not know how busy
+// the service is. Off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {
 		c.ShowToken = true
@@ -127,8 +153,8 @@ func WithTokenHeader() Option {
 	}
 }
 
-// WithProfile adds a profile for rules given to [Guard.Handler] and [Guard.Handle],
-// as [ruleset.WithProfile]. A [ruleset.Set] has its own.
+// WithProfile adds a profile for rules given to [Guard.Handler] and [Guard.Handle], like [ruleset.WithProfile]. A
+// [ruleset.Set] has its own profiles.
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error {
 		c.aspect = append(c.aspect, aspect.WithProfile(name, r))
@@ -136,8 +162,8 @@ func WithProfile(name string, r ruleset.Rule) Option {
 	}
 }
 
-// WriteProblem is the default of [WithErrorWriter]: it answers with an RFC 9457
-// problem document; see [httpcall.WriteProblem].
+// WriteProblem is the default of [WithErrorWriter]. It answers with an RFC 9457 problem document; see
+// [httpcall.WriteProblem].
 func WriteProblem(c *gin.Context, refusal *aspect.RefusedError) {
 	httpcall.WriteProblem(c.Writer, refusal)
 }

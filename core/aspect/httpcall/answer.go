@@ -1,12 +1,14 @@
 package httpcall
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -15,148 +17,138 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The statuses for a client that is gone. Access logs show one that is not to be sent,
-// as nginx has it. What is sent is for a client that closed only its own side, and for
-// one whose request was cancelled by the server itself: both can read.
+// The statuses for a client that has left. Access logs show the first one, as nginx does; it is never sent. The
+// second one is sent, because two kinds of clients still read: a client that closed only its own side of the
+// connection, and a client whose request the server itself cancelled.
 const (
 	statusClientGone = 499
 	statusUnread     = http.StatusServiceUnavailable
 )
 
-var errAnswered = errors.New("the guard is behind what has answered the request: put it before the handler")
+var errAnswered = errors.New("the guard runs after a handler that has answered the request: put it before that handler")
 
-// answer gives the client what the outcome says.
-func (x *exchange) answer(o *aspect.Outcome) {
-	if !x.entered && x.unrouted(o) {
-		return // the router answers
+// answer writes the answer of a guard for the outcome of a run. It knows nothing of how the run went.
+type answer struct {
+	w       Writer
+	route   func() string // returns "" for a request that matches no route
+	entered bool          // the handlers behind the guard were called
+	buffer  *buffer       // holds their response back; nil without
+	header  http.Header   // a copy from before they ran; nil without
+	inner   *final        // see exchange
+}
+
+// result writes the answer as far as the guard writes it, and returns the work that remains for the adapter.
+func (a *answer) result(o *aspect.Outcome) Result {
+	if !a.entered && a.routerAnswers(o) {
+		return Result{Abort: true}
 	}
-	w := x.router.Writer()
 	switch o.Verdict {
 	case aspect.VerdictAnswered, aspect.VerdictRefused:
-		if w.Written() {
-			x.tooLate()
-			return
+		if a.w.Written() { // a handler outside the guard has answered
+			return Result{Abort: true, Problem: errAnswered, Writer: settled(a.w, a.w.Status())}
 		}
-	default: // handlers have answered, or a fallback has
-	}
-	switch o.Verdict {
-	case aspect.VerdictAnswered:
-		ownHeader(w.Header())
-		w.Header().Set(failpolicy.StatusHeader, o.Reply.Mark)
-		if o.Reply.Body {
-			respond(w, o.Reply.HTTP, "application/json; charset=utf-8", nullBody(o))
-		} else {
-			w.WriteHeader(o.Reply.HTTP)
-			w.WriteHeaderNow()
+		if o.Verdict == aspect.VerdictRefused {
+			return a.refuse(o.Refusal())
 		}
-		settle(x.router, o.Reply.HTTP)
-	case aspect.VerdictRefused:
-		x.refuse(o.Refusal())
+		return a.reply(o)
 	case aspect.VerdictLost:
-		x.lost(o.Refusal())
-	case aspect.VerdictRan:
-		x.buffer.send()
-		if x.inner != nil {
-			settle(x.router, x.inner.status)
-		}
+		return a.lost(o.Refusal())
 	case aspect.VerdictFallback:
-		// The fallback has answered.
+		return Result{Abort: true} // the fallback has answered
+	default: // the handlers have answered
+		a.buffer.send()
+		if a.inner != nil {
+			return Result{Writer: settled(a.w, a.inner.status)}
+		}
+		return Result{}
 	}
 }
 
-// unrouted reports whether a request yields no key that has no route: its answer is 404
-// or 405 with a key, too.
-func (x *exchange) unrouted(o *aspect.Outcome) bool {
-	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && x.router.Route() == ""
+// routerAnswers reports whether a request that yields no key has no route either. The router answers it with
+// 404 or 405, as it would if there were a key.
+func (a *answer) routerAnswers(o *aspect.Outcome) bool {
+	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && a.route() == ""
 }
 
-func nullBody(o *aspect.Outcome) []byte {
-	if o.Rule.Response != "" {
-		return []byte(o.Rule.Response)
+// reply answers for strategies skip and null_response.
+func (a *answer) reply(o *aspect.Outcome) Result {
+	setOwnHeader(a.w.Header())
+	a.w.Header().Set(failpolicy.StatusHeader, o.Reply.Mark)
+	if o.Reply.Body {
+		body := "null"
+		if o.Rule.Response != "" {
+			body = o.Rule.Response
+		}
+		respond(a.w, o.Reply.HTTP, "application/json; charset=utf-8", []byte(body))
+	} else {
+		a.w.WriteHeader(o.Reply.HTTP)
+		a.w.WriteHeaderNow()
 	}
-	return []byte("null")
+	return Result{Abort: true, Writer: settled(a.w, o.Reply.HTTP)}
 }
 
-// tooLate leaves an answer as it is that was written before the guard was reached.
-func (x *exchange) tooLate() {
-	x.router.Abort()
-	x.router.Report(errAnswered, nil)
-	settle(x.router, x.router.Writer().Status())
-}
-
-// lost answers for a handler whose lock was lost, if it is not too late: if nothing
-// is written, or what is written was kept back.
-func (x *exchange) lost(refusal *aspect.RefusedError) {
-	if w := x.router.Writer(); w.Written() {
-		x.router.Report(refusal, nil)
-		settle(x.router, w.Status())
-		return
+// lost answers for handlers whose lock was lost, unless their response has begun to leave.
+func (a *answer) lost(refusal *aspect.RefusedError) Result {
+	if a.w.Written() {
+		return Result{Problem: refusal, Writer: settled(a.w, a.w.Status())}
 	}
-	x.takeBack()
-	x.refuse(refusal)
-}
-
-// takeBack removes what the handlers have put into the header of their answer. Of one
-// that was kept back nothing came there.
-func (x *exchange) takeBack() {
-	if x.buffer != nil {
-		return
+	if a.buffer == nil { // with a buffer, the handlers have set nothing in this header
+		h := a.w.Header()
+		clear(h)
+		maps.Copy(h, a.header)
 	}
-	h := x.router.Writer().Header()
-	clear(h)
-	maps.Copy(h, x.header)
+	return a.refuse(refusal)
 }
 
-// refuse answers a request whose handler does not run, or whose result does not
-// count.
-func (x *exchange) refuse(refusal *aspect.RefusedError) {
-	x.router.Abort()
-	w := x.router.Writer()
-	ownHeader(w.Header())
+// refuse prepares the answer to a request whose handler does not run, or whose result does not count. The
+// adapter writes it with [Result.Refuse].
+func (a *answer) refuse(refusal *aspect.RefusedError) Result {
+	setOwnHeader(a.w.Header())
 	if refusal.Status.HTTP == 0 {
-		w.WriteHeader(statusUnread)
-		settle(x.router, statusClientGone)
-		return
+		a.w.WriteHeader(statusUnread)
+		return Result{Abort: true, Writer: settled(a.w, statusClientGone)}
 	}
-	x.report(refusal)
 	if seconds := wholeSeconds(refusal.RetryAfter); seconds > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		a.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
-	x.writeError(refusal)
+	r := Result{Abort: true, Refusal: refusal, Writer: a.w}
+	r.Problem, r.Cause = forLog(refusal)
+	return r
+}
+
+// Refuse answers with an error writer, and settles the answer in r.Writer. Retry-After is set already. An
+// answer that begins without a status has the status of the refusal, because net/http would make it a success.
+// The error writer may write nothing, to leave the answer to a layer outside.
+func (r *Result) Refuse(write func(w Writer, refusal *aspect.RefusedError)) {
+	w, status := r.Writer, r.Refusal.Status.HTTP
+	response := newErrorBuffer(w, status)
+	write(response, r.Refusal)
+	response.send()
 	switch {
 	case w.Written():
-		settle(x.router, w.Status())
+		r.Writer = settled(w, w.Status())
 	case w.Status() < http.StatusBadRequest:
-		w.WriteHeader(refusal.Status.HTTP) // a writer that wrote nothing must not look like success
+		w.WriteHeader(status) // an error writer that wrote nothing must not look like success
 	}
 }
 
-// writeError has the error writer answer. An answer that begins without a status has the status of the
-// refusal, because net/http would make it a success.
-func (x *exchange) writeError(refusal *aspect.RefusedError) {
-	answer := newBuffer(x.router.Writer(), math.MaxInt, nil)
-	answer.status = refusal.Status.HTTP
-	x.router.SetWriter(answer)
-	defer x.router.SetWriter(answer.Writer)
-	x.router.WriteError(refusal)
-	answer.send()
-}
-
-// report tells the log of a refusal by which somebody is at fault. What is wrong with a
-// request goes beside the error, whose text is fit for clients.
-func (x *exchange) report(refusal *aspect.RefusedError) {
+// forLog returns the error to log for a refusal; nil if no operator has to act. The cause of a request that
+// yields no key comes separately, because the text of the error is safe to show to clients.
+func forLog(refusal *aspect.RefusedError) (problem, cause error) {
 	switch {
-	case errors.Is(refusal.Reason, core.ErrInvalid): // the program's mistake; the text has the key in it
-		x.router.Report(refusal, refusal.Reason)
+	case errors.Is(refusal.Reason, core.ErrInvalid): // a mistake of the program; its text contains the key
+		return refusal, refusal.Reason
 	case refusal.Status.HTTP >= http.StatusInternalServerError:
-		x.router.Report(forOperators(refusal), nil)
+		return forOperators(refusal), nil
 	case refusal.Cause == failpolicy.Key:
-		x.router.Report(refusal, refusal.Reason)
+		return refusal, refusal.Reason
+	default:
+		return nil, nil
 	}
 }
 
-// forOperators is a refusal as it is told to the log. Where the program is at fault it
-// says what to change.
+// forOperators returns the error by which the log shows a refusal. If the program is at fault, it says what to
+// change.
 func forOperators(refusal *aspect.RefusedError) error {
 	var e *keyexpr.EvalError
 	switch {
@@ -171,11 +163,81 @@ func forOperators(refusal *aspect.RefusedError) error {
 	}
 }
 
-// wholeSeconds is the value of an HTTP Retry-After header for a hint: whole
-// seconds, rounded to the nearest, at least 1. 0 for no hint.
+// wholeSeconds returns the value of a Retry-After header for a hint: whole seconds, rounded to the nearest, at
+// least 1; 0 for no hint.
 func wholeSeconds(hint time.Duration) int {
 	if hint <= 0 {
 		return 0
 	}
 	return max(1, int(hint.Round(time.Second)/time.Second))
+}
+
+// setOwnHeader prepares the header of an answer that the guard gives instead of the handler. Layers around the
+// guard may have described the answer of the handler, or allowed caches to keep it. setOwnHeader removes those
+// headers and forbids caches to store the answer. Other headers stay: CORS, Vary, security and tracing headers
+// hold for every answer, and a Set-Cookie belongs to the session of the client.
+func setOwnHeader(h http.Header) {
+	encoded := encodesAll(h)
+	for name := range h {
+		if describesAnswer(http.CanonicalHeaderKey(name)) && (name != "Content-Encoding" || !encoded) {
+			delete(h, name)
+		}
+	}
+	h.Set("Cache-Control", "no-store")
+}
+
+// describesAnswer reports whether a header describes one answer, or says how long to keep it.
+func describesAnswer(name string) bool {
+	switch name {
+	case "Accept-Ranges", "Age", "Digest", "Etag", "Expires", "Last-Modified", "Pragma", "Repr-Digest", "Surrogate-Control",
+		"Trailer", "Transfer-Encoding", "X-Accel-Expires", failpolicy.StatusHeader, failpolicy.TokenHeader:
+		return true
+	default: // such as Content-Type and CDN-Cache-Control
+		return strings.HasPrefix(name, "Content-") && !strings.HasPrefix(name, "Content-Security-Policy") ||
+			strings.HasSuffix(name, "Cache-Control")
+	}
+}
+
+// encodesAll reports whether a layer around the guard compresses every answer. Such a layer names
+// Accept-Encoding in Vary, and its Content-Encoding is right for the answer of the guard, too.
+func encodesAll(h http.Header) bool {
+	return slices.ContainsFunc(h.Values("Vary"), func(value string) bool {
+		return strings.Contains(strings.ToLower(value), "accept-encoding")
+	})
+}
+
+// problem is an RFC 9457 problem document.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// WriteProblem answers with an RFC 9457 problem document. Its type and title are those of the cause (see
+// package failpolicy), its status is the status of the refusal, and its detail is the Message of the rule if
+// there is one. If the program is at fault, its type is "about:blank".
+func WriteProblem(w Writer, refusal *aspect.RefusedError) {
+	cause := refusal.Cause
+	if refusal.Misconfigured {
+		cause = "" // the request is not at fault
+	}
+	doc := problem{Type: cause.Type(), Title: cause.Title(), Status: refusal.Status.HTTP}
+	if refusal.Message != doc.Title {
+		doc.Detail = refusal.Message
+	}
+	body, err := json.Marshal(doc)
+	if err != nil { // strings and a number always encode
+		panic(err)
+	}
+	respond(w, doc.Status, "application/problem+json", body)
+}
+
+// respond writes a whole answer. It keeps a content type that an error writer has set.
+func respond(w Writer, status int, contentType string, body []byte) {
+	if h := w.Header(); h.Get("Content-Type") == "" {
+		h.Set("Content-Type", contentType)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:errcheck // the client has left, and no one else needs the error
 }

@@ -8,29 +8,28 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 )
 
-// maxWaitingBodies is how many bytes of bodies the requests that wait under one guard hold at most.
-// Without a bound, 10,000 waiters with a body of 1 MiB each would need 10 GiB.
+// maxWaitingBodies is the number of bytes that the bodies of all requests that wait under one guard may have
+// together. Without a bound, 10,000 waiters with bodies of 1 MiB would need 10 GiB.
 const maxWaitingBodies = 64 << 20
 
-// errNoRoom refuses a request whose body has to be kept while it waits: it is an overload.
+// errNoRoom refuses a request whose body would have to stay in memory while the request waits. It is an
+// overload.
 var errNoRoom = fmt.Errorf("%w: the bodies of waiting requests have %d MiB", core.ErrTooManyWaiters, maxWaitingBodies>>20)
 
-// room counts the bytes of bodies that waiting requests hold.
+// room counts the bytes of the bodies that waiting requests hold.
 type room struct {
 	mu   sync.Mutex
 	used int64
 }
 
-// take takes room for a body, and reports whether there was some. A body that is larger than all
-// of the room fits if no other body is there.
+// take takes room for a body and reports whether there was enough. A body that is larger than all of the room
+// fits if there is no other body.
 func (r *room) take(n int64) (taken int64, ok bool) {
 	n = min(n, maxWaitingBodies)
 	r.mu.Lock()
@@ -48,81 +47,67 @@ func (r *room) giveBack(n int64) {
 	r.used -= n
 }
 
-// BeforeWait is an optional method of an [aspect.Call]. A server of HTTP/1 notices that a client has left
-// only when the body was read, so the body is read before the request waits. A server of HTTP/2
-// notices it anyway. A body that was read for a key counts, too.
-func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
-	r := x.router.Request()
-	if content, read := x.bodyRead(); read {
-		return func(context.Context) error { return x.keep(int64(len(content))) }
-	}
-	if !hasBody(r) || r.ProtoMajor > 1 || r.ContentLength > x.entry.Extra.maxBody {
-		return nil
-	}
-	return x.readAhead
+// heldBody is the body of one request while the request waits for a lock.
+type heldBody struct {
+	request *http.Request
+	limit   int64 // bytes to read ahead at most
+	room    *room
+	taken   int64  // bytes of the room
+	ahead   *ahead // nil unless the body is read ahead
 }
 
-// bodyRead gives the body, if it was read for a key or a condition.
-func (x *exchange) bodyRead() (content []byte, read bool) {
-	if x.values == nil {
-		return nil, false
-	}
-	return x.values.Body()
-}
-
-// keep counts a body that is in memory. Without room, a request waits only if the body need not be
-// there: it was kept by a middleware.
-func (x *exchange) keep(n int64) error {
-	taken, ok := x.entry.Extra.room.take(n)
-	x.taken += taken
-	if !ok && slices.ContainsFunc(lateVariables(), x.entry.Point.Uses) {
+// keep counts a body that is in memory already. If there is no room, the request may still wait unless it
+// needs the body: then a middleware keeps the body anyway.
+func (b *heldBody) keep(n int64, needed bool) error {
+	taken, ok := b.room.take(n)
+	b.taken += taken
+	if !ok && needed {
 		return errNoRoom
 	}
 	return nil
 }
 
-// readAhead reads the body, until ctx ends. Without room the request waits without it, and a
-// client that leaves is not noticed.
-func (x *exchange) readAhead(ctx context.Context) error {
-	r, limit, room := x.router.Request(), x.entry.Extra.maxBody, x.entry.Extra.room
-	n := r.ContentLength
+// readAhead reads the body until ctx ends. If there is no room, the request waits with its body unread, and the
+// server does not notice a client that leaves.
+func (b *heldBody) readAhead(ctx context.Context) error {
+	n := b.request.ContentLength
 	if n <= 0 {
-		n = limit
+		n = b.limit
 	}
 	var ok bool
-	if x.taken, ok = room.take(n); !ok {
+	if b.taken, ok = b.room.take(n); !ok {
 		return nil
 	}
-	x.ahead = newAhead(r.Body, limit)
-	r.Body = x.ahead
+	b.ahead = newAhead(b.request.Body, b.limit)
+	b.request.Body = b.ahead
 	select {
-	case <-x.ahead.done:
-		unused := max(x.taken-x.ahead.size, 0)
-		room.giveBack(unused)
-		x.taken -= unused
+	case <-b.ahead.done:
+		unused := max(b.taken-b.ahead.size, 0)
+		b.room.giveBack(unused)
+		b.taken -= unused
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// stopsWaiting waits until the body is read ahead no more, because a layer that limits the body may
-// set a header while it is read. Then it gives back the room of the body.
-func (x *exchange) stopsWaiting() {
-	if x.ahead != nil {
-		<-x.ahead.done
+// stop waits until reading ahead has ended, because a layer that limits the body may set a header while it
+// reads. Then stop gives back the room. It may be called again.
+func (b *heldBody) stop() {
+	if b.ahead != nil {
+		<-b.ahead.done
 	}
-	x.entry.Extra.room.giveBack(x.taken)
-	x.taken = 0
+	b.room.giveBack(b.taken)
+	b.taken = 0
 }
 
-// ahead is a body that is read while its request waits. A Read waits until that has ended.
+// ahead is a body that a goroutine reads while the request waits. Read blocks until that goroutine has ended.
 type ahead struct {
-	io.Closer // the original
+	io.Closer // the original body
 
-	done  chan struct{} // closed when no more is read ahead
-	rest  io.Reader     // what there is to read then
-	size  int64         // of what was read ahead
-	whole bool          // that is all
+	done  chan struct{} // closed when the goroutine has ended
+	rest  io.Reader     // set before done is closed
+	size  int64         // bytes that were read ahead
+	whole bool          // they are the whole body
 }
 
 func newAhead(original io.ReadCloser, limit int64) *ahead {
@@ -143,13 +128,13 @@ func newAhead(original io.ReadCloser, limit int64) *ahead {
 	return a
 }
 
-// Read reads what was read ahead, and then the rest.
+// Read reads the bytes that were read ahead, and then the rest.
 func (a *ahead) Read(p []byte) (int, error) {
 	<-a.done
 	return a.rest.Read(p)
 }
 
-// ended reports whether all of the body was read ahead.
+// ended reports whether the whole body was read ahead.
 func (a *ahead) ended() bool {
 	select {
 	case <-a.done:
@@ -159,48 +144,37 @@ func (a *ahead) ended() bool {
 	}
 }
 
-// failing yields the error that ended the original body.
+// failing is a body that yields the error which ended the original body.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// An HTTP/1 server of net/http reads what is left of a body before it sends an answer,
-// up to 256 KiB and however slowly they come, to use the connection again.
+// Before it sends an answer, an HTTP/1 server of net/http reads the rest of the body, to reuse the connection.
+// It reads up to 256 KiB, however slowly they arrive.
 const (
 	drainBytes = 256 << 10
-	// drainTime is how long an answer that does not need the body waits for the rest of the body.
-	// After that the connection ends with the answer.
+
+	// drainTime is how long an answer that does not need the body waits for the rest of the body. After that,
+	// the connection ends with the answer.
 	drainTime = 50 * time.Millisecond
 )
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// drain reads the rest of the body, so that the answer need not wait for it.
-func (x *exchange) drain(o *aspect.Outcome) {
-	if o.Verdict == aspect.VerdictFallback {
-		return // it has answered, and may have read it
-	}
-	if _, read := x.bodyRead(); !read {
-		drain(x.router)
-	}
-	x.stopsWaiting()
-}
-
-// drain reads the body of a request whose handler does not run, as net/http would, but
-// not for long. Where deadlines cannot be set it leaves that to the server.
-func drain(router Router) {
-	r := router.Request()
+// drain reads the rest of a body whose handler does not run, like net/http but only for drainTime. It leaves
+// the body to the server if the connection has no deadlines.
+func drain(r *http.Request, w Writer) {
 	body, begun := r.Body.(*ahead)
 	if r.ProtoMajor != 1 || !hasBody(r) || !begun && r.Header.Get("Expect") != "" || begun && body.ended() {
 		return // net/http sends the answer at once
 	}
-	connection := http.NewResponseController(router.Writer())
+	connection := http.NewResponseController(w)
 	if connection.SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return
 	}
 	if _, err := io.CopyN(io.Discard, r.Body, drainBytes); !errors.Is(err, io.EOF) {
-		router.Writer().Header().Set("Connection", "close")
+		w.Header().Set("Connection", "close")
 		return
 	}
-	_ = connection.SetReadDeadline(time.Time{}) //nolint:errcheck // it was possible a moment ago
+	_ = connection.SetReadDeadline(time.Time{}) //nolint:errcheck // setting a deadline worked a moment ago
 }

@@ -5,31 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
-// buffer keeps an answer back until the locks are free. Otherwise it behaves as the writer below it.
-// An answer that grows beyond the limit is let go, and goes straight through from then on. An answer
-// that is never sent was never given.
+// buffer holds a response back until the locks are free. Otherwise it behaves like the writer below it. If the
+// response grows beyond the limit, the buffer sends it and passes everything on from then on. A response that
+// is never sent leaves no trace in the writer below.
 type buffer struct {
-	Writer // where the answer goes in the end
+	Writer // the writer below, to which the response is sent
 
 	header  http.Header
-	sent    http.Header // as it was when it became final
+	fixed   http.Header // a copy of header from when it became final
 	body    []byte
-	length  int // of the body, as the header announces it; -1 if it does not
+	length  int // of the body, as the header announces it; -1 if the header does not
 	limit   int
 	status  int
-	lost    func() error // why the answer must not be let go, nil if it may
-	cut     error        // what lost returned: a part of the answer is missing
-	atOnce  bool         // WriteHeader makes final, as the one of net/http
+	lost    func() error // returns why the response must not be sent early, nil if it may be
+	cut     error        // returned by lost: a part of the response is missing
+	atOnce  bool         // WriteHeader makes the header final, as in net/http
 	written bool
-	let     bool // goes straight through
+	let     bool // the response was sent, and everything else passes through
 }
 
+// newBuffer returns a buffer above w. It starts with the header and the status of w.
 func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	_, atOnce := w.(*writer)
 	if outer, ok := w.(*buffer); ok {
@@ -38,7 +40,15 @@ func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	return &buffer{Writer: w, header: w.Header().Clone(), length: -1, limit: limit, status: w.Status(), lost: lost, atOnce: atOnce}
 }
 
-// send lets the answer go, if there is one that was kept back.
+// newErrorBuffer returns a buffer without a limit, whose status is that of an error until its writer sets
+// another one.
+func newErrorBuffer(w Writer, status int) *buffer {
+	b := newBuffer(w, math.MaxInt, nil)
+	b.status = status
+	return b
+}
+
+// send sends the response. A nil buffer has none.
 func (r *buffer) send() {
 	if r == nil {
 		return
@@ -48,15 +58,16 @@ func (r *buffer) send() {
 		return
 	}
 	r.let = true
-	if !r.Writer.Written() { // engine.HandleContext answers past it
+	if !r.Writer.Written() { // engine.HandleContext answers past the buffer
 		r.sendHeader()
 	}
 	if len(r.body) > 0 {
-		_, _ = r.Writer.Write(r.body) //nolint:errcheck // the client is gone: nobody to tell
+		_, _ = r.Writer.Write(r.body) //nolint:errcheck // the client has left, and no one else needs the error
 	}
 	r.body = nil
 }
 
+// sendHeader sends the header, and the status if it is final.
 func (r *buffer) sendHeader() {
 	h := r.Writer.Header()
 	clear(h)
@@ -67,21 +78,21 @@ func (r *buffer) sendHeader() {
 		}
 		return
 	}
-	maps.Copy(h, r.sent)
+	maps.Copy(h, r.fixed)
 	for name, values := range r.header {
 		if strings.HasPrefix(name, http.TrailerPrefix) {
-			h[name] = values // else net/http expects none
+			h[name] = values // otherwise net/http expects no trailers
 		}
 	}
 	r.Writer.WriteHeader(r.status)
 	r.Writer.WriteHeaderNow()
-	maps.Copy(h, r.header) // from now on trailers
+	maps.Copy(h, r.header) // from now on they are trailers
 }
 
-// Header is the header of the answer: always the same map, because handlers keep it.
+// Header returns the header of the response. It is always the same map, because handlers keep it.
 func (r *buffer) Header() http.Header { return r.header }
 
-// WriteHeader sets the status. Informational ones are sent at once.
+// WriteHeader sets the status. It sends informational statuses at once.
 func (r *buffer) WriteHeader(code int) {
 	switch {
 	case r.let:
@@ -101,7 +112,7 @@ func (r *buffer) WriteHeader(code int) {
 	}
 }
 
-// inform sends an informational answer. The header below stays as it is.
+// inform sends an informational response. It leaves the header of the writer below unchanged.
 func (r *buffer) inform(code int) {
 	h := r.Writer.Header()
 	before := maps.Clone(h)
@@ -112,18 +123,18 @@ func (r *buffer) inform(code int) {
 	maps.Copy(h, before)
 }
 
-// isFinal reports whether a status is that of an answer, and not informational.
+// isFinal reports whether a status is final and not informational.
 func isFinal(code int) bool {
 	return code >= http.StatusOK || code == http.StatusSwitchingProtocols
 }
 
-// WriteHeaderNow makes status and header final. A switch of protocols is sent at once.
+// WriteHeaderNow makes status and header final. It sends a switch of protocols at once.
 func (r *buffer) WriteHeaderNow() {
 	switch {
 	case r.let:
 		r.Writer.WriteHeaderNow()
 	case !r.written:
-		r.written, r.sent = true, r.header.Clone()
+		r.written, r.fixed = true, r.header.Clone()
 		if n, err := strconv.Atoi(r.header.Get("Content-Length")); err == nil && n >= 0 {
 			r.length = n
 		}
@@ -159,7 +170,7 @@ func (r *buffer) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// expect prepares for n more bytes. If they are too many to keep, it lets the answer go. The error
+// expect prepares for n more bytes. If the buffer would exceed its limit, expect sends the response. The error
 // says why the bytes cannot be written.
 func (r *buffer) expect(n int) error {
 	r.WriteHeaderNow()
@@ -179,7 +190,7 @@ func (r *buffer) expect(n int) error {
 	return nil
 }
 
-// Status is the status of the answer.
+// Status returns the status of the response.
 func (r *buffer) Status() int {
 	if r.let {
 		return r.Writer.Status()
@@ -187,7 +198,7 @@ func (r *buffer) Status() int {
 	return r.status
 }
 
-// Size is how many bytes the body has, -1 before anything is written.
+// Size returns the number of bytes of the body, -1 before anything is written.
 func (r *buffer) Size() int {
 	switch {
 	case r.let:
@@ -207,7 +218,7 @@ func (r *buffer) Written() bool {
 	return r.written
 }
 
-// Flush does nothing while the answer is kept back.
+// Flush sends nothing while the buffer holds the response back.
 func (r *buffer) Flush() { _ = r.FlushError() } //nolint:errcheck // Flush has no error
 
 // FlushError is Flush for [http.ResponseController].
@@ -219,8 +230,7 @@ func (r *buffer) FlushError() error {
 	return nil
 }
 
-// Hijack hands over the connection. A status that was set is sent before. From then on nothing is
-// kept back.
+// Hijack hands over the connection. It sends a status that was set first. From then on nothing is held back.
 func (r *buffer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !r.let && len(r.body) > 0 {
 		return nil, nil, errors.New("httpcall: Hijack: a part of the response is written already")

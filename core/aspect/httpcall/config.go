@@ -13,21 +13,19 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Config is what the options of an adapter say about its requests. Make it with
-// [NewConfig].
+// Config collects the options of an adapter. Make it with [NewConfig].
 type Config struct {
-	// CookieValue is what handlers see of a cookie's value.
+	// CookieValue returns the value of a cookie as handlers see it.
 	CookieValue func(raw string) string
 
-	// ShowToken shows clients the fencing token, in [failpolicy.TokenHeader].
+	// ShowToken shows the fencing token to clients, in [failpolicy.TokenHeader].
 	ShowToken bool
 
-	// Canonical is a route as requests have it, for routers that register it in another
-	// spelling; nil: the same.
+	// Canonical returns a route as requests have it, for routers that register routes in another spelling.
+	// nil: requests have the same spelling.
 	Canonical func(ruleset.Endpoint) ruleset.Endpoint
 
 	maxBody    int64
@@ -36,15 +34,18 @@ type Config struct {
 	buffers    map[ruleset.Endpoint]int
 	bufferAll  int
 	registered []keyexpr.Variable
-	described  map[string]any // their types, for WriteRoutes
+	types      map[string]reflect.Type // of the registered variables, for WriteRoutes
 }
 
-// NewConfig is a config with the defaults.
+// NewConfig returns a config with the defaults.
 func NewConfig() Config {
-	return Config{maxBody: httpvars.DefaultMaxBody, room: &room{}, bodies: map[ruleset.Endpoint]reflect.Type{}, described: map[string]any{}, buffers: map[ruleset.Endpoint]int{}}
+	return Config{
+		maxBody: httpvars.DefaultMaxBody, room: &room{},
+		bodies: map[ruleset.Endpoint]reflect.Type{}, buffers: map[ruleset.Endpoint]int{}, types: map[string]reflect.Type{},
+	}
 }
 
-// Body says of which type the JSON bodies of routes are: option WithBody.
+// Body declares the type of the JSON bodies of routes. It is option WithBody.
 func (c *Config) Body(t reflect.Type, routes ...string) error {
 	return c.eachRoute("WithBody", routes, func(e ruleset.Endpoint) error {
 		if c.bodies[e] != nil {
@@ -55,7 +56,7 @@ func (c *Config) Body(t reflect.Type, routes ...string) error {
 	})
 }
 
-// MaxBody sets the largest body in bytes that keys may use: option WithMaxBody.
+// MaxBody sets the size in bytes of the largest body that keys may use. It is option WithMaxBody.
 func (c *Config) MaxBody(bytes int64) error {
 	if bytes < 1 {
 		return fmt.Errorf("WithMaxBody(%d): not a size: write 1 or more, such as 1<<20", bytes)
@@ -64,8 +65,8 @@ func (c *Config) MaxBody(bytes int64) error {
 	return nil
 }
 
-// Buffer keeps responses back until the locks are free, of all routes or of the given
-// ones: option WithBuffer.
+// Buffer holds the responses of the given routes, or of all routes, back until the locks are free. It is option
+// WithBuffer.
 func (c *Config) Buffer(bytes int, routes ...string) error {
 	switch {
 	case bytes < 1 || bytes > math.MaxInt32:
@@ -85,14 +86,14 @@ func (c *Config) Buffer(bytes int, routes ...string) error {
 	})
 }
 
-// Register declares a variable of the application: option WithVariable. Its value is
-// that of [httpvars.Host].Registered, in the order of the calls.
+// Register declares a variable of the application. It is option WithVariable. [httpvars.Host].Registered returns
+// the values of the variables, in the order of the calls.
 func (c *Config) Register(name string, t reflect.Type) {
 	c.registered = append(c.registered, keyexpr.Variable{Name: name, Type: keyexpr.GoType(t)})
-	c.described[name] = describeType(t, goFields)
+	c.types[name] = t
 }
 
-// Check finds bad names and types before any route is compiled.
+// Check reports bad names and types before any route is compiled.
 func (c *Config) Check() error {
 	var errs []error
 	if _, err := httpvars.New(httpvars.Config{Registered: c.registered}); err != nil {
@@ -106,91 +107,26 @@ func (c *Config) Check() error {
 	return errors.Join(errs...)
 }
 
-// Route is a route as it is compiled.
-type Route struct {
-	ruleset.Endpoint
-
-	Params    []string // of its path
-	AnyParam  bool     // it is none, and rules may read any
-	AnyMethod bool     // of [Endpoint]
-	Fallbacks []string // that there are
-}
-
-// Compile compiles the rules of a route: no point and no error without any. It is what
-// [aspect.Adapter].Compile does.
-func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
-	e := Endpoint{
-		Params: route.Params, ShowToken: c.ShowToken, AnyMethod: route.AnyMethod, Buffer: c.bufferAll, maxBody: c.maxBody, room: c.room,
-	}
-	if n, own := c.buffers[route.Endpoint]; own {
-		e.Buffer = n
-	}
-	if len(rules) == 0 {
-		return nil, e, nil
-	}
-	var err error
-	e.Vars, err = httpvars.New(httpvars.Config{
-		PathParams: route.Params, AnyPathParam: route.AnyParam,
-		Body: c.bodies[route.Endpoint], MaxBody: c.maxBody,
-		CookieValue: c.CookieValue, Registered: c.registered,
-	})
-	if err != nil {
-		return nil, e, err
-	}
-	point, err := a.Prepare(aspect.Site{
-		Endpoint: route.Endpoint, Schema: e.Vars.Schema(), Late: lateVariables(), Fallbacks: route.Fallbacks,
-	}, rules...)
-	err = errors.Join(err, e.checkLoss(route, rules))
-	return point, e, err
-}
-
-// checkLoss reports rules that take an answer back on a route that keeps none back.
-func (e *Endpoint) checkLoss(route Route, rules []*ruleset.Resolved) error {
-	var problems []*ruleset.Problem
-	for _, r := range rules {
-		if r.OnLost != failpolicy.Fail {
-			continue
-		}
-		e.TakesBack = true
-		if e.Buffer > 0 || route.AnyParam {
-			continue
-		}
-		option := "WithBuffer(64<<10)"
-		if exactRoute(route.Endpoint) == nil {
-			option = fmt.Sprintf("WithBuffer(64<<10, %q)", route.Label())
-		}
-		problems = append(problems, r.Problem("on_lost", fmt.Sprintf("the route has no buffer, so that an answer cannot be taken back: give %s, or write %s: %s",
-			option, r.Spelled("on_lost", "on_lost"), r.Spelled("on_lost", string(failpolicy.Cancel)))))
-	}
-	return ruleset.Invalid(problems...)
-}
-
-// Changes reports whether requests of a route may change something: for
-// [aspect.Adapter].
-func Changes(route ruleset.Endpoint) bool {
-	return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, route.Method)
-}
-
-// Unmatched reports the routes that options name and that do not exist.
+// Unmatched reports the routes that options name although they do not exist.
 func (c *Config) Unmatched(report *aspect.Report, routes []ruleset.Endpoint) {
 	judge := aspect.Judge{Transport: ruleset.TransportHTTP, Endpoints: slices.SortedFunc(slices.Values(routes), byPath)}
-	exist := func(option string, named []ruleset.Endpoint) {
+	mustExist := func(option string, named []ruleset.Endpoint) {
 		for _, e := range named {
 			if !slices.Contains(routes, e) {
 				report.Add(ruleset.Endpoint{}, fmt.Errorf("%s: route %q: %s", option, e.Label(), judge.Missing(e)))
 			}
 		}
 	}
-	exist("WithBody", slices.SortedFunc(maps.Keys(c.bodies), byPath))
-	exist("WithBuffer", slices.SortedFunc(maps.Keys(c.buffers), byPath))
+	mustExist("WithBody", slices.SortedFunc(maps.Keys(c.bodies), byPath))
+	mustExist("WithBuffer", slices.SortedFunc(maps.Keys(c.buffers), byPath))
 }
 
-// byPath orders routes.
+// byPath orders routes by path and method.
 func byPath(a, b ruleset.Endpoint) int {
 	return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
 }
 
-// canonical is a route as requests have it.
+// canonical returns a route as requests have it.
 func (c *Config) canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	if c.Canonical == nil {
 		return e
@@ -198,7 +134,7 @@ func (c *Config) canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	return c.Canonical(e)
 }
 
-// eachRoute parses routes and calls do for each; the error has every problem.
+// eachRoute parses routes and calls do for each. The error contains every problem.
 func (c *Config) eachRoute(option string, routes []string, do func(ruleset.Endpoint) error) error {
 	var errs []error
 	for _, text := range routes {
@@ -216,7 +152,7 @@ func (c *Config) eachRoute(option string, routes []string, do func(ruleset.Endpo
 
 var methodName = regexp.MustCompile(`^[A-Z]+$`)
 
-// exactRoute says what is wrong with a route that is not one method and one path.
+// exactRoute reports why a route is not exactly one method and one path, nil if it is.
 func exactRoute(e ruleset.Endpoint) error {
 	switch {
 	case !methodName.MatchString(e.Method) || !strings.HasPrefix(e.Path, "/"):

@@ -1,16 +1,19 @@
 package httpcall
 
 import (
+	"cmp"
+	"encoding"
 	"encoding/json"
 	"io"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// WriteRoutes writes what rules may refer to in a program, as JSON: routes as they are
-// registered, the variables, and the fallbacks. It is what `interlock check --routes`
-// reads, to judge a rule file without the program:
+// WriteRoutes writes the names that rules may use in a program, as JSON: the routes as they are registered, the
+// variables, and the fallbacks. `interlock check --routes` reads it, to judge a rule file without the program:
 //
 //	{
 //	  "routes": [
@@ -20,16 +23,17 @@ import (
 //	  "fallbacks": ["queue"]
 //	}
 //
-// body is there only where [Config.Body] gives the route a type, its fields by their JSON
-// names; the fields of variables have their Go names. A type is "string", "integer",
-// "number", "boolean", a list [type] of one element, an object {"field": type}, or "any"
-// where nothing can be told before a request: interfaces, maps, and what a type contains
-// of itself. What is empty is left out.
+// A route has a body only if [Config.Body] gives it a type; its fields have their JSON names. The fields of
+// variables have their Go names. A type is "string", "integer", "number", "boolean", a list [type] of one
+// element, an object {"field": type}, or "any" if nothing is known before a request: interfaces, maps, and a
+// type inside itself. Empty parts are left out.
 //
-// The output depends on nothing but the program: routes are sorted by path and method,
-// names by the alphabet.
+// The output depends on nothing but the program: routes are sorted by path and method, names by the alphabet.
 func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks []string) error {
-	program := description{Routes: []describedRoute{}, Variables: c.described, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
+	program := description{Routes: []describedRoute{}, Variables: map[string]any{}, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
+	for name, t := range c.types {
+		program.Variables[name] = describeType(t, goFields)
+	}
 	for _, e := range slices.SortedFunc(slices.Values(routes), byPath) {
 		r := describedRoute{Method: e.Method, Path: e.Path}
 		if body := c.bodies[c.canonical(e)]; body != nil {
@@ -43,7 +47,7 @@ func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks [
 	return encoder.Encode(program)
 }
 
-// description is a program as tools see it.
+// description describes a program to tools.
 type description struct {
 	Routes    []describedRoute `json:"routes"`
 	Variables map[string]any   `json:"variables,omitempty"`
@@ -54,4 +58,103 @@ type describedRoute struct {
 	Method string `json:"method"`
 	Path   string `json:"path"`
 	Body   any    `json:"body,omitempty"`
+}
+
+// fieldsOf lists the fields of a struct by the names that expressions use.
+type fieldsOf func(reflect.Type) map[string]reflect.Type
+
+// describeType describes a Go type in the words of [Config.WriteRoutes]. It returns nil if expressions cannot
+// use its values. open lists the types around it.
+func describeType(t reflect.Type, fields fieldsOf, open ...reflect.Type) any {
+	if slices.Contains(open, t) || t == reflect.TypeFor[json.Number]() {
+		return "any"
+	}
+	open = append(slices.Clip(open), t)
+	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return "string"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return describeType(t.Elem(), fields, open...)
+	case reflect.Slice, reflect.Array:
+		return describeList(t.Elem(), fields, open)
+	case reflect.Struct:
+		object := make(map[string]any)
+		for name, field := range fields(t) {
+			if described := describeType(field, fields, open...); described != nil {
+				object[name] = described
+			}
+		}
+		return object
+	case reflect.Interface, reflect.Map:
+		return "any"
+	}
+	return describeScalar(t.Kind())
+}
+
+func describeList(elem reflect.Type, fields fieldsOf, open []reflect.Type) any {
+	described := describeType(elem, fields, open...)
+	if described == nil || elem.Kind() == reflect.Uint8 { // bytes
+		return nil
+	}
+	return []any{described}
+}
+
+func describeScalar(k reflect.Kind) any {
+	switch {
+	case k == reflect.String:
+		return "string"
+	case k == reflect.Bool:
+		return "boolean"
+	case k >= reflect.Int && k <= reflect.Uintptr:
+		return "integer"
+	case k == reflect.Float32, k == reflect.Float64:
+		return "number"
+	default:
+		return nil
+	}
+}
+
+// goFields returns the fields of a struct by their Go names, including the fields of embedded structs.
+func goFields(t reflect.Type) map[string]reflect.Type {
+	fields := make(map[string]reflect.Type)
+	for _, f := range reflect.VisibleFields(t) {
+		if promoted, ok := t.FieldByName(f.Name); ok && f.IsExported() {
+			fields[f.Name] = promoted.Type
+		}
+	}
+	return fields
+}
+
+// jsonFields returns the fields of a struct by their names in JSON.
+func jsonFields(t reflect.Type) map[string]reflect.Type {
+	fields := make(map[string]reflect.Type)
+	addJSONFields(fields, t, nil)
+	return fields
+}
+
+// addJSONFields adds the fields of t, and then the fields of embedded structs. A field that is nested less deep
+// wins.
+func addJSONFields(fields map[string]reflect.Type, t reflect.Type, open []reflect.Type) {
+	if slices.Contains(open, t) {
+		return
+	}
+	var embedded []reflect.Type
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case f.Tag.Get("json") == "-":
+		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			embedded = append(embedded, inner)
+		case f.IsExported() && fields[cmp.Or(name, f.Name)] == nil:
+			fields[cmp.Or(name, f.Name)] = f.Type
+		}
+	}
+	for _, inner := range embedded {
+		addJSONFields(fields, inner, append(slices.Clip(open), t))
+	}
 }

@@ -1,12 +1,15 @@
-// Package httpcall is not stable: what ginlock and httplock have in common, which serves
-// HTTP requests under the rules of their route for any router. It changes with them in any
-// release. An application uses those two. An adapter of another router puts its handlers
-// behind httplock, or is a [Router], the endpoints of an [aspect.Registry], and a call of
-// [Serve], and then names one version of this module.
+// Package httpcall serves HTTP requests under the rules of their routes, for any router. Packages ginlock and
+// httplock stand on it. It is not stable: it changes with them in any release. Applications use those two
+// packages. An adapter of another router either wraps its handlers with httplock, or keeps its routes in an
+// [aspect.Registry] and calls [Serve] for each request; such an adapter has to require one exact version of
+// this module.
 //
-// It reads the variables of a request, keeps a body and a response back where
-// that is needed, and answers: RFC 9457 problem documents, Retry-After, and the headers
-// [failpolicy.StatusHeader] and [failpolicy.TokenHeader]. A request whose client is gone shows as 499 in
-// access logs and is answered with 503 without a body, should somebody read it. No answer
-// contains a key, an owner or a text of Redis.
+// An adapter describes a request as a [Call], calls Serve once, and carries out the [Result]. Package httpcall
+// reads the variables of the request, holds a body and a response back where a rule needs that, and writes
+// the answers of the guard: RFC 9457 problem documents, Retry-After, and the headers [failpolicy.StatusHeader]
+// and [failpolicy.TokenHeader]. It knows neither how a router matches routes nor how it stores its context.
+//
+// If the client has left, access logs show status 499. The answer then has status 503 and no body, because a
+// client that closed only its own side of the connection still reads it. No answer contains a key, an owner or
+// a text of Redis.
 package httpcall

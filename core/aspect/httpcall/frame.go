@@ -3,104 +3,97 @@ package httpcall
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/internal/httpvars"
 )
 
-// Endpoint is what the requests of a route need besides its rules.
-type Endpoint struct {
-	Vars      *httpvars.Variables
-	Params    []string // of its path
-	Buffer    int      // bytes of the response that are kept back until the locks are free; 0 for none
-	ShowToken bool     // in failpolicy.TokenHeader
-	TakesBack bool     // a rule says on_lost: fail
-	AnyMethod bool     // the rules are put on the route for whatever method it has
-
-	maxBody int64 // of a body that is read
-	room    *room // for bodies of requests that wait, of all routes
-}
-
-// Entry is a route under its rules.
-type Entry = aspect.Entry[Endpoint]
-
-// Frame is one guard around the handlers that run now. Their context leads to it.
+// Frame is one guard around the handlers that run now. The context of the handlers leads to it.
 type Frame struct {
 	outer    *Frame
-	anew     bool // the request was routed again, within outer
-	seen     seen // the request as the handlers got it
+	rerouted bool // the request was routed again within outer
+	request  seen // the request as the handlers got it
 	entry    *Entry
-	origin   any // of the entry: the same before and after a reload; nil if it has none
+	origin   any // see [Call].Origin
 	answerBy time.Time
-	caller   context.Context //nolint:containedctx // of the request as it came, for Caller
+	caller   context.Context //nolint:containedctx // the context with which the request came, for Caller
 	hold     *core.Hold
 }
 
 type frameKey struct{}
 
-// FrameOf is the innermost frame that a context leads to, nil if there is none.
+// FrameOf returns the innermost frame to which a context leads, nil if there is none.
 func FrameOf(ctx context.Context) *Frame {
 	f, _ := ctx.Value(frameKey{}).(*Frame) //nolint:errcheck // nil is the answer
 	return f
 }
 
-// newFrame makes the frame of a guard that a request meets.
-func newFrame(entry *Entry, origin any, r Router) Frame {
-	outer, anew := r.Outer()
-	f := Frame{outer: outer, anew: anew, caller: r.Request().Context(), entry: entry, origin: origin}
-	if outer == nil {
-		f.answerBy = answerBy(r.Request())
+// newFrame makes the frame of the guard that a request meets.
+func newFrame(c *Call) Frame {
+	f := Frame{outer: c.Outer, rerouted: c.Rerouted, caller: c.Request.Context(), entry: c.Entry, origin: c.Origin}
+	if f.outer == nil {
+		f.answerBy = answerBy(c.Request)
 	} else {
-		f.answerBy = outer.answerBy
+		f.answerBy = f.outer.answerBy
 	}
 	return f
 }
 
-// before is the guard around f that saw the request as f does, nil if there is none.
-func (f *Frame) before() *Frame {
-	if f.anew {
-		return nil
+// answerBy returns the time at which the server stops writing the answer to a request; the zero time if it has
+// no WriteTimeout. The clock of net/http starts when the header was read, and net/http does not show it. So
+// answerBy counts from now, when the guard sees the request first, which is a little later.
+func answerBy(r *http.Request) time.Time {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok || server.WriteTimeout <= 0 {
+		return time.Time{}
 	}
-	return f.outer
+	return time.Now().Add(server.WriteTimeout)
 }
 
-// Saw reports whether a request is the one that HandsOver has noted, be it with
-// another context: not one that a handler has made of it, such as for a part of it, nor the
-// same with another path or body. Who is not sure is served again, and enters the lock again
-// if it is the same.
-func (f *Frame) Saw(r *http.Request) bool { return f.seen.is(r) }
+// HandsOver records the request that the handlers get, for [Frame.Saw].
+func (f *Frame) HandsOver(r *http.Request) { f.request = see(r, f.entry.Extra.Params) }
 
-// HandsOver notes the request that the handlers get, for Saw.
-func (f *Frame) HandsOver(r *http.Request) { f.seen = seenOf(r, f.entry.Extra.Params) }
+// Saw reports whether a request is the one that [Frame.HandsOver] recorded, possibly with another context. A
+// request that a handler has made of it, such as for a part of it, is another one, and so is the same request
+// with another path or body. In doubt Saw reports false and the guard serves the request again. That is
+// harmless, because the request re-enters its lock.
+func (f *Frame) Saw(r *http.Request) bool { return f.request.is(r) }
 
-// Hold is the lock that was taken last, nil if no guard around the handlers has one.
+// Hold returns the lock that was taken last, nil if no guard around the handlers has one.
 func (f *Frame) Hold() *core.Hold {
-	if f = f.locked(); f == nil {
+	if f = f.innermostLocked(); f == nil {
 		return nil
 	}
 	return f.hold
 }
 
-// Caller is the context of the request as it came to the guard of [Frame.Hold], ctx if
-// there is none.
+// Caller returns the context with which the request came to the guard of [Frame.Hold], or ctx if there is no
+// such guard.
 func (f *Frame) Caller(ctx context.Context) context.Context {
-	if f = f.locked(); f == nil {
+	if f = f.innermostLocked(); f == nil {
 		return ctx
 	}
 	return f.caller
 }
 
-// locked is the innermost frame with a lock.
-func (f *Frame) locked() *Frame {
+func (f *Frame) innermostLocked() *Frame {
 	for f != nil && f.hold == nil {
 		f = f.outer
 	}
 	return f
 }
 
-// passed reports whether the request has passed the guard already, be it before a reload.
+// before returns the guard around f that saw the request as f does, nil if there is none.
+func (f *Frame) before() *Frame {
+	if f.rerouted {
+		return nil
+	}
+	return f.outer
+}
+
+// passed reports whether the request has passed this guard already, even under rules from before a reload.
 func (f *Frame) passed() bool {
 	for o := f.before(); o != nil; o = o.before() {
 		if o.entry == f.entry || f.origin != nil && o.origin == f.origin && o.entry.Endpoint == f.entry.Endpoint {
@@ -110,7 +103,7 @@ func (f *Frame) passed() bool {
 	return false
 }
 
-// unusable says why the request cannot be served, nil if it can.
+// unusable returns the reason why the request cannot be served, nil if it can.
 func (f *Frame) unusable() error {
 	if f.entry.Err != nil {
 		return f.entry.Err
@@ -124,4 +117,50 @@ func (f *Frame) unusable() error {
 		}
 	}
 	return nil
+}
+
+// seen distinguishes a request from others that handlers may make of it. It copies what it compares, because
+// copies of a request share their URL and the values of its path. The header and the body are compared by
+// identity.
+type seen struct {
+	method, host, path, query string
+	header                    http.Header
+	body                      any
+	params                    []string // the wildcards of the route
+	values                    []string // the values of params
+}
+
+func see(r *http.Request, params []string) seen {
+	s := seen{method: r.Method, host: r.Host, header: r.Header, body: r.Body, params: params}
+	if r.URL != nil {
+		s.path, s.query = r.URL.Path, r.URL.RawQuery
+	}
+	for _, name := range params {
+		s.values = append(s.values, r.PathValue(name))
+	}
+	return s
+}
+
+// is reports whether r is the request that s describes.
+func (s *seen) is(r *http.Request) bool {
+	if r.URL == nil || s.method != r.Method || s.host != r.Host || s.path != r.URL.Path || s.query != r.URL.RawQuery ||
+		!sameMap(s.header, r.Header) || !sameValue(s.body, r.Body) {
+		return false
+	}
+	for i, name := range s.params {
+		if s.values[i] != r.PathValue(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameMap reports whether two headers are one map.
+func sameMap(a, b http.Header) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// sameValue is a == b, and false for values that cannot be compared.
+func sameValue(a, b any) bool {
+	return reflect.ValueOf(&a).Elem().Comparable() && reflect.ValueOf(&b).Elem().Comparable() && a == b
 }

@@ -1,20 +1,26 @@
 package httpcall
 
-import "net/http"
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+)
 
-// Writer is a response that tells what became of it. It has the methods of gin's
-// ResponseWriter, so that each is the other.
+// Writer is a response that reports its status, its size and whether it has begun. It has the methods of gin's
+// ResponseWriter, so that each implements the other.
 //
-// WriteHeader may only note the status; WriteHeaderNow sends it.
+// WriteHeader may only record the status; WriteHeaderNow sends it.
 type Writer interface {
 	http.ResponseWriter
 	http.Hijacker
 	http.Flusher
-	http.CloseNotifier //nolint:staticcheck // gin has it
+	http.CloseNotifier //nolint:staticcheck // gin's ResponseWriter has it
 
-	// Status is the status of the answer, 200 before there is one.
+	// Status returns the status of the answer, 200 before there is one.
 	Status() int
-	// Size is how many bytes the body has, -1 before anything is written.
+	// Size returns the number of bytes of the body, -1 before anything is written.
 	Size() int
 	// WriteString writes a part of the body.
 	WriteString(s string) (int, error)
@@ -22,32 +28,20 @@ type Writer interface {
 	Written() bool
 	// WriteHeaderNow makes status and header final.
 	WriteHeaderNow()
-	// Pusher is for HTTP/2 push, nil if there is none.
+	// Pusher returns the HTTP/2 pusher, nil if there is none.
 	Pusher() http.Pusher
 }
 
-// respond gives a whole answer. A content type that an error writer has set before stays.
-func respond(w Writer, status int, contentType string, body []byte) {
-	if h := w.Header(); h.Get("Content-Type") == "" {
-		h.Set("Content-Type", contentType)
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:errcheck // the client is gone: nobody to tell
-}
-
-// final is the writer of a request whose answer is settled: it is the guard's, and
-// what middlewares outside would add to it, because they see its status or its error,
-// is dropped.
+// final is the response of a request whose answer is settled. It drops what layers outside would add to the
+// answer because they see its status or its error.
 type final struct {
-	Writer // where the answer is
+	Writer // has the answer
 
-	status int // to show
+	status int // for layers outside, such as access logs
 }
 
-// settle makes the answer of a request the only one. Access logs see the status.
-func settle(r Router, status int) {
-	r.SetWriter(&final{Writer: r.Writer(), status: status})
-}
+// settled returns a response that accepts no more writes. Layers outside see the status.
+func settled(w Writer, status int) Writer { return &final{Writer: w, status: status} }
 
 // Status returns the status of the answer.
 func (w *final) Status() int { return w.status }
@@ -55,14 +49,132 @@ func (w *final) Status() int { return w.status }
 // WriteHeader does nothing.
 func (w *final) WriteHeader(int) {}
 
-// WriteHeaderNow does nothing: who settled the answer has sent it, or gin does.
+// WriteHeaderNow does nothing: the answer was sent, or gin sends it.
 func (w *final) WriteHeaderNow() {}
 
-// Write takes p for written.
+// Write drops p and reports success.
 func (w *final) Write(p []byte) (int, error) { return len(p), nil }
 
-// WriteString takes s for written.
+// WriteString drops s and reports success.
 func (w *final) WriteString(s string) (int, error) { return len(s), nil }
 
 // Unwrap serves [http.ResponseController].
 func (w *final) Unwrap() http.ResponseWriter { return w.Writer }
+
+// writer makes a response of net/http a [Writer].
+type writer struct {
+	http.ResponseWriter
+
+	status  int
+	size    int
+	written bool
+}
+
+var _ Writer = (*writer)(nil)
+
+// WriterOf returns w itself if it is a [Writer], and otherwise a Writer that writes to w.
+func WriterOf(w http.ResponseWriter) Writer {
+	if known, ok := w.(Writer); ok {
+		return known
+	}
+	return &writer{ResponseWriter: w, status: http.StatusOK}
+}
+
+// WriteHeader sends status and header. Informational statuses may precede the final one.
+func (w *writer) WriteHeader(code int) {
+	w.ResponseWriter.WriteHeader(code) // panics if the status is invalid
+	if !w.written && isFinal(code) {
+		w.status, w.written = code, true
+	}
+}
+
+// WriteHeaderNow implements [Writer].
+func (w *writer) WriteHeaderNow() {
+	if !w.written {
+		w.WriteHeader(w.status)
+	}
+}
+
+// Write writes a part of the body.
+func (w *writer) Write(p []byte) (int, error) {
+	w.written = true
+	n, err := w.ResponseWriter.Write(p)
+	w.size += n
+	return n, err
+}
+
+// WriteString implements [io.StringWriter].
+func (w *writer) WriteString(s string) (int, error) {
+	w.written = true
+	n, err := io.WriteString(w.ResponseWriter, s)
+	w.size += n
+	return n, err
+}
+
+// ReadFrom implements [io.ReaderFrom], because net/http copies files fast through it.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.written = w.written || n > 0
+	w.size += int(n)
+	return n, err
+}
+
+// Status implements [Writer].
+func (w *writer) Status() int { return w.status }
+
+// Size implements [Writer].
+func (w *writer) Size() int {
+	if !w.written {
+		return -1
+	}
+	return w.size
+}
+
+// Written implements [Writer].
+func (w *writer) Written() bool { return w.written }
+
+// Flush implements [http.Flusher].
+func (w *writer) Flush() { _ = w.FlushError() } //nolint:errcheck // Flush has no error
+
+// FlushError is Flush for [http.ResponseController].
+func (w *writer) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	w.written = w.written || !errors.Is(err, http.ErrNotSupported)
+	return err
+}
+
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.written = w.written || err == nil
+	return conn, buffered, err
+}
+
+// CloseNotify implements [http.CloseNotifier]. The channel is nil if the response below has none.
+func (w *writer) CloseNotify() <-chan bool {
+	if n, ok := w.ResponseWriter.(http.CloseNotifier); ok { //nolint:staticcheck // handlers that ask for it get it
+		return n.CloseNotify()
+	}
+	return nil
+}
+
+// Pusher implements [Writer].
+func (w *writer) Pusher() http.Pusher {
+	pusher, _ := w.ResponseWriter.(http.Pusher) //nolint:errcheck // nil is the answer
+	return pusher
+}
+
+// Push implements [http.Pusher].
+func (w *writer) Push(target string, opts *http.PushOptions) error {
+	return push(w.Pusher(), target, opts)
+}
+
+func push(p http.Pusher, target string, opts *http.PushOptions) error {
+	if p == nil {
+		return http.ErrNotSupported
+	}
+	return p.Push(target, opts)
+}
+
+// Unwrap serves [http.ResponseController].
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -20,9 +20,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Guard makes handlers that take locks. Make it with [New]; one per process is enough,
-// and it serves any number of routers. It is safe for concurrent use, owns no goroutine
-// and needs no Close: over a [ruleset.Live] it follows every reload until that is closed.
+// Guard makes handlers that take locks. Make it with [New]. One guard per process is enough; it serves any
+// number of routers. It is safe for concurrent use, owns no goroutine and needs no Close. If its set is a
+// [ruleset.Live], it follows every reload until the set is closed.
 type Guard struct {
 	aspect *aspect.Aspect
 	cfg    config
@@ -30,16 +30,16 @@ type Guard struct {
 	rules  *aspect.Table[ruleset.Endpoint, httpcall.Endpoint]
 
 	wraps   atomic.Bool                         // Middleware was called
-	refused sync.Map                            // pattern of a router: *httpcall.Entry that cannot work
-	methods atomic.Pointer[map[string][]string] // of the known routes, by path
+	refused sync.Map                            // pattern of a router -> *httpcall.Entry that refuses every request
+	methods atomic.Pointer[map[string][]string] // the methods of the known routes, by path
 
 	mu      sync.Mutex
-	known   map[ruleset.Endpoint][]ruleset.Declared // the routes, with the rules put on them
-	handled map[ruleset.Endpoint]bool               // the ones that Handle has registered, "*" for any method
+	known   map[ruleset.Endpoint][]ruleset.Declared // the known routes, with the rules that Handle put on them
+	handled map[ruleset.Endpoint]bool               // the routes that Handle has registered; method "*" for any method
 }
 
-// New makes a guard over a lock client, which stays the caller's to close. The error has
-// every problem of the options, and of the rules as far as they do not depend on a route.
+// New returns a guard over a lock client. The caller closes the client. The error contains every problem of the
+// options, and every problem of the rules that does not depend on a route.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
 	observed, err := aspect.New(locks)
@@ -60,7 +60,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 		Compile:   g.compile,
 		Changes:   httpcall.Changes,
 		Unguarded: g.unguarded,
-		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; Check is given those that Middleware guards`,
+		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; give Check the patterns that Middleware guards`,
 	})
 	if g.rules, err = g.routes.Table(rules); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
@@ -68,27 +68,26 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// Aspect is what compiles and runs the rules of the guard. It has the kill switch:
+// Aspect returns the aspect that compiles and runs the rules of the guard. It has the kill switch,
 // [aspect.Aspect.Suspend].
 func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 
-// Mux is what [Guard.Handle] registers a handler with: a *[http.ServeMux], or a router that
-// has its method and sets the Pattern of a request, such as chi's.
+// Mux registers the handlers of [Guard.Handle]. It is a *[http.ServeMux], or a router with the same method that
+// sets the Pattern of a request, such as chi's.
 type Mux interface {
 	Handle(pattern string, handler http.Handler)
 }
 
-// Handle is mux.Handle with the rules of the pattern's route around the handler: those
-// given, which need names if there are several, with those of the guard's set laid over
-// them; or those of the set alone. Rules given here may leave Endpoint empty.
+// Handle is mux.Handle with the rules of the route around the handler. The rules of the guard's set are laid
+// over the rules given here; without rules given here, those of the set apply alone. Rules given here may leave
+// Endpoint empty. Several rules need names.
 //
-// The pattern is the whole one. A router below another, such as one of chi's Route and Mount,
-// registers only a part of it: requests are then answered with 500, and a warning to observers
-// names [Guard.Middleware] for that place.
+// The pattern is the whole pattern. A router below another router, such as a router of chi's Route and Mount,
+// registers only a part of it. The guard then answers requests with 500, and a warning to observers recommends
+// [Guard.Middleware] for that place.
 //
-// The error has every problem of the rules; the route then answers 500, and
-// [Guard.Check] returns the problems again. As mux.Handle it panics where the pattern
-// conflicts with another one.
+// The error contains every problem of the rules. The route then answers 500, and [Guard.Check] returns the
+// problems again. Like mux.Handle, Handle panics if the pattern conflicts with another pattern.
 func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...ruleset.Rule) error {
 	if mux == nil || handler == nil {
 		return fmt.Errorf("httplock: Handle(%q): the mux or the handler is nil", pattern)
@@ -105,7 +104,7 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	g.handled[route] = true
 	g.mu.Unlock()
 	var errs []error
-	for _, entry := range g.rules.Renew(routes...) { // they may have served requests
+	for _, entry := range g.rules.Renew(routes...) { // they may have served requests already
 		if entry != nil {
 			errs = append(errs, entry.Err)
 		}
@@ -113,8 +112,8 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entry := g.at(route, r.Method)
 		if r.Pattern != pattern && !samePath(cutPattern(r.Pattern), route) {
-			entry = g.refuse(r.Pattern, fmt.Sprintf("Handle has registered %q, but the router has matched %q: a router below another does not know its whole pattern; "+
-				"wrap the handler with Middleware there, as chi's With does, and give Check the whole pattern; of a router that sets no Pattern, set it before Middleware", pattern, r.Pattern))
+			entry = g.refuse(r.Pattern, fmt.Sprintf("Handle has registered %q, but the router has matched %q: a router below another router does not know the whole pattern; "+
+				"wrap the handler with Middleware there, as chi's With does, and give Check the whole pattern; if the router sets no Pattern, set it before Middleware", pattern, r.Pattern))
 		}
 		g.serve(entry, w, r, handler)
 	}))
@@ -126,31 +125,29 @@ func (g *Guard) HandleFunc(mux Mux, pattern string, handler func(http.ResponseWr
 	return g.Handle(mux, pattern, http.HandlerFunc(handler), rules...)
 }
 
-// Middleware runs a handler under the rules that the guard's set has for the route of a
-// request. The route is what the router has matched: the Pattern of the request, which has to
-// be one of those that [Guard.Check] was given. So put Middleware around the handlers of
-// routes, behind the router. Around a whole [http.ServeMux], or with another router behind it,
-// it cannot know the route: while the set has rules it answers 500, and observers are warned.
+// Middleware runs a handler under the rules that the guard's set has for the route of a request. The route is
+// the Pattern that the router has matched, and [Guard.Check] has to know that pattern. So put Middleware around
+// the handlers of routes, behind the router. Around a whole [http.ServeMux], or with another router behind it,
+// Middleware cannot know the route. While the set has rules, it then answers 500 and warns observers.
 //
-// Of a router that leaves the method out of its patterns, such as chi, the route is known if
-// Check was given one method of the path, or if one rule is for all. Otherwise the answer is
-// 500, too: write the method that the router has matched into the Pattern, as examples/routers
-// does. The method of a request is not what was matched, because a layer before the guard may
-// have changed it.
+// Some routers, such as chi, leave the method out of their patterns. Middleware then knows the route if Check
+// was given one method of the path, or if the rules for all methods are the same. Otherwise it answers 500, too:
+// write the method that the router has matched into the Pattern, as examples/routers does. Middleware does not
+// trust the method of the request, because a layer before the guard may have changed it.
 func (g *Guard) Middleware(next http.Handler) http.Handler {
 	g.wraps.Store(true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pattern := r.Pattern
 		entry := g.matched(pattern, r.Method)
 		g.serve(entry, w, r, next)
-		if entry == nil && r.Pattern != pattern { // the pattern is one of Check's, and a part of others
+		if entry == nil && r.Pattern != pattern { // Check knows the pattern, and it is a part of other patterns, too
 			g.warnTooEarly(pattern, g.matched(r.Pattern, r.Method))
 		}
 	})
 }
 
-// warnTooEarly warns once of a pattern without rules behind which another router has matched a
-// route with rules.
+// warnTooEarly warns observers, once for each pattern, that Middleware runs before the router which matches a
+// route with rules. later is the entry of that route, nil if it has no rules.
 func (g *Guard) warnTooEarly(pattern string, later *httpcall.Entry) {
 	if later == nil {
 		return
@@ -159,15 +156,18 @@ func (g *Guard) warnTooEarly(pattern string, later *httpcall.Entry) {
 		"and took no lock there: put it around the handlers behind that router, as Handle does and chi's With", pattern)})
 }
 
-// serve serves a request under the rules of an entry, nil without any.
+// serve serves a request under the rules of an entry. The entry is nil if there are none.
 func (g *Guard) serve(entry *httpcall.Entry, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if entry == nil || !httpcall.Serve(entry, g.rules, &call{guard: g, entry: entry, w: httpcall.WriterOf(w), r: r, next: next}) {
+	if entry == nil {
 		next.ServeHTTP(w, r)
+		return
 	}
+	c := call{cfg: &g.cfg, entry: entry, w: httpcall.WriterOf(w), r: r, next: next}
+	c.serve(g.aspect, g.rules)
 }
 
-// matched returns the entry for a request whose router has matched a pattern. If the pattern does not
-// show the route, that entry cannot work. For a known route matched takes no lock and does not allocate.
+// matched returns the entry of a request whose router has matched a pattern. If the pattern does not determine
+// the route, the entry refuses the request. For a known route, matched takes no lock and does not allocate.
 func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 	route := cutPattern(pattern)
 	methods := g.methodsAt(route.Path)
@@ -182,15 +182,15 @@ func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 		return nil
 	case pattern == "":
 		return g.refuse(pattern, "Middleware has met a request that has no Pattern, so that its route is not known: put Middleware around handlers behind the router, "+
-			"as Handle does and chi's With; of a router that sets no Pattern, set it before Middleware")
+			"as Handle does and chi's With; if the router sets no Pattern, set it before Middleware")
 	default:
 		return g.refuse(pattern, fmt.Sprintf("Middleware has met the pattern %q, which Check was not given: give Check all patterns that Middleware guards; "+
 			"if another router follows, put Middleware around the handlers behind that router", pattern))
 	}
 }
 
-// oneOf returns the entry for the methods of a path if their rules are the same, because the pattern
-// does not show which method the router has matched.
+// oneOf returns the entry of the methods of a path if their rules are the same, because the pattern does not
+// show which method the router has matched. Otherwise the entry refuses the request.
 func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
 	first := g.at(ruleset.Route(methods[0], pattern), "")
 	for _, method := range methods[1:] {
@@ -203,14 +203,14 @@ func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
 	return first
 }
 
-// refuse returns an entry for requests whose route is not known. It is the same one for each request
-// with a pattern, so that observers are warned once.
+// refuse returns an entry that refuses requests whose route is not known. Each pattern has one such entry, so
+// that observers are warned once.
 func (g *Guard) refuse(pattern, why string) *httpcall.Entry {
 	e, _ := g.refused.LoadOrStore(pattern, &httpcall.Entry{Endpoint: cutPattern(cmp.Or(pattern, "*")), Err: errors.New(why)})
-	return e.(*httpcall.Entry) //nolint:errcheck,forcetypeassert // the map has no others
+	return e.(*httpcall.Entry) //nolint:errcheck,forcetypeassert // the map has no other values
 }
 
-// unguarded says why no request comes to the guard for a route; see [aspect.Adapter].
+// unguarded implements [aspect.Adapter].Unguarded.
 func (g *Guard) unguarded(_ ruleset.Provider, route ruleset.Endpoint) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,9 +220,9 @@ func (g *Guard) unguarded(_ ruleset.Provider, route ruleset.Endpoint) string {
 	return fmt.Sprintf("nothing guards %s: Handle has not registered it, and Middleware was never called: use one of them for its handler, before Check", route.Label())
 }
 
-// at is what is in force for a request that matched a pattern's route: the route and its
-// rules are of one set. A route that is known costs one look-up, which takes no lock and does
-// not allocate.
+// at returns the entry that is in force for a request which matched the route of a pattern; nil without rules.
+// The set that determines the route is the set of the entry. For a known route, at costs one look-up, takes no
+// lock and does not allocate.
 func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 	for {
 		set := g.rules.Set()
@@ -232,23 +232,22 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 			g.meet(route)
 			entry = g.rules.At(route)
 		}
-		if g.rules.Set() == set { // else it may be of a set that a reload has just put into force
+		if g.rules.Set() == set { // otherwise a reload has just put another set into force
 			return entry
 		}
 	}
 }
 
-// Check returns every problem of the guard's rules with the routes that there are, as
-// one [*ruleset.InvalidError]; nil if there is none. Call it when all routes are
-// registered and before the server starts. The routes are the patterns given to
-// [Guard.Handle] and those given here: what [Guard.Middleware] guards, which answers 500 for
-// patterns that Check was not given.
+// Check returns every problem of the guard's rules with the routes of the program, as one
+// [*ruleset.InvalidError]; nil if there is none. Call it after all routes are registered and before the server
+// starts. The routes are the patterns given to [Guard.Handle] and the patterns given here. Give Check every
+// pattern that [Guard.Middleware] guards: Middleware answers 500 for other patterns. A pattern without a method
+// is a route for each method.
 //
-// Rules that match no route, and routes with a method other than GET, HEAD, OPTIONS and
-// TRACE that have no rule, are errors, warnings to observers, or nothing, as the set's
-// [ruleset.Settings] say. A rule for a route that Handle has not registered is an error if
-// Middleware was never called. From then on a reload is judged likewise, and refused if it
-// would not pass. A pattern without a method is a route for each.
+// A rule that matches no route is an error, a warning to observers, or ignored, as the [ruleset.Settings] of the
+// set say. So is a route without a rule, if its method is none of GET, HEAD, OPTIONS and TRACE. A rule for a
+// route that Handle has not registered is an error if Middleware was never called. After Check, the guard judges
+// every reload in the same way, and refuses a reload that does not pass.
 func (g *Guard) Check(patterns ...string) error {
 	for _, pattern := range patterns {
 		route, err := routeOf(pattern)
@@ -265,23 +264,21 @@ func (g *Guard) Check(patterns ...string) error {
 	return g.aspect.Conclude(report)
 }
 
-// WriteRoutes writes what rules may refer to in this program, as JSON: the routes that
-// [Guard.Check] knows, and the variables and fallbacks of the guard; see
-// [httpcall.Config.WriteRoutes]. It is what `interlock check --routes` reads, to judge a rule
-// file without the program.
+// WriteRoutes writes the names that rules may use in this program, as JSON: the routes that [Guard.Check] knows,
+// and the variables and fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format. `interlock
+// check --routes` reads it, to judge a rule file without the program.
 func (g *Guard) WriteRoutes(w io.Writer) error {
 	return g.cfg.WriteRoutes(w, g.all(), slices.Collect(maps.Keys(g.cfg.fallbacks)))
 }
 
-// all are the routes that there are.
+// all returns the known routes.
 func (g *Guard) all() []ruleset.Endpoint {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Collect(maps.Keys(g.known))
 }
 
-// named are the routes of methods that only a rule of the set names, of patterns without a
-// method.
+// named returns the routes of patterns without a method whose method only a rule of the set names.
 func (g *Guard) named() []ruleset.Endpoint {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -294,13 +291,13 @@ func (g *Guard) named() []ruleset.Endpoint {
 	return routes
 }
 
-// anyMethod are the rules of the pattern without a method that has a route; nil if there is
-// none.
+// anyMethod returns the rules that Handle put on the pattern without a method that covers a route; nil if there
+// is no such pattern.
 func (g *Guard) anyMethod(route ruleset.Endpoint) []ruleset.Declared {
 	return g.known[ruleset.Route("*", route.Path)]
 }
 
-// meet remembers the route of a request, unless it is one of [Guard.named].
+// meet records the route of a request, unless [Guard.named] returns it.
 func (g *Guard) meet(route ruleset.Endpoint) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -309,8 +306,8 @@ func (g *Guard) meet(route ruleset.Endpoint) {
 	}
 }
 
-// declare remembers a route, and rules that are put on it, but for those that are there
-// from another mux or host.
+// declare records a route and the rules that Handle puts on it. Rules that another mux or host has put there
+// already are not added again.
 func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -331,22 +328,22 @@ func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 	}
 }
 
-// addMethod adds the method of a route to the methods of its path.
+// addMethod adds the method of a route to methods. The caller holds mu.
 func (g *Guard) addMethod(route ruleset.Endpoint) {
 	methods := maps.Clone(*g.methods.Load())
 	methods[route.Path] = slices.Sorted(slices.Values(append(slices.Clip(methods[route.Path]), route.Method)))
 	g.methods.Store(&methods)
 }
 
-// methodsAt are the methods of the routes of a path.
+// methodsAt returns the methods of the known routes with a path.
 func (g *Guard) methodsAt(path string) []string { return (*g.methods.Load())[path] }
 
-// declared are the rules that are put on a route.
+// declared returns the rules that Handle put on a route, and the problems of rules that name another route.
 func (g *Guard) declared(route ruleset.Endpoint) (declared []ruleset.Declared, problems []*ruleset.Problem) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	put, known := g.known[route]
-	if !known { // a method that only a rule names: what is put on the pattern holds for it, too
+	if !known { // only a rule names its method: the rules of the pattern hold for it, too
 		put = g.anyMethod(route)
 	}
 	for _, d := range put {
@@ -365,7 +362,7 @@ func (g *Guard) declared(route ruleset.Endpoint) (declared []ruleset.Declared, p
 	return declared, problems
 }
 
-// compile compiles the rules of a route; see [aspect.Adapter].
+// compile implements [aspect.Adapter].Compile.
 func (g *Guard) compile(set *ruleset.Set, route ruleset.Endpoint, rules []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
 	fallbacks := slices.Collect(maps.Keys(g.cfg.fallbacks))
 	g.mu.Lock()
@@ -376,14 +373,12 @@ func (g *Guard) compile(set *ruleset.Set, route ruleset.Endpoint, rules []*rules
 	}, rules)
 }
 
-// Hold gives the lock under which the handler of a request's context runs: of several
-// the one taken last; of further ones [core.Held] tells. It is nil outside a guard and
-// where the handler runs without a lock; Release of nil is [core.ErrNotHeld]. The handler
-// may release it early, after which its context has ended (see [Caller]), or hand it over
-// to work that outlives the request. The guard then leaves it alone.
+// Hold returns the lock under which the handler of ctx runs. If there are several, it returns the lock that was
+// taken last; [core.Held] finds the others. Hold returns nil outside a guard and if the handler runs without a
+// lock. Release of nil is [core.ErrNotHeld]. The handler may release the lock early, which ends its context (see
+// [Caller]), or hand it over to work that outlives the request. The guard then leaves the lock alone.
 func Hold(ctx context.Context) *core.Hold { return httpcall.FrameOf(ctx).Hold() }
 
-// Caller gives the context of the request as it came to the guard whose lock [Hold]
-// gives: what a handler goes on with after it released that early, when its own context
-// has ended. Without a lock it is ctx itself.
+// Caller returns the context with which the request came to the guard whose lock [Hold] returns. A handler that
+// released the lock early goes on with it, because its own context has ended. Without a lock, Caller returns ctx.
 func Caller(ctx context.Context) context.Context { return httpcall.FrameOf(ctx).Caller(ctx) }

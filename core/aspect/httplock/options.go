@@ -20,7 +20,7 @@ type config struct {
 	sources    aspect.Sources
 	fallbacks  map[string]http.Handler
 	variables  []func(*http.Request) (any, error)
-	clientIP   func(*http.Request) string // nil: that of the connection
+	clientIP   func(*http.Request) string // nil: the address of the connection
 	writeError func(http.ResponseWriter, *http.Request, *aspect.RefusedError)
 }
 
@@ -33,23 +33,21 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 	return cfg, append(append(problems, cfg.sources.Check()...), cfg.Check())
 }
 
-// WithSet uses the HTTP rules of a set, laid over those given to [Guard.Handle]: a
-// [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. Its rules for
-// other transports are left alone. Not together with [WithRules] and [WithProfile],
-// which belong into the making of the set.
+// WithSet lays the HTTP rules of a set over the rules given to [Guard.Handle]. The set is a [*ruleset.Set], or a
+// [*ruleset.Live], whose reloads the guard follows. The guard ignores rules for other transports. WithSet
+// excludes [WithRules] and [WithProfile]: give those to the set instead.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error { return c.sources.Set(p) }
 }
 
-// WithRules declares rules in Go that name their routes: [ruleset.HTTP]. May be given
-// several times.
+// WithRules declares rules in Go that name their routes with [ruleset.HTTP]. It may be given several times.
 func WithRules(rules ...ruleset.Rule) Option {
 	return func(c *config) error {
 		return errors.Join(c.sources.Rules(ruleset.HTTP("POST /orders/{id}/pay"), rules...)...)
 	}
 }
 
-// WithProfile adds a profile for rules, as [ruleset.WithProfile].
+// WithProfile adds a profile for rules, like [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }
@@ -59,10 +57,10 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, refusal *aspect.Refuse
 	httpcall.WriteProblem(httpcall.WriterOf(w), refusal)
 }
 
-// WithErrorWriter replaces [WriteProblem]: what answers a request that is refused, or
-// whose lock was lost. Retry-After is set when it is called. Send the status and, if at
-// all, the refusal's Message; its Reason may name the key. An answer without a status has
-// the status of the refusal. Where it writes nothing, that is sent without a body.
+// WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost.
+// Retry-After is set when write is called. Send the status of the refusal and, if anything else, its Message; its
+// Reason may name the key. An answer without a status has the status of the refusal. If write writes nothing, the
+// guard sends that status without a body.
 func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		if write == nil || c.writeError != nil {
@@ -73,9 +71,9 @@ func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal 
 	}
 }
 
-// WithFallback registers the handler that runs instead where a rule's strategy is
-// fallback and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] of its
-// request's context tells the cause.
+// WithFallback registers a handler that runs instead of the guarded handler if the strategy of a rule is fallback
+// and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
+// request.
 func WithFallback(name string, handler http.Handler) Option {
 	return func(c *config) error {
 		switch {
@@ -89,10 +87,9 @@ func WithFallback(name string, handler http.Handler) Option {
 	}
 }
 
-// WithVariable registers a variable for keys and conditions, such as the authenticated
-// user: #{user}, or with a struct #{user.Tenant}. An empty string, nil or an error is the
-// program's fault, and the answer 500 whatever the rule says. value is called at most
-// once per request, and only if a rule uses the variable.
+// WithVariable registers a variable for keys and conditions, such as the authenticated user: #{user}, or with a
+// struct #{user.Tenant}. An empty string, nil or an error is a fault of the program: the answer is 500, whatever
+// the rule says. The guard calls value at most once per request, and only if a rule uses the variable.
 func WithVariable[T any](name string, value func(r *http.Request) (T, error)) Option {
 	return func(c *config) error {
 		if value == nil {
@@ -104,22 +101,21 @@ func WithVariable[T any](name string, value func(r *http.Request) (T, error)) Op
 	}
 }
 
-// WithBody says that the JSON bodies of routes are of type T, best that of the handler,
-// so that keys over body are checked at start-up against its JSON names. A route is a
-// method and a path as registered: "POST /orders/{id}/pay".
+// WithBody declares that the JSON bodies of routes are of type T, so that the guard checks keys over body at
+// start-up against its JSON names. Use the type of the handler. A route is a method and a path as registered:
+// "POST /orders/{id}/pay".
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
-// WithMaxBody sets the largest body in bytes that keys may use (a larger one is answered
-// with 413 where they do), and the largest that is read before a request waits.
-// Default: 1 MiB.
+// WithMaxBody sets the size in bytes of the largest body that keys may use and that the guard reads before a
+// request waits. A larger body is answered with 413 if a key uses it. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
 
-// WithClientIP is the source of client_ip. Default: the address of the connection, which
-// behind a proxy is the proxy's.
+// WithClientIP sets the source of client_ip. Default: the address of the connection, which behind a proxy is the
+// address of the proxy.
 func WithClientIP(address func(r *http.Request) string) Option {
 	return func(c *config) error {
 		if address == nil {
@@ -130,18 +126,17 @@ func WithClientIP(address func(r *http.Request) string) Option {
 	}
 }
 
-// WithBuffer keeps responses back until the locks are free: of the routes given, or of
-// all that have rules. A client that has read the answer then never meets its own lock,
-// and an answer given after the lock was lost can be taken back, which on_lost: fail
-// needs. A response of more bytes than given is let go when it exceeds them; Flush sends
-// nothing before that, so a route that streams is better left out. Informational answers
-// such as 103 are sent at once, and a switch of protocols lets go.
+// WithBuffer holds responses back until the locks are free: the responses of the given routes, or of all routes
+// with rules. A client that has read the answer then never meets its own lock. The guard can also take back an
+// answer that was given after the lock was lost, which on_lost: fail needs. A response that exceeds the given
+// number of bytes is sent at that moment. Flush sends nothing before, so leave out routes that stream.
+// Informational answers such as 103 are sent at once, and a switch of protocols ends the holding back.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
-// WithTokenHeader shows clients the fencing token of the lock under which the handler
-// ran, in the header [failpolicy.TokenHeader]. Off by default.
+// WithTokenHeader shows clients the fencing token of the lock under which the handler ran, in the header
+// [failpolicy.TokenHeader]. Off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {
 		c.ShowToken = true

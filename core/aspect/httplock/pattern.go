@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// cutPattern is the route of a pattern such as "POST example.org/orders/{id}": its
-// method, "*" without one, and its path. It does not allocate.
+// cutPattern returns the route of a pattern such as "POST example.org/orders/{id}": its path and its method, which
+// is "*" if the pattern has none. It does not allocate.
 func cutPattern(pattern string) ruleset.Endpoint {
 	method, path := "*", pattern
 	if cut := strings.IndexAny(pattern, " \t/"); cut > 0 && pattern[cut] != '/' {
@@ -22,7 +22,7 @@ func cutPattern(pattern string) ruleset.Endpoint {
 	return ruleset.Route(method, path)
 }
 
-// routeOf is cutPattern for a pattern that may be wrong.
+// routeOf is cutPattern with a check of the pattern.
 func routeOf(pattern string) (ruleset.Endpoint, error) {
 	route := cutPattern(pattern)
 	if !strings.HasPrefix(route.Path, "/") {
@@ -31,13 +31,13 @@ func routeOf(pattern string) (ruleset.Endpoint, error) {
 	return route, nil
 }
 
-// methods are those under which a pattern without a method has a route of its own. Clients
-// may invent others: those are one route, "*", but for those that rules name.
+// methods returns the methods for each of which a pattern without a method has a separate route. Clients may
+// invent other methods. They share the route "*", except for methods that rules name.
 func methods() []string {
 	return []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 }
 
-// methodsOf are the routes of a pattern's route, one for each method.
+// methodsOf returns the routes that the route of a pattern stands for, itself included.
 func methodsOf(route ruleset.Endpoint) []ruleset.Endpoint {
 	routes := []ruleset.Endpoint{route}
 	if route.Method == "*" {
@@ -48,8 +48,8 @@ func methodsOf(route ruleset.Endpoint) []ruleset.Endpoint {
 	return routes
 }
 
-// requested is the route of a request that matched a pattern's route. Where no rule names
-// HEAD, it is under those that name GET, with whose handler net/http serves it.
+// requested returns the route of a request that matched the route of a pattern. If no rule names HEAD, a HEAD
+// request is under the rules that name GET, because net/http serves it with the handler of GET.
 func requested(route ruleset.Endpoint, method string, rules *ruleset.Set) ruleset.Endpoint {
 	if route.Method != "*" {
 		return route
@@ -73,18 +73,18 @@ func isNamed(route ruleset.Endpoint, rules *ruleset.Set) bool {
 	return len(found) > 0 && found[0].Endpoint.Method == route.Method
 }
 
-// isExact reports whether the rules for a route name its path. A pattern that ends in a wildcard
-// may be a part, of a router that has another one below.
+// isExact reports whether the rules for a route name its path. A pattern that ends in a wildcard may be a part of
+// a longer pattern, because another router may follow.
 func isExact(route ruleset.Endpoint, rules *ruleset.Set) bool {
 	found := rules.Lookup(route)
 	return len(found) > 0 && found[0].Endpoint.Path == route.Path && !strings.HasSuffix(route.Path, "*")
 }
 
-// isHTTP reports whether a rule is for a route.
+// isHTTP reports whether a rule is for an HTTP route.
 func isHTTP(r *ruleset.Resolved) bool { return r.Endpoint.Transport == ruleset.TransportHTTP }
 
-// samePath reports whether two routes have one path. The patterns of chi end without the slash
-// with which they were registered.
+// samePath reports whether two routes have the same path. It ignores a final slash, because the patterns of chi
+// lose the slash with which they were registered.
 func samePath(a, b ruleset.Endpoint) bool {
 	return strings.TrimSuffix(a.Path, "/") == strings.TrimSuffix(b.Path, "/")
 }

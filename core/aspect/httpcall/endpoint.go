@@ -1,0 +1,95 @@
+package httpcall
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/internal/httpvars"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// Endpoint is what serving the requests of a route needs besides its rules.
+type Endpoint struct {
+	Vars      *httpvars.Variables
+	Params    []string // the wildcards of its path
+	Buffer    int      // bytes of the response that are held back until the locks are free; 0 for none
+	ShowToken bool     // show the fencing token in failpolicy.TokenHeader
+	TakesBack bool     // a rule says on_lost: fail
+	AnyMethod bool     // the rules were put on the route for whatever method it has
+
+	maxBody int64 // the largest body that is read
+	room    *room // for the bodies of waiting requests, shared by all routes
+}
+
+// Entry is a route with its compiled rules.
+type Entry = aspect.Entry[Endpoint]
+
+// Route describes a route to [Config.Compile].
+type Route struct {
+	ruleset.Endpoint
+
+	Params    []string // the wildcards of its path
+	AnyParam  bool     // stands for requests without a route: rules may read any wildcard
+	AnyMethod bool     // see [Endpoint]
+	Fallbacks []string // the names of all fallbacks
+}
+
+// Compile compiles the rules of a route, for [aspect.Adapter].Compile. Without rules it returns neither a point
+// nor an error.
+func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
+	e := Endpoint{
+		Params: route.Params, ShowToken: c.ShowToken, AnyMethod: route.AnyMethod, Buffer: c.bufferAll, maxBody: c.maxBody, room: c.room,
+	}
+	if n, own := c.buffers[route.Endpoint]; own {
+		e.Buffer = n
+	}
+	if len(rules) == 0 {
+		return nil, e, nil
+	}
+	var err error
+	e.Vars, err = httpvars.New(httpvars.Config{
+		PathParams: route.Params, AnyPathParam: route.AnyParam,
+		Body: c.bodies[route.Endpoint], MaxBody: c.maxBody,
+		CookieValue: c.CookieValue, Registered: c.registered,
+	})
+	if err != nil {
+		return nil, e, err
+	}
+	point, err := a.Prepare(aspect.Site{
+		Endpoint: route.Endpoint, Schema: e.Vars.Schema(), Late: lateVariables(), Fallbacks: route.Fallbacks,
+	}, rules...)
+	err = errors.Join(err, e.checkLoss(route, rules))
+	return point, e, err
+}
+
+// lateVariables names the variables that a client may send late.
+func lateVariables() []string { return []string{"body", "form"} }
+
+// checkLoss reports rules that need a buffer to take an answer back on a route that has none.
+func (e *Endpoint) checkLoss(route Route, rules []*ruleset.Resolved) error {
+	var problems []*ruleset.Problem
+	for _, r := range rules {
+		if r.OnLost != failpolicy.Fail {
+			continue
+		}
+		e.TakesBack = true
+		if e.Buffer > 0 || route.AnyParam {
+			continue
+		}
+		option := "WithBuffer(64<<10)"
+		if exactRoute(route.Endpoint) == nil {
+			option = fmt.Sprintf("WithBuffer(64<<10, %q)", route.Label())
+		}
+		problems = append(problems, r.Problem("on_lost", fmt.Sprintf("the route has no buffer, so that an answer cannot be taken back: give %s, or write %s: %s",
+			option, r.Spelled("on_lost", "on_lost"), r.Spelled("on_lost", string(failpolicy.Cancel)))))
+	}
+	return ruleset.Invalid(problems...)
+}
+
+// Changes reports whether requests of a route may change something, for [aspect.Adapter].Changes.
+func Changes(route ruleset.Endpoint) bool {
+	return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, route.Method)
+}
