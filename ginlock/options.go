@@ -109,10 +109,9 @@ func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
-// WithMaxBody sets the largest body in bytes that keys may use (a larger one is
-// answered with 413 where they do), and the largest that is read before a request
-// waits. The handler gets all of it in any case. 1 or more. Default:
-// 1 MiB.
+// WithMaxBody sets the size in bytes of the largest body that keys may use and that the guard reads before a
+// request waits. A larger body is answered with 413 if a key uses it. The handler gets the whole body in any case.
+// The size is at least 1. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }

@@ -202,8 +202,8 @@ func (r *routing) remembered() []ruleset.Endpoint {
 	return slices.Collect(maps.Keys(r.params))
 }
 
-// firstWarning reports whether a warning about a path is the first one.
-func (r *routing) firstWarning(path string) bool {
-	_, again := r.warned.LoadOrStore(path, true)
+// firstWarning reports whether a warning about the path at is the first one.
+func (r *routing) firstWarning(at string) bool {
+	_, again := r.warned.LoadOrStore(at, true)
 	return !again
 }

@@ -182,7 +182,7 @@ func (h *chained) named(route ruleset.Endpoint) []ruleset.Rule {
 	return []ruleset.Rule{rule}
 }
 
-// numbers numbers the Handlers without a name on each route.
+// numbers counts the Handlers without a name on each route.
 type numbers struct {
 	mu     sync.Mutex
 	routes map[ruleset.Endpoint][]*chained // in the order in which the route met them

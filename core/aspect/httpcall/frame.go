@@ -30,17 +30,6 @@ func FrameOf(ctx context.Context) *Frame {
 	return f
 }
 
-// newFrame makes the frame of the guard that a request meets.
-func newFrame(c *Call) Frame {
-	f := Frame{outer: c.Outer, rerouted: c.Rerouted, caller: c.Request.Context(), entry: c.Entry, origin: c.Origin}
-	if f.outer == nil {
-		f.answerBy = answerBy(c.Request)
-	} else {
-		f.answerBy = f.outer.answerBy
-	}
-	return f
-}
-
 // answerBy returns the time at which the server stops writing the answer to a request; the zero time if it has
 // no WriteTimeout. The clock of net/http starts when the header was read, and net/http does not show it. So
 // answerBy counts from now, when the guard sees the request first, which is a little later.

@@ -1,0 +1,253 @@
+package httpcall
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/internal/httpvars"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Serve serves one request under the rules of its route, in this order: it passes requests that the guard has
+// no business with, refuses those that cannot be served, runs the rules with the handlers, reads the rest of a
+// body that no handler has read, and answers.
+func Serve(call *Call) Result {
+	x := &exchange{Call: *call, frame: newFrame(call)}
+	if x.frame.passed() || isPreflight(call.Request) && x.methodUnnamed(http.MethodOptions) {
+		return Result{Passed: true}
+	}
+	if err := x.frame.unusable(); err != nil {
+		drain(call.Request, call.Writer)
+		return x.answer().refuse(aspect.Misconfigured(call.Entry.Endpoint, err))
+	}
+	x.body = heldBody{request: call.Request, limit: call.Entry.Extra.maxBody, room: call.Entry.Extra.room}
+	defer x.body.stop()
+	x.adoptKeptBody()
+	outcome := call.Entry.Point.Run(call.Request.Context(), x)
+	if call.Router.Abandoned() {
+		return Result{}
+	}
+	if !x.entered && outcome.Verdict != aspect.VerdictFallback { // a fallback may have read the body
+		x.drainBody()
+	}
+	return x.answer().result(&outcome)
+}
+
+// exchange is one request under the rules of one route. It implements [aspect.Call].
+type exchange struct {
+	Call
+	frame Frame
+
+	values  *httpvars.Request // nil until a rule needs a variable
+	body    heldBody
+	entered bool        // the handlers behind the guard were called
+	buffer  *buffer     // holds the response back; nil if the route has no buffer
+	header  http.Header // a copy from before the handlers; nil with a buffer, or without a lock
+	inner   *final      // the response that a guard further in has settled behind buffer
+}
+
+// newFrame makes the frame of the guard that a request meets.
+func newFrame(c *Call) Frame {
+	f := Frame{outer: c.Outer, rerouted: c.Rerouted, caller: c.Request.Context(), entry: c.Entry, origin: c.Origin}
+	if f.outer == nil {
+		f.answerBy = answerBy(c.Request)
+	} else {
+		f.answerBy = f.outer.answerBy
+	}
+	return f
+}
+
+// answer returns the part of the exchange that answers.
+func (x *exchange) answer() *answer {
+	return &answer{w: x.Writer, route: x.Router.Route, entered: x.entered, buffer: x.buffer, header: x.header, inner: x.inner}
+}
+
+// variables returns the variables of the request.
+func (x *exchange) variables() *httpvars.Request {
+	if x.values == nil {
+		x.values = x.Entry.Extra.Vars.Request(x.Request, x.Router)
+		if method := x.Entry.Endpoint.Method; method != "*" {
+			x.values.Matched(method)
+		}
+	}
+	return x.values
+}
+
+// adoptKeptBody makes the variables read the bytes that a middleware keeps. The rest of such a body no longer
+// comes from the client, so reading it does not block.
+func (x *exchange) adoptKeptBody() {
+	if x.KeptBody != nil {
+		x.variables().KeptBody(x.KeptBody)
+		_ = x.variables().Buffer() //nolint:errcheck // the key reports the error, or the handler meets it
+	}
+}
+
+// Env implements [aspect.Call].
+func (x *exchange) Env(context.Context) keyexpr.Env { return x.variables() }
+
+// AnswerBy is an optional method of an [aspect.Call].
+func (x *exchange) AnswerBy() time.Time { return x.frame.answerBy }
+
+// Abandoned is an optional method of an [aspect.Call].
+func (x *exchange) Abandoned() bool { return x.Router.Abandoned() }
+
+// BeforeWait is an optional method of an [aspect.Call]. An HTTP/1 server notices that a client has left only
+// after the body was read, so the exchange reads the body before the request waits. An HTTP/2 server notices
+// it anyway. A body that was read for a key counts as kept, too.
+func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
+	if content, read := x.bodyRead(); read {
+		return func(context.Context) error {
+			return x.body.keep(int64(len(content)), slices.ContainsFunc(lateVariables(), x.Entry.Point.Uses))
+		}
+	}
+	if !hasBody(x.Request) || x.Request.ProtoMajor > 1 || x.Request.ContentLength > x.body.limit {
+		return nil
+	}
+	return x.body.readAhead
+}
+
+// bodyRead returns the body if a key or a condition has read it.
+func (x *exchange) bodyRead() (content []byte, read bool) {
+	if x.values == nil {
+		return nil, false
+	}
+	return x.values.Body()
+}
+
+// drainBody reads the rest of a body that no handler reads, and gives back its room.
+func (x *exchange) drainBody() {
+	if _, read := x.bodyRead(); !read {
+		drain(x.Request, x.Writer)
+	}
+	x.body.stop()
+}
+
+// Handle implements [aspect.Call].
+func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
+	x.body.stop()
+	x.entered, x.frame.hold = true, g.Hold
+	endpoint, h := &x.Entry.Extra, Handlers{Frame: &x.frame}
+	if endpoint.Buffer > 0 {
+		x.buffer = newBuffer(x.Writer, endpoint.Buffer, func() error {
+			if !endpoint.TakesBack {
+				return nil
+			}
+			return lossOf(ctx)
+		})
+		h.Writer = x.buffer
+	} else if g.Hold != nil {
+		x.header = x.Writer.Header().Clone()
+	}
+	x.markHeader(g, h.Writer)
+	ran := x.Router.Run(context.WithValue(ctx, frameKey{}, &x.frame), h)
+	if x.buffer == nil {
+		x.Writer = ran.Writer
+	} else {
+		x.inner, _ = ran.Writer.(*final) //nolint:errcheck // nil is the answer
+	}
+	return x.judge(ctx, ran)
+}
+
+// markHeader shows in the header of the response how the handler runs.
+func (x *exchange) markHeader(g aspect.Grant, replaced Writer) {
+	header := x.Writer.Header()
+	if replaced != nil {
+		header = replaced.Header()
+	}
+	if g.Unlocked == aspect.UnlockedProceed {
+		header.Set(failpolicy.StatusHeader, failpolicy.MarkUnlocked)
+	}
+	if g.Token != 0 && x.Entry.Extra.ShowToken {
+		header.Set(failpolicy.TokenHeader, strconv.FormatInt(g.Token, 10))
+	}
+}
+
+// Fallback implements [aspect.Call].
+func (x *exchange) Fallback(ctx context.Context, name string) error {
+	if x.Router.Abandoned() {
+		return aspect.ErrHandlerFailed
+	}
+	x.body.stop()
+	if o, _ := aspect.OutcomeFrom(ctx); x.answer().routerAnswers(&o) {
+		return aspect.ErrHandlerFailed
+	}
+	ran := x.Router.Run(ctx, Handlers{Fallback: name})
+	x.Writer = ran.Writer
+	return x.judge(ctx, ran)
+}
+
+// judge returns how the handlers went, judged by their errors and the response. The response of an abandoned
+// request has not reached its client.
+func (x *exchange) judge(ctx context.Context, ran Ran) error {
+	if ran.Writer == nil {
+		return aspect.ErrHandlerFailed
+	}
+	if lost := lossOf(ctx); lost != nil {
+		if !hasAnswer(ran.Writer) || x.buffer != nil && x.buffer.cut != nil {
+			return lost
+		}
+		for _, err := range ran.Errors {
+			if errors.Is(err, ctx.Err()) || errors.Is(err, lost) {
+				return lost
+			}
+		}
+	}
+	if !succeeded(ran.Writer.Status()) || len(ran.Errors) > 0 {
+		return aspect.ErrHandlerFailed
+	}
+	if x.methodUnnamed(http.MethodHead) || x.methodUnnamed(http.MethodOptions) || x.methodUnnamed(http.MethodTrace) {
+		aspect.CancelDebounce(ctx) // the request only asked about its resource
+	}
+	return nil
+}
+
+// succeeded reports whether a status says that the operation was done. Redirections other than 303 send a form
+// back or ask for a login, and after 304 nothing was done.
+func succeeded(status int) bool {
+	return status >= http.StatusOK && status < http.StatusMultipleChoices || status == http.StatusSeeOther
+}
+
+// hasAnswer reports whether handlers have answered, even with a status only.
+func hasAnswer(w Writer) bool { return w.Written() || w.Status() != http.StatusOK }
+
+// lossOf returns the loss that ended the context of a hold, nil if none did.
+func lossOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed) {
+		return cause
+	}
+	return nil
+}
+
+// isPreflight reports whether a request is a CORS preflight, by which a browser asks whether it may send
+// another request. Rules are for that other request, unless they name OPTIONS.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// methodUnnamed reports whether the request has the method, the router has matched that method, and no rule
+// names it. Rules for any method do not name it. Rules for GET do not name HEAD.
+func (x *exchange) methodUnnamed(method string) bool {
+	if x.Request.Method != method || x.Entry.Err != nil {
+		return false
+	}
+	switch routed := x.Entry.Endpoint.Method; {
+	case routed == "*", routed == http.MethodGet && method == http.MethodHead:
+		return true
+	case routed != method:
+		return false // a middleware has changed the method
+	default:
+		return x.Entry.Extra.AnyMethod || !slices.ContainsFunc(x.Entry.Rules(), func(r *ruleset.Resolved) bool { return r.Endpoint.Method == method })
+	}
+}
