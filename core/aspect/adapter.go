@@ -1,83 +1,72 @@
 package aspect
 
 import (
-	"fmt"
+	"cmp"
+	"iter"
+	"slices"
 	"sync"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Adapter is what a transport brings to a [Registry]: how its endpoints are named, and
-// how their rules are compiled with the variables that there are. K is what the
-// transport knows an endpoint by; X is what it needs besides the rules to serve one.
+// Adapter describes a transport to a [Registry]: the names of its endpoints, and how their rules are compiled with
+// the variables of the transport. K is the key by which the transport knows an endpoint. X is the data that serving
+// an endpoint needs besides the rules.
 type Adapter[K comparable, X any] struct {
-	// Transport is that of the endpoints. Rules for others are left alone.
+	// Transport is the transport of the endpoints. The registry ignores rules for other transports.
 	Transport ruleset.Transport
 
-	// Prefix begins the names of the endpoints, such as "topic/" those of func: topic/orders.
-	// Rules for other names are left alone, so that several adapters share a rule file. ""
-	// is for all names that begin with the prefix of no other adapter of the [Aspect].
+	// Prefix is the prefix of the names of the endpoints, such as "topic/" of func: topic/orders. The registry
+	// ignores rules for other names, so that several adapters share a rule file. "" means all names that begin with
+	// the prefix of no other adapter of the [Aspect].
 	Prefix string
 
-	// Noun is what problems call an endpoint, such as "topic"; "" for the transport's usual
-	// one.
+	// Noun is the word for an endpoint in problems, such as "topic". "" means the usual word of the transport.
 	Noun string
 
-	// Endpoint names the endpoint of a key. Several keys may have one.
+	// Endpoint returns the endpoint of a key. Several keys may have the same endpoint.
 	Endpoint func(k K) ruleset.Endpoint
 
-	// Declared are the rules that lie below those of a set, such as the options of a
-	// method, and what is wrong with them. nil: there are none anywhere.
+	// Declared returns the rules that lie below those of a set, such as the options of a method, and their problems.
+	// nil: no endpoint has such rules.
 	Declared func(k K) ([]ruleset.Declared, []*ruleset.Problem)
 
-	// Compile compiles the rules of an endpoint, with [Aspect.Prepare]: set is the one
-	// that they are from. No rules and no point mean that nothing applies there. The
-	// error may join several; it is best of [*ruleset.InvalidError]. The entry is then
-	// one that cannot work, whose X may be incomplete. Rules that have problems are compiled,
-	// too, for those of their keys and conditions.
+	// Compile compiles the rules of an endpoint, with [Aspect.Prepare]. set is the set of the rules. Without rules it
+	// may return no point, which means that nothing applies there. The error may join several errors, preferably
+	// [*ruleset.InvalidError]. The entry then refuses its calls, and its X may be incomplete. The registry also
+	// compiles rules that have problems already, to find the problems of their keys and conditions.
 	Compile func(set *ruleset.Set, k K, rules []*ruleset.Resolved) (*Point, X, error)
 
-	// Changes reports whether calls of an endpoint may change something, so that it
-	// should have a rule. nil: none has to.
+	// Changes reports whether calls of an endpoint may change something, so that it should have a rule. nil: no
+	// endpoint has to have one.
 	Changes func(k K) bool
 
-	// Unguarded says why calls of an endpoint cannot come to the adapter for the rules of a
-	// provider, and what to write, such as an interceptor that the program has never asked for.
-	// "" means that they may. Check then has an error for each rule that names the endpoint and,
-	// if Changes is true for the endpoint, for each wildcard. nil: all may.
+	// Unguarded returns why calls of an endpoint cannot reach the adapter for the rules of a provider, and what to
+	// write. For example, the program never installed the interceptor. "" means that they may reach it. Check then
+	// reports an error for each rule that names the endpoint and, if Changes is true for the endpoint, for each
+	// wildcard. nil: all calls may reach it.
 	Unguarded func(p ruleset.Provider, k K) string
 
-	// Named is the key of an exact endpoint that a set names, if it can be made of the
-	// name alone: a reload is then judged for the endpoints that nobody has called yet,
-	// too. nil where it cannot, or where a [ruleset.Set] has all layers of the rules.
+	// Named returns the key of an exact endpoint that a set names, if the name alone determines the key. The registry
+	// then judges a reload also for endpoints that no client has called yet. nil: a name does not determine a key, or
+	// a [ruleset.Set] has all layers of the rules.
 	Named func(e ruleset.Endpoint) (k K, ok bool)
 
-	// Hint says what else to write in a rule that matches nothing; "" for the
-	// transport's usual one.
+	// Hint says what else to write in a rule that matches nothing. "" means the usual hint of the transport.
 	Hint string
 }
 
-// Entry is one endpoint under its rules. It never changes.
+// Entry is one endpoint with its rules. It never changes.
 type Entry[X any] struct {
 	Endpoint ruleset.Endpoint
-	Point    *Point // the rules, compiled; nil if they cannot work
-	Err      error  // why: a [*ruleset.InvalidError]; nil if they work
-	Extra    X      // what the adapter has made of them
+	Point    *Point // the compiled rules; nil if they cannot work
+	Err      error  // why they cannot work: a [*ruleset.InvalidError]; nil if they work
+	Extra    X      // from [Adapter].Compile
 
 	once sync.Once
 }
 
-// WarnOnce warns observers of what every call of the entry meets: the first time that it is called
-// on the entry.
-func (e *Entry[X]) WarnOnce(a *Aspect, reason error) {
-	e.once.Do(func() {
-		var report Report
-		report.Add(e.Endpoint, reason)
-		a.Warn(report.Errors()...)
-	})
-}
-
-// Rules are those of an entry that works, nil where there is none.
+// Rules returns the rules of an entry that works. A nil entry has none.
 func (e *Entry[X]) Rules() []*ruleset.Resolved { return e.point().Rules() }
 
 // point returns the point of the entry, or nil if the entry does not work.
@@ -88,13 +77,13 @@ func (e *Entry[X]) point() *Point {
 	return e.Point
 }
 
-// announce tells observers of the rules.
+// announce notifies observers of the rules.
 func (e *Entry[X]) announce() { e.point().announce() }
 
-// retract tells observers of the rules that next, which takes its place, does not have.
+// retract notifies observers of the rules that its successor does not have.
 func (e *Entry[X]) retract(next *Entry[X]) { e.point().retract(next.point()) }
 
-// declared are the layers below a set, none without a function for it.
+// declared returns the layers below a set.
 func (a *Adapter[K, X]) declared(k K) ([]ruleset.Declared, []*ruleset.Problem) {
 	if a.Declared == nil {
 		return nil, nil
@@ -102,20 +91,20 @@ func (a *Adapter[K, X]) declared(k K) ([]ruleset.Declared, []*ruleset.Problem) {
 	return a.Declared(k)
 }
 
-// overlay are the rules of a key under a set, with the layers below it.
+// overlay returns the rules of a key under a set, laid over the layers below it, and the problems of those layers.
 func (a *Adapter[K, X]) overlay(set *ruleset.Set, k K) (rules []*ruleset.Resolved, problems []*ruleset.Problem, err error) {
 	declared, problems := a.declared(k)
 	rules, err = set.Overlay(a.Endpoint(k), declared...)
 	return rules, problems, err
 }
 
-// compile makes the entry of a key under a set: nil without rules.
+// compile returns the entry of a key under a set, nil without rules.
 func (a *Adapter[K, X]) compile(set *ruleset.Set, k K) *Entry[X] {
 	rules, problems, err := a.overlay(set, k)
 	return a.entry(set, k, rules, problems, err)
 }
 
-// entry compiles rules that were found, with what is wrong with them already.
+// entry compiles rules. problems and err are the problems that the rules have already.
 func (a *Adapter[K, X]) entry(set *ruleset.Set, k K, rules []*ruleset.Resolved, problems []*ruleset.Problem, err error) *Entry[X] {
 	e := &Entry[X]{Endpoint: a.Endpoint(k)}
 	var found collector
@@ -140,17 +129,10 @@ func (a *Adapter[K, X]) entry(set *ruleset.Set, k K, rules []*ruleset.Resolved, 
 	return e
 }
 
-// Twice says that two rules of one name stand over the calls of one endpoint: each
-// would be counted as the other. nil if no name is shared. The points are from
-// different places, such as a rule file and the program.
-func Twice(a, b *Point) error {
-	for _, r := range a.Rules() {
-		for _, o := range b.Rules() {
-			if r.Name == o.Name {
-				return ruleset.Invalid(r.Problem("", fmt.Sprintf("a rule %q is there twice: remove one, or give them names that differ; "+
-					"a rule file changes rules in Go that are given to ruleset.WithRules", r.Name)))
-			}
-		}
-	}
-	return nil
+// sorted orders keys by their endpoints.
+func (a *Adapter[K, X]) sorted(keys iter.Seq[K]) []K {
+	return slices.SortedFunc(keys, func(x, y K) int {
+		e, f := a.Endpoint(x), a.Endpoint(y)
+		return cmp.Or(cmp.Compare(e.Path, f.Path), cmp.Compare(e.Method, f.Method))
+	})
 }

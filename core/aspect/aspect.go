@@ -3,45 +3,36 @@ package aspect
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Aspect compiles rules against one lock client. Make it with [New]; one per
-// process is enough. It owns no goroutine and needs no Close: over a [ruleset.Live] it
-// follows every reload until that is closed.
+// Aspect compiles rules for one lock client. Make it with [New]; one per process is enough. It owns no goroutine and
+// needs no Close. If its set is a [ruleset.Live], it follows every reload until the set is closed.
 type Aspect struct {
-	locks     *core.Client
-	observers observers
+	env       *environment
 	cfg       config
-	suspended atomic.Bool
-
-	mu       sync.Mutex
-	prefixes []ruleset.Endpoint // of the adapters that have one
-
-	registry *Registry[*function, struct{}] // of Wrap
-	wrapped  *Table[*function, struct{}]
+	functions functions // of Wrap
 }
 
-// New makes an Aspect over a lock client, which stays the caller's to close. The
-// error has every problem of the options.
+// New returns an Aspect for a lock client. The caller closes the client. The error contains every problem of the
+// options.
 func New(locks *core.Client, opts ...Option) (*Aspect, error) {
-	a := &Aspect{locks: locks}
+	a := &Aspect{env: &environment{locks: locks}}
 	var errs []error
 	if locks == nil {
 		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
 	} else {
 		for _, v := range locks.ForAdapters().Observers() {
-			errs = append(errs, a.observers.add(v))
+			errs = append(errs, a.env.observers.add(v))
 		}
 	}
 	errs = append(errs, Apply("aspect: New: ", &a.cfg, opts)...)
 	for _, p := range a.cfg.sources.Check() {
 		errs = append(errs, fmt.Errorf("aspect: %w", p))
 	}
+	a.env.resolving = a.cfg.sources.resolving
 	rules, err := a.cfg.sources.Provider()
 	if err != nil {
 		errs = append(errs, fmt.Errorf("aspect: New: %w", err))
@@ -49,34 +40,53 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	a.registry = NewRegistry(a, a.functions())
-	if a.wrapped, err = a.registry.Table(rules); err != nil {
+	if a.functions, err = newFunctions(a.env, &a.cfg.sources, rules); err != nil {
 		return nil, fmt.Errorf("aspect: New: %w", err)
 	}
 	return a, nil
 }
 
-// Warn tells the observers of warnings: for adapters.
-func (a *Aspect) Warn(problems ...*ruleset.Problem) {
-	for _, p := range problems {
-		a.observers.observeWarning(p)
-	}
+// NewRegistry returns a registry without rules.
+func NewRegistry[K comparable, X any](a *Aspect, adapter Adapter[K, X]) *Registry[K, X] {
+	return newRegistry(a.env, &adapter)
 }
 
-// Conclude tells the observers of the warnings of a report, and returns its errors: what
-// the Check of an adapter ends with.
+// Prepare compiles rules that may never come into force. Observers are notified when they do.
+func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
+	return a.env.prepare(site, rules)
+}
+
+// Check reports the problems of the functions that were wrapped and of the func: rules in the set of [WithSet]. Above
+// all it reports rules for which no function was wrapped, as severe as the set says. Call it after all functions are
+// wrapped. From then on the Aspect judges every reload in the same way.
+func (a *Aspect) Check() error { return a.Conclude(a.functions.registry.Check()) }
+
+// Conclude notifies the observers of the warnings of a report, and returns its errors. The Check of an adapter ends
+// with it.
 func (a *Aspect) Conclude(r *Report) error {
 	a.Warn(r.Warnings()...)
 	return r.err()
 }
 
-// Suspend is the kill switch: from now on every handler of every rule runs without
-// its lock, counted as [UnlockedDisabled]. What is held stays held until its
-// handler returns.
-func (a *Aspect) Suspend() { a.suspended.Store(true) }
+// Warn notifies the observers of warnings. It is for adapters.
+func (a *Aspect) Warn(problems ...*ruleset.Problem) { a.env.warn(problems...) }
+
+// WarnOnce warns observers of a problem that every call of the entry meets. It warns only the first time that it is
+// called for the entry.
+func (e *Entry[X]) WarnOnce(a *Aspect, reason error) {
+	e.once.Do(func() {
+		var report Report
+		report.Add(e.Endpoint, reason)
+		a.Warn(report.Errors()...)
+	})
+}
+
+// Suspend is the kill switch: from now on every handler of every rule runs without its lock, counted as
+// [UnlockedDisabled]. A lock that is held stays held until its handler returns.
+func (a *Aspect) Suspend() { a.env.suspended.Store(true) }
 
 // Resume ends a suspension.
-func (a *Aspect) Resume() { a.suspended.Store(false) }
+func (a *Aspect) Resume() { a.env.suspended.Store(false) }
 
 // Suspended reports whether the kill switch is on.
-func (a *Aspect) Suspended() bool { return a.suspended.Load() }
+func (a *Aspect) Suspended() bool { return a.env.suspended.Load() }

@@ -8,61 +8,65 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Call is one request, as an adapter presents it to [Point.Run]. Its methods are
-// called from the goroutine of Run. It may have more methods:
+// Call is one request, as an adapter presents it to [Point.Run]. Run calls its methods from its own goroutine. A call
+// may have more methods:
 //
-//   - AnswerBy() [time.Time] is when it has to be answered, where that is not the deadline of the
-//     caller's context, such as a server's limit for writing. Waits end before it as they do
-//     before the caller's deadline; the handler's context does not. The zero time is none.
-//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, has answered
-//     the call while it waited, so that its parts serve another call. The cause is then
-//     [failpolicy.Canceled], and neither the handler nor a later rule sees the call.
-//   - Canceled(err error) bool reports whether an error of the handler means "I gave up because my
-//     context ended", in words of the transport such as a gRPC status, so that a loss differs from
-//     the client's cancel. [context.Canceled] and [context.DeadlineExceeded] are recognised without it.
-//   - BeforeWait() func(ctx [context.Context]) error returns what it has to do before it waits, such
-//     as reading the body of a request, without which a server does not notice that the client has
-//     left; nil if there is nothing to do. That is done at most once per Run: when the first attempt
-//     at a lock for which the call may wait was refused, or when other calls wait for it already, but
-//     not if a queue is full. The function has to return when ctx ends, which ends with the wait
-//     time. Its error ends the acquisition, and [core.ErrTooManyWaiters] is an overload.
+//   - AnswerBy() [time.Time] returns the time by which the call has to be answered, if that is not the deadline of the
+//     caller's context, such as a server's limit for writing. Waits end before it, as they do before the caller's
+//     deadline; the handler's context does not. The zero time means no limit.
+//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, has answered the call while it
+//     waited, so that its parts serve another call. The cause is then [failpolicy.Canceled], and neither the handler
+//     nor a later rule sees the call.
+//   - Canceled(err error) bool reports whether an error of the handler means "I gave up because my context ended", in
+//     the words of the transport such as a gRPC status. It distinguishes a loss from a cancellation by the client. Run
+//     recognises [context.Canceled] and [context.DeadlineExceeded] without it.
+//   - BeforeWait() func(ctx [context.Context]) error returns the work that the call has to do before it waits, nil if
+//     there is none. For example, a server notices only after it has read the body of a request that the client has
+//     left. Run does the work at most once: when the first attempt at a lock for which the call may wait was refused,
+//     or when other calls wait for the lock already, but not if a queue is full. The function has to return when ctx
+//     ends, which happens at the end of the wait time. Its error ends the acquisition, and [core.ErrTooManyWaiters] is
+//     an overload.
 type Call interface {
-	// Env gives the variables of the request for conditions and keys. It is called
-	// only when one is needed, and at most once per Run.
+	// Env returns the variables of the request for conditions and keys. Run calls it only if a rule needs a variable,
+	// and at most once.
 	Env(ctx context.Context) keyexpr.Env
 
-	// Handle runs the handler; at most once per Run. ctx carries the holds. The
-	// error is whatever the handler returned; it comes back untouched as
-	// [Outcome].Err. Any error counts as failure: a debounce window does not begin.
-	// Nor does it after a handler that has called [CancelDebounce].
-	// A transport whose handlers answer failures themselves returns
-	// [ErrHandlerFailed] for those.
+	// Handle runs the handler. Run calls it at most once. ctx carries the holds. [Outcome].Err returns the error of the
+	// handler untouched. Any error counts as a failure: a debounce window does not begin. It does not begin after a
+	// handler that has called [CancelDebounce] either. If the handlers of a transport answer failures themselves,
+	// Handle returns [ErrHandlerFailed] for them.
 	Handle(ctx context.Context, g Grant) error
 
-	// Fallback runs the handler registered under name instead; it is called only for
-	// names in [Site].Fallbacks, with the caller's context, when no lock is held any
-	// more. [OutcomeFrom] of ctx tells the cause.
+	// Fallback runs the handler registered under name instead. Run calls it only for names in [Site].Fallbacks, with the
+	// caller's context, after all locks are released. [OutcomeFrom] of ctx returns the cause.
 	Fallback(ctx context.Context, name string) error
 }
 
-// Grant is what a handler runs with.
+// answerDeadline, abandoner, cancelReporter and waitPreparer are the optional methods of a [Call].
+type (
+	answerDeadline interface{ AnswerBy() time.Time }
+	abandoner      interface{ Abandoned() bool }
+	cancelReporter interface{ Canceled(err error) bool }
+	waitPreparer   interface {
+		BeforeWait() (prepare func(ctx context.Context) error)
+	}
+)
+
+// Grant describes the locks with which a handler runs.
 type Grant struct {
-	// Hold is the lock of the last rule that has one, nil when there is none. The
-	// handler may release it early or hand it over; of further rules it finds the
-	// hold with [core.Held].
+	// Hold is the lock of the last rule that has one, nil if there is none. The handler may release it early or hand it
+	// over. [core.Held] finds the holds of the other rules.
 	Hold *core.Hold
 
-	// Token is the fencing token of that lock, or of the last one before it that has
-	// one; 0 where none has.
+	// Token is the fencing token of that lock, or of the last lock before it that has one; 0 if none has.
 	Token int64
 
-	// Unlocked is why the handler runs without the lock of some rule, empty when
-	// every rule has its lock. Of several reasons [UnlockedProceed] is told first.
+	// Unlocked is the reason why the handler runs without the lock of some rule, empty if every rule has its lock. If
+	// there are several reasons, it is [UnlockedProceed] before all others.
 	Unlocked Unlocked
 }
 
-// Unlocked is the reason why a handler runs without a rule's lock: a
-// low-cardinality word.
+// Unlocked is the reason why a handler runs without the lock of a rule. It is a word of low cardinality.
 type Unlocked string
 
 // The reasons.
@@ -73,7 +77,7 @@ const (
 	UnlockedWhen     Unlocked = "when"     // the rule's condition is false
 )
 
-// rank orders the reasons by how much a client should know of them.
+// rank orders the reasons by how important they are to a client.
 func (u Unlocked) rank() int {
 	switch u {
 	case UnlockedProceed:
@@ -88,13 +92,3 @@ func (u Unlocked) rank() int {
 		return 0
 	}
 }
-
-// answerDeadline, abandoner, cancelReporter and waitPreparer are what a [Call] may have besides.
-type (
-	answerDeadline interface{ AnswerBy() time.Time }
-	abandoner      interface{ Abandoned() bool }
-	cancelReporter interface{ Canceled(err error) bool }
-	waitPreparer   interface {
-		BeforeWait() (prepare func(ctx context.Context) error)
-	}
-)

@@ -13,91 +13,44 @@ import (
 
 // Site is the place for which rules are compiled.
 type Site struct {
-	// Endpoint is the exact endpoint. Rules without one get it.
+	// Endpoint is the exact endpoint. Rules without an endpoint get it.
 	Endpoint ruleset.Endpoint
 
-	// Schema says which variables keys and conditions have there.
+	// Schema declares the variables that keys and conditions have there.
 	Schema *keyexpr.Schema
 
-	// Late are the variables that may take their time, such as the body of a request.
-	// What is known without them is decided first: keys of which another part is
-	// missing, locks that would be refused at once.
+	// Late names the variables that may arrive late, such as the body of a request. A run decides first the things
+	// that are known without them: keys that lack another part, and locks that would be refused at once.
 	Late []string
 
-	// Fallbacks are the names of the fallback handlers that the adapter can run
-	// there.
+	// Fallbacks names the fallback handlers that the adapter can run there.
 	Fallbacks []string
 
-	// AnyFallback says that it is not known which there are, so that none is missing: for a
-	// [Preview].
+	// AnyFallback says that the names of the fallbacks are unknown, so that none is missing. A [Preview] needs it.
 	AnyFallback bool
 }
 
-// Point is an endpoint with its compiled rules. It never changes.
-type Point struct {
-	aspect *Aspect
-	site   Site
-	rules  []*compiled
-	source []*ruleset.Resolved
+// room is the number of bytes that the keys of a client leave to the names of rules.
+type room struct {
+	added   int    // bytes that the client's prefix or name mapper adds
+	by      string // the option that adds them
+	longest int    // the longest name; 0 if the client is not known
 }
 
-// at gives rules without an endpoint that of the place.
-func at(e ruleset.Endpoint, rules []ruleset.Rule) []ruleset.Rule {
-	rules = slices.Clone(rules)
-	for i := range rules {
-		if rules[i].Endpoint.IsZero() {
-			rules[i].Endpoint = e
-		}
+func roomOf(locks *core.Client) room {
+	longest := locks.ForAdapters().MaxNameLength()
+	r := room{added: locks.ForAdapters().MaxKeyLength() - longest, by: "core.WithPrefix", longest: longest}
+	if r.added > len(locks.Prefix()) {
+		r.by = "core.WithNameMapper"
 	}
-	return rules
+	return r
 }
 
-// Prepare compiles rules that may never come into force. Observers are notified when they do.
-func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
-	compiled, err := compileAll(&site, rules, roomOf(a.locks))
-	if err != nil {
-		return nil, err
-	}
-	return &Point{aspect: a, site: site, source: slices.Clone(rules), rules: compiled}, nil
-}
-
-// announce tells observers of the rules of a point that comes into force.
-func (p *Point) announce() {
-	for _, rule := range p.compiled() {
-		p.aspect.observers.observeRule(rule.info())
-	}
-}
-
-// retract tells observers of the rules of a point that goes out of force and that
-// next, which takes its place and may be nil, does not have.
-func (p *Point) retract(next *Point) {
-	for _, rule := range p.compiled() {
-		if next.has(rule.subject) {
-			continue
-		}
-		info := rule.info()
-		info.Retracted = true
-		p.aspect.observers.observeRule(info)
-	}
-}
-
-func (p *Point) has(s Subject) bool {
-	return slices.ContainsFunc(p.compiled(), func(c *compiled) bool { return c.subject == s })
-}
-
-// compiled are the rules of a point, which may be nil.
-func (p *Point) compiled() []*compiled {
-	if p == nil {
-		return nil
-	}
-	return p.rules
-}
-
-// compileAll compiles rules for a site and the keys of a client.
+// compileAll compiles rules for a site and the keys of a client. The error contains every problem.
 func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiled, error) {
 	var problems []*ruleset.Problem
 	if len(rules) == 0 {
-		problems = append(problems, noneGiven(site.Endpoint))
+		problems = append(problems, noRules(site.Endpoint))
 	}
 	list := make([]*compiled, len(rules))
 	for i, r := range rules {
@@ -111,22 +64,8 @@ func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiled, 
 	return list, nil
 }
 
-func noneGiven(e ruleset.Endpoint) *ruleset.Problem {
+func noRules(e ruleset.Endpoint) *ruleset.Problem {
 	return &ruleset.Problem{Endpoint: e, Message: "no rule to compile: give at least one"}
-}
-
-// Rules are the rules of the point, in order. Do not change the result.
-func (p *Point) Rules() []*ruleset.Resolved {
-	if p == nil {
-		return nil
-	}
-	return p.source
-}
-
-// Uses reports whether any key or condition of the point reads the variable, such
-// as "body".
-func (p *Point) Uses(variable string) bool {
-	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.uses(variable) })
 }
 
 // compiler compiles one rule.
@@ -137,45 +76,45 @@ type compiler struct {
 	problems []*ruleset.Problem
 }
 
-func (c *compiler) reportf(field, format string, args ...any) {
-	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
-}
-
-// reportEach makes a problem of every error that is joined in err.
-func (c *compiler) reportEach(field string, err error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			c.reportEach(field, e)
-		}
-		return
-	}
-	if err != nil {
-		p := c.rule.Problem(field, strings.TrimPrefix(err.Error(), "keyexpr: "))
-		p.Err = err
-		c.problems = append(c.problems, p)
-	}
-}
-
 func (c *compiler) compile() *compiled {
 	r := c.rule
-	rule := &compiled{
-		Resolved: r,
-		policy:   r.Policy(),
-		subject:  Subject{Rule: r.Name, Endpoint: c.endpoint(), Kind: r.Kind},
+	rule := &compiled{Resolved: r, policy: r.Policy(), wait: r.WaitTime}
+	rule.subject = Subject{Rule: r.Name, Endpoint: r.Endpoint, Kind: r.Kind}
+	if !c.site.Endpoint.IsZero() { // it may be more exact
+		rule.subject.Endpoint = c.site.Endpoint
 	}
-	c.checkLabel()
-	c.checkFallback()
-	c.compileWhen(rule)
-	c.compileKeys(rule)
-	rule.options = append(rule.leaseOptions(), core.Label(r.Name))
-	rule.rehearsal = append(rule.leaseOptions(), core.Label(r.Name+" (dry run)"), core.WaitTime(0))
-	rule.wait = r.WaitTime
-	switch r.WaitTime {
-	case ruleset.WaitForever:
-	case ruleset.NoWait:
+	if r.WaitTime == ruleset.NoWait {
 		rule.wait = 0
-		fallthrough
-	default:
+	}
+	if r.Name == "" {
+		c.reportf("name", `missing: without an endpoint a rule needs a name: write Name: "pay-order"`)
+	}
+	c.checkFallback()
+	rule.when = c.compileWhen()
+	rule.keys = c.compileKeys()
+	if len(c.problems) > 0 {
+		return rule
+	}
+	if len(rule.keys) == 1 {
+		rule.fixed.one, rule.isFixed = rule.keys[0].Constant()
+	}
+	c.addOptions(rule)
+	rule.late = slices.ContainsFunc(c.site.Late, func(variable string) bool {
+		return slices.ContainsFunc(rule.keys, func(key *keyexpr.Template) bool { return key.Uses(variable) })
+	})
+	return rule
+}
+
+// addOptions sets the options with which the rule acquires its locks.
+func (c *compiler) addOptions(rule *compiled) {
+	r := c.rule
+	rule.rehearsal = []core.AcquireOption{core.Label(r.Name + " (dry run)"), core.WaitTime(0)}
+	rule.options = []core.AcquireOption{core.Label(r.Name)}
+	if !rule.watchdog() {
+		rule.rehearsal = append(rule.rehearsal, core.LeaseTime(r.LeaseTime))
+		rule.options = append(rule.options, core.LeaseTime(r.LeaseTime))
+	}
+	if r.WaitTime != ruleset.WaitForever {
 		rule.options = append(rule.options, core.WaitTime(rule.wait))
 	}
 	if r.MaxWaiters > 0 {
@@ -184,28 +123,9 @@ func (c *compiler) compile() *compiled {
 	if r.Token {
 		rule.options = append(rule.options, core.WithToken())
 	}
-	if len(c.problems) > 0 {
-		return rule
-	}
-	if len(rule.keys) == 1 {
-		rule.fixed.one, rule.isFixed = rule.keys[0].Constant()
-	}
-	c.compileEarly(rule)
-	return rule
-}
-
-// endpoint is where the rule is compiled for, which may be more exact than what it
-// was declared for.
-func (c *compiler) endpoint() ruleset.Endpoint {
-	if c.site.Endpoint.IsZero() {
-		return c.rule.Endpoint
-	}
-	return c.site.Endpoint
-}
-
-func (c *compiler) checkLabel() {
-	if c.rule.Name == "" {
-		c.reportf("name", `missing: without an endpoint a rule needs a name: write Name: "pay-order"`)
+	rule.anyLock = rule.options
+	if len(rule.keys) != 1 || rule.keys[0].IsList() { // the first attempt at several locks does not wait
+		rule.anyLock = []core.AcquireOption{core.WaitTime(0)}
 	}
 }
 
@@ -225,18 +145,19 @@ func (c *compiler) checkFallback() {
 	}, name)
 }
 
-func (c *compiler) compileWhen(rule *compiled) {
+func (c *compiler) compileWhen() *keyexpr.Condition {
 	if c.rule.When == "" {
-		return
+		return nil
 	}
 	when, err := keyexpr.CompileCondition(c.rule.When, c.schema())
 	c.reportEach("when", err)
-	rule.when = when
+	return when
 }
 
-func (c *compiler) compileKeys(rule *compiled) {
-	if !c.checkPrefix() {
-		return
+func (c *compiler) compileKeys() (keys []*keyexpr.Template) {
+	if n := len(c.rule.Prefix); n > keyexpr.MaxPrefixLength { // it would leave little more than a hash of every key
+		c.reportf("prefix", `has %d bytes: write one of at most %d, such as "shop:"`, n, keyexpr.MaxPrefixLength)
+		return nil
 	}
 	format := keyexpr.Format{Prefix: c.rule.Prefix, Strict: c.rule.KeyFormat == ruleset.Strict}
 	if len(c.rule.Templates()) == 0 {
@@ -249,13 +170,49 @@ func (c *compiler) compileKeys(rule *compiled) {
 		}
 		key, err := format.Compile(template, c.schema())
 		c.reportEach(field, err)
-		c.checkRoom(field, key)
-		c.checkOneKey(field, key)
-		rule.keys = append(rule.keys, key)
+		if key != nil {
+			c.checkRoom(field, key)
+			c.checkOneKey(field, key)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// checkRoom reports a key that the limit of the client may refuse. A key that depends on the call can be as long as
+// keys of rules get. Longer keys are shortened to that length. They must not be shortened further, because one value
+// would then have two names in two programs. A dry run adds its suffix.
+func (c *compiler) checkRoom(field string, key *keyexpr.Template) {
+	if c.room.longest == 0 {
+		return
+	}
+	length := keyexpr.DefaultMaxLength
+	if constant, ok := key.Constant(); ok {
+		length = len(constant)
+	}
+	length += len(ShadowSuffix)
+	if length <= c.room.longest {
+		return
+	}
+	c.reportf(field, "may have %d bytes, %q of a dry run included, and the lock client has room for %d beside what its %s adds: "+
+		"write core.WithMaxKeyLength(%d) or more, or have that add less", length, ShadowSuffix, c.room.longest, c.room.by, c.room.added+length)
+}
+
+// checkOneKey reports a template that yields several keys although the rule can have only one. The types show
+// whether it yields several.
+func (c *compiler) checkOneKey(field string, key *keyexpr.Template) {
+	kind := c.rule.Kind.Traits()
+	switch {
+	case !key.IsList():
+	case !kind.Several:
+		reentrant := c.rule.Spelled("kind", "kind") + ": " + c.rule.Spelled("kind", string(ruleset.Reentrant))
+		c.reportf(field, "yields a list of keys, and a %s has one: write an expression for a single value, or %s", kind.Noun, reentrant)
+	case c.rule.Token:
+		c.reportf(field, "yields a list of keys, and a token belongs to one: write an expression for a single value, or remove %s", c.rule.Spelled("token", "token"))
 	}
 }
 
-// schema is the site's, or one without variables.
+// schema returns the schema of the site, or a schema without variables.
 func (c *compiler) schema() *keyexpr.Schema {
 	if c.site.Schema != nil {
 		return c.site.Schema
@@ -263,4 +220,23 @@ func (c *compiler) schema() *keyexpr.Schema {
 	empty, err := keyexpr.NewSchema()
 	c.reportEach("key", err)
 	return empty
+}
+
+func (c *compiler) reportf(field, format string, args ...any) {
+	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
+}
+
+// reportEach reports every error that is joined in err as a problem.
+func (c *compiler) reportEach(field string, err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			c.reportEach(field, e)
+		}
+		return
+	}
+	if err != nil {
+		p := c.rule.Problem(field, strings.TrimPrefix(err.Error(), "keyexpr: "))
+		p.Err = err
+		c.problems = append(c.problems, p)
+	}
 }

@@ -1,7 +1,12 @@
 package aspect
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,40 +17,32 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// ShadowSuffix is what a dry run appends to the keys that it takes instead of the
-// real ones.
+// ShadowSuffix is the suffix of the keys that a dry run takes instead of the real keys.
 const ShadowSuffix = ":dry_run"
 
-// compiled is a rule of which everything that can be known at start-up is known.
+// compiled is a rule with everything that is known at start-up. It answers questions about the rule for any call:
+// the names of its locks, the locks, and the decision about a cause. It knows no call.
 type compiled struct {
 	*ruleset.Resolved
 	subject Subject
 	policy  failpolicy.Policy
-	when    *keyexpr.Condition // nil: always
+	when    *keyexpr.Condition // nil: the rule always applies
 	keys    []*keyexpr.Template
 
 	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
-	options   []core.AcquireOption // without a deadline of the caller
-	rehearsal []core.AcquireOption // of a dry run
-	anyLock   []core.AcquireOption // of its lock, whichever that will be
-	late      bool                 // a key needs a variable that comes late
+	options   []core.AcquireOption // for its lock; a deadline of the caller adds to them
+	rehearsal []core.AcquireOption // for the lock of a dry run
+	anyLock   []core.AcquireOption // for an attempt whose lock is not known yet; see [step.early]
+	late      bool                 // a key needs a variable that arrives late
 
-	fixed   lockNames // of a rule with one constant key
-	isFixed bool
+	fixed   lockNames // the name of its only lock, if isFixed
+	isFixed bool      // the rule has one key, which is constant
 
 	recent atomic.Int64 // recent hold time in nanoseconds, 0 while unknown
 	warned keyWarnings
 }
 
-// leaseOptions has room for the options to come.
-func (c *compiled) leaseOptions() []core.AcquireOption {
-	opts := make([]core.AcquireOption, 0, 5)
-	if !c.watchdog() {
-		opts = append(opts, core.LeaseTime(c.LeaseTime))
-	}
-	return opts
-}
-
+// info describes the rule to observers.
 func (c *compiled) info() RuleInfo {
 	info := RuleInfo{
 		Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Debounce: c.Debounce, WaitTime: c.wait, Policy: c.policy,
@@ -56,12 +53,16 @@ func (c *compiled) info() RuleInfo {
 	return info
 }
 
+// uses reports whether a key or the condition reads a variable.
 func (c *compiled) uses(variable string) bool {
 	return c.when != nil && c.when.Uses(variable) || slices.ContainsFunc(c.keys, func(key *keyexpr.Template) bool { return key.Uses(variable) })
 }
 
-// noteHeld lets the recent hold time follow: an eighth of the way each time.
-// Concurrent calls may overwrite each other, which an estimate can bear.
+// watchdog reports whether the lease is renewed.
+func (c *compiled) watchdog() bool { return c.LeaseTime == ruleset.Watchdog }
+
+// noteHeld moves the recent hold time towards d by an eighth of the difference. Concurrent calls may overwrite each
+// other, which does not matter for an estimate.
 func (c *compiled) noteHeld(d time.Duration) {
 	old := c.recent.Load()
 	if old == 0 {
@@ -71,15 +72,193 @@ func (c *compiled) noteHeld(d time.Duration) {
 	c.recent.Store(max(old+(int64(d)-old)/8, 1))
 }
 
-// watchdog reports whether the lease is renewed.
-func (c *compiled) watchdog() bool { return c.LeaseTime == ruleset.Watchdog }
+// lockNames has the names of the locks of one rule in one call: one or many.
+type lockNames struct {
+	one  string
+	many []string // sorted and unique; nil if there is one
+}
 
-// keyWarningInterval is the shortest time between two warnings of a rule about requests without a
-// key, so that a client cannot fill the log.
+// all lists the names.
+func (n lockNames) all() []string {
+	if n.many != nil {
+		return n.many
+	}
+	return []string{n.one}
+}
+
+// shadow returns the names that a dry run takes instead.
+func (n lockNames) shadow() lockNames {
+	if n.many == nil {
+		return lockNames{one: n.one + ShadowSuffix}
+	}
+	shadows := make([]string, len(n.many))
+	for i, name := range n.many {
+		shadows[i] = name + ShadowSuffix
+	}
+	return lockNames{many: shadows}
+}
+
+// names evaluates the keys of the rule. variables returns the variables of the call; a rule with a constant key does
+// not ask for them.
+func (c *compiled) names(variables func() keyexpr.Env) (lockNames, error) {
+	switch {
+	case c.isFixed:
+		return c.fixed, nil
+	case len(c.keys) == 1 && !c.keys[0].IsList():
+		key, err := c.keys[0].Key(variables())
+		return lockNames{one: key}, err
+	default:
+		many, err := c.manyNames(variables())
+		return lockNames{many: many}, err
+	}
+}
+
+// manyNames evaluates every template of the rule.
+func (c *compiled) manyNames(env keyexpr.Env) ([]string, error) {
+	var names []string
+	for _, template := range c.keys {
+		keys, err := template.Keys(env)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, keys...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > keyexpr.DefaultMaxElements {
+		return nil, &keyexpr.EvalError{
+			Reason: keyexpr.ReasonTooMany,
+			Detail: fmt.Sprintf("the templates of the rule yield %d keys together, at most %d are allowed", len(names), keyexpr.DefaultMaxElements),
+		}
+	}
+	return names, nil
+}
+
+// lock returns the lock of the rule under the names of one call. Only a reentrant lock has many names.
+func (c *compiled) lock(locks *core.Client, n lockNames) core.Lock {
+	if n.many != nil {
+		return locks.MultiLock(n.many...)
+	}
+	return c.lockOf(locks, n.one)
+}
+
+// lockOf returns the lock of the rule's kind with a name. Package core knows every kind that a rule can have.
+func (c *compiled) lockOf(locks *core.Client, name string) core.Lock {
+	lock, _ := locks.ForAdapters().LockOf(core.Kind(c.Kind), name, c.Permits)
+	return lock
+}
+
+// shadowLock returns the lock that a dry run takes instead. If several calls may hold the kind of the rule at a time,
+// or may hold another kind beside it, the lock has the same kind. Otherwise it is a plain lock: a dry run waits for
+// no other caller, and the counter of fencing tokens would stay in Redis.
+func (c *compiled) shadowLock(locks *core.Client, n lockNames) core.Lock {
+	shadow := n.shadow()
+	switch {
+	case shadow.many != nil:
+		return locks.MultiLock(shadow.many...)
+	case c.Kind.Traits().Shared || c.Kind == ruleset.Write:
+		return c.lockOf(locks, shadow.one)
+	default:
+		return locks.Lock(shadow.one)
+	}
+}
+
+// isTaken reports whether a call under the rule would have to wait, given the state of its lock.
+func (c *compiled) isTaken(state core.State) bool {
+	switch c.Kind {
+	case ruleset.Read:
+		return hasWriter(state)
+	case ruleset.Semaphore:
+		return len(state.Holders) >= c.Permits
+	default:
+		return len(state.Holders) > 0
+	}
+}
+
+// hasWriter reports whether one of the holders is a writer.
+func hasWriter(state core.State) bool {
+	for field := range state.Holders {
+		if strings.HasSuffix(field, ":write") {
+			return true
+		}
+	}
+	return false
+}
+
+// decision is the answer of a rule to a cause.
+type decision struct {
+	cause    failpolicy.Cause
+	strategy failpolicy.Strategy // [failpolicy.Error] for a cause that has no strategy
+	status   failpolicy.Status   // for a client that is refused
+	program  bool                // the program is at fault, and not the request
+}
+
+// decide answers a cause.
+func (c *compiled) decide(cause failpolicy.Cause) decision {
+	return decision{cause: cause, strategy: c.policy.Strategy(cause), status: c.policy.Statuses.Status(cause)}
+}
+
+// decideKey answers [failpolicy.Key] with the status that the rule sets, or else with the given status. If the
+// program is at fault, which status 500 means, the answer is an error with 500, whatever the rule says, so that the
+// fault is found before the program is live.
+func (c *compiled) decideKey(status int) decision {
+	if status == http.StatusInternalServerError {
+		return decision{failpolicy.Key, failpolicy.Error, failpolicy.Cause("").Status(), true}
+	}
+	d := c.decide(failpolicy.Key)
+	if c.policy.Statuses.Key.HTTP == 0 {
+		d.status.HTTP = status
+	}
+	return d
+}
+
+// keyStatus returns the status of a request that yields no key; 500 if the program is at fault.
+func keyStatus(err error) int {
+	e, ok := errors.AsType[*keyexpr.EvalError](err)
+	if !ok {
+		return http.StatusInternalServerError
+	}
+	switch e.Reason {
+	case keyexpr.ReasonTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case keyexpr.ReasonUnsupportedMedia:
+		return http.StatusUnsupportedMediaType
+	case keyexpr.ReasonUnset, keyexpr.ReasonInternal:
+		return http.StatusInternalServerError
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// busyCause returns the cause of a call that finds the lock taken.
+func (c *compiled) busyCause() failpolicy.Cause {
+	if c.Debounce > 0 {
+		return failpolicy.Debounced
+	}
+	return failpolicy.Busy
+}
+
+// hint returns the time after which the client should try again. err is the error of the acquisition.
+func (c *compiled) hint(cause failpolicy.Cause, err error) time.Duration {
+	estimate := time.Duration(c.recent.Load())
+	if refused, ok := errors.AsType[*core.NotAcquiredError](err); ok {
+		switch {
+		case cause == failpolicy.Debounced:
+			// While the first call still runs, its lease says nothing about the window.
+			estimate = min(refused.RetryAfter, c.Debounce)
+		case !c.watchdog() && refused.RetryAfter > 0:
+			estimate = refused.RetryAfter
+		}
+	}
+	return retryAfter(cause, estimate, rand.Float64())
+}
+
+// keyWarningInterval is the shortest time between two warnings of a rule about requests without a key, so that a
+// client cannot fill the log.
 const keyWarningInterval = time.Minute
 
-// keyWarnings decides when a rule warns of a request that yields no key: the first time that the
-// program is at fault, and once in a keyWarningInterval of requests that are.
+// keyWarnings limits the warnings of a rule about requests that yield no key. If the program is at fault, the first
+// request warns. If requests are at fault, one request in each keyWarningInterval warns.
 type keyWarnings struct {
 	program sync.Once
 
@@ -88,7 +267,7 @@ type keyWarnings struct {
 	omitted int
 }
 
-// next reports whether to warn now, and of how many requests before it did not.
+// next reports whether to warn now, and how many requests since the last warning did not warn.
 func (w *keyWarnings) next(now time.Time, program bool) (warn bool, omitted int) {
 	if program {
 		w.program.Do(func() { warn = true })

@@ -10,40 +10,38 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Judge compares sets of rules with the endpoints that a program has: which rule
-// matches none of them, and which endpoint that should have a rule has none. Every
-// adapter and the command line ask the same one.
+// Judge compares sets of rules with the endpoints of a program. It finds rules that match no endpoint, and endpoints
+// that should have a rule and have none. Every adapter and the command line use it.
 type Judge struct {
-	// Transport is that of the endpoints. Rules for others are left alone.
+	// Transport is the transport of the endpoints. Judge ignores rules for other transports.
 	Transport ruleset.Transport
 
-	// Noun is what an endpoint is called; "" for the transport's usual one.
+	// Noun is the word for an endpoint. "" means the usual word of the transport.
 	Noun string
 
-	// Concerns reports whether a rule of the transport is for endpoints such as these. nil:
-	// every one is.
+	// Concerns reports whether a rule of the transport is for endpoints such as these. nil: every rule is.
 	Concerns func(ruleset.Endpoint) bool
 
-	// Endpoints are all that there are.
+	// Endpoints lists all endpoints that exist.
 	Endpoints []ruleset.Endpoint
 
-	// Changes reports whether calls of an endpoint may change something, so that it
-	// should have a rule. nil: none has to.
+	// Changes reports whether calls of an endpoint may change something, so that it should have a rule. nil: no
+	// endpoint has to have one.
 	Changes func(ruleset.Endpoint) bool
 
-	// Below reports whether an endpoint has rules in layers below the sets, which hide
-	// the wildcards of sets. nil: none has.
+	// Below reports whether an endpoint has rules in layers below the sets, which hide the wildcards of sets. nil: no
+	// endpoint has.
 	Below func(ruleset.Endpoint) bool
 
-	// Beside reports whether an endpoint has rules beside the sets. nil: none has.
+	// Beside reports whether an endpoint has rules beside the sets. nil: no endpoint has.
 	Beside func(ruleset.Endpoint) bool
 
-	// Hint says what to write in a rule that matches nothing and is near nothing; ""
-	// for the transport's usual one.
+	// Hint says what to write in a rule that matches nothing and is similar to nothing. "" means the usual hint of the
+	// transport.
 	Hint string
 }
 
-// Judge adds what it finds in the sets to a report, as severe as their settings say.
+// Judge adds the problems of the sets to a report, with the severity of their settings.
 func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 	for _, set := range sets {
 		r.addAs(set.Settings().Unmatched, j.unmatched(set)...)
@@ -53,7 +51,7 @@ func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 	}
 }
 
-// used are the rules of a set that apply to some endpoint.
+// used returns the rules of a set that apply to some endpoint.
 func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	used := map[*ruleset.Resolved]bool{}
 	anyMethod := map[string]bool{} // paths of patterns without a method
@@ -67,7 +65,7 @@ func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	}
 	for _, rule := range set.Rules() {
 		if rule.Endpoint.Transport == j.Transport && anyMethod[rule.Endpoint.Path] {
-			used[rule] = true // be it of a method that clients have invented
+			used[rule] = true // even if clients have invented its method
 		}
 	}
 	return used
@@ -75,7 +73,7 @@ func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 
 func has(ask func(ruleset.Endpoint) bool, e ruleset.Endpoint) bool { return ask != nil && ask(e) }
 
-// unmatched reports the rules of a set that apply nowhere.
+// unmatched reports the rules of a set that apply to no endpoint.
 func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
 	used := j.used(set)
 	var list []*ruleset.Problem
@@ -87,8 +85,7 @@ func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
 	return list
 }
 
-// Missing says that no endpoint of the program is the given one, and what to write
-// instead.
+// Missing says that the program does not have an endpoint, and what to write instead.
 func (j *Judge) Missing(e ruleset.Endpoint) string {
 	noun := j.noun()
 	switch near := j.nearest(e); {
@@ -103,8 +100,8 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	}
 }
 
-// nearest is the label of the endpoint that may be meant, "" if none is near. Full methods have too
-// much in common to be compared as a whole: either the method is near, or what is before it.
+// nearest returns the label of the endpoint that may be meant, "" if none is similar. Full gRPC methods have too much in
+// common to be compared as a whole, so either the method or the service has to be the same.
 func (j *Judge) nearest(e ruleset.Endpoint) string {
 	labels := j.labels()
 	if j.Transport != ruleset.TransportGRPC {
@@ -131,7 +128,7 @@ func (j *Judge) labels() []string {
 	return labels
 }
 
-// noun is what an endpoint is called.
+// noun returns the word for an endpoint.
 func (j *Judge) noun() string {
 	switch {
 	case j.Noun != "":
@@ -145,11 +142,11 @@ func (j *Judge) noun() string {
 	}
 }
 
-// usualHint says what to write for an endpoint that is near none.
+// usualHint says what to write for an endpoint that is similar to none.
 func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	switch {
 	case j.Noun != "":
-		return "remove the rule, or give Check what it names"
+		return "remove the rule, or give Check the endpoint that it names"
 	case e.Transport == ruleset.TransportGRPC:
 		return "remove the rule, or register the service before Check"
 	case e.Transport == ruleset.TransportFunc:
@@ -161,8 +158,8 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	}
 }
 
-// uncovered reports the endpoints that may change something and that no set and no
-// other layer has a rule for, as missing in the strictest set.
+// uncovered reports the endpoints that may change something and have no rule in any set or other layer. The rule is
+// reported as missing in the strictest set.
 func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*ruleset.Problem {
 	var source ruleset.Source
 	if file := strictest.File(); file != "" {
@@ -182,8 +179,7 @@ func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*rulese
 	return list
 }
 
-// strictestOf is the set that is strictest about endpoints without a rule, nil if all
-// ignore them.
+// strictestOf returns the set that is strictest about endpoints without a rule, nil if all sets ignore them.
 func strictestOf(sets []*ruleset.Set) *ruleset.Set {
 	for _, severity := range []ruleset.Severity{ruleset.SeverityError, ruleset.SeverityWarn} {
 		for _, set := range sets {

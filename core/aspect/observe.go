@@ -12,8 +12,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Subject is the rule that an observation is about. Every string in it is static:
-// fit for metric labels.
+// Subject is the rule that an observation is about. Every string in it is static, so that it can be a metric label.
 type Subject struct {
 	Rule     string // the rule's name
 	Endpoint ruleset.Endpoint
@@ -25,27 +24,26 @@ type RuleInfo struct {
 	Subject
 	Disabled  bool
 	DryRun    bool
-	Debounce  time.Duration // the window, 0 for none; core sees its refusals as busy
-	WaitTime  time.Duration // how long a call waits at most: 0 for one attempt, [ruleset.WaitForever] for ever
-	LeaseTime time.Duration // the fixed lease; 0 for one that the watchdog renews
+	Debounce  time.Duration // the window, 0 for none; core reports its refusals as busy
+	WaitTime  time.Duration // the longest wait of a call: 0 for one attempt, or [ruleset.WaitForever]
+	LeaseTime time.Duration // the fixed lease; 0 if the watchdog renews it
 	Policy    failpolicy.Policy
-	Retracted bool // the rule is in force no more: a reload took it away
+	Retracted bool // a reload has removed the rule
 }
 
-// Decision describes how one rule went for one call.
+// Decision describes the result of one rule for one call.
 type Decision struct {
 	Subject
-	Verdict  Verdict             // what became of the call as a whole
+	Verdict  Verdict             // how the whole call ended
 	Cause    failpolicy.Cause    // why the lock was not acquired or not kept; empty otherwise
-	Strategy failpolicy.Strategy // what answered the cause; empty without a cause
+	Strategy failpolicy.Strategy // the answer to the cause; empty without a cause
 	Unlocked Unlocked            // why the handler ran without this rule's lock; empty otherwise
-	DryRun   bool                // Cause is what would have happened
-	Waited   time.Duration       // time spent on getting the lock, or on not getting it
-	Err      error               // the reason behind Cause; may name the key: not for clients or labels
+	DryRun   bool                // Cause would have happened
+	Waited   time.Duration       // time until the lock was acquired or refused
+	Err      error               // the error behind Cause; may name the key: not for clients or labels
 }
 
-// Failure describes a lock that was not acquired, or was lost and so decided the
-// answer. There is none of a dry run.
+// Failure describes a lock that was not acquired, or whose loss decided the answer. A dry run has no Failure.
 type Failure struct {
 	Subject
 	Cause    failpolicy.Cause
@@ -60,44 +58,45 @@ type UnlockedRun struct {
 	Reason Unlocked
 }
 
-// Observer has functions that the adapters over a lock client call: it is the Rules of a [core.Observer]. Functions
-// that are nil are not called. [core.Observer.HoldEnd] has the releases that fail. The functions are called
-// synchronously, from many goroutines at once, with the caller's context. Several observers are called in the order in
-// which they were given. They must not block. A panic in one is contained: the others still run, and
-// [slog.Default] has one record of each function that has panicked.
+// Observer has functions that the adapters of a lock client call. It is the Rules of a [core.Observer], whose HoldEnd
+// reports the releases that fail. Functions that are nil are not called.
+//
+// The functions are called synchronously, from many goroutines at once, with the caller's context. They must not block.
+// Several observers are called in the order in which they were given. A panic in a function is contained: the other
+// functions still run, and [slog.Default] gets one record for each function that has panicked.
 type Observer struct {
-	// Rule is notified of every rule when it comes into force, so that its series
-	// exist before its first call, and when a reload changes it or takes it away.
+	// Rule is notified of every rule when it comes into force, so that its series exist before its first call. It is
+	// also notified when a reload changes the rule or removes it.
 	Rule func(r RuleInfo)
 
-	// Warning is notified of what is odd but not an error, at start-up and at a
-	// reload: what a rule file's unmatched and uncovered make a warning, keys that are one
-	// lock for all requests, and functions that are skipped only after a wait. It is also notified of what only a call shows: once for
-	// each rule, that a variable of the program has no value or cannot be computed; once a
-	// minute for each rule, that requests yield no key (400, 413, 415), with the reason and
-	// without their values. Without any, [slog.Default] has it.
+	// Warning is notified of problems that are not errors, at start-up and at a reload: problems that the settings
+	// unmatched and uncovered of a rule file make warnings, keys that are one lock for all requests, and functions
+	// that are skipped only after a wait. It is also notified of two problems that only a call shows. Once for each
+	// rule, a variable of the program has no value or cannot be computed. Once a minute for each rule, requests yield
+	// no key (400, 413, 415); the warning has the reason and no value of the requests. Without any Warning function,
+	// [slog.Default] gets the warnings.
 	Warning func(p *ruleset.Problem)
 
-	// Decision is notified once per rule and call, at the end of the call. A
-	// rule that was not reached because one before it refused has no decision.
+	// Decision is notified once per rule and call, at the end of the call. A rule that the call did not reach, because
+	// an earlier rule refused, has no decision.
 	Decision func(ctx context.Context, d Decision)
 
-	// Failure is notified when a lock is not acquired, before the strategy acts, and
-	// when a loss has decided the answer.
+	// Failure is notified when a lock is not acquired, before the strategy acts, and when a loss has decided the
+	// answer.
 	Failure func(ctx context.Context, f Failure)
 
-	// Unlocked is notified before a handler runs without a rule's lock.
+	// Unlocked is notified before a handler runs without the lock of a rule.
 	Unlocked func(ctx context.Context, u UnlockedRun)
 
-	// Reload is notified of every attempt to take the rule file of an adapter into force, once, however many
-	// adapters and lock clients have the observer. It must not reload.
+	// Reload is notified once of every attempt to reload the rule file of an adapter, however many adapters and lock
+	// clients have the observer. It must not reload.
 	Reload func(r ruleset.Reload)
 }
 
 // ObservesRules makes an Observer the Rules of a [core.Observer].
 func (*Observer) ObservesRules() {}
 
-// observers are the functions of the observers of the lock client, by kind.
+// observers has the functions of all observers of the lock client.
 type observers struct {
 	panics   notify.Panics
 	given    []*Observer
@@ -132,13 +131,13 @@ func (o *observers) observeRule(r RuleInfo) {
 
 func (o *observers) observeWarning(p *ruleset.Problem) {
 	if len(o.warning) == 0 {
-		slog.LogAttrs(context.Background(), slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...) //nolint:forbidigo // rules are checked in no request
+		slog.LogAttrs(context.Background(), slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...) //nolint:forbidigo // warnings about rules belong to no request
 		return
 	}
 	notify.Each(&o.panics, o.warning, func(observe func(*ruleset.Problem)) { observe(p) })
 }
 
-// observeReloads has the observers notified of the reloads of a rule file.
+// observeReloads subscribes the observers to the reloads of a rule file.
 func (o *observers) observeReloads(p ruleset.Provider) {
 	live, ok := p.(*ruleset.Live)
 	if !ok {

@@ -16,8 +16,8 @@ type config struct {
 	fallbacks map[string]any // name -> func(context.Context, In) (Out, error)
 }
 
-// Apply applies the options of an adapter to its configuration. It gives what is wrong with
-// them, of a nil one with the name of who was given it before it.
+// Apply applies the options of an adapter to its configuration, and returns their problems. A nil option is a
+// problem, whose text begins with name.
 func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []error) {
 	for _, opt := range opts {
 		if opt == nil {
@@ -29,10 +29,21 @@ func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []er
 	return problems
 }
 
-// WithFallback registers a function that [Wrap] runs instead of the wrapped one
-// where a rule's strategy is fallback and its Fallback is name. Its types must be
-// those of the wrapped function; Wrap checks. Inside it, [OutcomeFrom] tells the
-// cause. Adapters of transports have options of their own.
+// WithSet lays the func: rules of a set over the rules given to [Wrap]; see there. It ignores rules for other
+// transports. A reload of a [ruleset.Live] set changes the functions that were wrapped. WithSet excludes
+// [WithProfile]: give profiles to the set instead.
+func WithSet(p ruleset.Provider) Option {
+	return func(c *config) error {
+		if err := c.sources.Set(p); err != nil {
+			return fmt.Errorf("aspect: %w", err)
+		}
+		return nil
+	}
+}
+
+// WithFallback registers a function that [Wrap] runs instead of the wrapped function if the strategy of a rule is
+// fallback and its Fallback is name. It must have the types of the wrapped function; Wrap checks that. Inside it,
+// [OutcomeFrom] returns the cause. Adapters of transports have their own options for fallbacks.
 func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, error)) Option {
 	return func(c *config) error {
 		switch {
@@ -51,8 +62,7 @@ func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, e
 	}
 }
 
-// WithProfile adds a profile for rules given to [Registry.Compile] and [Wrap], as
-// [ruleset.WithProfile].
+// WithProfile adds a profile for rules given to [Registry.Compile] and [Wrap], like [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }

@@ -12,75 +12,73 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// ErrHandlerFailed is what [Call].Handle returns for a handler that answered by itself
-// with something that is not a success.
+// ErrHandlerFailed is the error that [Call].Handle returns for a handler that has answered the request itself without
+// success.
 var ErrHandlerFailed = errors.New("aspect: handler failed")
 
-// Verdict is what became of a call.
+// Verdict says how a call ended.
 type Verdict string
 
 // The verdicts.
 const (
 	// VerdictRan: the handler ran; its result stands.
 	VerdictRan Verdict = "ran"
-	// VerdictAnswered: it did not run, and that is fine; answer with Reply.
+	// VerdictAnswered: the handler did not run, and that is fine; answer with Reply.
 	VerdictAnswered Verdict = "answered"
 	// VerdictFallback: the fallback ran instead; its result stands.
 	VerdictFallback Verdict = "fallback"
 	// VerdictRefused: nothing ran; answer with Status.
 	VerdictRefused Verdict = "refused"
-	// VerdictLost: the handler ran and a lock was lost meanwhile; answer with Status
-	// instead of the result, where that is still possible.
+	// VerdictLost: a lock was lost while the handler ran; answer with Status instead of the result, if that is
+	// still possible.
 	VerdictLost Verdict = "lost"
 )
 
-// Outcome tells an adapter what to answer.
+// Outcome says how a call ended and what the adapter answers.
 type Outcome struct {
 	Verdict Verdict
 
-	// Cause is why the handler did not run, or why it ran unlocked (Verdict is then
-	// VerdictRan and Unlocked is UnlockedProceed), or Lost. Empty if all went well.
+	// Cause is why the handler did not run, or Lost, or why the handler ran unlocked (Verdict is then VerdictRan and
+	// Unlocked is UnlockedProceed). It is empty if nothing went wrong.
 	Cause failpolicy.Cause
 
 	// Misconfigured says, with [failpolicy.Key], that the program is at fault, and not the request.
 	Misconfigured bool
 
-	// Unlocked as in [Grant].
+	// Unlocked has the same meaning as in [Grant].
 	Unlocked Unlocked
 
-	// Lost says that a lock was lost under the handler, or its client closed, whatever the
-	// verdict.
+	// Lost says that a lock was lost under the handler, or its client closed, whatever the verdict.
 	Lost bool
 
-	// Rule is the rule that decided; nil without a Cause. Its Message, Response and
-	// Fallback are for the answer. Index is its place in [Point.Rules].
+	// Rule is the rule that decided; nil without a Cause. Its Message, Response and Fallback are for the answer. Index
+	// is its index in [Point.Rules].
 	Rule  *ruleset.Resolved
 	Index int
 
-	// Reply is what the client sees when the verdict is answered.
+	// Reply is the answer for the client if the verdict is VerdictAnswered.
 	Reply failpolicy.Reply
 
-	// Status is what the client sees when the verdict is refused or lost.
+	// Status is the status for the client if the verdict is VerdictRefused or VerdictLost.
 	Status failpolicy.Status
 
-	// RetryAfter is the hint when to try again; 0 for none.
+	// RetryAfter is the time after which the client should try again; 0 for no hint.
 	RetryAfter time.Duration
 
 	// Err is the error of the handler or the fallback, untouched.
 	Err error
 
-	// Reason is the error behind Cause, for the server's own log. It may name the
-	// key: never send it to a client.
+	// Reason is the error behind Cause, for the log of the server. It may name the key: never send it to a client.
 	Reason error
 }
 
-// failed reports whether the client is to get Status.
+// failed reports whether the client gets Status.
 func (o *Outcome) failed() bool {
 	return o.Verdict == VerdictRefused || o.Verdict == VerdictLost
 }
 
-// Result is the error of the call as a Go function would return it: the
-// [*RefusedError] if the client is to get Status, else Err.
+// Result returns the error of the call as a Go function would return it: the [*RefusedError] if the client gets
+// Status, otherwise Err.
 func (o *Outcome) Result() error {
 	if refusal := o.Refusal(); refusal != nil {
 		return refusal
@@ -88,8 +86,8 @@ func (o *Outcome) Result() error {
 	return o.Err
 }
 
-// Refusal tells what to answer when the client is to get Status, else it is nil. To return an
-// error, use [Outcome.Result]: a nil *RefusedError is no nil error.
+// Refusal returns the refusal to answer with if the client gets Status, and otherwise nil. To return an error, use
+// [Outcome.Result]: as an error, a nil *RefusedError is not nil.
 func (o *Outcome) Refusal() *RefusedError {
 	if !o.failed() {
 		return nil
@@ -107,7 +105,7 @@ func (o *Outcome) Refusal() *RefusedError {
 	return e
 }
 
-// title is what has happened, for clients.
+// title returns the default message for clients.
 func (o *Outcome) title() string {
 	switch {
 	case o.Cause == failpolicy.Busy && o.Rule.Kind == ruleset.Semaphore:
@@ -115,38 +113,38 @@ func (o *Outcome) title() string {
 	case o.Cause == failpolicy.Lost && !errors.Is(o.Reason, core.ErrLost) && errors.Is(o.Reason, core.ErrClosed):
 		return "The server was shut down while the request ran; its outcome is unknown"
 	case o.Misconfigured:
-		return failpolicy.Cause("").Title() // the request is in order
+		return failpolicy.Cause("").Title() // the request is not at fault
 	default:
 		return o.Cause.Title()
 	}
 }
 
-// RefusedError says that a rule answered with an error. Its text is fit for a
-// client; what it wraps is not.
+// RefusedError means that a rule answered with an error. Its text is safe to show to a client; the error that it
+// wraps is not.
 type RefusedError struct {
 	Rule          string // the rule's name
 	Cause         failpolicy.Cause
 	Misconfigured bool // with [failpolicy.Key]: the program is at fault, and not the request
 	Status        failpolicy.Status
 	RetryAfter    time.Duration
-	Message       string // the rule's message, or what has happened, mostly the cause's title
-	Reason        error  // may name the key; of a lost lock it includes the handler's error
+	Message       string // the rule's message, or a default, which is mostly the title of the cause
+	Reason        error  // may name the key; after a loss it includes the handler's error
 }
 
-// Misconfigured is the refusal of every call of an endpoint whose rules cannot work, for a
-// reason such as [Entry].Err.
+// Misconfigured returns the refusal of every call of an endpoint whose rules cannot work. The reason is for example
+// [Entry].Err.
 func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
 	none := failpolicy.Cause("")
 	return &RefusedError{Rule: e.Label(), Status: none.Status(), Message: none.Title(), Reason: reason}
 }
 
-// Error is the rule, the cause and the message. With [failpolicy.Key] it names the value
-// that the request lacks, such as in.OrderID, as the template does.
+// Error returns the rule, the cause and the message. With [failpolicy.Key] it names the value that the request lacks
+// in the words of the template, such as in.OrderID.
 func (e *RefusedError) Error() string {
 	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message + e.lacking()
 }
 
-// lacking says in brackets which value is not in the request, "" if that is not why.
+// lacking returns, in brackets, the value that the request lacks; "" if the request was refused for another reason.
 func (e *RefusedError) lacking() string {
 	eval, ok := errors.AsType[*keyexpr.EvalError](e.Reason)
 	if !ok || e.Cause != failpolicy.Key || eval.Subject == "" || eval.Reason != keyexpr.ReasonMissing && eval.Reason != keyexpr.ReasonEmpty {
@@ -155,12 +153,11 @@ func (e *RefusedError) lacking() string {
 	return " (" + eval.Subject + " is " + eval.Reason.String() + ")"
 }
 
-// Unwrap gives the reason: errors of packages core and keyexpr, and of a lost lock
-// the handler's.
+// Unwrap returns the reason: errors of packages core and keyexpr, and after a loss also the handler's error.
 func (e *RefusedError) Unwrap() error { return e.Reason }
 
-// OutcomeFrom gives a fallback the outcome so far: Cause, Rule, Status, RetryAfter
-// and Reason. It reports false in any other context.
+// OutcomeFrom returns the outcome so far to a fallback: Cause, Rule, Status, RetryAfter and Reason. It reports false in
+// any other context.
 func OutcomeFrom(ctx context.Context) (Outcome, bool) {
 	o, ok := ctx.Value(outcomeKey{}).(*Outcome)
 	if !ok {
@@ -171,7 +168,7 @@ func OutcomeFrom(ctx context.Context) (Outcome, bool) {
 
 type outcomeKey struct{}
 
-// withOutcome is the context of a fallback.
+// withOutcome returns the context of a fallback.
 func withOutcome(ctx context.Context, o Outcome) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, &o)
 }

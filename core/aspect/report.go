@@ -11,20 +11,18 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Report is what was found wrong with the rules of a program: errors and warnings,
-// each once. The zero value is empty.
+// Report collects the errors and warnings about the rules of a program, each once. The zero value is empty.
 type Report struct {
 	errors, warnings collector
 }
 
-// Add adds what is wrong with an endpoint, every problem that is joined in err; nil
-// adds nothing.
+// Add adds every problem of an endpoint that is joined in err. nil adds nothing.
 func (r *Report) Add(e ruleset.Endpoint, err error) { r.errors.addError(e, err) }
 
 // Warn adds a warning about an endpoint.
 func (r *Report) Warn(e ruleset.Endpoint, p *ruleset.Problem) { r.warnings.add(e, p) }
 
-// addAs adds problems as severe as a setting says.
+// addAs adds problems with the severity of a setting.
 func (r *Report) addAs(s ruleset.Severity, problems ...*ruleset.Problem) {
 	for _, p := range problems {
 		switch s {
@@ -37,18 +35,18 @@ func (r *Report) addAs(s ruleset.Severity, problems ...*ruleset.Problem) {
 	}
 }
 
-// err is a [*ruleset.InvalidError] of the errors, nil without any.
+// err returns a [*ruleset.InvalidError] with the errors, nil if there are none.
 func (r *Report) err() error { return ruleset.Invalid(r.errors.problems()...) }
 
-// Errors are the errors: those of files by file and line, after the others. A problem
-// of a rule with a wildcard names an endpoint that has it.
+// Errors returns the errors. Errors in files come after the others, by file and line. A problem of a rule with a
+// wildcard names an endpoint that has the problem.
 func (r *Report) Errors() []*ruleset.Problem { return r.errors.problems() }
 
-// Warnings are the warnings, likewise.
+// Warnings returns the warnings in the same order.
 func (r *Report) Warnings() []*ruleset.Problem { return r.warnings.problems() }
 
-// collector collects problems, each once, with the endpoints that have it: a rule with
-// a wildcard may have it at many.
+// collector collects problems, each once, with the endpoints that have it. A rule with a wildcard may have a problem at
+// many endpoints.
 type collector struct {
 	order []*collected
 	seen  map[string]*collected
@@ -76,10 +74,10 @@ func (c *collector) add(e ruleset.Endpoint, p *ruleset.Problem) {
 	}
 }
 
-// addError adds every problem that is joined in err. An error that is not a problem becomes one of the
+// addError adds every problem that is joined in err. An error that is not a problem becomes a problem of the
 // endpoint.
 func (c *collector) addError(e ruleset.Endpoint, err error) {
-	switch err := err.(type) { //nolint:errorlint // what wraps a problem says more than it
+	switch err := err.(type) { //nolint:errorlint // an error that wraps a problem says more than the problem
 	case nil:
 	case *ruleset.Problem:
 		c.add(e, err)
@@ -92,9 +90,8 @@ func (c *collector) addError(e ruleset.Endpoint, err error) {
 	}
 }
 
-// addExpressions adds of err, with which rules did not compile that have problems already,
-// what is wrong with their keys and conditions, unless those are what had the problems. The
-// rest of it may follow from them.
+// addExpressions adds the problems of keys and conditions from err. The rules in err have problems already, so the
+// other problems in err may follow from those. It skips a key or condition that has a problem already.
 func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
 	var more collector
 	more.addError(e, err)
@@ -109,7 +106,7 @@ func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
 	}
 }
 
-// raw are the problems as they came.
+// raw returns the problems in the order in which they were added.
 func (c *collector) raw() []*ruleset.Problem {
 	list := make([]*ruleset.Problem, len(c.order))
 	for i, known := range c.order {
@@ -118,8 +115,8 @@ func (c *collector) raw() []*ruleset.Problem {
 	return list
 }
 
-// problems returns the problems. A problem of a rule for several endpoints names one of them.
-// Problems in Go come first, then problems in files, by file and line.
+// problems returns the problems. A problem of a rule for several endpoints names one of them. Problems in Go come
+// first, then problems in files, by file and line.
 func (c *collector) problems() []*ruleset.Problem {
 	list := make([]*ruleset.Problem, len(c.order))
 	for i, known := range c.order {
@@ -132,7 +129,7 @@ func (c *collector) problems() []*ruleset.Problem {
 	return list
 }
 
-// placed is the problem with the endpoints that have it, where it does not name them.
+// placed returns the problem with the names of the endpoints that have it, unless it names them already.
 func (c *collected) placed() *ruleset.Problem {
 	at := c.endpoints[0]
 	if at == c.problem.Endpoint || at.IsZero() || strings.Contains(c.problem.Message, at.Label()) {
@@ -145,4 +142,12 @@ func (c *collected) placed() *ruleset.Problem {
 	p := *c.problem
 	p.Message = where + ": " + p.Message
 	return &p
+}
+
+// addRekeyed adds the rules of an endpoint that would take other locks than before.
+func (r *Report) addRekeyed(e ruleset.Endpoint, old, next []*ruleset.Resolved) {
+	refused, _ := ruleset.CompareLocksAt(e, old, next)
+	for _, p := range refused {
+		r.Add(e, p)
+	}
 }

@@ -2,7 +2,8 @@ package aspect
 
 import (
 	"context"
-	"time"
+	"errors"
+	"slices"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/preview"
@@ -11,202 +12,209 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Run runs one call under the rules of the point; see the package comment. ctx is
-// the caller's. It returns when the handler has returned and the locks were
-// released.
+// Run runs one call under the rules of the point; see the package comment. ctx is the context of the caller. Run
+// returns when the handler has returned and the locks were released.
 func (p *Point) Run(ctx context.Context, call Call) Outcome {
 	if show, asked := ctx.Value(preview.Key{}).(func(Site, []*ruleset.Resolved, *Preview, keyexpr.Env)); asked {
 		show(p.site, p.source, &Preview{rules: p.rules}, call.Env(ctx))
 		return Outcome{Verdict: VerdictRan}
 	}
-	r := run{point: p, call: call, caller: ctx, ctx: ctx}
+	r := run{point: p, visit: visit{call: call, caller: ctx}, ctx: ctx}
 	r.out.Verdict = VerdictRan
-	r.frames = r.inline[:0]
+	r.steps = r.inline[:0]
 	r.execute()
 	return r.out
 }
 
-// run is one call under way.
+// run is one call under way through the rules of a point. Each rule is a [step]; the run turns the steps into the
+// outcome, and notifies observers.
 type run struct {
-	point  *Point
-	call   Call
-	caller context.Context
-	ctx    context.Context // carries the holds so far
+	point *Point
+	visit visit
+	ctx   context.Context //nolint:containedctx // carries the holds so far
 
-	env      keyexpr.Env // nil until it is needed
-	frames   []frame     // of the rules reached, in order
-	inline   [2]frame
+	steps    []step // of the rules that the call has reached, in order
+	inline   [2]step
 	grant    Grant
-	prepared bool    // for waiting
-	window   *window // nil where no rule has a debounce
+	window   *window // nil if no rule has a debounce
 	returned bool    // the handler has returned, and did not panic
 	out      Outcome
 }
 
-// frame is one rule in one run.
-type frame struct {
-	rule     *compiled
-	hold     *core.Hold
-	acquired time.Time
-	waited   time.Duration
-	cause    failpolicy.Cause
-	strategy failpolicy.Strategy
-	unlocked Unlocked
-	err      error // behind cause
-	lost     error // why the hold ended under the handler
-}
-
+// execute is the whole run. Its order is fixed: condition, key and lock of each rule; the handler; the releases; the
+// strategy; the observers.
 func (r *run) execute() {
-	defer r.observe()
-	if r.locked() {
-		r.judgeLoss()
-		return
-	}
-	r.answer()
-}
-
-// locked runs the handler with the locks of all rules, and frees them. It reports
-// false when a rule refused; the locks of the rules before it are free then, too.
-func (r *run) locked() bool {
-	defer r.release()
-	r.openWindow()
-	for i := range r.point.rules {
-		if !r.enter(i) || r.abandoned(i) {
-			return false
+	defer r.observe() // also if the handler panics
+	ran := func() bool {
+		defer r.release() // also if the handler panics
+		r.openWindow()
+		for _, rule := range r.point.rules {
+			if !r.pass(rule) {
+				return false
+			}
 		}
-	}
-	r.announceUnlocked()
-	r.out.Unlocked = r.grant.Unlocked
-	r.out.Err = r.call.Handle(r.ctx, r.grant)
-	r.returned = true
-	return true
-}
-
-// enter passes one rule: with its lock, or without where it says so. False means
-// that it refuses.
-func (r *run) enter(i int) bool {
-	rule := r.point.rules[i]
-	r.frames = append(r.frames, frame{rule: rule})
-	f := &r.frames[i]
-	if rule.Disabled || r.point.aspect.Suspended() {
-		return r.without(f, UnlockedDisabled)
-	}
-	if rule.when != nil {
-		applies, err := rule.when.Eval(r.variables())
-		switch {
-		case err != nil:
-			return r.noKey(f, err)
-		case !applies:
-			return r.without(f, UnlockedWhen)
-		}
-	}
-	if passed, settled := r.early(f); settled {
-		return passed
-	}
-	names, err := r.names(rule)
-	switch {
-	case err != nil:
-		return r.noKey(f, err)
-	case rule.DryRun:
-		return r.rehearse(f, names)
-	default:
-		return r.acquire(f, names)
+		r.handle()
+		return true
+	}()
+	if ran {
+		r.answerLosses()
+	} else {
+		r.applyStrategy()
 	}
 }
 
-// abandoned reports whether the call was answered elsewhere while it passed a rule.
-func (r *run) abandoned(i int) bool {
-	call, ok := r.call.(abandoner)
-	f := &r.frames[i]
-	if !ok || f.rule.DryRun || !call.Abandoned() {
+// pass takes the lock of a rule. It reports whether the call may go on, with the lock or without it.
+func (r *run) pass(rule *compiled) bool {
+	r.steps = append(r.steps, step{rule: rule})
+	s := &r.steps[len(r.steps)-1]
+	r.ctx = s.take(r.ctx, r.point.env, &r.visit, r.point.site.Late)
+	if !r.settle(s) {
 		return false
 	}
-	r.fail(f, f.rule.decide(failpolicy.Canceled), 0, context.Canceled)
-	return true
-}
-
-// without passes a rule without its lock.
-func (r *run) without(f *frame, why Unlocked) bool {
-	f.unlocked = why
-	if why.rank() > r.grant.Unlocked.rank() {
-		r.grant.Unlocked = why
+	if !rule.DryRun && r.visit.abandoned() {
+		s.fail(rule.decide(failpolicy.Canceled), 0, context.Canceled)
+		r.settle(s)
+		return false
 	}
 	return true
 }
 
-// variables are the values for conditions and keys.
-func (r *run) variables() keyexpr.Env {
-	if r.env == nil {
-		r.env = r.call.Env(r.caller)
+// settle takes over the result of a step. It reports whether the call may go on.
+func (r *run) settle(s *step) bool {
+	if s.refused() {
+		r.out.Cause, r.out.Misconfigured, r.out.Reason = s.cause, s.program, s.err
+		r.out.Rule, r.out.Index = s.rule.Resolved, len(r.steps)-1
+		r.observeFailure(s)
+		if s.strategy != failpolicy.Proceed {
+			r.out.Status, r.out.RetryAfter = s.status, s.hint
+			return false
+		}
+		s.unlocked = UnlockedProceed
 	}
-	return r.env
-}
-
-// announceUnlocked tells that the handler is about to run without locks.
-func (r *run) announceUnlocked() {
-	obs := &r.point.aspect.observers
-	if r.grant.Unlocked == "" || !obs.unlocked.Observed() {
-		return
+	if s.unlocked.rank() > r.grant.Unlocked.rank() {
+		r.grant.Unlocked = s.unlocked
 	}
-	for i := range r.frames {
-		if f := &r.frames[i]; f.unlocked != "" {
-			obs.unlocked.Notify(r.caller, UnlockedRun{Subject: f.rule.subject, Reason: f.unlocked})
+	if s.hold != nil && s.unlocked == "" {
+		r.grant.Hold = s.hold
+		if token := s.hold.Token(); token != 0 {
+			r.grant.Token = token
 		}
 	}
+	return true
 }
 
-// fail settles that a rule's lock is not acquired. It reports whether the handler runs
-// all the same.
-func (r *run) fail(f *frame, d decision, hint time.Duration, err error) bool {
-	f.cause, f.strategy, f.err = d.cause, d.strategy, err
-	if f.rule.DryRun {
-		return r.without(f, UnlockedDryRun)
-	}
-	r.out.Cause, r.out.Misconfigured, r.out.Reason = d.cause, d.program, err
-	r.out.Rule, r.out.Index = f.rule.Resolved, len(r.frames)-1
-	r.observeFailure(f)
-	if d.strategy == failpolicy.Proceed {
-		return r.without(f, UnlockedProceed)
-	}
-	r.out.Status, r.out.RetryAfter = d.status, hint
-	return false
+// handle runs the handler with the locks of all rules.
+func (r *run) handle() {
+	r.observeUnlocked()
+	r.out.Unlocked = r.grant.Unlocked
+	r.out.Err = r.visit.call.Handle(r.ctx, r.grant)
+	r.returned = true
 }
 
-// answer carries out the strategy of the rule that refused. No lock is held.
-func (r *run) answer() {
-	f := &r.frames[len(r.frames)-1]
-	switch reply, ok := f.strategy.Reply(); {
+// release releases the locks that were taken, the last one first.
+func (r *run) release() {
+	succeeded := r.beginsWindow()
+	for i := range slices.Backward(r.steps) {
+		r.steps[i].release(r.visit.caller, succeeded)
+	}
+}
+
+// applyStrategy carries out the strategy of the rule that refused the call. No lock is held.
+func (r *run) applyStrategy() {
+	s := &r.steps[len(r.steps)-1]
+	switch reply, ok := s.strategy.Reply(); {
 	case ok:
 		r.out.Verdict, r.out.Reply = VerdictAnswered, reply
-	case f.strategy == failpolicy.Fallback:
+	case s.strategy == failpolicy.Fallback:
 		r.out.Verdict = VerdictFallback
-		r.out.Err = r.call.Fallback(withOutcome(r.caller, r.out), f.rule.Fallback)
+		r.out.Err = r.visit.call.Fallback(withOutcome(r.visit.caller, r.out), s.rule.Fallback)
 	default:
 		r.out.Verdict = VerdictRefused
 	}
 }
 
-// observe tells how every rule went. It runs last, also when the handler panics.
-func (r *run) observe() {
-	obs := &r.point.aspect.observers
-	if !obs.decision.Observed() {
-		return
-	}
-	for i := range r.frames {
-		f := &r.frames[i]
-		obs.decision.Notify(r.caller, Decision{
-			Subject: f.rule.subject, Verdict: r.out.Verdict, Cause: f.cause, Strategy: f.strategy,
-			Unlocked: f.unlocked, DryRun: f.unlocked == UnlockedDryRun, Waited: f.waited, Err: f.err,
-		})
+// answerLosses decides what the losses of locks under the handler mean for the answer. The first loss that decides
+// the answer is the one that the client gets.
+func (r *run) answerLosses() {
+	for i := range r.steps {
+		s := &r.steps[i]
+		if s.lost == nil || s.unlocked == UnlockedDryRun {
+			continue
+		}
+		r.out.Lost = true
+		s.cause, s.err = failpolicy.Lost, s.lost
+		if r.out.Verdict != VerdictRan || s.rule.OnLost != failpolicy.Fail && !r.gaveUp(s) {
+			continue
+		}
+		d := s.rule.decide(failpolicy.Lost)
+		s.strategy = d.strategy
+		r.out.Verdict, r.out.Cause, r.out.Misconfigured, r.out.Status, r.out.Reason = VerdictLost, d.cause, d.program, d.status, s.lost
+		r.out.Rule, r.out.Index, r.out.RetryAfter = s.rule.Resolved, i, 0
+		r.observeFailure(s)
 	}
 }
 
-func (r *run) observeFailure(f *frame) {
-	obs := &r.point.aspect.observers
+// gaveUp reports whether the error of the handler is the cancellation that the loss of a step caused. It is not if
+// the context of the caller has ended, or if the rule ignores losses and the error comes from the handler.
+func (r *run) gaveUp(s *step) bool {
+	switch err := r.out.Err; {
+	case err == nil, r.visit.caller.Err() != nil:
+		return false
+	case errors.Is(err, core.ErrLost), errors.Is(err, core.ErrClosed):
+		return true
+	default:
+		return s.rule.OnLost != failpolicy.Ignore && r.visit.isCancellation(err)
+	}
+}
+
+// openWindow lets the handler cancel the debounce windows of the run, if a rule has one.
+func (r *run) openWindow() {
+	if slices.ContainsFunc(r.point.rules, func(c *compiled) bool { return c.Debounce > 0 }) {
+		r.window = &window{outer: windowOf(r.ctx)}
+		r.ctx = context.WithValue(r.ctx, windowKey{}, r.window)
+	}
+}
+
+// beginsWindow reports whether a debounce window begins after the run.
+func (r *run) beginsWindow() bool {
+	return r.returned && r.out.Err == nil && (r.window == nil || !r.window.canceled.Load())
+}
+
+// observeUnlocked notifies observers that the handler is about to run without locks.
+func (r *run) observeUnlocked() {
+	obs := &r.point.env.observers
+	if r.grant.Unlocked == "" || !obs.unlocked.Observed() {
+		return
+	}
+	for i := range r.steps {
+		if s := &r.steps[i]; s.unlocked != "" {
+			obs.unlocked.Notify(r.visit.caller, UnlockedRun{Subject: s.rule.subject, Reason: s.unlocked})
+		}
+	}
+}
+
+// observeFailure notifies observers that a lock was not acquired, or was lost.
+func (r *run) observeFailure(s *step) {
+	obs := &r.point.env.observers
 	if !obs.failure.Observed() {
 		return
 	}
-	obs.failure.Notify(r.caller, Failure{
-		Subject: f.rule.subject, Cause: f.cause, Strategy: f.strategy, Waited: f.waited, Err: f.err,
+	obs.failure.Notify(r.visit.caller, Failure{
+		Subject: s.rule.subject, Cause: s.cause, Strategy: s.strategy, Waited: s.waited, Err: s.err,
 	})
+}
+
+// observe notifies observers of every rule that the call has reached.
+func (r *run) observe() {
+	obs := &r.point.env.observers
+	if !obs.decision.Observed() {
+		return
+	}
+	for i := range r.steps {
+		s := &r.steps[i]
+		obs.decision.Notify(r.visit.caller, Decision{
+			Subject: s.rule.subject, Verdict: r.out.Verdict, Cause: s.cause, Strategy: s.strategy,
+			Unlocked: s.unlocked, DryRun: s.unlocked == UnlockedDryRun, Waited: s.waited, Err: s.err,
+		})
+	}
 }

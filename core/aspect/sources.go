@@ -7,15 +7,15 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Sources are where the rules of an adapter are from, as its options say: one set, or rules
-// in Go with defaults and profiles of their own. The zero value has no rules.
+// Sources has the rules that the options of an adapter give: one set, or rules in Go with separate defaults and
+// profiles. The zero value has no rules.
 type Sources struct {
 	set       ruleset.Provider
 	declared  []ruleset.Declared
 	resolving []ruleset.Option
 }
 
-// Set is option WithSet.
+// Set implements option WithSet.
 func (s *Sources) Set(p ruleset.Provider) error {
 	if err := ruleset.CheckProvider(p); err != nil {
 		return fmt.Errorf("WithSet: %w", err)
@@ -27,8 +27,8 @@ func (s *Sources) Set(p ruleset.Provider) error {
 	return nil
 }
 
-// Rules is option WithRules, for rules of HTTP or of gRPC as the example is: others would
-// do nothing.
+// Rules implements option WithRules, for rules of the transport of the example, which is HTTP or gRPC. It reports
+// rules of other transports, because they would do nothing.
 func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (problems []error) {
 	what, write := "HTTP route", "ruleset.HTTP"
 	if example.Transport == ruleset.TransportGRPC {
@@ -44,13 +44,13 @@ func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (proble
 	return problems
 }
 
-// Resolving is option WithProfile.
+// Resolving implements option WithProfile.
 func (s *Sources) Resolving(opt ruleset.Option) error {
 	s.resolving = append(s.resolving, opt)
 	return nil
 }
 
-// Check finds what is wrong with the options together.
+// Check reports options that exclude each other.
 func (s *Sources) Check() (problems []error) {
 	if s.set != nil && len(s.declared) > 0 {
 		problems = append(problems, errors.New("WithRules beside WithSet: give the rules to the set, with ruleset.WithRules"))
@@ -61,7 +61,7 @@ func (s *Sources) Check() (problems []error) {
 	return problems
 }
 
-// Provider is the set, or one of the rules in Go.
+// Provider returns the set, or a set of the rules in Go.
 func (s *Sources) Provider() (ruleset.Provider, error) {
 	if s.set != nil {
 		return s.set, nil

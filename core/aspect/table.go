@@ -3,38 +3,35 @@ package aspect
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Table is the rules of one provider, compiled for the endpoints of a [Registry]. A
-// look-up takes no lock and does not allocate.
+// Table has the rules of one provider, compiled for the endpoints of a [Registry]. A look-up takes no lock and does
+// not allocate. A table knows only the set in force; the registry judges sets before it puts them into force.
 //
-// A table has one generation at a time, which never changes. Calls go on under the one
-// that they have found:
+// A table has one generation at a time, which never changes. A call goes on under the generation that it has found:
 //
-//	          learn, Renew: the same set, with an endpoint more, or anew
+//	          learn, Renew: the same set, with one more endpoint or a renewed one
 //	            ┌──┐
 //	prepare ─▶ in force ──── prepare, commit ───▶ out of force
 //	   │                     (a reload)
-//	   └─▶ refused: what was in force stays
+//	   └─▶ refused: the generation in force stays
 type Table[K comparable, X any] struct {
-	registry *Registry[K, X]
+	adapter  *Adapter[K, X]
 	provider ruleset.Provider
 
 	following sync.Once
-	deaf      error // why nobody will be notified of a reload
+	followErr error // why no reload will take effect
 
 	current  atomic.Pointer[generation[K, X]]
-	learning sync.Mutex // one compiles what is not in the table
-	swapping sync.Mutex // one replaces the generation and tells the observers; short
+	learning sync.Mutex // held while endpoints are compiled
+	swapping sync.Mutex // held for a short time, while the generation is replaced and observers are notified
 }
 
-// generation is a set and what was compiled of it so far: nil for an endpoint without
-// rules.
+// generation is a set with the endpoints that were compiled for it so far. An endpoint without rules has a nil entry.
 type generation[K comparable, X any] struct {
 	provider ruleset.Provider // of set
 	set      *ruleset.Set
@@ -45,21 +42,32 @@ func newGeneration[K comparable, X any](p ruleset.Provider, set *ruleset.Set) *g
 	return &generation[K, X]{provider: p, set: set, entries: map[K]*Entry[X]{}}
 }
 
-// with is a generation of the same set with more, or other, entries.
+// with returns a generation of the same set with more entries, or with other entries.
 func (g *generation[K, X]) with(learned map[K]*Entry[X]) *generation[K, X] {
 	next := &generation[K, X]{provider: g.provider, set: g.set, entries: maps.Clone(g.entries)}
 	maps.Copy(next.entries, learned)
 	return next
 }
 
-// Set is the set in force.
+// inOrder returns the entries that have rules, in the order of their endpoints.
+func (g *generation[K, X]) inOrder(a *Adapter[K, X]) []*Entry[X] {
+	var list []*Entry[X]
+	for _, k := range a.sorted(maps.Keys(g.entries)) {
+		if e := g.entries[k]; e != nil {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// Set returns the set in force.
 func (t *Table[K, X]) Set() *ruleset.Set { return t.current.Load().set }
 
-// Len is how many endpoints are compiled, those without rules included.
+// Len returns the number of compiled endpoints, including those without rules.
 func (t *Table[K, X]) Len() int { return len(t.current.Load().entries) }
 
-// Find is what is in force for an endpoint, nil without rules. known is false if it was
-// not compiled yet.
+// Find returns the entry in force for an endpoint, nil if it has no rules. known is false if the endpoint was not
+// compiled yet.
 func (t *Table[K, X]) Find(k K) (e *Entry[X], known bool) {
 	now := t.current.Load()
 	if now == nil {
@@ -69,7 +77,7 @@ func (t *Table[K, X]) Find(k K) (e *Entry[X], known bool) {
 	return e, known
 }
 
-// At is Find for an endpoint that there is: if need be it is compiled.
+// At is Find for an endpoint that exists. It compiles the endpoint if necessary.
 func (t *Table[K, X]) At(k K) *Entry[X] {
 	if e, known := t.Find(k); known {
 		return e
@@ -77,26 +85,11 @@ func (t *Table[K, X]) At(k K) *Entry[X] {
 	return t.learn(k).entries[k]
 }
 
-// Entries are those in force that have rules, by their endpoints.
-func (t *Table[K, X]) Entries() []*Entry[X] {
-	return t.registry.entries(t.current.Load())
-}
+// Entries returns the entries in force that have rules, in the order of their endpoints.
+func (t *Table[K, X]) Entries() []*Entry[X] { return t.current.Load().inOrder(t.adapter) }
 
-// begin adds an endpoint that begins now. An endpoint that cannot work is not kept, and no reload
-// sees it.
-func (t *Table[K, X]) begin(k K) error {
-	now := t.compile(true, false, k)
-	if e := now.entries[k]; e != nil && e.Err != nil {
-		return e.Err
-	}
-	t.registry.mu.Lock()
-	defer t.registry.mu.Unlock()
-	t.registry.known[k] = true
-	return nil
-}
-
-// Renew is At for endpoints of which the adapter declares more than before: they are
-// compiled again. The entries are in the order of the keys.
+// Renew is At for endpoints for which the adapter declares more rules than before. It compiles them again. The
+// entries are in the order of the keys.
 func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 	now := t.compile(true, true, keys...)
 	list := make([]*Entry[X], len(keys))
@@ -106,56 +99,55 @@ func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 	return list
 }
 
-// learn gives a generation that was in force with the endpoints. Each is compiled once.
+// learn returns a generation that was in force with the endpoints. It compiles each endpoint once.
 func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, true, keys...) }
 
-// compile is learn. With anew it also compiles what is known. Without broken nothing comes into
-// force if an endpoint cannot work.
-func (t *Table[K, X]) compile(anew, broken bool, keys ...K) *generation[K, X] {
+// compile implements learn. If renew is true, it also compiles endpoints that are known. If keepBroken is false and
+// an endpoint cannot work, nothing comes into force.
+func (t *Table[K, X]) compile(renew, keepBroken bool, keys ...K) *generation[K, X] {
 	t.learning.Lock()
 	defer t.learning.Unlock()
 	for {
 		now := t.current.Load()
 		learned := map[K]*Entry[X]{}
 		for _, k := range keys {
-			if _, known := now.entries[k]; anew || !known {
-				learned[k] = t.registry.adapter.compile(now.set, k)
+			if _, known := now.entries[k]; renew || !known {
+				learned[k] = t.adapter.compile(now.set, k)
 			}
 		}
 		if len(learned) == 0 {
 			return now
 		}
 		next := now.with(learned)
-		fails := func(e *Entry[X]) bool { return e != nil && e.Err != nil }
-		if !broken && slices.ContainsFunc(slices.Collect(maps.Values(learned)), fails) || t.extend(now, next, learned) {
+		isBroken := func(e *Entry[X]) bool { return e != nil && e.Err != nil }
+		if !keepBroken && slices.ContainsFunc(slices.Collect(maps.Values(learned)), isBroken) || t.extend(now, next, learned) {
 			return next
 		}
 	}
 }
 
-// extend puts next in the place of now, unless a reload was faster.
+// extend replaces now by next. It reports false if a reload has replaced now before.
 func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X]) bool {
 	t.swapping.Lock()
 	defer t.swapping.Unlock()
 	if !t.current.CompareAndSwap(now, next) {
 		return false
 	}
-	for _, k := range t.registry.sorted(maps.Keys(learned)) {
+	for _, k := range t.adapter.sorted(maps.Keys(learned)) {
 		now.entries[k].retract(learned[k])
 		learned[k].announce()
 	}
 	return true
 }
 
-// replace puts a generation of another set into force, which was made when prepared was.
-// What was compiled since is left out, and compiled under the next set when it is asked
-// for. It tells of rules that are gone before those that come: the names of both may be the
-// same.
+// replace puts a generation of another set into force. prepared is the generation that was in force when next was
+// made. Endpoints that were compiled since are left out; the table compiles them for the next set when a call asks
+// for them. Observers learn of the rules that go before those that come, because both may have the same names.
 func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
 	t.swapping.Lock()
 	defer t.swapping.Unlock()
 	if old := t.current.Load(); old != nil {
-		for _, k := range t.registry.sorted(maps.Keys(old.entries)) {
+		for _, k := range t.adapter.sorted(maps.Keys(old.entries)) {
 			if old.entries[k] != prepared.entries[k] {
 				delete(next.entries, k)
 			}
@@ -163,86 +155,7 @@ func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
 		}
 	}
 	t.current.Store(next)
-	for _, k := range t.registry.sorted(maps.Keys(next.entries)) {
+	for _, k := range t.adapter.sorted(maps.Keys(next.entries)) {
 		next.entries[k].announce()
-	}
-}
-
-// prepare makes everything ready for a set: the first one, of which nothing is compiled
-// yet, and one that is to replace the one in force. Every endpoint that the table has is
-// compiled, and judged with all others; what would be wrong, or would take other locks
-// than now, is refused. It implements [ruleset.Prepare].
-func (t *Table[K, X]) prepare(set *ruleset.Set) (commit func(), err error) {
-	next := newGeneration[K, X](t.provider, set)
-	old := t.current.Load()
-	if old == nil {
-		return func() { t.replace(nil, next) }, nil
-	}
-	adapter := &t.registry.adapter
-	for k := range old.entries {
-		if t.registry.keeps(set, k) {
-			next.entries[k] = adapter.compile(set, k)
-		}
-	}
-	report := t.registry.judge(t.registry.with(t, next))
-	t.compareLocks(report, old, next)
-	if err := report.err(); err != nil {
-		return nil, err
-	}
-	return func() {
-		t.replace(old, next)
-		t.registry.aspect.Warn(report.Warnings()...)
-	}, nil
-}
-
-// compareLocks reports rules of which callers under the old set and under the next one
-// would hold different locks, where the next set does not allow it. Where a mistake makes
-// the other lock, the mistake is the news.
-func (t *Table[K, X]) compareLocks(report *Report, old, next *generation[K, X]) {
-	if next.set.Settings().AllowRekey {
-		return
-	}
-	seen := map[ruleset.Endpoint]bool{}
-	for k, before := range old.entries {
-		after := next.entries[k]
-		endpoint := t.registry.adapter.Endpoint(k)
-		seen[endpoint] = true
-		if after == nil || after.Err == nil {
-			report.addRekeyed(endpoint, before.Rules(), after.Rules())
-		}
-	}
-	t.compareUnseen(report, old.set, next.set, seen)
-}
-
-// compareUnseen is compareLocks for the endpoints that a set names and the table does
-// not have, because nobody has called them here yet. Other programs may hold their locks.
-func (t *Table[K, X]) compareUnseen(report *Report, old, next *ruleset.Set, seen map[ruleset.Endpoint]bool) {
-	adapter := &t.registry.adapter
-	if adapter.Named == nil {
-		return
-	}
-	for _, r := range slices.Concat(next.Rules(), old.Rules()) {
-		e := r.Endpoint
-		if e.Transport != adapter.Transport || strings.HasSuffix(e.Path, "*") || seen[e] {
-			continue
-		}
-		seen[e] = true
-		k, ok := adapter.Named(e)
-		if !ok {
-			continue
-		}
-		before, problems, beforeErr := adapter.overlay(old, k)
-		after, _, err := adapter.overlay(next, k)
-		if beforeErr == nil && err == nil && len(problems) == 0 { // what is wrong is told when it is called
-			report.addRekeyed(e, before, after)
-		}
-	}
-}
-
-// addRekeyed adds what the rules of an endpoint would lock in another way.
-func (r *Report) addRekeyed(e ruleset.Endpoint, old, next []*ruleset.Resolved) {
-	refused, _ := ruleset.CompareLocksAt(e, old, next)
-	for _, p := range refused {
-		r.Add(e, p)
 	}
 }

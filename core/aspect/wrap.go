@@ -14,22 +14,20 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Wrap puts a rule around a function. Keys and conditions see the argument as
-// `in`, with Go's field names: "order:#{in.OrderID}". The key of a time.Time is its instant in
-// UTC, whatever its zone; package keyexpr says what text other types have. The rule's Name is the label
-// in metrics; default: its Endpoint, then the function's own name.
+// Wrap puts a rule around a function. Keys and conditions read the argument as `in`, with Go's field names:
+// "order:#{in.OrderID}". The key of a time.Time is its instant in UTC, whatever its zone; package keyexpr documents the
+// text of other types. The rule's Name is the label in metrics. Its default is the Endpoint, or without one the name of
+// the function.
 //
-// With [WithSet] the rules that the set has for the Endpoint are laid over the one
-// given, and a reload changes them. A rule with nothing but an Endpoint or a Name
-// leaves all to the set, which then must have a rule there.
+// With [WithSet], the rules that the set has for the Endpoint are laid over the given rule, and a reload changes them. A
+// rule with nothing but an Endpoint or a Name leaves everything to the set, which then must have a rule for it.
 //
-// Wrap once, at start-up: the rule is compiled then, and kept for as long as a.
+// Wrap once, at start-up: Wrap compiles the rule and keeps it for the lifetime of a.
 //
-// The returned function has the semantics of [Point.Run] and is safe for
-// concurrent use: refused or lost it returns a [*RefusedError], with the
-// function's result if there is one; skipped or null it returns the zero value
-// and nil. A function that returns no error, and yet has not done its work, calls
-// [CancelDebounce] where its rule has a debounce.
+// The returned function has the semantics of [Point.Run] and is safe for concurrent use. If the call is refused or its
+// lock is lost, it returns a [*RefusedError], with the result of the function if there is one. Strategies skip and
+// null_response return the zero value and nil. A function that returns no error although it has not done its work calls
+// [CancelDebounce] if its rule has a debounce.
 func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In) (Out, error)) (func(context.Context, In) (Out, error), error) {
 	if a == nil || fn == nil {
 		return nil, errors.New("aspect: Wrap: the Aspect or the function is nil")
@@ -37,7 +35,7 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	if rule.Endpoint.IsZero() {
 		rule.Endpoint = ruleset.Func(functionName(rule.Name, fn))
 	} else if rule.Endpoint.Transport != ruleset.TransportFunc {
-		return nil, fmt.Errorf("aspect: Wrap: the rule of %s is for no function: write Endpoint: ruleset.Func(%q), or remove it", rule.Endpoint, functionName(rule.Name, fn))
+		return nil, fmt.Errorf("aspect: Wrap: the rule of %s is not for a function: write Endpoint: ruleset.Func(%q), or remove it", rule.Endpoint, functionName(rule.Name, fn))
 	}
 	schema, err := keyexpr.Argument(reflect.TypeFor[In]())
 	if err != nil {
@@ -49,13 +47,13 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 		site:  Site{Endpoint: rule.Endpoint, Schema: schema, Fallbacks: slices.Collect(maps.Keys(a.cfg.fallbacks))},
 		check: wrong.among,
 	}
-	if err := a.wrapped.begin(f); err != nil {
+	if err := a.functions.begin(f); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, in In) (Out, error) {
 		c := functionCall[In, Out]{in: in, fn: fn, fallbacks: fallbacks}
-		e := a.wrapped.At(f)
-		if e.Err != nil { // a reload came in between
+		e := a.functions.table.At(f)
+		if e.Err != nil { // a reload has broken it
 			return c.out, Misconfigured(e.Endpoint, e.Err)
 		}
 		outcome := e.Point.Run(ctx, &c)
@@ -63,10 +61,10 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	}, nil
 }
 
-// wrongFallbacks says of fallbacks of other types than a function what to register.
+// wrongFallbacks has an error for each fallback whose types are not those of a function. The error says what to register.
 type wrongFallbacks map[string]error
 
-// fallbacksOf are the registered fallbacks of a function's types, and the others.
+// fallbacksOf returns the registered fallbacks that have the types of a function, and errors for the others.
 func fallbacksOf[In, Out any](registered map[string]any) (map[string]func(context.Context, In) (Out, error), wrongFallbacks) {
 	found, wrong := map[string]func(context.Context, In) (Out, error){}, wrongFallbacks{}
 	for name, f := range registered {
@@ -79,7 +77,7 @@ func fallbacksOf[In, Out any](registered map[string]any) (map[string]func(contex
 	return found, wrong
 }
 
-// among is the first that rules ask for, nil if they ask for none.
+// among returns the error of the first fallback for which rules ask, nil if they ask for none.
 func (w wrongFallbacks) among(rules []*ruleset.Resolved) error {
 	for _, r := range rules {
 		if err := w[r.Fallback]; err != nil {
@@ -89,7 +87,7 @@ func (w wrongFallbacks) among(rules []*ruleset.Resolved) error {
 	return nil
 }
 
-// functionName is the name of the rule, or the function's own without its path.
+// functionName returns the name of the rule, or else the name of the function without its path.
 func functionName(name string, fn any) string {
 	if name != "" {
 		return name
@@ -121,8 +119,8 @@ func (c *functionCall[In, Out]) Fallback(ctx context.Context, name string) (err 
 	return err
 }
 
-// Value implements [keyexpr.Env]: the one variable is the argument.
+// Value implements [keyexpr.Env]. The only variable is the argument.
 func (c *functionCall[In, Out]) Value(int) (any, error) { return c.in, nil }
 
-// Items implements [keyexpr.Env]: there is no keyed variable.
+// Items implements [keyexpr.Env]. No variable is keyed.
 func (c *functionCall[In, Out]) Items(int, string) ([]string, error) { return nil, nil }

@@ -136,11 +136,11 @@ func TestWrap_RefusesAnEndpointThatIsNoFunction(t *testing.T) {
 	}{
 		"a route": {
 			ruleset.Rule{Name: "close-day", Endpoint: ruleset.HTTP("POST /close"), Key: "a"},
-			`aspect: Wrap: the rule of http POST /close is for no function: write Endpoint: ruleset.Func("close-day"), or remove it`,
+			`aspect: Wrap: the rule of http POST /close is not for a function: write Endpoint: ruleset.Func("close-day"), or remove it`,
 		},
 		"a method": {
 			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.Days/Close"), Key: "a"},
-			`aspect: Wrap: the rule of grpc /shop.Days/Close is for no function: write Endpoint: ruleset.Func("aspect_test.charge"), or remove it`,
+			`aspect: Wrap: the rule of grpc /shop.Days/Close is not for a function: write Endpoint: ruleset.Func("aspect_test.charge"), or remove it`,
 		},
 		"a line break": {
 			ruleset.Rule{Endpoint: ruleset.Func("close\nday"), Key: "a"},

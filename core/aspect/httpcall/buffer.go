@@ -123,11 +123,6 @@ func (r *buffer) inform(code int) {
 	maps.Copy(h, before)
 }
 
-// isFinal reports whether a status is final and not informational.
-func isFinal(code int) bool {
-	return code >= http.StatusOK || code == http.StatusSwitchingProtocols
-}
-
 // WriteHeaderNow makes status and header final. It sends a switch of protocols at once.
 func (r *buffer) WriteHeaderNow() {
 	switch {

@@ -88,6 +88,11 @@ func (w *writer) WriteHeader(code int) {
 	}
 }
 
+// isFinal reports whether a status is final and not informational.
+func isFinal(code int) bool {
+	return code >= http.StatusOK || code == http.StatusSwitchingProtocols
+}
+
 // WriteHeaderNow implements [Writer].
 func (w *writer) WriteHeaderNow() {
 	if !w.written {

@@ -1,0 +1,152 @@
+package aspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Point is an endpoint with its compiled rules. It never changes.
+type Point struct {
+	env    *environment
+	site   Site
+	rules  []*compiled
+	source []*ruleset.Resolved
+}
+
+// prepare compiles rules for a site; see [Aspect.Prepare].
+func (e *environment) prepare(site Site, rules []*ruleset.Resolved) (*Point, error) {
+	compiled, err := compileAll(&site, rules, roomOf(e.locks))
+	if err != nil {
+		return nil, err
+	}
+	return &Point{env: e, site: site, source: slices.Clone(rules), rules: compiled}, nil
+}
+
+// Rules returns the rules of the point, in order. Do not change the result.
+func (p *Point) Rules() []*ruleset.Resolved {
+	if p == nil {
+		return nil
+	}
+	return p.source
+}
+
+// Uses reports whether any key or condition of the point reads the variable, such as "body".
+func (p *Point) Uses(variable string) bool {
+	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.uses(variable) })
+}
+
+// compiled returns the rules of a point, which may be nil.
+func (p *Point) compiled() []*compiled {
+	if p == nil {
+		return nil
+	}
+	return p.rules
+}
+
+// announce notifies observers of the rules of a point that comes into force.
+func (p *Point) announce() {
+	for _, rule := range p.compiled() {
+		p.env.observers.observeRule(rule.info())
+	}
+}
+
+// retract notifies observers of the rules of a point that goes out of force, except for those that its successor
+// has. next is the successor, which may be nil.
+func (p *Point) retract(next *Point) {
+	for _, rule := range p.compiled() {
+		if slices.ContainsFunc(next.compiled(), func(c *compiled) bool { return c.subject == rule.subject }) {
+			continue
+		}
+		info := rule.info()
+		info.Retracted = true
+		p.env.observers.observeRule(info)
+	}
+}
+
+// oddities warns of rules of the point that most likely do not do what their author means.
+func (p *Point) oddities() []*ruleset.Problem { return oddities(p.compiled()) }
+
+// Twice reports two rules of one name on the calls of one endpoint, because metrics would count each as the other.
+// It returns nil if no name is shared. The points come from different places, such as a rule file and the program.
+func Twice(a, b *Point) error {
+	for _, r := range a.Rules() {
+		for _, o := range b.Rules() {
+			if r.Name == o.Name {
+				return ruleset.Invalid(r.Problem("", fmt.Sprintf("a rule %q is there twice: remove one, or give them names that differ; "+
+					"a rule file changes rules in Go that are given to ruleset.WithRules", r.Name)))
+			}
+		}
+	}
+	return nil
+}
+
+// Preview has the compiled rules of a place without locks, for tools. It never changes.
+type Preview struct {
+	rules []*compiled
+}
+
+// NewPreview compiles rules like an adapter. The error is a [*ruleset.InvalidError] with every problem of every
+// rule.
+func NewPreview(site Site, rules ...*ruleset.Resolved) (*Preview, error) {
+	compiled, err := compileAll(&site, rules, room{})
+	if err != nil {
+		return nil, err
+	}
+	return &Preview{rules: compiled}, nil
+}
+
+// Applies reports whether a call meets the condition of the i-th rule.
+func (p *Preview) Applies(i int, env keyexpr.Env) (bool, error) {
+	if p.rules[i].when == nil {
+		return true, nil
+	}
+	return p.rules[i].when.Eval(env)
+}
+
+// Names returns the names of the locks that the i-th rule takes for a call. They include the prefix of the rule, but
+// not the prefix of the client.
+func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rules[i].manyNames(env) }
+
+// Oddities warns of rules that most likely do not do what their author means. A key without a part of a request is
+// one lock for all requests of its endpoint. A function that waits before it is skipped runs in every instance.
+// Oddities says nothing about semaphores, disabled rules, and constant keys of functions, which are mostly meant.
+func (p *Preview) Oddities() []*ruleset.Problem { return oddities(p.rules) }
+
+func oddities(rules []*compiled) (warnings []*ruleset.Problem) {
+	for _, c := range rules {
+		e := c.subject.Endpoint
+		isFunc := e.Transport == ruleset.TransportFunc
+		switch {
+		case c.Disabled || c.Kind == ruleset.Semaphore:
+		case isFunc && c.OnBusy == failpolicy.Skip && c.wait != 0:
+			warnings = append(warnings, c.Problem("on_busy", fmt.Sprintf("the function runs in every instance, one after the other, "+
+				"because a call is skipped only after its wait: set %s to none (ruleset.NoWait), unless that is meant", c.Spelled("wait_time", "wait_time"))))
+		case c.isFixed && !isFunc:
+			field := "key"
+			if c.Key == "" {
+				field = "keys"
+			}
+			warnings = append(warnings, c.Problem(field, fmt.Sprintf("%q is one lock for all requests of the endpoint: "+
+				"put a part such as #{%s} into it, unless that is meant", c.fixed.one, examplePart(e))))
+		}
+	}
+	return warnings
+}
+
+// examplePart returns the part of a request that most likely distinguishes requests of an endpoint.
+func examplePart(e ruleset.Endpoint) string {
+	if e.Transport == ruleset.TransportGRPC {
+		return "req.order_id"
+	}
+	for segment := range strings.SplitSeq(e.Path, "/") {
+		if name, is := strings.CutPrefix(segment, ":"); is {
+			return "path." + name
+		}
+	}
+	return "body.id"
+}

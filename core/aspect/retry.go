@@ -1,0 +1,74 @@
+package aspect
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// The bounds of the hint after [failpolicy.Busy] and [failpolicy.Overload].
+const (
+	// minRetry is the shortest hint, and the hint if the estimate is unknown.
+	minRetry = time.Second
+	// maxRetry is the longest hint, however long the lease.
+	maxRetry = 5 * time.Second
+)
+
+// retryAfter returns the time after which a client should try again; 0 for no hint.
+//
+// estimate is the time until the obstacle ends, 0 or less if it is unknown. After [failpolicy.Busy] it is the rest
+// of a fixed lease or the recent hold time of the rule, after [failpolicy.Debounced] the rest of the window. random
+// is in [0, 1), for example from [math/rand/v2.Float64]. It spreads clients that were refused at the same time.
+//
+//   - [failpolicy.Busy], [failpolicy.Overload]: the estimate, between 1 s and 5 s, plus or minus a quarter.
+//   - [failpolicy.Debounced]: the estimate, in whole seconds once it is longer than one; 1 s if unknown. It is not
+//     spread, because the next call is a new intention and not a herd.
+//   - [failpolicy.Backend]: 1 to 2 s.
+//   - every other cause: no hint. A repeated bad request stays bad, and repeating a call after a loss may do the
+//     work twice.
+func retryAfter(c failpolicy.Cause, estimate time.Duration, random float64) time.Duration {
+	switch c {
+	case failpolicy.Busy, failpolicy.Overload:
+		return spread(min(max(estimate, minRetry), maxRetry), random)
+	case failpolicy.Backend:
+		return between(minRetry, 2*minRetry, random)
+	case failpolicy.Debounced:
+		return wholeSeconds(estimate)
+	default:
+		return 0
+	}
+}
+
+// spread returns d plus or minus a quarter, and at least half a second each way. It moves the range into the bounds,
+// because cutting the range off would bring the clients together again.
+func spread(d time.Duration, random float64) time.Duration {
+	reach := max(d/4, minRetry/2)
+	low := max(d-reach, minRetry)
+	high := min(low+2*reach, maxRetry)
+	return between(high-2*reach, high, random)
+}
+
+// between returns the value at random between two bounds, and the middle if random is out of range.
+func between(low, high time.Duration, random float64) time.Duration {
+	if !(random >= 0 && random < 1) { // NaN too
+		random = 0.5
+	}
+	return low + time.Duration(random*float64(high-low))
+}
+
+// longestWindow is longer than any window. It keeps wholeSeconds from overflowing.
+const longestWindow = 100 * 365 * 24 * time.Hour
+
+// wholeSeconds rounds a hint of more than one second up to whole seconds.
+func wholeSeconds(d time.Duration) time.Duration {
+	switch {
+	case d <= 0:
+		return minRetry
+	case d <= time.Second:
+		return d
+	case d > longestWindow:
+		return longestWindow
+	default:
+		return (d + time.Second - 1).Truncate(time.Second)
+	}
+}

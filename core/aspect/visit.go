@@ -1,0 +1,113 @@
+package aspect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// visit is the side of a run that faces the caller: the call, its variables, its context and its time. It knows
+// neither rules nor locks.
+type visit struct {
+	call     Call
+	caller   context.Context //nolint:containedctx // lives as long as the call
+	env      keyexpr.Env     // nil until a rule needs a variable
+	prepared bool            // the preparation for a wait was called
+}
+
+// variables returns the variables of the call. It asks the call at most once.
+func (v *visit) variables() keyexpr.Env {
+	if v.env == nil {
+		v.env = v.call.Env(v.caller)
+	}
+	return v.env
+}
+
+// abandoned reports whether a layer around the adapter has answered the call.
+func (v *visit) abandoned() bool {
+	call, ok := v.call.(abandoner)
+	return ok && call.Abandoned()
+}
+
+// cause returns why the context of the caller has ended.
+func (v *visit) cause() failpolicy.Cause {
+	switch cause := context.Cause(v.caller); {
+	case errors.Is(cause, core.ErrLost), errors.Is(cause, core.ErrClosed):
+		return failpolicy.Lost // the caller runs under a lock that was lost, or whose client was closed
+	case errors.Is(v.caller.Err(), context.DeadlineExceeded):
+		return failpolicy.Deadline
+	default:
+		return failpolicy.Canceled
+	}
+}
+
+// isCancellation reports whether an error of the handler means that the context of the handler has ended.
+func (v *visit) isCancellation(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	reporter, ok := v.call.(cancelReporter)
+	return ok && reporter.Canceled(err)
+}
+
+// beforeWait returns the work that the call has to do before it waits, nil if there is none.
+func (v *visit) beforeWait() func(ctx context.Context) error {
+	if v.prepared {
+		return nil
+	}
+	call, ok := v.call.(waitPreparer)
+	if !ok {
+		return nil
+	}
+	prepare := call.BeforeWait()
+	if prepare == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		v.prepared = true
+		return prepare(ctx)
+	}
+}
+
+// A wait leaves a part of the caller's time to the handler or to an answer: a tenth, and at least minReserve.
+const (
+	minReserve   = 50 * time.Millisecond
+	reserveShare = 10
+)
+
+// waitFor returns how long a call may wait at most, given the wait time of a rule and the context with the holds so
+// far. limited reports whether the time of the caller makes the wait shorter than the rule does.
+func (v *visit) waitFor(ctx context.Context, ofRule time.Duration, now time.Time) (wait time.Duration, limited bool) {
+	if ofRule == 0 {
+		return 0, false
+	}
+	deadline, ok := v.deadline(ctx)
+	if !ok {
+		return ofRule, false
+	}
+	left := deadline.Sub(now)
+	usable := left - max(left/reserveShare, minReserve)
+	if ofRule != ruleset.WaitForever && usable >= ofRule {
+		return ofRule, false
+	}
+	if usable < time.Millisecond {
+		return 0, true
+	}
+	return usable, true
+}
+
+// deadline returns the deadline of ctx, or the time by which the call has to be answered if that is earlier.
+func (v *visit) deadline(ctx context.Context) (time.Time, bool) {
+	deadline, ok := ctx.Deadline()
+	if c, limited := v.call.(answerDeadline); limited {
+		if by := c.AnswerBy(); !by.IsZero() && (!ok || by.Before(deadline)) {
+			return by, true
+		}
+	}
+	return deadline, ok
+}
