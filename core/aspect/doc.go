@@ -1,9 +1,8 @@
-// Package aspect is the shared middle of every adapter: it turns rules into locks
-// around a handler. Gin, gRPC and plain functions ([Wrap]) stand on it; an adapter
-// for another framework implements [Call], keeps its endpoints in a [Registry], by an
-// [Adapter], and translates the [Outcome] of [Point.Run]. Package adaptertest has its
-// tests, and examples/adapters/README.md the way. What only the adapters of this module
-// need for HTTP is in package httpcall, which is not stable.
+// Package aspect is the shared middle of every adapter: it turns rules into locks around a handler. The adapters for
+// Gin, gRPC and plain functions ([Wrap]) build on it. An adapter for another framework implements [Call], keeps its
+// endpoints in a [Registry], which it describes by an [Adapter], and translates the [Outcome] of [Point.Run]. Package
+// adaptertest tests such an adapter, and examples/adapters/README.md shows how to write one. The parts that only the
+// HTTP adapters of this module need are in package httpcall, which is not stable.
 //
 // # Functions
 //
@@ -19,11 +18,11 @@
 //	}
 //	receipt, err := pay(ctx, payment)
 //
-// Where the lock is not acquired, the error is a [*RefusedError]; strategies skip and
-// null_response give the zero value and no error. A variadic or another shape of function
-// goes into a closure of this shape.
+// If the lock is not acquired, the error is a [*RefusedError]. Strategies skip and null_response return the zero value
+// and no error. A function with another signature, such as a variadic function, goes into a closure with this
+// signature.
 //
-// A function gets its rule from a file (package ruleset) by its name there, as func:
+// A rule file (package ruleset) names a function as func:
 //
 //	rules:
 //	  - func: close-day
@@ -31,7 +30,7 @@
 //	    on_busy: skip
 //	    wait_time: none
 //
-// and in the program:
+// and the program wraps it under that name:
 //
 //	locking, err := aspect.New(locks, aspect.WithSet(rules))
 //	if err != nil {
@@ -46,31 +45,35 @@
 //	}
 //	_, err = run(ctx, time.Now())
 //
-// The context that the function gets carries the lock and ends when it is lost. A call past
-// the wrapped function has no lock: [core.MustHold] finds it. [Aspect.Suspend] is the kill
-// switch: from then on everything runs without its lock, counted.
+// The context of the function carries the lock and ends when the lock is lost. A call that bypasses the wrapped function
+// has no lock; [core.MustHold] in the function detects that. [Aspect.Suspend] is the kill switch: from then on
+// everything runs without its lock, and is counted.
 //
 // # Contract
 //
-// Of Run, for each rule in order: the condition, the key (evaluated
-// once), the lock; then the handler, with a context that carries the holds and
-// ends when one is lost; then the releases in reverse order, which the end of the
-// request cannot interrupt; then the strategy; then the observers.
+// For each rule in order, Run evaluates the condition and the key (once) and takes the lock. Then it runs the handler,
+// with a context that carries the holds and ends when one of them is lost. Then it releases the locks in reverse order,
+// which the end of the request cannot interrupt. Then it applies the strategy, and at last notifies the observers.
 //
-//   - What is known without the variables that come late ([Site.Late]), such as the
-//     body of a request, is decided before they are asked for; and what a call does
-//     before it waits (BeforeWait of a [Call]) it does only when there is a holder to wait for.
-//   - The handler runs at most once. Without its locks it runs only where a rule
-//     says so: disabled, dry run, a condition that is false, strategy proceed.
-//   - Its error is returned untouched. A failed release never replaces it. A panic
-//     or [runtime.Goexit] releases and goes on.
+//   - Run decides everything that it knows without the variables that arrive late ([Site].Late), such as the body of a
+//     request, before it asks for them. A call does its work before a wait (BeforeWait of a [Call]) only if there is a
+//     holder to wait for.
+//   - The handler runs at most once. It runs without its locks only if a rule says so: disabled, dry run, a condition
+//     that is false, strategy proceed.
+//   - Run returns the error of the handler untouched. A failed release never replaces it. A panic or [runtime.Goexit]
+//     releases the locks and goes on.
 //   - A rule whose lock is not acquired frees the locks of the rules before it.
-//   - The wait ends before the caller's deadline, so that the answer is "busy" and
-//     not a bare deadline; so it does before one for the answer (AnswerBy of a [Call]).
-//   - A lock that is lost under its handler is reported as lost, also when the
-//     handler returns the cancellation that the loss caused.
-//   - Nothing in an [Outcome] that is meant for the client contains a key, an owner
-//     or an answer of Redis.
+//   - The wait ends before the caller's deadline, so that the answer is "busy" and not a bare deadline. It also ends
+//     before the time by which the call has to be answered (AnswerBy of a [Call]).
+//   - A lock that is lost under its handler is reported as lost, even if the handler returns the cancellation that the
+//     loss caused.
+//   - No part of an [Outcome] that is for the client contains a key, an owner or an answer of Redis.
 //
 // An [Aspect] and a [Point] are safe for concurrent use.
 package aspect
+
+// How the package is cut: data flows one way. compiler (compile.go) turns a rule and its Site into a compiled rule,
+// which knows no call. A Point has the compiled rules of one endpoint. A run takes one call through them: each rule is a
+// step, from the condition to the lock, and run.execute shows the order. A Table has the points of one set. A Registry
+// has all tables, and an audit judges them and their reloads. Aspect stands above all of them, and all share its
+// environment, which knows none of them.

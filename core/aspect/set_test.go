@@ -238,7 +238,7 @@ func TestWrap_NoRuleInTheFile(t *testing.T) {
 	b := newBench(t)
 	const add = "add one for func: close-day; disabled: true lets it run unlocked"
 	for text, want := range map[string]string{
-		"rules:\n- {func: close-dya, key: k}\n": `locks.yaml: rule of func close-day: neither the program nor the set has a rule: did you mean "close-dya"? Else ` + add,
+		"rules:\n- {func: close-dya, key: k}\n": `locks.yaml: rule of func close-day: neither the program nor the set has a rule: did you mean "close-dya"? Otherwise ` + add,
 		"rules:\n- {func: refund, key: k}\n":    "locks.yaml: rule of func close-day: neither the program nor the set has a rule: " + add,
 		"rules: []\n":                           "locks.yaml: rule of func close-day: neither the program nor the set has a rule: " + add,
 	} {

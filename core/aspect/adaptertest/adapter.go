@@ -2,6 +2,8 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -12,42 +14,41 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Adapter serves programs of one endpoint, which pays an order, and calls them.
+// Adapter describes an adapter: it serves programs with one endpoint, which pays an order, and calls that endpoint.
 type Adapter struct {
 	// Endpoint is the endpoint, as rules name it.
 	Endpoint ruleset.Endpoint
 
-	// ID and Tenant are expressions for what a [Call] has, without #{}.
+	// ID and Tenant are expressions for the fields of a [Call], without #{}.
 	ID, Tenant string
 
-	// Response is the response of a rule with the text "later" in it, "" where null is
-	// answered without one.
+	// Response is a Response of a rule that contains the text "later". "" means that the adapter answers null without a
+	// response.
 	Response string
 
-	// Code is the half of a status that clients see.
+	// Code returns the half of a status that clients see.
 	Code func(s failpolicy.Status) int
 
-	// Streams says that the handler answers through a stream, which fails once the lock is
-	// lost.
+	// Streams says that the handler answers through a stream, which fails when the lock is lost.
 	Streams bool
 
-	// Declares says that the endpoint may have rules by itself: the options of a .proto file, or rules
-	// in Go. The rules of a set then change these, field by field.
+	// Declares says that the endpoint may have rules by itself: the options of a .proto file, or rules in Go. The rules
+	// of a set then change these, field by field.
 	Declares bool
 
-	// Start serves a program until the test ends, with a recovery around the guard that
-	// answers with what a handler has panicked with.
+	// Start serves a program until the test ends. It puts a recovery around the guard that answers with the value of the
+	// handler's panic.
 	Start func(tb testing.TB, p *Program) (Server, error)
 }
 
-// Program is what an adapter has to serve.
+// Program is the program that an adapter serves.
 type Program struct {
 	Locks    *core.Client
 	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
-	Declared []ruleset.Rule   // those over which Set is laid; nil unless [Adapter].Declares
-	Set      ruleset.Provider // has those that name it; it is empty where InCode has any
+	Declared []ruleset.Rule   // the rules over which Set is laid; nil unless [Adapter].Declares
+	Set      ruleset.Provider // has the rules that name the endpoint; empty if InCode has any
 
-	// Pay is the handler: it answers with the text, or fails.
+	// Pay is the handler. It answers with the text, or fails.
 	Pay func(ctx context.Context, id string) (string, error)
 
 	// Queue is the fallback "queue".
@@ -56,11 +57,11 @@ type Program struct {
 
 // Server is a program that runs.
 type Server struct {
-	// Aspect and Check are the guard's.
+	// Aspect and Check belong to the guard.
 	Aspect *aspect.Aspect
 	Check  func() error
 
-	// Hold is the adapter's: the lock under which the handler of ctx runs.
+	// Hold returns the lock under which the handler of ctx runs, through the function of the adapter.
 	Hold func(ctx context.Context) *core.Hold
 
 	// Call calls the endpoint. [ServeHTTP] sets it for adapters of HTTP.
@@ -69,20 +70,58 @@ type Server struct {
 	post func(ctx context.Context, c Call, body io.Reader) Answer // of HTTP
 }
 
-// Call is one call.
+// Call is one call of the endpoint.
 type Call struct {
 	ID     string // of the order
-	Tenant string // "" sends none
+	Tenant string // "" sends no tenant
 }
 
-// Answer is what a client gets.
+// Answer is the answer that a client gets.
 type Answer struct {
-	OK    bool          // a success
-	Code  int           // if not: the status
-	Text  string        // what the handler has answered
-	Cause string        // the type or reason by which a client tells causes apart
-	Retry time.Duration // the hint when to try again, 0 unless it is there in each form that the transport has
+	OK    bool          // the call succeeded
+	Code  int           // the status, unless OK
+	Text  string        // the text of the handler
+	Cause string        // the type or reason by which a client distinguishes causes
+	Retry time.Duration // the hint when to try again; 0 unless each form that the transport has for it is there
 	Lock  string        // "skipped", "null", "unlocked", or ""
 	Token string        // the fencing token, "" without
-	All   string        // everything there is to read, headers included
+	All   string        // everything that a client can read, including headers
+}
+
+// check reports the required fields that are missing.
+func (a *Adapter) check() error {
+	return missing("Adapter",
+		field{"Endpoint", !a.Endpoint.IsZero(), "the endpoint, as rules name it"},
+		field{"ID", a.ID != "", "an expression for Call.ID, without #{}"},
+		field{"Tenant", a.Tenant != "", "an expression for Call.Tenant, without #{}"},
+		field{"Code", a.Code != nil, "a function that returns the half of a status that clients see"},
+		field{"Start", a.Start != nil, "a function that serves a program until the test ends"},
+	)
+}
+
+// check reports the required fields that are missing.
+func (s *Server) check() error {
+	return missing("Server",
+		field{"Aspect", s.Aspect != nil, "the Aspect of the guard"},
+		field{"Check", s.Check != nil, "the Check of the guard"},
+		field{"Hold", s.Hold != nil, "a function that returns the lock of a handler"},
+		field{"Call", s.Call != nil, "a function that calls the endpoint; ServeHTTP sets it"},
+	)
+}
+
+// field is a required field of a type, and what to set it to.
+type field struct {
+	name  string
+	isSet bool
+	write string
+}
+
+func missing(of string, fields ...field) error {
+	var errs []error
+	for _, f := range fields {
+		if !f.isSet {
+			errs = append(errs, fmt.Errorf("adaptertest: %s.%s is missing: set it to %s", of, f.name, f.write))
+		}
+	}
+	return errors.Join(errs...)
 }

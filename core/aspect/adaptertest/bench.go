@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 const prefix = "vault:"
 
-// bench is one program under test.
+// bench is one program under test, with its Redis and its lock client. It knows the adapter and no test.
 type bench struct {
 	t       testing.TB
 	adapter Adapter
@@ -25,18 +26,17 @@ type bench struct {
 	locks   *core.Client
 	program Program
 	server  Server
-	ran     atomic.Int32 // times that the handler ran
-	queued  atomic.Int32 // likewise the fallback
-	cause   atomic.Value // that the fallback was told
-	warned  warnings     // what observers were warned of
+	ran     atomic.Int32 // how often the handler ran
+	queued  atomic.Int32 // how often the fallback ran
+	cause   atomic.Value // the cause that the fallback saw
+	warned  warnings     // the warnings that observers got
 }
 
-// newBench makes a program whose handler answers "paid" and whose fallback answers
-// "queued".
+// newBench returns a program whose handler answers "paid" and whose fallback answers "queued".
 func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	t.Helper()
 	b := &bench{t: t, adapter: a, redis: redistest.New(t)}
-	// On a busy machine an answer may take long, and a lock that is not freed does not free itself.
+	// On a busy machine an answer may take long. A lock that no call releases has to stay.
 	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour), core.WithObserver(b.warned.observer())}
 	locks, err := core.New(b.redis.Client(), append(usual, opts...)...)
 	if err != nil {
@@ -48,7 +48,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 		ctx, end := context.WithCancel(context.Background())
 		defer end()
 		if t.Failed() {
-			end() // a lock that was never freed would be waited for
+			end() // Close would wait for a lock that no call released
 		}
 		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
 			t.Errorf("Close: %v", err)
@@ -62,7 +62,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 			o, _ := aspect.OutcomeFrom(ctx)
 			b.cause.Store(o.Cause)
 			if _, held := core.Held(ctx, "order:42"); held || b.server.Hold(ctx) != nil || ctx.Err() != nil {
-				b.t.Errorf("the fallback holds a lock, or its context has ended with one: %v", ctx.Err())
+				b.t.Errorf("the fallback holds a lock, or its context has ended: %v", ctx.Err())
 			}
 			return "queued", nil
 		},
@@ -70,7 +70,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	return b
 }
 
-// rule is a rule for the order of a call that does not wait.
+// rule returns a rule for the order of a call. It does not wait.
 func (b *bench) rule(change ...func(*ruleset.Rule)) ruleset.Rule {
 	r := ruleset.Rule{Endpoint: b.adapter.Endpoint, Key: "order:#{" + b.adapter.ID + "}", WaitTime: ruleset.NoWait}
 	for _, do := range change {
@@ -79,7 +79,7 @@ func (b *bench) rule(change ...func(*ruleset.Rule)) ruleset.Rule {
 	return r
 }
 
-// handler replaces the handler.
+// handler replaces the handler of the program.
 func (b *bench) handler(pay func(ctx context.Context) (string, error)) {
 	b.program.Pay = func(ctx context.Context, _ string) (string, error) { return pay(ctx) }
 }
@@ -100,7 +100,7 @@ func (b *bench) newSet(rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.Se
 	return set
 }
 
-// start serves the program, and wants its rules to be right.
+// start serves the program, and fails the test if Check finds a problem.
 func (b *bench) start() {
 	b.t.Helper()
 	if err := b.serve(); err != nil {
@@ -113,18 +113,23 @@ func (b *bench) start() {
 
 // serve serves the program.
 func (b *bench) serve() error {
+	b.t.Helper()
 	pay := b.program.Pay
 	b.program.Pay = func(ctx context.Context, id string) (string, error) {
 		b.ran.Add(1)
 		return pay(ctx, id)
 	}
 	server, err := b.adapter.Start(b.t, &b.program)
+	if err == nil {
+		if incomplete := server.check(); incomplete != nil {
+			b.t.Fatal(incomplete)
+		}
+	}
 	b.server = server
 	return err
 }
 
-// call calls for order 42 of a tenant, and looks into the answer for what no client may
-// see.
+// call calls for order 42 of a tenant, and fails the test if the answer contains a text that no client may see.
 func (b *bench) call() Answer {
 	b.t.Helper()
 	return b.send(b.t.Context(), Call{ID: "42", Tenant: "acme"})
@@ -148,7 +153,7 @@ func (b *bench) wantRefused(got Answer, cause failpolicy.Cause) {
 		b.t.Errorf("got %+v, want code %d for %s", got, want, cause)
 	}
 	if !strings.Contains(got.Cause, cause.Reason()) && got.Cause != cause.Type() {
-		b.t.Errorf("the answer tells cause %q, want %s", got.Cause, cause)
+		b.t.Errorf("the answer has cause %q, want %s", got.Cause, cause)
 	}
 }
 
@@ -168,7 +173,7 @@ func (b *bench) wantRan(want int32) {
 	}
 }
 
-// taken reports whether somebody has the lock of order 42.
+// taken reports whether a holder has the lock of order 42.
 func (b *bench) taken() bool {
 	b.t.Helper()
 	state, err := b.locks.Lock("order:42").State(context.Background())
@@ -178,7 +183,38 @@ func (b *bench) taken() bool {
 	return len(state.Holders) > 0
 }
 
-// until waits for something that is certain to come.
+// wantFree waits until the lock is free. A client may read an answer before that.
+func (b *bench) wantFree(t *testing.T) {
+	t.Helper()
+	until(t, "the release", func() bool { return !b.taken() && b.locks.Stats().Holds == 0 })
+}
+
+// other returns a rule for an endpoint that does not exist, with a similar name.
+func (b *bench) other() ruleset.Rule {
+	return b.rule(func(r *ruleset.Rule) { r.Endpoint.Path += "s" })
+}
+
+func (b *bench) set(rule ruleset.Rule, opts ...ruleset.Option) {
+	b.t.Helper()
+	b.program.Set = b.newSet([]ruleset.Rule{rule}, opts...)
+}
+
+// load returns a set from a rule file with one rule.
+func (b *bench) load(r ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
+	b.t.Helper()
+	return b.loadText(yaml(r), opts...)
+}
+
+func (b *bench) loadText(text string, opts ...ruleset.Option) *ruleset.Set {
+	b.t.Helper()
+	set, err := ruleset.Load("locks.yaml", []byte(text), opts...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return set
+}
+
+// until waits for an event that is certain to come.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	ctx, done := patience(t)
@@ -186,13 +222,14 @@ func until(t testing.TB, what string, is func() bool) {
 	for !is() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: it did not come to that", what)
+			t.Fatalf("%s: it did not happen", what)
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// patience ends a little before the time of all tests does, which ends them without a word.
+// patience returns a context that ends a little before the time limit of all tests, which would end them without a
+// message.
 func patience(t testing.TB) (context.Context, context.CancelFunc) {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := limited.Deadline(); ok {
@@ -200,4 +237,50 @@ func patience(t testing.TB) (context.Context, context.CancelFunc) {
 		}
 	}
 	return context.WithCancel(t.Context())
+}
+
+// warnings records the warnings that an observer gets.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *warnings) observer() *core.Observer {
+	return &core.Observer{Rules: &aspect.Observer{Warning: w.observeWarning}}
+}
+
+func (w *warnings) observeWarning(p *ruleset.Problem) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, p.Error())
+}
+
+func (w *warnings) texts() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all
+}
+
+// wantText fails the test unless an error contains all parts.
+func wantText(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want an error that contains %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not contain %q:\n%v", part, err)
+		}
+	}
+}
+
+// each runs the tests of a part, each with a separate program.
+func each(t *testing.T, a Adapter, tests map[string]func(*testing.T, *bench)) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newBench(t, a))
+		})
+	}
 }

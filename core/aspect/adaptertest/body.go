@@ -9,17 +9,17 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// body is when an adapter of HTTP waits for a body that its key does not need.
+// body tests when an adapter of HTTP waits for a body that its key does not need.
 func body(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
-		"free lock":               bodyUnderAFreeLock,
-		"taken lock":              bodyUnderATakenLock,
-		"taken lock, for a while": bodyThatComesWhileItWaits,
+		"free lock":                    bodyUnderAFreeLock,
+		"taken lock":                   bodyUnderATakenLock,
+		"body arrives during the wait": bodyDuringTheWait,
 	})
 }
 
-// posting begins a call whose body ends when the test closes it.
-func (b *bench) posting(change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
+// beginPost begins a call whose body ends when the test closes it. It reports false if the adapter is not of HTTP.
+func beginPost(b *bench, change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
 	b.under(b.rule(change...))
 	if b.server.post == nil {
 		return nil, nil, false
@@ -34,21 +34,21 @@ func (b *bench) posting(change ...func(*ruleset.Rule)) (done <-chan Answer, body
 	return answers, body, true
 }
 
-// bodyUnderAFreeLock: the handler runs before the body has come.
+// bodyUnderAFreeLock tests that the handler runs before the body has arrived.
 func bodyUnderAFreeLock(t *testing.T, b *bench) {
-	done, body, ok := b.posting()
+	done, body, ok := beginPost(b)
 	if !ok {
 		return
 	}
-	until(t, "the handler", func() bool { return b.ran.Load() == 1 })
+	until(t, "the handler runs", func() bool { return b.ran.Load() == 1 })
 	_ = body.Close()
 	b.wantOK(<-done, "paid", "")
 }
 
-// bodyUnderATakenLock: a body that does not come does not make the wait longer.
+// bodyUnderATakenLock tests that a body that does not arrive does not prolong the wait.
 func bodyUnderATakenLock(_ *testing.T, b *bench) {
 	b.redis.Take(prefix+"order:42", time.Hour)
-	done, _, ok := b.posting(func(r *ruleset.Rule) { r.WaitTime = time.Second })
+	done, _, ok := beginPost(b, func(r *ruleset.Rule) { r.WaitTime = time.Second })
 	if !ok {
 		return
 	}
@@ -56,9 +56,10 @@ func bodyUnderATakenLock(_ *testing.T, b *bench) {
 	b.wantRan(0)
 }
 
-func bodyThatComesWhileItWaits(t *testing.T, b *bench) {
+// bodyDuringTheWait tests that a request whose body has arrived still gets the lock after its wait.
+func bodyDuringTheWait(t *testing.T, b *bench) {
 	b.redis.Take(prefix+"order:42", time.Hour)
-	done, body, ok := b.posting(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever })
+	done, body, ok := beginPost(b, func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever })
 	if !ok {
 		return
 	}
@@ -66,7 +67,7 @@ func bodyThatComesWhileItWaits(t *testing.T, b *bench) {
 		t.Error(err)
 	}
 	_ = body.Close()
-	until(t, "waiting", func() bool { return b.locks.Stats().Waiters == 1 })
+	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	b.redis.Free(prefix + "order:42")
 	b.wantOK(<-done, "paid", "")
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// none is the cause of a call that the program itself has spoilt.
+// none is the cause of a call that fails because of the program.
 const none = failpolicy.Cause("")
 
-// handler is what handlers that do not succeed leave behind.
+// handler tests handlers that do not succeed, and the messages of rules.
 func handler(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
-		"fails":                         handlerFails,
-		"panics":                        handlerPanics,
-		"fails before a debounce":       failsBeforeADebounce,
-		"cancels a debounce":            cancelsADebounce,
-		"fallback panics":               fallbackPanics,
-		"ends its goroutine":            endsItsGoroutine,
-		"message and status of a rule":  messageAndStatus,
-		"response of a rule":            responseOfARule,
-		"waits no longer than its rule": waitsNoLonger,
+		"fails":                              handlerFails,
+		"panics":                             handlerPanics,
+		"fails before a debounce":            failsBeforeADebounce,
+		"cancels a debounce":                 cancelsADebounce,
+		"fallback panics":                    fallbackPanics,
+		"ends its goroutine":                 endsItsGoroutine,
+		"message and status of a rule":       messageAndStatus,
+		"response of a rule":                 responseOfARule,
+		"waits no longer than the rule says": waitsNoLonger,
 	})
 }
 
@@ -46,17 +46,11 @@ func handlerPanics(t *testing.T, b *bench) {
 	b.handler(func(context.Context) (string, error) { panic("declined") })
 	b.under(b.rule())
 	if got := b.call(); got.OK || !strings.Contains(got.All, "declined") {
-		t.Errorf("got %+v, want what the recovery makes of the panic", got)
+		t.Errorf("got %+v, want the recovery's answer for the panic", got)
 	}
 	if b.taken() { // the recovery is around the guard
 		t.Error("the lock is still held")
 	}
-}
-
-// wantFree waits until the lock is free: a client may read an answer before that.
-func (b *bench) wantFree(t *testing.T) {
-	t.Helper()
-	until(t, "the release", func() bool { return !b.taken() && b.locks.Stats().Holds == 0 })
 }
 
 func failsBeforeADebounce(t *testing.T, b *bench) {
@@ -77,7 +71,7 @@ func failsBeforeADebounce(t *testing.T, b *bench) {
 	b.wantRefused(b.call(), failpolicy.Debounced)
 }
 
-// cancelsADebounce: a handler that succeeds may say that its run did not count.
+// cancelsADebounce tests that a handler that succeeds may say that its run does not count.
 func cancelsADebounce(_ *testing.T, b *bench) {
 	counts := false
 	b.handler(func(ctx context.Context) (string, error) {
@@ -98,15 +92,15 @@ func fallbackPanics(t *testing.T, b *bench) {
 	b.under(b.rule(func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	if got := b.call(); got.OK || !strings.Contains(got.All, "the queue is full") {
-		t.Errorf("got %+v, want what the recovery makes of the panic", got)
+		t.Errorf("got %+v, want the recovery's answer for the panic", got)
 	}
 	b.wantRan(0)
 	b.redis.Free(prefix + "order:42")
 	b.wantOK(b.call(), "paid", "")
 }
 
-// endsItsGoroutine: a handler that ends its goroutine, as a failed assertion of a test
-// does, answers nothing in most servers, but the lock is free.
+// endsItsGoroutine tests that the lock is freed after a handler that ends its goroutine, like a failed assertion of a
+// test. Most servers then answer nothing.
 func endsItsGoroutine(t *testing.T, b *bench) {
 	ends := true
 	b.handler(func(context.Context) (string, error) {
@@ -119,12 +113,12 @@ func endsItsGoroutine(t *testing.T, b *bench) {
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
-		defer close(done) // also where the handler runs in the goroutine of the call
+		defer close(done) // even if the handler runs in the goroutine of the call
 		if got := b.send(ctx, Call{ID: "42"}); got.OK {
 			t.Errorf("got %+v", got)
 		}
 	}()
-	until(t, "the end of the handler", func() bool { return b.ran.Load() == 1 })
+	until(t, "the handler runs", func() bool { return b.ran.Load() == 1 })
 	b.wantFree(t)
 	leave()
 	<-done
@@ -135,14 +129,14 @@ func endsItsGoroutine(t *testing.T, b *bench) {
 func messageAndStatus(t *testing.T, b *bench) {
 	full := failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}
 	b.under(b.rule(func(r *ruleset.Rule) {
-		r.Message, r.Status.Busy = "Somebody is paying this order", full
+		r.Message, r.Status.Busy = "Another payment of this order is in progress", full
 	}))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	got := b.call()
 	if got.Code != b.adapter.Code(full) {
 		t.Errorf("got %+v", got)
 	}
-	wantText(t, errors.New(got.All), "Somebody is paying this order")
+	wantText(t, errors.New(got.All), "Another payment of this order is in progress")
 }
 
 func responseOfARule(t *testing.T, b *bench) {
@@ -161,7 +155,7 @@ func responseOfARule(t *testing.T, b *bench) {
 func waitsNoLonger(_ *testing.T, b *bench) {
 	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Second }))
 	b.redis.Take(prefix+"order:42", time.Hour)
-	if !b.taken() { // which also dials: the wait is not for that
+	if !b.taken() { // this also dials, so that the wait does not include it
 		b.t.Fatal("the order is free")
 	}
 	b.wantRefused(b.call(), failpolicy.Busy)

@@ -17,14 +17,14 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// client is the client's side of an adapter of HTTP.
+// client calls the server of an adapter of HTTP.
 type client struct {
 	tb     testing.TB
 	server *httptest.Server
 }
 
-// outer are headers of a middleware around the guard that describe what the handler is expected
-// to answer with, or say how long to keep it.
+// outer returns headers of a middleware around the guard that describe the expected answer of the handler, or say how
+// long to keep it.
 func outer() http.Header {
 	return http.Header{
 		"Accept-Ranges": {"bytes"}, "Cache-Control": {"public, max-age=86400"}, "Cdn-Cache-Control": {"max-age=86400"},
@@ -34,7 +34,7 @@ func outer() http.Header {
 	}
 }
 
-// kept are headers of a middleware around the guard that are about something else.
+// kept returns headers of a middleware around the guard that hold for every answer.
 func kept() http.Header {
 	return http.Header{
 		"Access-Control-Allow-Origin": {"https://shop.example"}, "Content-Security-Policy": {"default-src 'none'"},
@@ -42,9 +42,8 @@ func kept() http.Header {
 	}
 }
 
-// ServeHTTP serves until the test ends, with a recovery, and with a middleware that sets headers. It
-// adds the calls to a server, which the handler answers with its text: POST /orders/42/pay, with a
-// header X-Tenant.
+// ServeHTTP serves a handler until the test ends, with a recovery around it, and with a middleware that sets headers. It
+// returns s with a Call that sends POST /orders/42/pay, with a header X-Tenant.
 func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +71,7 @@ func (h client) post(ctx context.Context, c Call, body io.Reader) Answer {
 		r.Header.Set("X-Tenant", c.Tenant)
 	}
 	response, err := h.server.Client().Do(r)
-	if err != nil { // the caller is gone
+	if err != nil { // the caller has left
 		return Answer{Code: http.StatusInternalServerError}
 	}
 	defer response.Body.Close()
@@ -88,7 +87,7 @@ func (h client) post(ctx context.Context, c Call, body io.Reader) Answer {
 	return a
 }
 
-// wantHeaders checks that an answer of the guard has its own headers, and the kept ones.
+// wantHeaders fails the test unless the answer has the kept headers, and an answer of the guard has its own headers.
 func (h client) wantHeaders(got http.Header, a *Answer) {
 	h.tb.Helper()
 	for name, want := range kept() {
@@ -109,7 +108,7 @@ func (h client) wantHeaders(got http.Header, a *Answer) {
 	}
 }
 
-// replyOf is the reply of the strategy that an answer shows.
+// replyOf returns the reply of the strategy that an answer shows.
 func replyOf(a *Answer) (failpolicy.Reply, bool) {
 	for _, s := range failpolicy.Strategies() {
 		if r, ok := s.Reply(); ok && r.Mark == a.Lock {
@@ -119,7 +118,7 @@ func replyOf(a *Answer) (failpolicy.Reply, bool) {
 	return failpolicy.Reply{}, false
 }
 
-// form is the status and the kind of content that an answer has.
+// form returns the status and the type of content that an answer must have.
 func form(a *Answer) string {
 	reply, replied := replyOf(a)
 	switch {

@@ -14,21 +14,21 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// lock is what a lock around a handler does.
+// lock tests the lock around a handler.
 func lock(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
-		"one at a time":        oneAtATime,
-		"held while it runs":   heldWhileItRuns,
-		"others are not in it": othersAreNotInIt,
-		"several rules":        severalRules,
-		"later rule refuses":   laterRuleRefuses,
-		"early release":        earlyRelease,
-		"token":                token,
-		"without the lock":     withoutTheLock,
-		"kill switch":          killSwitch,
-		"caller leaves":        callerLeaves,
-		"redis refuses":        redisRefuses,
-		"full semaphore":       fullSemaphore,
+		"one at a time":       oneAtATime,
+		"held while it runs":  heldWhileItRuns,
+		"another key is free": anotherKeyIsFree,
+		"several rules":       severalRules,
+		"later rule refuses":  laterRuleRefuses,
+		"early release":       earlyRelease,
+		"token":               token,
+		"without the lock":    withoutTheLock,
+		"kill switch":         killSwitch,
+		"caller leaves":       callerLeaves,
+		"redis refuses":       redisRefuses,
+		"full semaphore":      fullSemaphore,
 	})
 }
 
@@ -49,7 +49,7 @@ func oneAtATime(t *testing.T, b *bench) {
 	calls.Wait()
 	b.wantRan(8)
 	if n := met.Load(); n > 0 {
-		t.Errorf("%d handlers met another one", n)
+		t.Errorf("%d handlers ran beside another handler", n)
 	}
 }
 
@@ -72,13 +72,13 @@ func heldWhileItRuns(t *testing.T, b *bench) {
 	}
 }
 
-func othersAreNotInIt(_ *testing.T, b *bench) {
+func anotherKeyIsFree(_ *testing.T, b *bench) {
 	b.under(b.rule())
 	b.redis.Take(prefix+"order:41", time.Hour)
 	b.wantOK(b.call(), "paid", "")
 }
 
-// severalRules: the handler has the locks of all of them, in their order.
+// severalRules tests that the handler has the locks of all rules, taken in order.
 func severalRules(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
 		if key := b.server.Hold(ctx).Key(); key != prefix+"tenant:acme" || !b.taken() {
@@ -97,12 +97,12 @@ func severalRules(t *testing.T, b *bench) {
 		b.redis.Free(prefix + key)
 	}
 	if b.taken() {
-		t.Error("the lock of the order is still held, though that of the tenant was not acquired")
+		t.Error("the lock of the order is still held, although the lock of the tenant was not acquired")
 	}
 	b.wantRan(1)
 }
 
-// laterRuleRefuses: its fallback runs without the locks of the rules before it.
+// laterRuleRefuses tests that the fallback of a rule runs without the locks of the rules before it.
 func laterRuleRefuses(t *testing.T, b *bench) {
 	b.under(
 		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
@@ -118,7 +118,7 @@ func laterRuleRefuses(t *testing.T, b *bench) {
 	b.wantRan(0)
 }
 
-// earlyRelease: another call runs while the handler that has released goes on.
+// earlyRelease tests that another call runs while a handler that has released its lock goes on.
 func earlyRelease(t *testing.T, b *bench) {
 	var first atomic.Bool
 	b.handler(func(ctx context.Context) (string, error) {
@@ -149,7 +149,7 @@ func token(t *testing.T, b *bench) {
 	}
 }
 
-// withoutTheLock: the handler runs where a rule says so, whoever has the lock.
+// withoutTheLock tests that the handler runs if a rule says so, although another holder has the lock.
 func withoutTheLock(t *testing.T, b *bench) {
 	for name, change := range map[string]func(*ruleset.Rule){
 		"disabled": func(r *ruleset.Rule) { r.Disabled = true },
@@ -178,25 +178,25 @@ func killSwitch(_ *testing.T, b *bench) {
 	b.wantRan(1)
 }
 
-// callerLeaves: a caller that is gone while it waits never has its handler run.
+// callerLeaves tests that the handler of a caller that leaves during its wait never runs.
 func callerLeaves(t *testing.T, b *bench) {
 	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan Answer)
 	go func() { done <- b.send(ctx, Call{ID: "42"}) }()
-	until(t, "waiting", func() bool { return b.locks.Stats().Waiters == 1 })
+	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	leave()
 	if got := <-done; got.OK {
 		t.Errorf("got %+v", got)
 	}
-	until(t, "leaving", func() bool { return b.locks.Stats().Waiters == 0 })
+	until(t, "the call leaves", func() bool { return b.locks.Stats().Waiters == 0 })
 	b.redis.Free(prefix + "order:42")
 	b.wantOK(b.call(), "paid", "")
 	b.wantRan(1)
 }
 
-// redisRefuses: an error that Redis answers with is an outage, and no lock that is taken.
+// redisRefuses tests that an error of Redis counts as an outage, and not as a lock that is taken.
 func redisRefuses(t *testing.T, b *bench) {
 	b.under(b.rule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }))
 	if err := b.redis.Client().Set(t.Context(), prefix+"order:42", "not a lock", 0).Err(); err != nil {
@@ -206,8 +206,8 @@ func redisRefuses(t *testing.T, b *bench) {
 	b.wantRan(0)
 }
 
-// fullSemaphore: a caller that finds no permit gets the status for too many calls, unless the rule sets
-// another status.
+// fullSemaphore tests that a caller that finds no permit gets the status for too many calls, unless the rule sets another
+// status.
 func fullSemaphore(t *testing.T, b *bench) {
 	tooMany, own := failpolicy.Status{HTTP: 429, GRPC: 8 /* RESOURCE_EXHAUSTED */}, failpolicy.Status{HTTP: 503, GRPC: 14 /* UNAVAILABLE */}
 	for _, status := range []failpolicy.Status{tooMany, own} {

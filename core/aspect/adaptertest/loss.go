@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// loss is what becomes of a call whose lock ends under its handler.
+// loss tests calls whose lock ends under their handler.
 func loss(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
 		"handler gives up": lossGivesUp,
@@ -23,21 +23,21 @@ func loss(t *testing.T, a Adapter) {
 	})
 }
 
-// leased has a lease that ends under the handlers of these tests, when they say so.
+// leased gives a rule a fixed lease, which handlers of these tests end with endLease.
 func leased(o failpolicy.OnLost) func(*ruleset.Rule) {
 	return func(r *ruleset.Rule) { r.LeaseTime, r.OnLost = time.Hour, o }
 }
 
-// end lets the lease end.
-func (b *bench) end(ctx context.Context) {
+// endLease lets the lease of the lock of ctx expire.
+func endLease(ctx context.Context, b *bench) {
 	if err := b.server.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
 		b.t.Errorf("Refresh: %v", err)
 	}
 }
 
-// wait waits for the end of the lease, which is that of the context.
-func (b *bench) wait(ctx context.Context) error {
-	b.end(ctx)
+// waitForLoss lets the lease expire, and waits until the context ends with it.
+func waitForLoss(ctx context.Context, b *bench) error {
+	endLease(ctx, b)
 	patient, done := patience(b.t)
 	defer done()
 	select {
@@ -51,13 +51,13 @@ func (b *bench) wait(ctx context.Context) error {
 }
 
 func lossGivesUp(_ *testing.T, b *bench) {
-	b.handler(func(ctx context.Context) (string, error) { return "", b.wait(ctx) })
+	b.handler(func(ctx context.Context) (string, error) { return "", waitForLoss(ctx, b) })
 	b.under(b.rule(leased(failpolicy.Cancel)))
 	b.wantRefused(b.call(), failpolicy.Lost)
 }
 
 func lossAnswers(_ *testing.T, b *bench) {
-	b.handler(func(ctx context.Context) (string, error) { b.wait(ctx); return "paid", nil })
+	b.handler(func(ctx context.Context) (string, error) { waitForLoss(ctx, b); return "paid", nil })
 	b.under(b.rule(leased(failpolicy.Cancel)))
 	if b.adapter.Streams {
 		b.wantRefused(b.call(), failpolicy.Lost)
@@ -67,14 +67,14 @@ func lossAnswers(_ *testing.T, b *bench) {
 }
 
 func lossFails(_ *testing.T, b *bench) {
-	b.handler(func(ctx context.Context) (string, error) { b.wait(ctx); return "paid", nil })
+	b.handler(func(ctx context.Context) (string, error) { waitForLoss(ctx, b); return "paid", nil })
 	b.under(b.rule(leased(failpolicy.Fail)))
 	b.wantRefused(b.call(), failpolicy.Lost)
 }
 
 func lossIgnored(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
-		b.end(ctx)
+		endLease(ctx, b)
 		until(t, "the end of the lease", func() bool { return !b.taken() })
 		return "paid", ctx.Err()
 	})
@@ -82,8 +82,8 @@ func lossIgnored(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "paid", "")
 }
 
-// lossByShutdown is a shutdown that does not wait for the handler. The answer is that of a loss,
-// by which a client knows that the outcome is unknown, and says what has happened.
+// lossByShutdown tests a shutdown that does not wait for the handler. The client gets the answer of a loss, by which it
+// knows that the outcome is unknown, with a text about the shutdown.
 func lossByShutdown(_ *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
 		if err := b.locks.Close(ended()); !errors.Is(err, core.ErrClosed) {
@@ -99,7 +99,7 @@ func lossByShutdown(_ *testing.T, b *bench) {
 	}
 }
 
-// ended is a context that is over.
+// ended returns a context that has ended.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// reload is what a new rule file does.
+// reload tests the effects of a new rule file.
 func reload(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
 		"takes effect":        reloadTakesEffect,
@@ -22,8 +22,8 @@ func reload(t *testing.T, a Adapter) {
 	})
 }
 
-// live serves the program under a rule file, which write replaces.
-func (b *bench) live(t *testing.T, first string) (write func(text string) error) {
+// serveFile serves the program under a rule file, which write replaces.
+func serveFile(t *testing.T, b *bench, first string) (write func(text string) error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "locks.yaml")
 	put := func(text string) {
@@ -48,7 +48,7 @@ func (b *bench) live(t *testing.T, first string) (write func(text string) error)
 func skips(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }
 
 func reloadTakesEffect(t *testing.T, b *bench) {
-	write := b.live(t, yaml(b.rule()))
+	write := serveFile(t, b, yaml(b.rule()))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantRefused(b.call(), failpolicy.Busy)
 	if err := write(yaml(b.rule(skips))); err != nil {
@@ -57,17 +57,17 @@ func reloadTakesEffect(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "", "skipped")
 }
 
-// reloadRefused: what Check would not accept, or would take another lock, does not
-// come into force.
+// reloadRefused tests that a file does not come into force if Check would not accept it, or if it would take another
+// lock.
 func reloadRefused(t *testing.T, b *bench) {
-	write := b.live(t, yaml(b.rule(skips)))
+	write := serveFile(t, b, yaml(b.rule(skips)))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantOK(b.call(), "", "skipped")
 	for what, text := range map[string]string{
 		"a rule that matches nothing": yaml(b.other()),
 		"a key that cannot work":      yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" })),
 		"a fallback that is not there": yaml(b.rule(func(r *ruleset.Rule) {
-			r.OnBusy, r.Fallback = failpolicy.Fallback, "nobody"
+			r.OnBusy, r.Fallback = failpolicy.Fallback, "missing"
 		})),
 		"another lock": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "invoice:#{" + b.adapter.ID + "}" })),
 		"no rule file": "rules: 7\n",
@@ -79,7 +79,7 @@ func reloadRefused(t *testing.T, b *bench) {
 	}
 }
 
-// reloadUnderWay: a call ends under the rules that it began with.
+// reloadUnderWay tests that a call ends under the rules with which it began.
 func reloadUnderWay(t *testing.T, b *bench) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	b.handler(func(context.Context) (string, error) {
@@ -87,7 +87,7 @@ func reloadUnderWay(t *testing.T, b *bench) {
 		<-leave
 		return "paid", nil
 	})
-	write := b.live(t, yaml(b.rule()))
+	write := serveFile(t, b, yaml(b.rule()))
 	done := make(chan Answer)
 	go func() { done <- b.call() }()
 	<-entered
@@ -103,7 +103,7 @@ func reloadUnderWay(t *testing.T, b *bench) {
 }
 
 func reloadRemovesAndReturns(t *testing.T, b *bench) {
-	write := b.live(t, yaml(b.rule()))
+	write := serveFile(t, b, yaml(b.rule()))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	if err := write("rules: []\n"); err != nil {
 		t.Fatal(err)
@@ -115,14 +115,13 @@ func reloadRemovesAndReturns(t *testing.T, b *bench) {
 	b.wantRefused(b.call(), failpolicy.Busy)
 }
 
-// reloadOverDeclared: what a file says of a rule that the endpoint has by itself may not
-// take another lock either.
+// reloadOverDeclared tests that a file may not make a rule that the endpoint has by itself take another lock either.
 func reloadOverDeclared(t *testing.T, b *bench) {
 	if !b.adapter.Declares {
 		return
 	}
 	b.program.Declared = []ruleset.Rule{b.rule(skips)}
-	write := b.live(t, "rules: []\n")
+	write := serveFile(t, b, "rules: []\n")
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantOK(b.call(), "", "skipped")
 	overlay := ruleset.Rule{Endpoint: b.adapter.Endpoint, Key: "invoice:#{" + b.adapter.ID + "}"}

@@ -2,9 +2,13 @@ package adaptertest
 
 import "testing"
 
-// Run runs the whole behaviour against an adapter.
+// Run tests the whole behaviour of an adapter. It fails at once if the Adapter, or a Server that its Start returns, lacks
+// a required field.
 func Run(t *testing.T, a Adapter) {
 	t.Helper()
+	if err := a.check(); err != nil {
+		t.Fatal(err)
+	}
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, Adapter)
@@ -20,17 +24,6 @@ func Run(t *testing.T, a Adapter) {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
 			part.run(t, a)
-		})
-	}
-}
-
-// each runs the tests of a part, each against a program of its own.
-func each(t *testing.T, a Adapter, tests map[string]func(*testing.T, *bench)) {
-	t.Helper()
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, newBench(t, a))
 		})
 	}
 }

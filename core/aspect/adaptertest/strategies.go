@@ -1,8 +1,6 @@
 package adaptertest
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,13 +9,13 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// strategies is every strategy for every cause, said in every layer of rules.
+// strategies tests every strategy for every cause, in every layer of rules.
 func strategies(t *testing.T, a Adapter) {
 	for _, l := range layersOf(a) {
 		for _, c := range causes() {
 			for _, s := range failpolicy.Strategies() {
 				if c.cause == failpolicy.Debounced && s == failpolicy.Proceed {
-					continue // such a rule is refused: it would undo itself
+					continue // a rule must not say so, because it would undo its debounce
 				}
 				t.Run(l.name+"/"+string(c.cause)+"/"+string(s), func(t *testing.T) {
 					t.Parallel()
@@ -25,14 +23,14 @@ func strategies(t *testing.T, a Adapter) {
 					l.declare(b, b.rule(c.rule(b)), answering(c.cause, s))
 					b.start()
 					ran := c.provoke(b)
-					b.wantStrategy(c.cause, s, ran)
+					wantStrategy(b, c.cause, s, ran)
 				})
 			}
 		}
 	}
 }
 
-// answering is what a rule says that answers a cause by a strategy.
+// answering returns the fields of a rule that answer a cause by a strategy.
 func answering(cause failpolicy.Cause, s failpolicy.Strategy) ruleset.Rule {
 	var r ruleset.Rule
 	switch cause {
@@ -51,7 +49,7 @@ func answering(cause failpolicy.Cause, s failpolicy.Strategy) ruleset.Rule {
 	return r
 }
 
-// layer is a place where the strategies of a rule can be said.
+// layer is a place for the strategies of a rule.
 type layer struct {
 	name    string
 	declare func(b *bench, rule, answers ruleset.Rule)
@@ -87,7 +85,7 @@ func layers() []layer {
 	}
 }
 
-// declared are the layers of endpoints that have rules by themselves.
+// declared returns the layers of endpoints that have rules by themselves.
 func declared() []layer {
 	return []layer{
 		{"declared", func(b *bench, rule, answers ruleset.Rule) {
@@ -100,23 +98,12 @@ func declared() []layer {
 	}
 }
 
-// layersOf are the places that there are for rules of an adapter.
+// layersOf returns the layers that the rules of an adapter have.
 func layersOf(a Adapter) []layer {
 	if a.Declares {
 		return append(layers(), declared()...)
 	}
 	return layers()
-}
-
-// wildcardOf stands for an endpoint and those beside it.
-func wildcardOf(e ruleset.Endpoint) ruleset.Endpoint {
-	e.Path = e.Path[:strings.Index(e.Path[1:], "/")+2] + "*"
-	return e
-}
-
-func (b *bench) set(rule ruleset.Rule, opts ...ruleset.Option) {
-	b.t.Helper()
-	b.program.Set = b.newSet([]ruleset.Rule{rule}, opts...)
 }
 
 // with lays strategies over a rule.
@@ -126,62 +113,11 @@ func with(rule, answers ruleset.Rule) ruleset.Rule {
 	return rule
 }
 
-// load is a set from a rule file with one rule.
-func (b *bench) load(r ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
-	b.t.Helper()
-	return b.loadText(yaml(r), opts...)
-}
-
-func (b *bench) loadText(text string, opts ...ruleset.Option) *ruleset.Set {
-	b.t.Helper()
-	set, err := ruleset.Load("locks.yaml", []byte(text), opts...)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return set
-}
-
-// yaml is a rule file with one rule.
-func yaml(r ruleset.Rule) string {
-	return fmt.Sprintf("rules:\n  - %s: %q\n%s", r.Endpoint.Transport, r.Endpoint.Label(), fields(r))
-}
-
-// fields are the fields of a rule that these tests use, in a rule file.
-func fields(r ruleset.Rule) string {
-	var text strings.Builder
-	for _, field := range []struct{ name, value string }{
-		{"key", r.Key},
-		{"profile", r.Profile},
-		{"on_busy", string(r.OnBusy)},
-		{"on_backend", string(r.OnBackend)},
-		{"on_key", string(r.OnKey)},
-		{"on_overload", string(r.OnOverload)},
-		{"fallback", r.Fallback},
-		{"on_lost", string(r.OnLost)},
-	} {
-		if field.value != "" {
-			fmt.Fprintf(&text, "    %s: %q\n", field.name, field.value)
-		}
-	}
-	if r.WaitTime == ruleset.NoWait {
-		text.WriteString("    wait_time: none\n")
-	} else if r.WaitTime > 0 {
-		fmt.Fprintf(&text, "    wait_time: %s\n", r.WaitTime)
-	}
-	if r.Debounce > 0 {
-		fmt.Fprintf(&text, "    debounce: %s\n", r.Debounce)
-	}
-	if r.MaxWaiters > 0 {
-		fmt.Fprintf(&text, "    max_waiters: %d\n", r.MaxWaiters)
-	}
-	return text.String()
-}
-
-// provoked is a cause and how a call comes to it.
+// provoked is a cause and the way to provoke it.
 type provoked struct {
 	cause   failpolicy.Cause
 	rule    func(b *bench) func(*ruleset.Rule)
-	provoke func(b *bench) (ran int32) // how often the handler has run then
+	provoke func(b *bench) (ran int32) // returns how often the handler has run
 	locks   []core.Option
 }
 
@@ -201,29 +137,30 @@ func causes() []provoked {
 		{failpolicy.Backend, as(func(*ruleset.Rule) {}), func(b *bench) int32 {
 			b.redis.Down()
 			return 0
-		}, []core.Option{core.WithBackendTimeout(50 * time.Millisecond)}}, // it comes to the same, sooner
+		}, []core.Option{core.WithBackendTimeout(50 * time.Millisecond)}}, // so that the outage shows sooner
 		{failpolicy.Key, func(b *bench) func(*ruleset.Rule) {
 			return func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.Tenant + "}" }
 		}, func(*bench) int32 { return 0 }, nil},
-		{failpolicy.Overload, as(func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = time.Hour, 1 }), (*bench).fill, nil},
+		{failpolicy.Overload, as(func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = time.Hour, 1 }), fillQueue, nil},
 	}
 }
 
-// fill lets one call wait until the test ends.
-func (b *bench) fill() int32 {
+// fillQueue lets one call wait until the test ends.
+func fillQueue(b *bench) int32 {
 	b.redis.Take(prefix+"order:42", time.Hour)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		b.server.Call(b.t.Context(), Call{ID: "42"})
 	}()
-	b.t.Cleanup(func() { <-done }) // the context of the test has ended by then
-	until(b.t, "waiting", func() bool { return b.locks.Stats().Waiters == 1 })
+	b.t.Cleanup(func() { <-done }) // the context of the test ends before its cleanups run
+	until(b.t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	return 0
 }
 
-// wantStrategy calls and compares the answer with what a strategy gives for a cause.
-func (b *bench) wantStrategy(cause failpolicy.Cause, s failpolicy.Strategy, ran int32) {
+// wantStrategy calls, and compares the answer with the answer that a strategy gives for a cause. ran is how often the
+// handler has run before.
+func wantStrategy(b *bench, cause failpolicy.Cause, s failpolicy.Strategy, ran int32) {
 	b.t.Helper()
 	call := Call{ID: "42", Tenant: "acme"}
 	if cause == failpolicy.Key {
@@ -241,8 +178,8 @@ func (b *bench) wantStrategy(cause failpolicy.Cause, s failpolicy.Strategy, ran 
 		}
 	case s == failpolicy.Fallback:
 		b.wantOK(got, "queued", "")
-		if told := b.cause.Load(); b.queued.Load() != 1 || told != cause {
-			b.t.Errorf("the fallback ran %d times and was told %v", b.queued.Load(), told)
+		if seen := b.cause.Load(); b.queued.Load() != 1 || seen != cause {
+			b.t.Errorf("the fallback ran %d times and saw cause %v", b.queued.Load(), seen)
 		}
 	case s == failpolicy.Proceed:
 		b.wantOK(got, "paid", "unlocked")
