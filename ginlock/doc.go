@@ -107,8 +107,8 @@
 // A nested Acquire of the same lock re-enters, with c.Request.Context() and with c itself, whether or not the
 // engine has ContextWithFallback. Only the former ends with the lock or the client. The same holds if a handler
 // has the request served again by engine.HandleContext, which clears everything that gin's context knows. The
-// request stays under its locks, and takes the locks of the guards on its new way, even those of the same guard
-// for another order. There [core.Held] and [core.MustHold] find the locks with c.Request.Context() only, and the
+// request stays under its locks, and takes the locks of the guards on its new way, even the locks of the same
+// guard for another order. There [core.Held] and [core.MustHold] find the locks with c.Request.Context() only, and the
 // answer bypasses a [WithBuffer] around it. [Hold] returns the hold, to release it early, to hand it over, or for
 // its fencing token.
 //

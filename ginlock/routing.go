@@ -113,7 +113,7 @@ func (e *ambiguousError) advice() string {
 	for i, r := range e.routes {
 		methods[i] = r.Method
 	}
-	return fmt.Sprintf("the method of a request was changed before the guard, to one that is not of this route, and one function serves several (%s), "+
+	return fmt.Sprintf("the method of a request was changed before the guard, to a method that this route does not have, and one function serves several methods (%s), "+
 		"so that its rule cannot be known: change methods before the engine, or go on with engine.HandleContext", strings.Join(methods, ", "))
 }
 

@@ -27,7 +27,7 @@ type Adapter[K comparable, X any] struct {
 	// Endpoint returns the endpoint of a key. Several keys may have the same endpoint.
 	Endpoint func(k K) ruleset.Endpoint
 
-	// Declared returns the rules that lie below those of a set, such as the options of a method, and their problems.
+	// Declared returns the rules that lie below the rules of a set, such as the options of a method, and their problems.
 	// nil: no endpoint has such rules.
 	Declared func(k K) ([]ruleset.Declared, []*ruleset.Problem)
 

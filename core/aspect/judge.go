@@ -90,7 +90,7 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	noun := j.noun()
 	switch near := j.nearest(e); {
 	case strings.HasSuffix(e.Path, "*") && (near == "" || near == e.Label()):
-		return fmt.Sprintf("applies to no %s: there is none below, or each has rules of its own: remove it", noun)
+		return fmt.Sprintf("applies to no %s: none is below it, or each has an exact rule: remove it", noun)
 	case near != "" && near != e.Label():
 		return fmt.Sprintf("matches no %s: did you mean %q?", noun, near)
 	case j.Hint != "":

@@ -23,7 +23,7 @@ func TestJudge_SaysWhatToWriteInstead(t *testing.T) {
 		{ruleset.HTTP("POST /orders/:id/pya"), routes, `matches no route: did you mean "POST /orders/:id/pay"?`},
 		{ruleset.HTTP("POST /somewhere/else/entirely"), routes, "matches no route: write a method and the path as registered"},
 		{ruleset.HTTP("POST /orders"), nil, "matches no route: there is none; are they registered before Check?"},
-		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: there is none below"},
+		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: none is below it"},
 		{ruleset.GRPC("/shop.v1.Orders/Pya"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
 		{ruleset.GRPC("/shop.v1.Order/Pay"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
 		{ruleset.GRPC("/shop.v1.Order/*"), methods, `matches no method: did you mean "/shop.v1.Orders/*"?`},

@@ -135,8 +135,8 @@ func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.env.warn(e.Point.oddities()...)
 }
 
-// At returns the entries of an endpoint that are in force: those that were placed there, and those of the tables
-// that have it.
+// At returns the entries of an endpoint that are in force: those that were placed there, and the entries of
+// the tables that have it.
 func (r *Registry[K, X]) At(k K) []*Entry[X] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +155,8 @@ func (r *Registry[K, X]) At(k K) []*Entry[X] {
 	return list
 }
 
-// Check compiles the rules of every endpoint and judges all of them. keys are endpoints that exist, besides those of
-// earlier Checks: a rule has to match one of them. From then on the registry refuses a reload that would not pass.
+// Check compiles the rules of every endpoint and judges all of them. keys are endpoints that exist, besides the
+// endpoints of earlier Checks: a rule has to match one of them. From then on the registry refuses a reload that would not pass.
 // Give the report to [Aspect.Conclude].
 func (r *Registry[K, X]) Check(keys ...K) *Report {
 	tables := r.begun()

@@ -61,7 +61,8 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	}, nil
 }
 
-// wrongFallbacks has an error for each fallback whose types are not those of a function. The error says what to register.
+// wrongFallbacks has an error for each fallback whose types differ from the types of a function. The error says what to
+// register.
 type wrongFallbacks map[string]error
 
 // fallbacksOf returns the registered fallbacks that have the types of a function, and errors for the others.

@@ -54,8 +54,8 @@ type Handlers struct {
 	// fallback, the router aborts the handlers behind the guard.
 	Fallback string
 
-	// Frame is the guard around the handlers. nil means that of the layer outside the guard: a fallback
-	// holds no lock of this guard.
+	// Frame is the guard around the handlers. nil means the guard around this one, because a
+	// fallback holds no lock of this guard.
 	Frame *Frame
 
 	// Writer replaces the response while the handlers run. nil keeps the response. The router puts the

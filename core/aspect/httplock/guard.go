@@ -79,7 +79,7 @@ type Mux interface {
 }
 
 // Handle is mux.Handle with the rules of the route around the handler. The rules of the guard's set are laid
-// over the rules given here; without rules given here, those of the set apply alone. Rules given here may leave
+// over the rules given here; without rules given here, the rules of the set apply alone. Rules given here may leave
 // Endpoint empty. Several rules need names.
 //
 // The pattern is the whole pattern. A router below another router, such as a router of chi's Route and Mount,
@@ -291,8 +291,8 @@ func (g *Guard) named() []ruleset.Endpoint {
 	return routes
 }
 
-// anyMethod returns the rules that Handle put on the pattern without a method that covers a route; nil if there
-// is no such pattern.
+// anyMethod returns the rules that Handle put on the pattern without a method that covers a route; nil if no
+// such pattern exists.
 func (g *Guard) anyMethod(route ruleset.Endpoint) []ruleset.Declared {
 	return g.known[ruleset.Route("*", route.Path)]
 }
