@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// offline is a lock client that is never asked for anything.
+// offline returns a lock client that takes no lock.
 func offline(tb testing.TB, opts ...core.Option) *core.Client {
 	tb.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -33,7 +33,7 @@ func offline(tb testing.TB, opts ...core.Option) *core.Client {
 	return locks
 }
 
-func TestCompile_ReportsEveryProblemOfEveryRule(t *testing.T) {
+func TestCompile_EveryProblemOfEveryRule(t *testing.T) {
 	t.Parallel()
 	_, err := mustAspect(t, offline(t)).Compile(site(t),
 		ruleset.Rule{Name: "template", Key: "order:#{in.Id}"},
@@ -66,7 +66,7 @@ func TestCompile_ReportsEveryProblemOfEveryRule(t *testing.T) {
 	}
 }
 
-func TestCompile_ReportsProblemsOfTheRulesThemselves(t *testing.T) {
+func TestCompile_InvalidRules(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t))
 	for name, rules := range map[string][]ruleset.Rule{
@@ -82,7 +82,7 @@ func TestCompile_ReportsProblemsOfTheRulesThemselves(t *testing.T) {
 	}
 }
 
-func TestCompile_NeedsALabel(t *testing.T) {
+func TestCompile_NameMissing(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t))
 	if _, err := a.Compile(aspect.Site{}, ruleset.Rule{Key: "a"}); err == nil {
@@ -93,7 +93,7 @@ func TestCompile_NeedsALabel(t *testing.T) {
 	}
 }
 
-func TestCompile_NoFallbackRegistered(t *testing.T) {
+func TestCompile_FallbackMissing(t *testing.T) {
 	t.Parallel()
 	s := site(t)
 	s.Fallbacks = nil
@@ -101,7 +101,7 @@ func TestCompile_NoFallbackRegistered(t *testing.T) {
 	golden.Assert(t, err.Error()+"\n", "no_fallback.txt")
 }
 
-func TestCompile_TellsTheRuleObservers(t *testing.T) {
+func TestCompile_NotifiesRuleObservers(t *testing.T) {
 	t.Parallel()
 	obs := &record{}
 	p := mustCompile(t, mustAspect(t, offline(t, core.WithObserver(obs.observer()))),
@@ -124,7 +124,7 @@ func TestCompile_TellsTheRuleObservers(t *testing.T) {
 	want(t, "uses body", p.Uses("body"), false)
 }
 
-func TestCompile_DefaultsAndProfilesOfTheAspect(t *testing.T) {
+func TestCompile_DefaultsAndProfiles(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t),
 		aspect.WithProfile("default", ruleset.Rule{Prefix: "shop:"}),
@@ -136,7 +136,7 @@ func TestCompile_DefaultsAndProfilesOfTheAspect(t *testing.T) {
 	want(t, "name", r.Name, "pay")
 }
 
-func TestCompileResolved_KeepsTheMoreExactEndpoint(t *testing.T) {
+func TestCompile_MoreExactEndpoint(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("*"), Name: "any", Key: "a"}})
 	if err != nil {
@@ -149,21 +149,91 @@ func TestCompileResolved_KeepsTheMoreExactEndpoint(t *testing.T) {
 	want(t, "endpoint", obs.rules[0].Endpoint, ruleset.Func("pay"))
 }
 
-func TestNew_ReportsEveryBadOption(t *testing.T) {
+// A rule whose keys may be too long for the client is refused when it is compiled.
+func TestCompile_RoomForKeys(t *testing.T) {
 	t.Parallel()
-	none := func(context.Context, string) (string, error) { return "", nil }
-	twice := aspect.WithFallback("queue", none)
-	_, err := aspect.New(nil,
-		nil,
-		aspect.WithFallback("", none),
-		twice,
-		twice,
-		aspect.WithFallback[string, string]("nothing", nil),
-		aspect.WithProfile("default", ruleset.Rule{Key: "a"}),
-		aspect.WithProfile("hasty", ruleset.Rule{WaitTime: 5}),
-	)
-	if err == nil {
-		t.Fatal("accepted")
+	const variable, constant = "order:#{in.ID}", "close-day"
+	long := strings.Repeat("p", 600)
+	mapper := func(n int) core.Option {
+		return core.WithNameMapper(func(name string) string { return name + strings.Repeat("m", n) })
 	}
-	golden.Assert(t, err.Error()+"\n", "options.txt")
+	tests := []struct {
+		name        string
+		prefix, key string
+		opts        []core.Option
+		field, want string // of the problem; "" for none
+	}{
+		{"defaults", "shop:", variable, nil, "", ""},
+		{"a prefix longer than a key", long, variable, nil, "prefix", "has 600 bytes: write one of at most 464"},
+		{"a prefix that leaves room for the hash alone", long[:470], variable, nil, "prefix", "at most 464"},
+		{"a prefix that leaves room", long[:464], variable, nil, "", ""},
+		{"literals longer than a key", "", long + variable, nil, "key", "every key has at least 607 bytes"},
+		{"the client's keys are too short", "", variable, []core.Option{core.WithMaxKeyLength(400)}, "key", "core.WithMaxKeyLength(520)"},
+		{"the client's prefix is too long", "", variable, []core.Option{core.WithPrefix(long)}, "key", "core.WithMaxKeyLength(1120)"},
+		{"the client's prefix is what to shorten", "", variable, []core.Option{core.WithPrefix(long)}, "key", "what its core.WithPrefix adds"},
+		{"the client's mapper leaves room", "", variable, []core.Option{mapper(504)}, "", ""},
+		{"the client's mapper adds too much", "", variable, []core.Option{mapper(505)}, "key", "room for 519 beside what its core.WithNameMapper adds: write core.WithMaxKeyLength(1025)"},
+		{"a mapper that makes keys shorter", "", variable, []core.Option{core.WithNameMapper(core.KeyHash)}, "", ""},
+		{"a constant key fits", "", constant, []core.Option{core.WithMaxKeyLength(400)}, "", ""},
+		{"a constant key does not", "", strings.Repeat("k", 400), []core.Option{core.WithMaxKeyLength(400)}, "key", "core.WithMaxKeyLength(408)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := mustAspect(t, offline(t, tt.opts...)).Compile(site(t), ruleset.Rule{Name: "pay", Key: tt.key, Prefix: tt.prefix})
+			problem, found := errors.AsType[*ruleset.Problem](err)
+			switch {
+			case tt.want == "" && err != nil:
+				t.Errorf("got %v", err)
+			case tt.want != "" && (!found || problem.Field != tt.field || !strings.Contains(problem.Message, tt.want)):
+				t.Errorf("got %v, want %q of %s", err, tt.want, tt.field)
+			}
+		})
+	}
+}
+
+// Problems of expressions are reported together with the other problems of the rule.
+func TestCompile_ExpressionsBesideOtherProblems(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t))
+	registry := aspect.NewRegistry(a, aspect.Adapter[ruleset.Endpoint, int]{
+		Transport: ruleset.TransportFunc,
+		Endpoint:  func(e ruleset.Endpoint) ruleset.Endpoint { return e },
+		Compile: func(_ *ruleset.Set, _ ruleset.Endpoint, rules []*ruleset.Resolved) (*aspect.Point, int, error) {
+			point, err := a.Prepare(site(t), rules...)
+			return point, 0, err
+		},
+	})
+	for name, tc := range map[string]struct {
+		rule ruleset.Rule
+		want []string
+	}{
+		"key and when":        {ruleset.Rule{Key: "a:#{in.Foo}", When: "in.Bar"}, []string{"When: 1:4: ", "Key: 1:8: "}},
+		"key and #{when}":     {ruleset.Rule{Key: "a:#{in.Foo}", When: "#{in.VIP}"}, []string{"When: a condition is a bare", "Key: 1:8: "}},
+		"no key and when":     {ruleset.Rule{When: "in.Bar"}, []string{"Key: missing", "When: 1:4: "}},
+		"key and wait":        {ruleset.Rule{Key: "a:#{in.Foo}", WaitTime: 3}, []string{"WaitTime: 3ns", "Key: 1:8: "}},
+		"one of several keys": {ruleset.Rule{Keys: []string{"a:#{in.Foo}", " "}}, []string{"Keys[1]: blank", "Keys[0]: 1:8: "}},
+		"a kind and a list":   {ruleset.Rule{Key: "a:#{in.Items}", Kind: "fiar"}, []string{"Kind: "}},
+		"key and none":        {ruleset.Rule{Key: "a:#{in.Foo}", None: true}, []string{"Key: beside None"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			named := tc.rule
+			named.Endpoint = closeDay
+			_, wrapped := aspect.Wrap(a, named, charge)
+			_, compiled := a.Compile(site(t), named)
+			for how, err := range map[string]error{"Wrap": wrapped, "Compile": compiled, "Registry": registry.Compile(closeDay, named).Err} {
+				invalid, _ := errors.AsType[*ruleset.InvalidError](err)
+				if invalid == nil || len(invalid.Problems) != len(tc.want) {
+					t.Errorf("%s: got %v, want %d problems", how, err, len(tc.want))
+					continue
+				}
+				for _, want := range tc.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: got %v, want %q in it", how, err, want)
+					}
+				}
+			}
+		})
+	}
 }

@@ -17,7 +17,7 @@ func submit() ruleset.Rule {
 	return ruleset.Rule{Name: "submit", Key: "order:#{in.ID}", Debounce: 5 * time.Second}
 }
 
-func TestDebounce_RefusesInsideTheWindowWithoutWaiting(t *testing.T) {
+func TestDebounce_RefusesWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -41,7 +41,7 @@ func TestDebounce_RefusesInsideTheWindowWithoutWaiting(t *testing.T) {
 	})
 }
 
-func TestDebounce_FailureFreesAtOnce(t *testing.T) {
+func TestDebounce_FailureFreesTheLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -54,7 +54,7 @@ func TestDebounce_FailureFreesAtOnce(t *testing.T) {
 	})
 }
 
-func TestDebounce_HandlerLongerThanTheWindowIsNotCutShort(t *testing.T) {
+func TestDebounce_HandlerLongerThanTheWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -95,7 +95,7 @@ func TestDebounce_EarlyReleaseBeginsNoWindow(t *testing.T) {
 	})
 }
 
-func TestDebounce_InsideAnOuterHoldEndsWithIt(t *testing.T) {
+func TestDebounce_InsideAnOuterHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -114,7 +114,7 @@ func TestDebounce_InsideAnOuterHoldEndsWithIt(t *testing.T) {
 	})
 }
 
-func TestDebounce_StrategyOfBusyAnswers(t *testing.T) {
+func TestDebounce_AnsweredByOnBusy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -130,7 +130,7 @@ func TestDebounce_StrategyOfBusyAnswers(t *testing.T) {
 	})
 }
 
-func TestDebounce_LostMarkerIsALoss(t *testing.T) {
+func TestDebounce_MarkerLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, core.WithWatchdog(time.Hour))
@@ -163,15 +163,15 @@ func TestDebounce_DryRunCountsTheSecondCall(t *testing.T) {
 	})
 }
 
-// What a handler says holds for every rule around it, and it may say so wherever it runs.
+// A handler cancels the debounce of every rule around it, through every context that leads to the run.
 func TestCancelDebounce(t *testing.T) {
 	t.Parallel()
 	for name, cancel := range map[string]func(ctx context.Context){
-		"the context":        aspect.CancelDebounce,
-		"one derived of it":  func(ctx context.Context) { aspect.CancelDebounce(context.WithoutCancel(ctx)) },
-		"twice":              func(ctx context.Context) { aspect.CancelDebounce(ctx); aspect.CancelDebounce(ctx) },
-		"a detached one":     func(ctx context.Context) { aspect.CancelDebounce(core.Detach(ctx)) },
-		"one of a framework": func(ctx context.Context) { aspect.CancelDebounce(page{owner: ctx.Value(core.ContextKey)}) },
+		"the context":            aspect.CancelDebounce,
+		"derived context":        func(ctx context.Context) { aspect.CancelDebounce(context.WithoutCancel(ctx)) },
+		"twice":                  func(ctx context.Context) { aspect.CancelDebounce(ctx); aspect.CancelDebounce(ctx) },
+		"detached context":       func(ctx context.Context) { aspect.CancelDebounce(core.Detach(ctx)) },
+		"context of a framework": func(ctx context.Context) { aspect.CancelDebounce(page{owner: ctx.Value(core.ContextKey)}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,10 +196,10 @@ func TestCancelDebounce(t *testing.T) {
 			})
 		})
 	}
-	aspect.CancelDebounce(t.Context()) // outside of a call it means nothing
+	aspect.CancelDebounce(t.Context()) // outside a call it does nothing
 }
 
-// page is a framework's own context, which leads to the lock only.
+// page is the context of a framework. It leads only to the lock.
 type page struct {
 	context.Context
 	owner any

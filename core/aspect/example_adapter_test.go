@@ -12,25 +12,25 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// delivery is a message with its handler: the call that the adapter presents.
+// delivery is a message with its handler. It implements Call.
 type delivery struct {
 	key     string
 	handler func(context.Context) error
 }
 
-// Env gives the variables of the schema, in its order.
+// Env returns the variables in the order of the schema.
 func (d delivery) Env(context.Context) keyexpr.Env { return keyexpr.Values{d.key} }
 
 // Handle runs the handler, with a context that carries the lock and ends when it is lost.
 func (d delivery) Handle(ctx context.Context, _ aspect.Grant) error { return d.handler(ctx) }
 
-// Fallback is asked only for what the site offers.
+// Fallback is called only for fallbacks of the site.
 func (d delivery) Fallback(_ context.Context, name string) error {
 	return fmt.Errorf("no fallback %s", name)
 }
 
-// An adapter of one's own, for messages: it names its endpoints, says which variables keys have,
-// presents each message as a call, and says what an outcome means for its transport.
+// An adapter for messages. It names its endpoints, declares the variables of keys, presents each message as a call, and
+// translates the outcome.
 func ExampleNewRegistry() {
 	locking, srv, done := exampleAspect()
 	defer done()
@@ -63,7 +63,7 @@ rules:
 			return point, struct{}{}, err
 		},
 	})
-	table, err := registry.Table(rules) // of a *ruleset.Live it follows the reloads
+	table, err := registry.Table(rules) // it follows the reloads of a *ruleset.Live
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -90,7 +90,7 @@ rules:
 		return outcome.Result()
 	}
 	fmt.Println(deliver("orders.seen", "42"), deliver("orders.paid", "42"))
-	srv.Take("order:42", time.Minute) // another consumer is at order 42
+	srv.Take("order:42", time.Minute) // another consumer processes order 42
 	err = deliver("orders.paid", "42")
 	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
 		fmt.Println("deliver it again later:", refused.Cause, refused.RetryAfter > 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// exampleAspect is an Aspect on an embedded Redis, in which somebody else can take locks.
+// exampleAspect returns an Aspect on an embedded Redis, in which other holders can take locks.
 func exampleAspect(opts ...aspect.Option) (*aspect.Aspect, *redistest.Server, func()) {
 	srv, err := redistest.Start()
 	if err != nil {
@@ -33,9 +33,9 @@ func exampleAspect(opts ...aspect.Option) (*aspect.Aspect, *redistest.Server, fu
 	}
 }
 
-// A cron job that every instance starts and one runs: a lock for each tick, and a window behind it,
-// in which who comes late finds the tick done. Its rule is in a file, under the name that the
-// program gives the function: operators change it without a new build.
+// A cron job that every instance starts and only one runs. Each tick has a lock. After a tick a window begins, in which
+// late instances find the tick done. The rule is in a file, under the name of the function in the program, so that
+// operators change it without a new build.
 func ExampleWrap_cron() {
 	rules, err := ruleset.Load("locks.yaml", []byte(`
 rules:
@@ -62,10 +62,10 @@ rules:
 		return
 	}
 
-	ctx := context.Background() // of the scheduler's tick
+	ctx := context.Background() // the context of the tick
 	for _, day := range []string{"monday", "monday", "tuesday"} {
 		if day == "tuesday" {
-			srv.Take("close-day:tuesday", time.Hour) // another instance is at it
+			srv.Take("close-day:tuesday", time.Hour) // another instance runs this tick
 		}
 		report, err := closeDay(ctx, tick{day})
 		fmt.Printf("%s: %q %v\n", day, report, err)
@@ -76,7 +76,7 @@ rules:
 	// tuesday: "" <nil>
 }
 
-// What a caller does with a refusal: the cause says why, the status what to answer.
+// The cause of a refusal says why the call was refused, and the status says what to answer.
 func ExampleRefusedError() {
 	locking, srv, done := exampleAspect()
 	defer done()

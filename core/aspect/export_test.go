@@ -2,7 +2,7 @@ package aspect
 
 import "github.com/interlock-go/interlock/core/ruleset"
 
-// Compile compiles rules for one place and puts them into force there.
+// Compile compiles rules for a site and puts them into force.
 func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
 	r := NewRegistry(a, Adapter[string, struct{}]{
 		Endpoint: func(string) ruleset.Endpoint { return site.Endpoint },

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-func TestJudge_SaysWhatToWriteInstead(t *testing.T) {
+func TestJudge_Missing(t *testing.T) {
 	t.Parallel()
 	routes := []ruleset.Endpoint{ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("GET /orders")}
 	methods := []ruleset.Endpoint{ruleset.GRPC("/shop.v1.Orders/Pay"), ruleset.GRPC("/shop.v1.Orders/Ship"), ruleset.GRPC("/admin.Till/Close")}
@@ -39,7 +39,7 @@ func TestJudge_SaysWhatToWriteInstead(t *testing.T) {
 	}
 }
 
-// judged is what a judge finds in rule files, as "error: …" and "warning: …".
+// judged returns the problems that a judge finds in rule files, as "error: …" and "warning: …".
 func judged(t *testing.T, j aspect.Judge, files ...string) []string {
 	t.Helper()
 	sets := make([]*ruleset.Set, len(files))
@@ -62,7 +62,7 @@ func judged(t *testing.T, j aspect.Judge, files ...string) []string {
 	return found
 }
 
-func TestJudge_AsSevereAsTheStrictestFile(t *testing.T) {
+func TestJudge_SeverityOfTheStrictestFile(t *testing.T) {
 	t.Parallel()
 	pay, list, ship := ruleset.HTTP("POST /pay"), ruleset.HTTP("GET /orders"), ruleset.HTTP("POST /ship")
 	j := aspect.Judge{
@@ -78,12 +78,12 @@ func TestJudge_AsSevereAsTheStrictestFile(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		"nothing to say":             {j, []string{onPay}, nil},
+		"no problem":                 {j, []string{onPay}, nil},
 		"no route by default":        {j, []string{elsewhere}, []string{"error: POST /nowhere"}},
-		"no route, to be warned of":  {j, []string{"unmatched: warn\n" + elsewhere}, []string{"warning: POST /nowhere"}},
-		"no route, to be ignored":    {j, []string{"unmatched: ignore\n" + elsewhere}, nil},
+		"no route, warn":             {j, []string{"unmatched: warn\n" + elsewhere}, []string{"warning: POST /nowhere"}},
+		"no route, ignore":           {j, []string{"unmatched: ignore\n" + elsewhere}, nil},
 		"no rule":                    {j, []string{"uncovered: error\n" + onPay}, []string{"error: POST /ship"}},
-		"no rule, to be warned of":   {j, []string{"uncovered: warn\n" + onPay}, []string{"warning: POST /ship"}},
+		"no rule, warn":              {j, []string{"uncovered: warn\n" + onPay}, []string{"warning: POST /ship"}},
 		"the strictest of two files": {j, []string{"uncovered: warn\n" + onPay, "uncovered: error\n" + onPay}, []string{"error: POST /ship"}},
 		"covered by another file":    {j, []string{"uncovered: error\n" + onPay, "rules: [{http: POST /ship, none: true}]\n"}, nil},
 		"covered in the program":     {beside, []string{"uncovered: error\n" + onPay}, nil},
@@ -95,8 +95,8 @@ func TestJudge_AsSevereAsTheStrictestFile(t *testing.T) {
 	}
 }
 
-// Rules in layers below hide a wildcard, which then may apply nowhere.
-func TestJudge_WildcardBelowWhichAllHaveRulesOfTheirOwn(t *testing.T) {
+// Rules in layers below hide a wildcard, so that it may apply to no endpoint.
+func TestJudge_WildcardHiddenByExactRules(t *testing.T) {
 	t.Parallel()
 	j := aspect.Judge{
 		Transport: ruleset.TransportGRPC,
@@ -112,8 +112,8 @@ func TestJudge_WildcardBelowWhichAllHaveRulesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A problem of a rule with a wildcard is told once, with one of those that have it.
-func TestReport_TellsEachProblemOnce(t *testing.T) {
+// A problem of a rule with a wildcard is reported once, with one of the endpoints that have it.
+func TestReport_EachProblemOnce(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {http: POST /*, key: k}\n  - {http: POST /a, key: k}\n"))
 	if err != nil {

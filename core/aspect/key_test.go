@@ -33,7 +33,7 @@ func TestRun_KeyFaults(t *testing.T) {
 			rule.OnKey = failpolicy.Skip
 			a := mustAspect(t, offline(t, core.WithObserver(warned.observer())))
 			skipping, refusing := mustCompile(t, a, rule), mustCompile(t, a, pay())
-			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of a customer"}}}
+			c := &call{env: failingEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of a customer"}}}
 
 			out := refusing.Run(t.Context(), c)
 			want(t, "cause", out.Cause, failpolicy.Key)
@@ -44,20 +44,20 @@ func TestRun_KeyFaults(t *testing.T) {
 
 			skipping.Run(t.Context(), c)
 			if len(warned) != 2 || !strings.Contains(warned[0].Error(), "#{in.ID} of a customer") {
-				t.Errorf("observers were warned of %v, want one warning for each rule", warned)
+				t.Errorf("observers got the warnings %v, want one for each rule", warned)
 			}
 		})
 	}
 }
 
-func TestRun_KeyFaults_WarnsOncePerMinute(t *testing.T) {
+func TestRun_KeyFaultsWarnOncePerMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var warned warnings
 		a := mustAspect(t, offline(t, core.WithObserver(warned.observer())))
 		p := mustCompile(t, a, pay())
 		refuse := func() {
-			p.Run(t.Context(), &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonMissing, Subject: "in.ID"}}})
+			p.Run(t.Context(), &call{env: failingEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonMissing, Subject: "in.ID"}}})
 		}
 		for range 3 {
 			refuse()
@@ -66,38 +66,38 @@ func TestRun_KeyFaults_WarnsOncePerMinute(t *testing.T) {
 		time.Sleep(time.Minute) // in the time of the bubble
 		refuse()
 		if len(warned) != 2 || !strings.Contains(warned[1].Error(), "(2 such requests since the last warning)") {
-			t.Errorf("after a minute observers were warned of %v", warned)
+			t.Errorf("after a minute observers got the warnings %v", warned)
 		}
 	})
 }
 
-func TestRun_UnknownErrorOfTheEnvIsTheServersFault(t *testing.T) {
+func TestRun_KeyFaultOfAnUnknownError(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, mustAspect(t, offline(t)), pay())
-	out := p.Run(t.Context(), &call{env: badEnv{errors.New("database of principals is down")}})
+	out := p.Run(t.Context(), &call{env: failingEnv{errors.New("database of principals is down")}})
 	want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: 13 /* INTERNAL */})
 }
 
-func TestRun_KeyFaultAfterTheCallerLeftIsACancel(t *testing.T) {
+func TestRun_KeyFaultAfterTheCallerLeft(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, mustAspect(t, offline(t)), pay())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	out := p.Run(ctx, &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonBadBody}}})
+	out := p.Run(ctx, &call{env: failingEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonBadBody}}})
 	want(t, "cause", out.Cause, failpolicy.Canceled)
 }
 
-func TestRun_ConditionWithoutAnAnswerIsAKeyFault(t *testing.T) {
+func TestRun_KeyFaultOfACondition(t *testing.T) {
 	t.Parallel()
 	rule := pay()
 	rule.When = "in.VIP"
 	p := mustCompile(t, mustAspect(t, offline(t)), rule)
-	out := p.Run(t.Context(), &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonTooLarge}}})
+	out := p.Run(t.Context(), &call{env: failingEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonTooLarge}}})
 	want(t, "cause", out.Cause, failpolicy.Key)
 	want(t, "status", out.Status.HTTP, 413)
 }
 
-func TestRun_KeyIsEvaluatedOnceThoughTheHandlerChangesTheRequest(t *testing.T) {
+func TestRun_KeyIsEvaluatedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -113,7 +113,7 @@ func TestRun_KeyIsEvaluatedOnceThoughTheHandlerChangesTheRequest(t *testing.T) {
 	})
 }
 
-func TestRun_StrictKeysAreRefusedInsteadOfEncoded(t *testing.T) {
+func TestRun_StrictKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -124,7 +124,7 @@ func TestRun_StrictKeysAreRefusedInsteadOfEncoded(t *testing.T) {
 	})
 }
 
-func TestRun_TooManyKeysTogether(t *testing.T) {
+func TestRun_TooManyKeys(t *testing.T) {
 	t.Parallel()
 	items := func(prefix string) []string {
 		var list []string

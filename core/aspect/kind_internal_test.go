@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// notForRules are kinds of core that no rule can have: of a plain semaphore and of a latch nothing
-// is held while a handler runs, and a Redlock has other clients than the adapter's.
+// notForRules lists the kinds of core that no rule can have. A handler cannot hold a plain semaphore or a latch, and a
+// Redlock needs other clients than the adapter's.
 var notForRules = []string{"latch", "plain_semaphore", "redlock"}
 
-// What is known of the kinds of lock stands in several places, of which none can import all
-// the others. No place lacks a kind that another one has.
-func TestKinds_EveryPlaceHasTheSame(t *testing.T) {
+// Several packages list the kinds of lock, and none of them can import all others. No list lacks a kind that another
+// list has.
+func TestKinds_SameInEveryPackage(t *testing.T) {
 	t.Parallel()
 	inRedis := inRedis()
 	want := forRules(slices.Sorted(maps.Keys(inRedis)))
@@ -31,7 +31,7 @@ func TestKinds_EveryPlaceHasTheSame(t *testing.T) {
 		"ruleset.Kinds":                 texts(slices.Values(ruleset.Kinds())),
 	} {
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want those of redisstore.Kinds, %q", place, got, want)
+			t.Errorf("%s: got %q, want the kinds of redisstore.Kinds, %q", place, got, want)
 		}
 	}
 	for _, kind := range ruleset.Kinds() {
@@ -45,7 +45,7 @@ func forRules(kinds []string) []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return slices.Contains(notForRules, kind) })
 }
 
-// inRedis are the kinds of the store by name.
+// inRedis returns the kinds of the store by name.
 func inRedis() map[string]*redisstore.Kind {
 	all := make(map[string]*redisstore.Kind)
 	for _, field := range reflect.ValueOf(redisstore.NewKinds()).Fields() {
@@ -63,7 +63,7 @@ func texts(kinds func(yield func(ruleset.Kind) bool)) (all []string) {
 	return all
 }
 
-// constantsOfKind are the values of the constants of type Kind that the package in dir has.
+// constantsOfKind returns the values of the constants of type Kind in the package in dir.
 func constantsOfKind(t *testing.T, dir string) (values []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -3,6 +3,7 @@ package aspect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// payAs is the rule pay with another kind of lock.
+// payAs returns the rule pay with another kind of lock.
 func payAs(kind ruleset.Kind) ruleset.Rule {
 	return of(kind, pay())
 }
@@ -29,7 +30,7 @@ func of(kind ruleset.Kind, rule ruleset.Rule) ruleset.Rule {
 	return rule
 }
 
-// takeAs holds the lock of a rule pay of another kind that is in its way.
+// takeAs takes a lock of the kind that blocks the rule pay of a kind.
 func (b *bench) takeAs(t *testing.T, kind ruleset.Kind) (release func()) {
 	t.Helper()
 	if kind == ruleset.Read {
@@ -52,10 +53,10 @@ func (b *bench) takeAs(t *testing.T, kind ruleset.Kind) (release func()) {
 	}
 }
 
-// counter is where the tokens of a fenced lock are drawn.
+// counter is the key of the counter of a fenced lock's tokens.
 func counter(name string) string { return "redisson_lock_token:{" + name + "}" }
 
-// tokenOf runs a rule and gives the token that its handler saw.
+// tokenOf runs a rule and returns the token that its handler saw.
 func tokenOf(t *testing.T, p *aspect.Point, id string) (token int64) {
 	t.Helper()
 	out := p.Run(t.Context(), &call{in: order{ID: id}, handle: func(ctx context.Context, g aspect.Grant) error {
@@ -70,12 +71,14 @@ func tokenOf(t *testing.T, p *aspect.Point, id string) (token int64) {
 	return token
 }
 
-// seenKinds are the kinds of the acquisitions that core told of.
-type seenKinds struct{ list []core.Kind }
+// acquiredKinds returns the kinds of the acquisitions that core reported.
+type acquiredKinds struct{ list []core.Kind }
 
-func (s *seenKinds) observer() *core.Observer { return &core.Observer{AcquireEnd: s.observeAcquireEnd} }
+func (s *acquiredKinds) observer() *core.Observer {
+	return &core.Observer{AcquireEnd: s.observeAcquireEnd}
+}
 
-func (s *seenKinds) observeAcquireEnd(_ context.Context, r core.AcquireResult) {
+func (s *acquiredKinds) observeAcquireEnd(_ context.Context, r core.AcquireResult) {
 	s.list = append(s.list, r.Kind)
 }
 
@@ -90,10 +93,10 @@ func eachKind(t *testing.T, test func(t *testing.T, kind ruleset.Kind)) {
 	}
 }
 
-func TestKind_EachTakesItsLock(t *testing.T) {
+func TestKind_TakesItsLock(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
-		seen, obs := &seenKinds{}, &record{}
+		seen, obs := &acquiredKinds{}, &record{}
 		b := newBench(t, core.WithObserver(seen.observer()))
 		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), payAs(kind))
 		var tokens []int64
@@ -113,7 +116,7 @@ func TestKind_EachTakesItsLock(t *testing.T) {
 	})
 }
 
-func TestKind_BusyIsBusy(t *testing.T) {
+func TestKind_Busy(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		b := newBench(t)
@@ -134,7 +137,7 @@ func TestKind_BusyIsBusy(t *testing.T) {
 }
 
 // A nested call has the token of the hold that it re-enters.
-func TestKind_NestedCallHasTheTokenOfTheOuter(t *testing.T) {
+func TestKind_TokenOfANestedCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -150,7 +153,7 @@ func TestKind_NestedCallHasTheTokenOfTheOuter(t *testing.T) {
 	})
 }
 
-// Of several rules the last one with a token counts, and the last one with a lock.
+// If there are several rules, the grant has the last token and the last lock.
 func TestKind_TokenOfSeveralRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +179,7 @@ func TestKind_Debounce(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		if kind.Traits().Shared {
-			return // no debounce: package ruleset refuses it
+			return // package ruleset refuses a debounce of this kind
 		}
 		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), of(kind, submit()))
@@ -194,7 +197,7 @@ func TestKind_Debounce(t *testing.T) {
 	})
 }
 
-// A dry run of a fenced rule leaves no counter behind, and draws no token.
+// A dry run of a fenced rule creates no counter and takes no token.
 func TestKind_DryRun(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
@@ -209,8 +212,8 @@ func TestKind_DryRun(t *testing.T) {
 		}}
 		p.Run(t.Context(), c)
 		want(t, "cause", obs.last(t).Cause, "")
-		if keys := b.rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 && kind != ruleset.Semaphore { // whose size stays
-			t.Errorf("left behind: %q", keys)
+		if keys := b.rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 && kind != ruleset.Semaphore { // the size of a semaphore stays in Redis
+			t.Errorf("keys left in Redis: %q", keys)
 		}
 		defer b.takeAs(t, kind)()
 		p.Run(t.Context(), c)
@@ -218,7 +221,7 @@ func TestKind_DryRun(t *testing.T) {
 	})
 }
 
-func TestKind_OfOneKeyRefusesAList(t *testing.T) {
+func TestKind_OneKeyRefusesAList(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t))
 	for _, kind := range ruleset.Kinds() {
@@ -243,7 +246,7 @@ func TestKind_OfOneKeyRefusesAList(t *testing.T) {
 	}
 }
 
-func TestKind_OfOneKeyRefusesSeveralTemplates(t *testing.T) {
+func TestKind_OneKeyRefusesSeveralTemplates(t *testing.T) {
 	t.Parallel()
 	_, err := mustAspect(t, offline(t)).Compile(site(t), ruleset.Rule{Name: "x", Kind: ruleset.Fenced, Keys: []string{"a", "b"}})
 	if err == nil || !strings.Contains(err.Error(), "Kind: a fenced lock has one key, and Keys has 2 templates") {
@@ -251,12 +254,12 @@ func TestKind_OfOneKeyRefusesSeveralTemplates(t *testing.T) {
 	}
 }
 
-// Every kind that one call holds at a time has tokens where the rule asks for them.
+// Every kind that only one call holds at a time has tokens if the rule asks for them.
 func TestKind_TokenOnRequest(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		if kind.Traits().Shared {
-			return // no token: package ruleset refuses it
+			return // package ruleset refuses a token of this kind
 		}
 		b := newBench(t)
 		rule := payAs(kind)
@@ -272,7 +275,7 @@ func TestKind_TokenOnRequest(t *testing.T) {
 	})
 }
 
-func TestKind_TokenIsOfOneKey(t *testing.T) {
+func TestKind_TokenNeedsOneKey(t *testing.T) {
 	t.Parallel()
 	_, err := mustAspect(t, offline(t)).Compile(site(t), ruleset.Rule{Name: "x", Key: "stock:#{in.Items}", Token: true})
 	if err == nil || !strings.Contains(err.Error(), "Key: yields a list of keys, and a token belongs to one") {
@@ -280,8 +283,8 @@ func TestKind_TokenIsOfOneKey(t *testing.T) {
 	}
 }
 
-// What a message says to write must be what the place takes where the rule is written.
-func TestKind_ListOfKeysIsToldInTheWordsOfTheLayer(t *testing.T) {
+// A message uses the words of the layer in which the rule is written.
+func TestKind_ListOfKeysInTheWordsOfTheLayer(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t))
 	for layer, words := range map[ruleset.Layer][2]string{
@@ -307,21 +310,20 @@ func TestKind_ListOfKeysIsToldInTheWordsOfTheLayer(t *testing.T) {
 	}
 }
 
-// A name that the client has in use as another kind is the program's mistake, whatever the
-// rule says of keys.
-func TestKind_AnotherOneUnderTheSameNameIsTheProgramsMistake(t *testing.T) {
+// A name that the client uses as another kind of lock is a fault of the program, whatever the rule says about keys.
+func TestKind_AnotherKindOfTheSameName(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, obs := newBench(t), &record{}
 		a := mustAspect(t, b.observed(t, obs.observer()))
 		inner := payAs(ruleset.Spin)
 		inner.OnKey = failpolicy.Proceed
-		wantProgramsMistake(t, obs, mustCompile(t, a, pay()), mustCompile(t, a, inner))
+		wantMisconfigured(t, obs, mustCompile(t, a, pay()), mustCompile(t, a, inner))
 	})
 }
 
-// wantProgramsMistake calls inner inside of outer, and wants it to be refused at once.
-func wantProgramsMistake(t *testing.T, obs *record, outer, inner *aspect.Point) {
+// wantMisconfigured runs inner inside outer, and fails the test unless inner is refused at once as a fault of the program.
+func wantMisconfigured(t *testing.T, obs *record, outer, inner *aspect.Point) {
 	t.Helper()
 	outer.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
 		begin := time.Now()
@@ -331,8 +333,128 @@ func wantProgramsMistake(t *testing.T, obs *record, outer, inner *aspect.Point) 
 		want(t, "message", out.Refusal().Message, "The request could not be completed")
 		want(t, "waited", time.Since(begin), 0)
 		if !errors.Is(out.Reason, core.ErrInvalid) || !errors.Is(obs.failures[0].Err, core.ErrInvalid) {
-			t.Errorf("got %v, told %v", out.Reason, obs.failures[0].Err)
+			t.Errorf("got %v, observers got %v", out.Reason, obs.failures[0].Err)
 		}
 		return nil
 	}})
+}
+
+// A reader that asks for the write lock is refused at once. The program is at fault, and the reason is for its log.
+func TestKind_WriteInsideOfRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, obs := newBench(t), &record{}
+		a := mustAspect(t, b.observed(t, obs.observer()))
+		write := payAs(ruleset.Write)
+		write.OnKey, write.OnBusy = failpolicy.Proceed, failpolicy.Proceed
+		wantMisconfigured(t, obs, mustCompile(t, a, payAs(ruleset.Read)), mustCompile(t, a, write))
+		b.wantFree(t, "order:42")
+	})
+}
+
+func TestKind_ReadInsideOfWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		a := mustAspect(t, b.locks)
+		reader := mustCompile(t, a, payAs(ruleset.Read))
+		var inner aspect.Outcome
+		mustCompile(t, a, payAs(ruleset.Write)).Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			inner = reader.Run(ctx, &call{in: order{ID: "42"}})
+			return nil
+		}})
+		want(t, "verdict of the reader", inner.Verdict, aspect.VerdictRan)
+		want(t, "its cause", inner.Cause, "")
+		b.wantFree(t, "order:42")
+	})
+}
+
+// The kind limits the number of calls at a time, across two clients, for real and in a dry run. One more call is busy.
+func TestKind_CallsAtATime(t *testing.T) {
+	t.Parallel()
+	const crowd = 5
+	for kind, in := range map[ruleset.Kind]int{ruleset.Read: crowd, ruleset.Semaphore: 3} {
+		for _, dry := range []bool{false, true} {
+			t.Run(string(kind), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { callAtOnce(t, kind, dry, crowd, in) })
+			})
+		}
+	}
+}
+
+// callAtOnce makes calls that take a second each, and fails the test unless `in` of them hold the lock.
+func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
+	t.Helper()
+	b := newBench(t)
+	rule := payAs(kind)
+	rule.WaitTime, rule.DryRun = ruleset.NoWait, dry
+	if kind == ruleset.Semaphore {
+		rule.Permits = in
+	}
+	obs := &record{}
+	points := []*aspect.Point{
+		mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule),
+		mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule),
+	}
+	done := make(chan struct{})
+	for i := range calls {
+		go func() {
+			points[i%2].Run(t.Context(), &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
+				time.Sleep(time.Second) // in the time of the bubble
+				return nil
+			}})
+			done <- struct{}{}
+		}()
+		time.Sleep(100 * time.Millisecond) // in the time of the bubble
+	}
+	for range calls {
+		<-done
+	}
+	busy := 0
+	for _, d := range obs.decisions {
+		if d.Cause == failpolicy.Busy {
+			busy++
+		}
+	}
+	want(t, "decisions", len(obs.decisions), calls)
+	want(t, "busy calls", busy, calls-in)
+}
+
+// A guard may meet a call again, for example after a layer that copies the request. The call re-enters the lock that it
+// holds. A semaphore has no re-entry: the call uses the permit that it holds.
+func TestKind_SameCallTwice(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []ruleset.Kind{
+		ruleset.Reentrant, ruleset.Fair, ruleset.Fenced, ruleset.Spin, ruleset.Read, ruleset.Write, ruleset.Semaphore,
+	} {
+		for _, dry := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/dry run %v", kind, dry), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { callTwice(t, kind, dry) })
+			})
+		}
+	}
+}
+
+func callTwice(t *testing.T, kind ruleset.Kind, dry bool) {
+	t.Helper()
+	b, obs := newBench(t), &record{}
+	rule := payAs(kind)
+	rule.WaitTime, rule.DryRun = ruleset.NoWait, dry
+	if kind == ruleset.Semaphore {
+		rule.Permits = 1
+	}
+	p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+	inner := &call{in: order{ID: "42"}}
+	out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+		want(t, "inner verdict", p.Run(ctx, inner).Verdict, aspect.VerdictRan)
+		want(t, "inner runs", inner.handled, 1)
+		stranger := p.Run(core.Detach(ctx), &call{in: order{ID: "42"}})
+		want(t, "a call beside it is refused", stranger.Verdict == aspect.VerdictRefused, !dry && kind != ruleset.Read)
+		return nil
+	}})
+	want(t, "outer verdict", out.Verdict, aspect.VerdictRan)
+	want(t, "cause of the inner call", obs.decisions[0].Cause, "")
+	b.wantFree(t, "order:42")
 }

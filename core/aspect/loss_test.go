@@ -34,7 +34,7 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 		{"fail, it finishes", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return nil }, aspect.VerdictLost, nil},
 		{"fail, its error", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return errHandler }, aspect.VerdictLost, errHandler},
 		{"ignore, its own timeout is no loss", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return context.DeadlineExceeded }, aspect.VerdictRan, context.DeadlineExceeded}, // in the time of the bubble
-		{"ignore, it gives up all the same", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return core.ErrLost }, aspect.VerdictLost, core.ErrLost},                          // in the time of the bubble
+		{"ignore, it gives up", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return core.ErrLost }, aspect.VerdictLost, core.ErrLost},                                       // in the time of the bubble
 		{"ignore, it runs on", failpolicy.Ignore, func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }, aspect.VerdictRan, nil},                                                 // in the time of the bubble
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 	}
 }
 
-func TestLoss_IgnoredKeepsTheOwnershipInTheContext(t *testing.T) {
+func TestLoss_IgnoredKeepsTheOwnership(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -94,7 +94,7 @@ func TestLoss_IgnoredKeepsTheOwnershipInTheContext(t *testing.T) {
 	})
 }
 
-func TestLoss_TheCallersOwnCancelIsNotDisguised(t *testing.T) {
+func TestLoss_CallerCancels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -112,7 +112,7 @@ func TestLoss_TheCallersOwnCancelIsNotDisguised(t *testing.T) {
 	})
 }
 
-func TestLoss_NewOwnersLockIsUntouched(t *testing.T) {
+func TestLoss_LeavesTheNewHolderAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -132,7 +132,7 @@ func TestLoss_NewOwnersLockIsUntouched(t *testing.T) {
 	})
 }
 
-func TestLoss_OfOneRuleDoesNotBlameTheOther(t *testing.T) {
+func TestLoss_OfOneRuleOfTwo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -152,7 +152,7 @@ func TestLoss_OfOneRuleDoesNotBlameTheOther(t *testing.T) {
 	})
 }
 
-func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
+func TestLoss_OfTheOuterCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -172,9 +172,8 @@ func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
 	})
 }
 
-// What a handler calls under its own lock is refused after a shutdown as that lock is, and not as
-// if the caller had gone.
-func TestClose_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
+// After a shutdown, an inner call is refused because its outer lock was lost, and not because the caller has left.
+func TestLoss_ByCloseOfTheOuterCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -196,9 +195,9 @@ func TestClose_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
 	})
 }
 
-// A rule whose lock its caller has already, and has lost, is refused as lost: the strategy
-// for a lock that is taken has no say.
-func TestLoss_OfTheLockThatIsEnteredAgain(t *testing.T) {
+// If the caller has lost the lock that a rule would re-enter, the call is refused as lost. The strategy for a taken lock
+// does not apply.
+func TestLoss_OfALockThatIsReentered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -219,7 +218,7 @@ func TestLoss_OfTheLockThatIsEnteredAgain(t *testing.T) {
 	})
 }
 
-func TestClose_WhileAHandlerRuns(t *testing.T) {
+func TestLoss_ByCloseUnderTheHandler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -243,7 +242,7 @@ func TestClose_WhileAHandlerRuns(t *testing.T) {
 	})
 }
 
-func TestLoss_OfTwoRulesIsAnsweredByTheFirst(t *testing.T) {
+func TestLoss_OfTwoRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -261,7 +260,7 @@ func TestLoss_OfTwoRulesIsAnsweredByTheFirst(t *testing.T) {
 	})
 }
 
-func TestLoss_OfTheShadowOfADryRunIsNone(t *testing.T) {
+func TestLoss_OfAShadow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -1,8 +1,10 @@
 package aspect_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +36,7 @@ func broken() *core.Observer {
 	return observer
 }
 
-func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
+func TestObserver_PanicsAreContained(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -62,7 +64,7 @@ func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 	})
 }
 
-func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
+func TestObserver_Reload(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "locks.yaml")
 	if err := os.WriteFile(file, []byte("rules:\n  - func: pay\n    key: \"a:#{in.ID}\"\n"), 0o600); err != nil {
@@ -92,7 +94,7 @@ func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
 	want(t, "reloads", len(reloads), 2)
 }
 
-func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
+func TestObserver_DecisionWaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -107,8 +109,8 @@ func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
 	})
 }
 
-// An observer of rules alone is given to the lock client, too: nothing else takes observers.
-func TestObservers_OfTheLockClient_OnlyOfRules(t *testing.T) {
+// The lock client takes observers of rules alone, too, because nothing else takes observers.
+func TestObserver_OnlyOfRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		obs := &record{}
@@ -125,12 +127,54 @@ type almost struct{}
 
 func (almost) ObservesRules() {}
 
-func TestObservers_RulesOfAnotherType(t *testing.T) {
+func TestObserver_OfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []interface{ ObservesRules() }{almost{}, (*aspect.Observer)(nil)} {
 		_, err := aspect.New(newBench(t, core.WithObserver(&core.Observer{Rules: rules})).locks)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("core.WithObserver: Rules is %T, ", rules)) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+func TestObserver_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // all tests share the log
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		defer slog.SetDefault(before)
+		b := newBench(t)
+		p := mustCompile(t, mustAspect(t, b.observed(t, brokenRules())), pay())
+		for range 3 {
+			want(t, "verdict", p.Run(t.Context(), &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
+		}
+		text := log.String()
+		if strings.Count(text, "\n") != 2 || strings.Count(text, ".brokenRules.") != 2 || strings.Contains(text, "decision\"") {
+			t.Errorf("logged: %s", text)
+		}
+	})
+}
+
+// Without an observer of warnings, the log gets one line for each warning.
+func TestObserver_WarningWithoutAnObserver(t *testing.T) { //nolint:paralleltest // all tests share the log
+	for name, tt := range map[string]struct {
+		observers []*core.Observer
+		want      int
+	}{
+		"no observer":      {nil, 1},
+		"another observer": {[]*core.Observer{broken()}, 1},
+		"an observer":      {[]*core.Observer{{Rules: &aspect.Observer{Warning: func(*ruleset.Problem) {}}}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+			defer slog.SetDefault(before)
+			mustAspect(t, newBench(t, core.WithObserver(tt.observers...)).locks).Warn(&ruleset.Problem{Field: "key", Message: "odd"})
+			text := log.String()
+			if n := strings.Count(text, "\n"); n != tt.want || n > 0 && (!strings.Contains(text, "level=WARN") || !strings.Contains(text, "odd")) {
+				t.Errorf("logged: %q", text)
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 // pay is the usual rule of these tests.
 func pay() ruleset.Rule { return ruleset.Rule{Name: "pay", Key: "order:#{in.ID}"} }
 
-func TestRun_HandlerRunsUnderItsLock(t *testing.T) {
+func TestRun_HandlerHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -48,7 +48,7 @@ func TestRun_HandlerRunsUnderItsLock(t *testing.T) {
 	})
 }
 
-func TestRun_HandlersErrorIsReturnedUntouched(t *testing.T) {
+func TestRun_ErrorOfTheHandler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -61,7 +61,7 @@ func TestRun_HandlersErrorIsReturnedUntouched(t *testing.T) {
 	})
 }
 
-func TestRun_FailedReleaseNeverReplacesTheResult(t *testing.T) {
+func TestRun_FailedRelease(t *testing.T) {
 	t.Parallel()
 	for _, result := range []error{nil, errHandler} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRun_FailedReleaseNeverReplacesTheResult(t *testing.T) {
 	}
 }
 
-func TestRun_ReleasesAfterTheCallerIsGone(t *testing.T) {
+func TestRun_ReleasesAfterTheCallerLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -102,7 +102,7 @@ func TestRun_ReleasesAfterTheCallerIsGone(t *testing.T) {
 	})
 }
 
-func TestRun_PanicAndGoexitReleaseAndGoOn(t *testing.T) {
+func TestRun_PanicAndGoexit(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func checkStrategy(t *testing.T, b *bench, obs *record, cause failpolicy.Cause, 
 	want(t, "verdict", out.Verdict, cmp.Or(verdicts[s], aspect.VerdictAnswered))
 	want(t, "reply", out.Reply, reply)
 	want(t, "handler ran", c.handled == 1, s == failpolicy.Proceed)
-	want(t, "fallback ran", c.fellBack == 1, s == failpolicy.Fallback)
+	want(t, "fallback ran", c.fallbacks == 1, s == failpolicy.Fallback)
 	want(t, "error", errors.Is(out.Err, errHandler), s == failpolicy.Proceed || s == failpolicy.Fallback)
 	refusal := out.Refusal()
 	want(t, "refusal", refusal != nil, s == failpolicy.Error)
@@ -193,7 +193,7 @@ func checkStrategy(t *testing.T, b *bench, obs *record, cause failpolicy.Cause, 
 		want(t, "status", refusal.Status, cause.Status())
 		want(t, "message", refusal.Message, cause.Title())
 		if text := refusal.Error(); strings.Contains(text, "42") {
-			t.Errorf("the text names the key: %s", text)
+			t.Errorf("the text contains the key: %s", text)
 		}
 	}
 	if len(obs.failures) != 1 || obs.failures[0].Cause != cause || obs.failures[0].Strategy != s {
@@ -203,7 +203,7 @@ func checkStrategy(t *testing.T, b *bench, obs *record, cause failpolicy.Cause, 
 	want(t, "decision", obs.last(t).Verdict, out.Verdict)
 }
 
-func TestRun_RefusedWrapsTheReason(t *testing.T) {
+func TestRun_RefusalWrapsTheReason(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -216,64 +216,6 @@ func TestRun_RefusedWrapsTheReason(t *testing.T) {
 		wantErr(t, "refusal", refusal, core.ErrNotAcquired)
 		want(t, "message", refusal.Message, rule.Message)
 		want(t, "text", refusal.Error(), `lock rule "pay": busy: `+rule.Message)
-	})
-}
-
-func TestRun_RetryHint(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name      string
-		lease     time.Duration
-		taken     time.Duration
-		held      time.Duration // of a call before, 0: none
-		low, high time.Duration
-	}{
-		{"fixed lease: its rest", time.Minute, 3 * time.Second, 0, 2 * time.Second, 4 * time.Second},
-		{"fixed lease: at most 5s", time.Minute, time.Hour, 0, 2500 * time.Millisecond, 5 * time.Second},
-		{"watchdog: nothing known", ruleset.Watchdog, time.Hour, 0, time.Second, 2 * time.Second},
-		{"watchdog: recent hold time", ruleset.Watchdog, time.Hour, 4 * time.Second, 3 * time.Second, 5 * time.Second},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				rule := pay()
-				rule.WaitTime, rule.LeaseTime = ruleset.NoWait, tc.lease
-				p := mustCompile(t, mustAspect(t, b.locks), rule)
-				if tc.held > 0 {
-					p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
-						time.Sleep(tc.held) // in the time of the bubble
-						return nil
-					}})
-				}
-				b.redis.Take("order:42", tc.taken)
-				out := p.Run(t.Context(), &call{in: order{ID: "42"}})
-				want(t, "cause", out.Cause, failpolicy.Busy)
-				if out.RetryAfter < tc.low || out.RetryAfter > tc.high {
-					t.Errorf("got %s, want %s to %s", out.RetryAfter, tc.low, tc.high)
-				}
-			})
-		})
-	}
-}
-
-func TestRun_RetryHintFollowsTheHoldTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		rule := pay()
-		rule.WaitTime = ruleset.NoWait
-		p := mustCompile(t, mustAspect(t, b.locks), rule)
-		for _, held := range append([]time.Duration{4 * time.Second}, make([]time.Duration, 30)...) {
-			p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
-				time.Sleep(held) // in the time of the bubble
-				return nil
-			}})
-		}
-		b.redis.Take("order:42", time.Hour)
-		if got := p.Run(t.Context(), &call{in: order{ID: "42"}}).RetryAfter; got > 2*time.Second {
-			t.Errorf("got %s after many short calls, want at most 2s", got)
-		}
 	})
 }
 
@@ -297,7 +239,7 @@ func TestRun_Overload(t *testing.T) {
 	})
 }
 
-func TestRun_CallersEndAsksNoStrategy(t *testing.T) {
+func TestRun_EndOfTheCallerAsksNoStrategy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -322,85 +264,7 @@ func TestRun_CallersEndAsksNoStrategy(t *testing.T) {
 	})
 }
 
-func TestRun_WaitEndsBeforeTheCallersDeadline(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		deadline, wait, waited time.Duration
-	}{
-		{10 * time.Second, ruleset.WaitForever, 9 * time.Second},
-		{10 * time.Second, time.Minute, 9 * time.Second},
-		{10 * time.Second, 2 * time.Second, 2 * time.Second},
-		{200 * time.Millisecond, time.Minute, 150 * time.Millisecond},
-		{40 * time.Millisecond, time.Minute, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t)
-			rule := pay()
-			rule.WaitTime = tc.wait
-			p := mustCompile(t, mustAspect(t, b.locks), rule)
-			b.redis.Take("order:42", time.Hour)
-			ctx, cancel := context.WithTimeout(t.Context(), tc.deadline)
-			defer cancel()
-			start := time.Now()
-			out := p.Run(ctx, &call{in: order{ID: "42"}})
-			want(t, "cause", out.Cause, failpolicy.Busy)
-			want(t, "waited", time.Since(start), tc.waited)
-		})
-	}
-}
-
-// punctual is a call that has to be answered by a time of its own.
-type punctual struct {
-	*call
-	by time.Time
-}
-
-func (c punctual) AnswerBy() time.Time { return c.by }
-
-func TestRun_WaitEndsBeforeTheDeadlineForTheAnswer(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		caller, answer, wait, waited time.Duration
-	}{
-		"no other deadline":     {0, 10 * time.Second, ruleset.WaitForever, 9 * time.Second},
-		"before the caller's":   {time.Minute, 10 * time.Second, time.Minute, 9 * time.Second},
-		"after the caller's":    {10 * time.Second, time.Minute, time.Minute, 9 * time.Second},
-		"none":                  {0, 0, 2 * time.Second, 2 * time.Second},
-		"later than the wait":   {0, 10 * time.Second, 2 * time.Second, 2 * time.Second},
-		"no time for a wait":    {0, 40 * time.Millisecond, time.Minute, 0},
-		"over already":          {0, -time.Second, time.Minute, 0},
-		"a rule without a wait": {0, 10 * time.Second, ruleset.NoWait, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t)
-			rule := pay()
-			rule.WaitTime = tc.wait
-			p := mustCompile(t, mustAspect(t, b.locks), rule)
-			b.redis.Take("order:42", time.Hour)
-			ctx, start := t.Context(), time.Now()
-			if tc.caller != 0 {
-				limited, cancel := context.WithTimeout(ctx, tc.caller)
-				defer cancel()
-				ctx = limited
-			}
-			c := punctual{call: &call{in: order{ID: "42"}}}
-			if tc.answer != 0 {
-				c.by = start.Add(tc.answer)
-			}
-			want(t, name+": cause", p.Run(ctx, c).Cause, failpolicy.Busy)
-			want(t, name+": waited", time.Since(start), tc.waited)
-			b.redis.Free("order:42")
-			c.handle = func(ctx context.Context, _ aspect.Grant) error {
-				_, limited := ctx.Deadline()
-				want(t, name+": the handler's context has a deadline", limited, false)
-				return nil
-			}
-			want(t, name+": verdict of a free lock", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
-		})
-	}
-}
-
-func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
+func TestRun_EarlyReleaseAndHandover(t *testing.T) {
 	t.Parallel()
 	var moved *core.Hold
 	for name, end := range map[string]func(t *testing.T, ctx context.Context, h *core.Hold){
@@ -434,7 +298,7 @@ func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
 	}
 }
 
-func TestRun_NestedRulesOnOneKeyReenter(t *testing.T) {
+func TestRun_NestedRulesOnOneKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -457,7 +321,7 @@ func TestRun_NestedRulesOnOneKeyReenter(t *testing.T) {
 	})
 }
 
-func TestRun_SeveralRulesAreTakenInOrderAndFreedInReverse(t *testing.T) {
+func TestRun_SeveralRulesInOrder(t *testing.T) {
 	t.Parallel()
 	ends := &endings{}
 	synctest.Test(t, func(t *testing.T) {
@@ -480,7 +344,7 @@ func TestRun_SeveralRulesAreTakenInOrderAndFreedInReverse(t *testing.T) {
 	}
 }
 
-// endings notes in which order holds end.
+// endings records the order in which holds end.
 type endings struct{ keys []string }
 
 func (e *endings) observer() *core.Observer { return &core.Observer{HoldEnd: e.observeHoldEnd} }
@@ -489,7 +353,7 @@ func (e *endings) observeHoldEnd(_ context.Context, r core.HoldResult) {
 	e.keys = append(e.keys, r.Key)
 }
 
-func TestRun_PartialFailureFreesTheRulesBefore(t *testing.T) {
+func TestRun_RefusalFreesTheRulesBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -507,7 +371,7 @@ func TestRun_PartialFailureFreesTheRulesBefore(t *testing.T) {
 	})
 }
 
-func TestRun_ProceedKeepsTheOtherRulesLocks(t *testing.T) {
+func TestRun_ProceedKeepsTheOtherLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -526,7 +390,7 @@ func TestRun_ProceedKeepsTheOtherRulesLocks(t *testing.T) {
 	})
 }
 
-func TestRun_PanickingFallbackLeavesNoLock(t *testing.T) {
+func TestRun_FallbackPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -541,7 +405,7 @@ func TestRun_PanickingFallbackLeavesNoLock(t *testing.T) {
 	})
 }
 
-func TestRun_SeveralKeysAreTakenTogetherOrNotAtAll(t *testing.T) {
+func TestRun_SeveralKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

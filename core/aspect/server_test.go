@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// serverBench is a bench on a redis-server of its own, in real time. The embedded
-// Redis is a model of one: what holds on both is a promise about Redis. Without a
-// redis-server on PATH its tests are skipped, and say so; see [redisserver.Start].
+// serverBench is a bench with a real redis-server, in real time. The embedded Redis is a model of it: only behaviour
+// that both show is a promise about Redis. Without a redis-server on PATH, its tests are skipped; see
+// [redisserver.Start].
 type serverBench struct {
 	*bench
 
@@ -39,11 +39,11 @@ func locksOf(t *testing.T, srv *redisserver.Server, opts ...core.Option) *core.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = locks.Close(t.Context()) }) // the context has ended: at once
+	t.Cleanup(func() { _ = locks.Close(t.Context()) }) // the context has ended, so that Close does not wait
 	return locks
 }
 
-// take has the stranger hold a lock until the test ends.
+// take lets the stranger hold a lock until the test ends.
 func (b *serverBench) take(t *testing.T, key string) *core.Hold {
 	t.Helper()
 	_, hold, err := b.stranger.Lock(key).Acquire(context.WithoutCancel(t.Context()), core.WaitTime(10*time.Second))
@@ -80,7 +80,7 @@ func TestServer_EachStrategyForEachCause(t *testing.T) {
 	}
 }
 
-func TestServer_LossOfADeletedLockIsNoticedByTheRenewal(t *testing.T) {
+func TestServer_DeletedLock(t *testing.T) {
 	t.Parallel()
 	for onLost, verdict := range map[failpolicy.OnLost]aspect.Verdict{failpolicy.Cancel: aspect.VerdictRan, failpolicy.Fail: aspect.VerdictLost} {
 		t.Run(string(onLost), func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestServer_LossOfADeletedLockIsNoticedByTheRenewal(t *testing.T) {
 				strangers = b.take(t, "order:42")
 				select {
 				case <-ctx.Done():
-				case <-time.After(5 * time.Minute): // for a test that fails
-					t.Error("the handler was not told of the loss")
+				case <-time.After(5 * time.Minute): // only if the test fails
+					t.Error("the context of the handler did not end with the lock")
 				}
 				wantErr(t, "cause", context.Cause(ctx), core.ErrLost)
 				return nil
@@ -104,13 +104,13 @@ func TestServer_LossOfADeletedLockIsNoticedByTheRenewal(t *testing.T) {
 			want(t, "verdict", out.Verdict, verdict)
 			want(t, "lost", out.Lost, true)
 			if err := strangers.Release(t.Context()); err != nil {
-				t.Errorf("the new owner's lock: %v", err)
+				t.Errorf("the lock of the new holder: %v", err)
 			}
 		})
 	}
 }
 
-func TestServer_FixedLeaseThatRunsOutLeavesTheNewOwnerAlone(t *testing.T) {
+func TestServer_FixedLeaseExpires(t *testing.T) {
 	t.Parallel()
 	b := newServerBench(t)
 	rule := pay()
@@ -126,7 +126,7 @@ func TestServer_FixedLeaseThatRunsOutLeavesTheNewOwnerAlone(t *testing.T) {
 	want(t, "holders", len(b.holders(t, "order:42")), 1)
 }
 
-func TestServer_PanicFreesAllLocks(t *testing.T) {
+func TestServer_Panic(t *testing.T) {
 	t.Parallel()
 	b := newServerBench(t)
 	window := submit()
@@ -160,9 +160,9 @@ func TestServer_DebounceWindow(t *testing.T) {
 	want(t, "second", p.Run(t.Context(), c).Cause, failpolicy.Debounced)
 	want(t, "handled", c.handled, 1)
 
-	// The rest of the window passes by: until then nobody can take the lock.
+	// Until the window has ended, no caller can take the lock.
 	if !b.rdb.PExpire(t.Context(), "order:42", time.Millisecond).Val() {
-		t.Fatal("there is no window to end")
+		t.Fatal("the window does not exist")
 	}
 	if err := b.take(t, "order:42").Release(t.Context()); err != nil {
 		t.Error(err)

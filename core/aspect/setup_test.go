@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// order is the argument in whose terms keys are written in these tests.
+// order is the argument that the keys of these tests read.
 type order struct {
 	ID    string
 	Items []string
@@ -32,7 +32,7 @@ type call struct {
 	fallback  func(ctx context.Context) error
 	canceled  func(err error) bool
 	handled   int
-	fellBack  int
+	fallbacks int
 	evaluated int
 }
 
@@ -53,7 +53,7 @@ func (c *call) Handle(ctx context.Context, g aspect.Grant) error {
 }
 
 func (c *call) Fallback(ctx context.Context, _ string) error {
-	c.fellBack++
+	c.fallbacks++
 	if c.fallback == nil {
 		return nil
 	}
@@ -62,13 +62,13 @@ func (c *call) Fallback(ctx context.Context, _ string) error {
 
 func (c *call) Canceled(err error) bool { return c.canceled != nil && c.canceled(err) }
 
-// badEnv is a request that yields no value, for one reason.
-type badEnv struct{ err error }
+// failingEnv is a request whose variables all yield an error.
+type failingEnv struct{ err error }
 
-func (e badEnv) Value(int) (any, error)              { return nil, e.err }
-func (e badEnv) Items(int, string) ([]string, error) { return nil, e.err }
+func (e failingEnv) Value(int) (any, error)              { return nil, e.err }
+func (e failingEnv) Items(int, string) ([]string, error) { return nil, e.err }
 
-// site is a place whose only variable is in.
+// site returns a site whose only variable is in.
 func site(tb testing.TB) aspect.Site {
 	tb.Helper()
 	schema, err := keyexpr.Argument(reflect.TypeFor[order]())
@@ -96,14 +96,14 @@ func mustCompile(tb testing.TB, a *aspect.Aspect, rules ...ruleset.Rule) *aspect
 	return p
 }
 
-// record keeps what the observers were notified of.
+// record keeps the events that observers get.
 type record struct {
 	mu        sync.Mutex
 	rules     []aspect.RuleInfo
 	decisions []aspect.Decision
 	failures  []aspect.Failure
 	unlocked  []aspect.UnlockedRun
-	releases  []core.HoldResult // that failed
+	releases  []core.HoldResult // releases that failed
 }
 
 func (r *record) observer() *core.Observer {
@@ -151,7 +151,7 @@ func (r *record) observeHoldEnd(_ context.Context, e core.HoldResult) {
 	r.releases = append(r.releases, e)
 }
 
-// last is the only or last decision.
+// last returns the last decision.
 func (r *record) last(tb testing.TB) aspect.Decision {
 	tb.Helper()
 	r.mu.Lock()
@@ -162,7 +162,7 @@ func (r *record) last(tb testing.TB) aspect.Decision {
 	return r.decisions[len(r.decisions)-1]
 }
 
-// want compares, with a message in the usual form.
+// want fails the test unless got and want are equal.
 func want[T comparable](tb testing.TB, what string, got, want T) {
 	tb.Helper()
 	if got != want {
@@ -170,11 +170,11 @@ func want[T comparable](tb testing.TB, what string, got, want T) {
 	}
 }
 
-// wantErr compares an error with the one it must match.
+// wantErr fails the test unless an error matches another error.
 func wantErr(tb testing.TB, what string, got, want error) {
 	tb.Helper()
 	if !errors.Is(got, want) {
-		tb.Errorf("%s: got %v, want one that matches %v", what, got, want)
+		tb.Errorf("%s: got %v, want an error that matches %v", what, got, want)
 	}
 }
 
@@ -187,8 +187,7 @@ type bench struct {
 	rdb   *redis.Client // to look at keys
 }
 
-// newBench makes the bench of a test inside a synctest bubble: hours of leases take
-// no time there.
+// newBench returns the bench of a test inside a synctest bubble, where hours of leases take no time.
 func newBench(t *testing.T, opts ...core.Option) *bench {
 	t.Helper()
 	b := &bench{redis: redistest.New(t)}
@@ -196,14 +195,14 @@ func newBench(t *testing.T, opts ...core.Option) *bench {
 	return b
 }
 
-// observed makes the client of the bench one with observers.
+// observed replaces the client of the bench by a client with observers.
 func (b *bench) observed(t *testing.T, observers ...*core.Observer) *core.Client {
 	t.Helper()
 	b.locks = b.another(t, core.WithObserver(observers...))
 	return b.locks
 }
 
-// another is one more client of the Redis.
+// another returns one more client of the same Redis.
 func (b *bench) another(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(b.redis.Client(), opts...)
@@ -221,8 +220,7 @@ func (b *bench) another(t *testing.T, opts ...core.Option) *core.Client {
 	return locks
 }
 
-// holders is the lock as Redis has it: fields and counts; of a semaphore the leases of its
-// permits.
+// holders returns the holders of a lock in Redis with their counts. The holders of a semaphore are its permits.
 func (b *bench) holders(tb testing.TB, key string) map[string]string {
 	tb.Helper()
 	if b.rdb.Type(context.Background(), key).Val() == "string" {

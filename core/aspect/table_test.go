@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// topics is an adapter of topics, which are functions here; X is their length.
+// topics returns an adapter of topics, which are functions here. X is the length of a topic.
 func topics(a *aspect.Aspect) aspect.Adapter[string, int] {
 	return aspect.Adapter[string, int]{
 		Transport: ruleset.TransportFunc,
@@ -33,7 +33,7 @@ func topics(a *aspect.Aspect) aspect.Adapter[string, int] {
 	}
 }
 
-// rulesOn are rules for topics, with a template for all.
+// rulesOn returns rules for topics, all with the same template.
 func rulesOn(key string, names ...string) []ruleset.Rule {
 	var rules []ruleset.Rule
 	for _, name := range names {
@@ -42,17 +42,17 @@ func rulesOn(key string, names ...string) []ruleset.Rule {
 	return rules
 }
 
-// told keeps which rules are in force, as observers are told.
-type told struct {
+// inForce is an observer that keeps the rules in force.
+type inForce struct {
 	mu   sync.Mutex
 	live map[aspect.Subject]int
 }
 
-func (o *told) observer() *core.Observer {
+func (o *inForce) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Rule: o.observeRule}}
 }
 
-func (o *told) observeRule(i aspect.RuleInfo) {
+func (o *inForce) observeRule(i aspect.RuleInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.live == nil {
@@ -65,8 +65,8 @@ func (o *told) observeRule(i aspect.RuleInfo) {
 	o.live[i.Subject]++
 }
 
-// names are the rules in force.
-func (o *told) names() []string {
+// names returns the names of the rules in force.
+func (o *inForce) names() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []string
@@ -88,16 +88,16 @@ func tableOf(t *testing.T, p ruleset.Provider, observers ...*core.Observer) (*as
 	return r, table
 }
 
-func TestTable_LearnsWhatIsAsked(t *testing.T) {
+func TestTable_LearnsEndpoints(t *testing.T) {
 	t.Parallel()
-	seen := &told{}
+	seen := &inForce{}
 	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
 	r, table := tableOf(t, p, seen.observer())
 	if again, err := r.Table(p); err != nil || again != table {
-		t.Errorf("another table of one provider: %v", err)
+		t.Errorf("the provider has a second table: %v", err)
 	}
 	if _, known := table.Find("paid"); known || len(seen.names()) > 0 {
-		t.Errorf("compiled before anybody asked: %q", seen.names())
+		t.Errorf("compiled before the first look-up: %q", seen.names())
 	}
 	e := table.At("paid")
 	if e == nil || e.Err != nil || e.Extra != 4 || table.At("paid") != e {
@@ -114,9 +114,9 @@ func TestTable_LearnsWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestTable_ReloadReplacesAllOrNothing(t *testing.T) {
+func TestTable_Reload(t *testing.T) {
 	t.Parallel()
-	seen := &told{}
+	seen := &inForce{}
 	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
 	r, table := tableOf(t, p, seen.observer())
 	if err := r.Check("paid", "sent").Err(); err != nil {
@@ -147,78 +147,10 @@ func TestTable_ReloadReplacesAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestRegistry_JudgesAllTablesTogether(t *testing.T) {
+// During reloads every call finds rules of one set, and in the end observers know the rules in force.
+func TestTable_CallsDuringReloads(t *testing.T) {
 	t.Parallel()
-	first := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid")...)}
-	r, _ := tableOf(t, first)
-	if _, err := r.Table(file(t, append(rulesOn("k:#{topic}", "paid"), rulesOn("c", "sent")...)...)); err != nil {
-		t.Fatal(err)
-	}
-	report := r.Check("paid", "sent", "free")
-	if err := report.Err(); err == nil || !strings.Contains(err.Error(), `a rule "paid" is there twice`) {
-		t.Errorf("got %v", err)
-	}
-	if w := report.Warnings(); len(w) != 0 {
-		t.Errorf("warnings: %v", w)
-	}
-}
-
-// Rules of an endpoint whose calls cannot come to the adapter are errors: those that name it,
-// and rules of wildcards where a call may change something. They are refused in a reload, too.
-func TestRegistry_Unguarded(t *testing.T) {
-	t.Parallel()
-	a := mustAspect(t, newBench(t).locks)
-	adapter := topics(a)
-	adapter.Changes = func(topic string) bool { return !strings.HasSuffix(topic, "/read") }
-	adapter.Unguarded = func(_ ruleset.Provider, topic string) string {
-		if strings.HasPrefix(topic, "guarded") {
-			return ""
-		}
-		return "it is not subscribed: call Subscribe"
-	}
-	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "guarded/paid")...)}
-	r := aspect.NewRegistry(a, adapter)
-	if _, err := r.Table(p); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Check("guarded/paid", "paid", "open/paid", "open/read").Err(); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		"paid": "rule of func paid", "open/*": "open/paid", "open/read": "rule of func open/read",
-	} {
-		set := file(t, rulesOn("k:#{topic}", "guarded/paid", name)...)
-		err := p.replace(set)
-		if err == nil || !strings.Contains(err.Error(), want+": it is not subscribed: call Subscribe") || name == "open/*" && strings.Contains(err.Error(), "open/read") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-}
-
-func TestRegistry_PlacedBesideSets(t *testing.T) {
-	t.Parallel()
-	seen := &told{}
-	r, _ := tableOf(t, file(t), seen.observer())
-	e := r.Compile("paid", ruleset.Rule{Key: "k:#{topic}"})
-	if e.Err != nil || len(seen.names()) > 0 {
-		t.Fatalf("got %v, told %q", e.Err, seen.names())
-	}
-	r.Place(e)
-	if got := seen.names(); !slices.Equal(got, []string{"paid"}) || len(r.At("paid")) != 1 {
-		t.Errorf("told %q, in force %v", got, r.At("paid"))
-	}
-	for _, broken := range []*aspect.Entry[int]{r.Compile("none"), r.Compile("bad", ruleset.Rule{Key: "#{x}"})} {
-		if broken.Err == nil || broken.Point != nil {
-			t.Errorf("%s: got %+v", broken.Endpoint, broken)
-		}
-	}
-}
-
-// Under reloads every call finds rules of one set, and in the end observers know those
-// in force.
-func TestTable_UnderReloads(t *testing.T) {
-	t.Parallel()
-	seen := &told{}
+	seen := &inForce{}
 	const sets = 50
 	set := func(n int) *ruleset.Set {
 		rules := rulesOn("k:#{topic}", "a", "b", "c")
@@ -261,6 +193,57 @@ func TestTable_UnderReloads(t *testing.T) {
 		}
 	}
 	if got := seen.names(); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("observers were notified of %q", got)
+	}
+}
+
+// An endpoint that is compiled while a reload is prepared is compiled again under the new set.
+func TestTable_RenewDuringAReload(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, newBench(t).locks)
+	message := "first"
+	adapter := topics(a)
+	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {
+		return []ruleset.Declared{{Rule: ruleset.Rule{Endpoint: ruleset.Func(topic), Key: "k", Message: message}}}, nil
+	}
+	p := &interrupted{replaceable: replaceable{set: file(t)}}
+	table, err := aspect.NewRegistry(a, adapter).Table(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.At("paid")
+	p.preparing = func() {
+		message = "second"
+		if got := table.Renew("paid")[0].Rules()[0].Message; got != "second" {
+			t.Errorf("renewed: %q", got)
+		}
+	}
+	if err := p.replace(file(t, rulesOn("k", "sent")...)); err != nil {
+		t.Fatal(err)
+	}
+	if got := table.At("paid").Rules()[0].Message; got != "second" {
+		t.Errorf("after the reload: %q", got)
+	}
+}
+
+// Observers learn of rules that are added to an endpoint with rules.
+func TestTable_RenewNotifiesObservers(t *testing.T) {
+	t.Parallel()
+	seen := &inForce{}
+	a := mustAspect(t, newBench(t, core.WithObserver(seen.observer())).locks)
+	name := "first"
+	adapter := topics(a)
+	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {
+		return []ruleset.Declared{{Rule: ruleset.Rule{Endpoint: ruleset.Func(topic), Name: name, Key: "k"}}}, nil
+	}
+	table, err := aspect.NewRegistry(a, adapter).Table(file(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.At("paid")
+	name = "second"
+	table.Renew("paid")
+	if got := seen.names(); len(got) != 1 || got[0] != "second" {
 		t.Errorf("observers were notified of %q", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-func TestRun_DisabledRunsWithoutTheLock(t *testing.T) {
+func TestRun_Disabled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -21,7 +21,7 @@ func TestRun_DisabledRunsWithoutTheLock(t *testing.T) {
 	})
 }
 
-func TestRun_WhenFalseRunsWithoutTheLock(t *testing.T) {
+func TestRun_WhenFalse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -36,7 +36,7 @@ func TestRun_WhenFalseRunsWithoutTheLock(t *testing.T) {
 	})
 }
 
-// checkUnlocked runs a rule whose key is taken and expects the handler to run.
+// checkUnlocked runs a rule whose key is taken, and fails the test unless the handler runs.
 func checkUnlocked(t *testing.T, b *bench, rule ruleset.Rule, why aspect.Unlocked, in order) {
 	t.Helper()
 	obs := &record{}
@@ -56,7 +56,7 @@ func checkUnlocked(t *testing.T, b *bench, rule ruleset.Rule, why aspect.Unlocke
 	want(t, "decision", obs.last(t).Unlocked, why)
 }
 
-func TestAspect_SuspendIsAKillSwitchForEveryRule(t *testing.T) {
+func TestAspect_Suspend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -76,7 +76,7 @@ func TestAspect_SuspendIsAKillSwitchForEveryRule(t *testing.T) {
 	})
 }
 
-func TestRun_OfSeveralReasonsTheStrongestIsTold(t *testing.T) {
+func TestRun_UnlockedForSeveralReasons(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -93,7 +93,7 @@ func TestRun_OfSeveralReasonsTheStrongestIsTold(t *testing.T) {
 	})
 }
 
-func TestRun_DryRunAlwaysRunsAndCountsWhatWouldHaveHappened(t *testing.T) {
+func TestRun_DryRun(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
@@ -138,7 +138,7 @@ func TestRun_DryRunAlwaysRunsAndCountsWhatWouldHaveHappened(t *testing.T) {
 	}
 }
 
-func TestRun_DryRunOfNestedCallsIsNotBusy(t *testing.T) {
+func TestRun_DryRunOfNestedCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -3,7 +3,10 @@ package aspect_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +35,7 @@ func mustWrap[In, Out any](tb testing.TB, a *aspect.Aspect, rule ruleset.Rule, f
 	return wrapped
 }
 
-func TestWrap_RunsTheFunctionUnderItsLock(t *testing.T) {
+func TestWrap_HoldsTheLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -50,8 +53,8 @@ func TestWrap_RunsTheFunctionUnderItsLock(t *testing.T) {
 	})
 }
 
-// The key of a time is its instant: neither the zone of the caller nor the one of the server
-// lets two calls run at once, and a named type in an interface has the text of the type.
+// The key of a time is its instant, whatever the zone of the caller or of the server. A named type in an interface has the
+// text of the type.
 func TestWrap_OneTextPerValue(t *testing.T) {
 	t.Parallel()
 	type status string
@@ -79,7 +82,7 @@ func TestWrap_OneTextPerValue(t *testing.T) {
 					if runs > 1 {
 						return 0, nil
 					}
-					return fn(t.Context(), tc.second) // a stranger, because its context does not have the hold
+					return fn(t.Context(), tc.second) // its context does not have the hold, so it waits like another caller
 				})
 				_, err := fn(t.Context(), tc.first)
 				if refused, ok := errors.AsType[*aspect.RefusedError](err); !ok || refused.Cause != failpolicy.Busy || runs != 1 {
@@ -130,7 +133,7 @@ func TestWrap_Strategies(t *testing.T) {
 	}
 }
 
-func TestWrap_LabelIsTheNameThenTheEndpointThenTheFunction(t *testing.T) {
+func TestWrap_Label(t *testing.T) {
 	t.Parallel()
 	for wantName, rule := range map[string]ruleset.Rule{
 		"pay":                {Key: "a", Name: "pay"},
@@ -178,7 +181,7 @@ func TestWrap_ArgumentsOfAnyType(t *testing.T) {
 	})
 }
 
-func TestWrap_BadUseIsAnErrorAtOnce(t *testing.T) {
+func TestWrap_Mistakes(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t), aspect.WithFallback("queue", func(context.Context, string) (int, error) { return 0, nil }))
 	for name, tc := range map[string]struct {
@@ -215,4 +218,227 @@ func TestWrap_BadUseIsAnErrorAtOnce(t *testing.T) {
 			t.Errorf("%s: got %v, want it to contain %q", name, err, tc.want)
 		}
 	}
+}
+
+var closeDay = ruleset.Func("close-day")
+
+func TestWrap_MissingKeyInTheError(t *testing.T) {
+	t.Parallel()
+	missing := `ruleset: rule of func close-day: Key: missing: write a template such as "order:pay:#{in.OrderID}"`
+	empty := file(t)
+	for name, tc := range map[string]struct {
+		opts []aspect.Option
+		rule ruleset.Rule
+	}{
+		"a name":              {nil, ruleset.Rule{Name: "close-day"}},
+		"an endpoint":         {nil, ruleset.Rule{Endpoint: closeDay}},
+		"a wait":              {nil, ruleset.Rule{Name: "close-day", WaitTime: time.Second}},
+		"a wait, with a set":  {[]aspect.Option{aspect.WithSet(empty)}, ruleset.Rule{Name: "close-day", WaitTime: time.Second}},
+		"no name, with a set": {[]aspect.Option{aspect.WithSet(empty)}, ruleset.Rule{Endpoint: closeDay, WaitTime: time.Second}},
+	} {
+		_, err := aspect.Wrap(mustAspect(t, offline(t), tc.opts...), tc.rule, charge)
+		if err == nil || err.Error() != missing {
+			t.Errorf("%s: got %v, want %s", name, err, missing)
+		}
+	}
+}
+
+func TestWrap_FallbackAndKeyInOneError(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t), aspect.WithFallback("queue", func(context.Context, string) (int, error) { return 0, nil }))
+	_, err := aspect.Wrap(a, ruleset.Rule{Key: "a:#{in.Foo}", OnBusy: failpolicy.Fallback, Fallback: "queue"}, charge)
+	if err == nil || !strings.Contains(err.Error(), "func(context.Context, string) (int, error)") || !strings.Contains(err.Error(), "no field Foo") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWrap_EndpointNotAFunction(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t))
+	for name, tc := range map[string]struct {
+		rule ruleset.Rule
+		want string
+	}{
+		"a route": {
+			ruleset.Rule{Name: "close-day", Endpoint: ruleset.HTTP("POST /close"), Key: "a"},
+			`aspect: Wrap: the rule of http POST /close is not for a function: write Endpoint: ruleset.Func("close-day"), or remove it`,
+		},
+		"a method": {
+			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.Days/Close"), Key: "a"},
+			`aspect: Wrap: the rule of grpc /shop.Days/Close is not for a function: write Endpoint: ruleset.Func("aspect_test.charge"), or remove it`,
+		},
+		"a line break": {
+			ruleset.Rule{Endpoint: ruleset.Func("close\nday"), Key: "a"},
+			`Endpoint: "close\nday" has line breaks or control characters: write one line without them`,
+		},
+	} {
+		_, err := aspect.Wrap(a, tc.rule, charge)
+		if err == nil || !strings.HasSuffix(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %s", name, err, tc.want)
+		}
+	}
+}
+
+func TestWrap_Set(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	seen := &record{}
+	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
+	a := mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(p))
+	held := func(ctx context.Context, _ order) (string, error) {
+		names, err := b.rdb.Keys(ctx, "*").Result()
+		slices.Sort(names)
+		return strings.Join(names, " "), err
+	}
+	fn := mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, held)
+	run := func(want string) {
+		t.Helper()
+		if got, err := fn(t.Context(), order{ID: "42"}); err != nil || got != want {
+			t.Errorf("held %q, %v, want %q", got, err, want)
+		}
+	}
+	run("order:42")
+
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed"})); err == nil {
+		t.Error("another lock was taken into force")
+	}
+	both := []string{"order:#{in.ID}", "new:#{in.ID}"}
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Keys: both, Name: "renamed"})); err != nil {
+		t.Fatal(err)
+	}
+	run("new:42 order:42")
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed"})); err != nil {
+		t.Fatal(err)
+	}
+	run("new:42")
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed", Disabled: true})); err != nil {
+		t.Fatal(err)
+	}
+	run("")
+
+	for _, bad := range []*ruleset.Set{
+		file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.Id}"}), file(t),
+		file(t, ruleset.Rule{Endpoint: payFunc, Key: "k", OnBusy: failpolicy.Fallback, Fallback: "missing"}),
+	} {
+		if err := p.replace(bad); err == nil {
+			t.Errorf("a set with %d rules was taken", len(bad.Rules()))
+		}
+	}
+	run("")
+	notified := map[string]int{}
+	for _, r := range seen.rules {
+		notified[r.Rule+map[bool]string{true: " gone"}[r.Retracted]]++
+	}
+	if want := map[string]int{"pay": 1, "pay gone": 1, "renamed": 3}; !maps.Equal(notified, want) {
+		t.Errorf("observers were notified of %v, want %v", notified, want)
+	}
+}
+
+func TestWrap_SetOverGo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	code := ruleset.Rule{Endpoint: payFunc, Name: "charge", Key: "order:#{in.ID}", WaitTime: time.Second}
+	wait := func(overlay ...ruleset.Rule) error {
+		a := mustAspect(t, b.locks, aspect.WithSet(file(t, overlay...)))
+		_, err := aspect.Wrap(a, code, charge)
+		return err
+	}
+	if err := wait(ruleset.Rule{Endpoint: payFunc, Name: "charge", WaitTime: 2 * time.Second}); err != nil {
+		t.Error(err)
+	}
+	if err := wait(); err != nil {
+		t.Error(err)
+	}
+	err := wait(ruleset.Rule{Endpoint: payFunc, Name: "chrage", WaitTime: 2 * time.Second})
+	if err == nil || !strings.Contains(err.Error(), `locks.yaml:1:1: rule "chrage" of func pay: key: missing`) || !strings.Contains(err.Error(), `"charge"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// If a function has no rule, the message names the file and the function that may be meant.
+func TestWrap_NoRuleInTheSet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const add = "add one for func: close-day; disabled: true lets it run unlocked"
+	for text, want := range map[string]string{
+		"rules:\n- {func: close-dya, key: k}\n": `locks.yaml: rule of func close-day: neither the program nor the set has a rule: did you mean "close-dya"? Otherwise ` + add,
+		"rules:\n- {func: refund, key: k}\n":    "locks.yaml: rule of func close-day: neither the program nor the set has a rule: " + add,
+		"rules: []\n":                           "locks.yaml: rule of func close-day: neither the program nor the set has a rule: " + add,
+	} {
+		set, err := ruleset.Load("locks.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := mustAspect(t, b.locks, aspect.WithSet(set))
+		_, err = aspect.Wrap(a, ruleset.Rule{Endpoint: ruleset.Func("close-day")}, charge)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestWrap_RuleRemovedByAReload(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, bare := range []ruleset.Rule{{Name: "pay"}, {Endpoint: payFunc}} {
+		p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+		mustWrap(t, mustAspect(t, b.locks, aspect.WithSet(p)), bare, charge)
+		err := p.replace(file(t, ruleset.Rule{Endpoint: ruleset.Func("pya"), Key: "a"}))
+		if err == nil || !strings.Contains(err.Error(), "neither the program nor the set has a rule") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A function that is wrapped while a reload is prepared refuses its calls if the new rules do not fit it.
+func TestWrap_DuringAReload(t *testing.T) {
+	t.Parallel()
+	p := &interrupted{replaceable: replaceable{set: file(t)}}
+	a := mustAspect(t, newBench(t).locks, aspect.WithSet(p))
+	var fn func(context.Context, order) (string, error)
+	p.preparing = func() {
+		fn = mustWrap(t, a, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"}, func(context.Context, order) (string, error) {
+			t.Error("the function runs")
+			return "", nil
+		})
+	}
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.Nothing}"})); err != nil {
+		t.Fatal(err)
+	}
+	_, err := fn(t.Context(), order{ID: "42"})
+	if refused, ok := errors.AsType[*aspect.RefusedError](err); !ok || refused.Message == "" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A function whose rule cannot work never enters a table, so it does not make reloads fail.
+func TestWrap_FailureDuringReloads(t *testing.T) {
+	t.Parallel()
+	p := &replaceable{set: file(t)}
+	a := mustAspect(t, offline(t), aspect.WithSet(p))
+	stop := make(chan struct{})
+	var wraps sync.WaitGroup
+	for range 3 {
+		wraps.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				nothing := func(context.Context, string) (int, error) { return 0, nil }
+				if _, err := aspect.Wrap(a, ruleset.Rule{Name: "bad", Key: "x:#{in.Nope}"}, nothing); err == nil {
+					t.Error("the rule reads a field that does not exist")
+				}
+			}
+		})
+	}
+	for range 300 {
+		if err := p.replace(file(t)); err != nil {
+			t.Errorf("a good set is refused: %v", err)
+			break
+		}
+	}
+	close(stop)
+	wraps.Wait()
 }

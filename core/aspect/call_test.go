@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// slow is a call with a variable that comes late, and something to do before it waits.
+// slow is a call with a variable that arrives late, and with work to do before a wait.
 type slow struct {
 	*call
 	values   keyexpr.Values // early, late
-	asked    int            // for late
-	ready    bool           // nothing is to be done before it waits
+	asked    int            // how often late was asked for
+	ready    bool           // there is no work before a wait
 	prepared int
 	refuses  error
 }
@@ -63,7 +63,7 @@ func slowPoint(t *testing.T, locks *core.Client, rules ...ruleset.Rule) *aspect.
 	return p
 }
 
-func TestRun_WhatIsKnownWithoutLateVariablesIsDecidedFirst(t *testing.T) {
+func TestCall_LateVariablesAreAskedForLast(t *testing.T) {
 	t.Parallel()
 	const key = "order:#{late}:#{early}"
 	tests := map[string]struct {
@@ -72,13 +72,13 @@ func TestRun_WhatIsKnownWithoutLateVariablesIsDecidedFirst(t *testing.T) {
 		cause failpolicy.Cause
 		asked int
 	}{
-		"all is there":        {ruleset.Rule{Key: key}, "1", "", 1},
-		"a part is missing":   {ruleset.Rule{Key: key}, nil, failpolicy.Key, 0},
-		"a key of several":    {ruleset.Rule{Keys: []string{"a:#{late}", "b:#{early}"}}, nil, failpolicy.Key, 0},
-		"a dry run":           {ruleset.Rule{Key: key, DryRun: true}, nil, "", 0},
-		"a false condition":   {ruleset.Rule{Key: key, When: `early == "2"`}, "1", "", 0},
-		"a condition over it": {ruleset.Rule{Key: key, When: `late == "42"`}, nil, failpolicy.Key, 1},
-		"a key without it":    {ruleset.Rule{Key: "order:#{early}"}, "1", "", 0},
+		"nothing missing":            {ruleset.Rule{Key: key}, "1", "", 1},
+		"part missing":               {ruleset.Rule{Key: key}, nil, failpolicy.Key, 0},
+		"one key of several missing": {ruleset.Rule{Keys: []string{"a:#{late}", "b:#{early}"}}, nil, failpolicy.Key, 0},
+		"a dry run":                  {ruleset.Rule{Key: key, DryRun: true}, nil, "", 0},
+		"a false condition":          {ruleset.Rule{Key: key, When: `early == "2"`}, "1", "", 0},
+		"condition reads it":         {ruleset.Rule{Key: key, When: `late == "42"`}, nil, failpolicy.Key, 1},
+		"key does not read it":       {ruleset.Rule{Key: "order:#{early}"}, "1", "", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRun_WhatIsKnownWithoutLateVariablesIsDecidedFirst(t *testing.T) {
 	}
 }
 
-func TestRun_LockThatWouldBeRefusedIsRefusedBeforeLateVariables(t *testing.T) {
+func TestCall_RefusedBeforeLateVariables(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]ruleset.Rule{
 		"one":       {Key: "order:#{late}"},
@@ -110,7 +110,7 @@ func TestRun_LockThatWouldBeRefusedIsRefusedBeforeLateVariables(t *testing.T) {
 			b.redis.Down()
 			_, _, err := b.locks.Lock("x").Acquire(t.Context())
 			wantErr(t, name+": another lock", err, core.ErrUnavailable)
-			time.Sleep(time.Second) // it gives up a little before the silence is as long as the backend timeout
+			time.Sleep(time.Second) // Acquire gives up a little before the silence has lasted for the backend timeout
 			c := newSlow("1")
 			out := p.Run(t.Context(), c)
 			want(t, name+": cause", out.Cause, failpolicy.Backend)
@@ -121,7 +121,7 @@ func TestRun_LockThatWouldBeRefusedIsRefusedBeforeLateVariables(t *testing.T) {
 	}
 }
 
-func TestRun_PreparesOnceBeforeItWaits(t *testing.T) {
+func TestCall_BeforeWait(t *testing.T) {
 	t.Parallel()
 	plain := func(rule ruleset.Rule) ruleset.Rule {
 		rule.Name, rule.Key = "pay", "order:42"
@@ -134,15 +134,15 @@ func TestRun_PreparesOnceBeforeItWaits(t *testing.T) {
 		ready    bool
 		prepared int
 	}{
-		"a free lock":             {[]ruleset.Rule{plain(ruleset.Rule{}), second}, nil, false, 0},
-		"a rule that waits":       {[]ruleset.Rule{plain(ruleset.Rule{})}, []string{"order:42"}, false, 1},
-		"two that wait":           {[]ruleset.Rule{plain(ruleset.Rule{}), second}, []string{"order:42", "second"}, false, 1},
-		"nothing to do":           {[]ruleset.Rule{plain(ruleset.Rule{})}, []string{"order:42"}, true, 0},
-		"one that does not wait":  {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed})}, []string{"order:42"}, false, 0},
-		"the second of them does": {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait}), second}, []string{"second"}, false, 1},
-		"disabled":                {[]ruleset.Rule{plain(ruleset.Rule{Disabled: true})}, []string{"order:42"}, false, 0},
-		"a dry run":               {[]ruleset.Rule{plain(ruleset.Rule{DryRun: true})}, []string{"order:42"}, false, 0},
-		"several keys":            {[]ruleset.Rule{{Name: "pay", Keys: []string{"order:42", "second"}}}, []string{"second"}, false, 1},
+		"free lock":          {[]ruleset.Rule{plain(ruleset.Rule{}), second}, nil, false, 0},
+		"rule waits":         {[]ruleset.Rule{plain(ruleset.Rule{})}, []string{"order:42"}, false, 1},
+		"two rules wait":     {[]ruleset.Rule{plain(ruleset.Rule{}), second}, []string{"order:42", "second"}, false, 1},
+		"nothing to do":      {[]ruleset.Rule{plain(ruleset.Rule{})}, []string{"order:42"}, true, 0},
+		"rule does not wait": {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed})}, []string{"order:42"}, false, 0},
+		"second rule waits":  {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait}), second}, []string{"second"}, false, 1},
+		"disabled":           {[]ruleset.Rule{plain(ruleset.Rule{Disabled: true})}, []string{"order:42"}, false, 0},
+		"a dry run":          {[]ruleset.Rule{plain(ruleset.Rule{DryRun: true})}, []string{"order:42"}, false, 0},
+		"several keys":       {[]ruleset.Rule{{Name: "pay", Keys: []string{"order:42", "second"}}}, []string{"second"}, false, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestRun_PreparesOnceBeforeItWaits(t *testing.T) {
 	}
 }
 
-// A queue that is full already is not prepared for; its own waiters are.
-func TestRun_DoesNotPrepareForAFullQueue(t *testing.T) {
+// A call that meets a full queue does no work before a wait. The waiters in the queue have done it.
+func TestCall_BeforeWaitAndAFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -185,8 +185,8 @@ func TestRun_DoesNotPrepareForAFullQueue(t *testing.T) {
 	})
 }
 
-// What a call says that it has no room for is an overload, whatever the rule says of busy.
-func TestRun_AnOverloadOfTheCallItself(t *testing.T) {
+// ErrTooManyWaiters from the work before a wait is an overload, whatever the rule says about busy.
+func TestCall_BeforeWaitReportsAnOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -200,10 +200,10 @@ func TestRun_AnOverloadOfTheCallItself(t *testing.T) {
 	})
 }
 
-// leaving is a call that is answered elsewhere when it has the lock of a rule.
+// leaving is a call that another layer answers after some rules.
 type leaving struct {
 	*call
-	left int // calls of Abandoned until it is
+	left int // how often Abandoned still returns false
 }
 
 func (l *leaving) Abandoned() bool {
@@ -211,9 +211,8 @@ func (l *leaving) Abandoned() bool {
 	return l.left < 0
 }
 
-// A call that was answered elsewhere while it waited has neither its handler run nor a later rule
-// applied, and its locks are free.
-func TestRun_AbandonedCall(t *testing.T) {
+// After another layer has answered a call, neither its handler nor a later rule sees the call, and its locks are free.
+func TestCall_Abandoned(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]ruleset.Rule{
 		"with its lock": {Name: "second", Key: "second"},
@@ -234,3 +233,81 @@ func TestRun_AbandonedCall(t *testing.T) {
 		}
 	}
 }
+
+func TestCall_DeadlineOfTheCaller(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		deadline, wait, waited time.Duration
+	}{
+		{10 * time.Second, ruleset.WaitForever, 9 * time.Second},
+		{10 * time.Second, time.Minute, 9 * time.Second},
+		{10 * time.Second, 2 * time.Second, 2 * time.Second},
+		{200 * time.Millisecond, time.Minute, 150 * time.Millisecond},
+		{40 * time.Millisecond, time.Minute, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			rule := pay()
+			rule.WaitTime = tc.wait
+			p := mustCompile(t, mustAspect(t, b.locks), rule)
+			b.redis.Take("order:42", time.Hour)
+			ctx, cancel := context.WithTimeout(t.Context(), tc.deadline)
+			defer cancel()
+			start := time.Now()
+			out := p.Run(ctx, &call{in: order{ID: "42"}})
+			want(t, "cause", out.Cause, failpolicy.Busy)
+			want(t, "waited", time.Since(start), tc.waited)
+		})
+	}
+}
+
+func TestCall_AnswerBy(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		caller, answer, wait, waited time.Duration
+	}{
+		"no other deadline":     {0, 10 * time.Second, ruleset.WaitForever, 9 * time.Second},
+		"before the caller's":   {time.Minute, 10 * time.Second, time.Minute, 9 * time.Second},
+		"after the caller's":    {10 * time.Second, time.Minute, time.Minute, 9 * time.Second},
+		"none":                  {0, 0, 2 * time.Second, 2 * time.Second},
+		"later than the wait":   {0, 10 * time.Second, 2 * time.Second, 2 * time.Second},
+		"no time for a wait":    {0, 40 * time.Millisecond, time.Minute, 0},
+		"past already":          {0, -time.Second, time.Minute, 0},
+		"a rule without a wait": {0, 10 * time.Second, ruleset.NoWait, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			rule := pay()
+			rule.WaitTime = tc.wait
+			p := mustCompile(t, mustAspect(t, b.locks), rule)
+			b.redis.Take("order:42", time.Hour)
+			ctx, start := t.Context(), time.Now()
+			if tc.caller != 0 {
+				limited, cancel := context.WithTimeout(ctx, tc.caller)
+				defer cancel()
+				ctx = limited
+			}
+			c := punctual{call: &call{in: order{ID: "42"}}}
+			if tc.answer != 0 {
+				c.by = start.Add(tc.answer)
+			}
+			want(t, name+": cause", p.Run(ctx, c).Cause, failpolicy.Busy)
+			want(t, name+": waited", time.Since(start), tc.waited)
+			b.redis.Free("order:42")
+			c.handle = func(ctx context.Context, _ aspect.Grant) error {
+				_, limited := ctx.Deadline()
+				want(t, name+": the handler's context has a deadline", limited, false)
+				return nil
+			}
+			want(t, name+": verdict of a free lock", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		})
+	}
+}
+
+// punctual is a call that has to be answered by a given time.
+type punctual struct {
+	*call
+	by time.Time
+}
+
+func (c punctual) AnswerBy() time.Time { return c.by }

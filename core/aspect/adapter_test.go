@@ -18,7 +18,7 @@ const sharedFile = `rules:
 - {func: job/nightly, key: "#{topic}"}
 `
 
-// called is [topics] with names of its own.
+// called returns [topics] with another prefix and noun.
 func called(a *aspect.Aspect, prefix, noun string) aspect.Adapter[string, int] {
 	adapter := topics(a)
 	adapter.Prefix, adapter.Noun = prefix, noun
@@ -30,7 +30,7 @@ func called(a *aspect.Aspect, prefix, noun string) aspect.Adapter[string, int] {
 	return adapter
 }
 
-// judgedTogether are the problems of all that use a file: topics, jobs, and wrapped functions.
+// judgedTogether returns the problems of all users of a file: topics, jobs, and wrapped functions.
 func judgedTogether(t *testing.T, file string) (problems []string) {
 	t.Helper()
 	set, err := ruleset.Load("locks.yaml", []byte(file))
@@ -58,14 +58,14 @@ func judgedTogether(t *testing.T, file string) (problems []string) {
 	return problems
 }
 
-func TestAdapter_WithAPrefixSharesARuleFile(t *testing.T) {
+func TestAdapter_PrefixSharesARuleFile(t *testing.T) {
 	t.Parallel()
 	if problems := judgedTogether(t, sharedFile); len(problems) > 0 {
 		t.Errorf("got %q", problems)
 	}
 }
 
-func TestAdapter_EachRuleThatMatchesNothingIsReportedOnce(t *testing.T) {
+func TestAdapter_PrefixReportsEachRuleOnce(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
 		"topic/ordres": `matches no topic: did you mean "topic/orders"?`,
@@ -82,7 +82,7 @@ func TestAdapter_EachRuleThatMatchesNothingIsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestAdapter_ARuleForAllFunctionsIsForThoseWithAPrefixToo(t *testing.T) {
+func TestAdapter_PrefixUnderARuleForAllFunctions(t *testing.T) {
 	t.Parallel()
 	file := strings.Replace(sharedFile, "topic/*", `"*"`, 1)
 	if problems := judgedTogether(t, file); len(problems) > 0 {
@@ -90,7 +90,7 @@ func TestAdapter_ARuleForAllFunctionsIsForThoseWithAPrefixToo(t *testing.T) {
 	}
 }
 
-func TestAdapter_TheNounIsThatOfUncoveredEndpoints(t *testing.T) {
+func TestAdapter_Noun(t *testing.T) {
 	t.Parallel()
 	problems := judgedTogether(t, "uncovered: error\n"+sharedFile)
 	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "the job may change something") }) {
@@ -98,7 +98,7 @@ func TestAdapter_TheNounIsThatOfUncoveredEndpoints(t *testing.T) {
 	}
 }
 
-// Of several prefixes of a name the longest is that of its adapter.
+// A name belongs to the adapter with the longest prefix of it.
 func TestAdapter_PrefixWithinAnother(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: topic/orders, key: a}\n- {func: topic/eu/orders, key: b}\n"))
