@@ -3,6 +3,7 @@ package ginlock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,7 +22,9 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
+// TestMain drops the log, because the tests provoke outages and warnings.
 func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	gin.SetMode(gin.TestMode)
 	goleak.VerifyTestMain(m)
 }

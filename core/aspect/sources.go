@@ -30,16 +30,16 @@ func (s *Sources) Set(p ruleset.Provider) error {
 // Rules implements option WithRules, for rules of the transport of the example, which is HTTP or gRPC. It reports
 // rules of other transports, because they would do nothing.
 func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (problems []error) {
-	what, write := "HTTP route", "ruleset.HTTP"
+	what, write := "an HTTP route", "ruleset.HTTP"
 	if example.Transport == ruleset.TransportGRPC {
-		what, write = "gRPC method", "ruleset.GRPC"
+		what, write = "a gRPC method", "ruleset.GRPC"
 	}
 	for _, r := range rules {
 		if r.Endpoint.IsZero() || r.Endpoint.Transport == example.Transport {
 			s.declared = append(s.declared, ruleset.Declared{Rule: r})
 			continue
 		}
-		problems = append(problems, fmt.Errorf("WithRules: the rule of %s is for no %s: write Endpoint: %s(%q), or remove it", r.Endpoint, what, write, example.Label()))
+		problems = append(problems, fmt.Errorf("WithRules: the rule of %s is not for %s: write Endpoint: %s(%q), or remove it", r.Endpoint, what, write, example.Label()))
 	}
 	return problems
 }

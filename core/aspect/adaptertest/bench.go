@@ -246,7 +246,10 @@ type warnings struct {
 }
 
 func (w *warnings) observer() *core.Observer {
-	return &core.Observer{Rules: &aspect.Observer{Warning: w.observeWarning}}
+	return &core.Observer{
+		Backend: func(context.Context, core.BackendChange) {}, // the tests do not log outages and reloads
+		Rules:   &aspect.Observer{Warning: w.observeWarning, Reload: func(ruleset.Reload) {}},
+	}
 }
 
 func (w *warnings) observeWarning(p *ruleset.Problem) {

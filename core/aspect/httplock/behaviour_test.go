@@ -28,7 +28,7 @@ func answering(do func(context.Context, string) (string, error)) http.HandlerFun
 		text, err := do(r.Context(), r.PathValue("id"))
 		switch {
 		case err != nil && r.Context().Err() != nil:
-			return // it has given up
+			return // the handler has given up
 		case err != nil:
 			http.Error(w, "declined", http.StatusInternalServerError)
 		default:
@@ -37,7 +37,7 @@ func answering(do func(context.Context, string) (string, error)) http.HandlerFun
 	}
 }
 
-// serveProgram serves the program of package adaptertest.
+// serveProgram serves a program of package adaptertest.
 func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	opts := []httplock.Option{

@@ -16,9 +16,8 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Whatever a handler does with its writer, a client gets the same answer if it is kept
-// back.
-func TestBuffer_ChangesNoAnswer(t *testing.T) {
+// Whatever a handler does with its writer, a client of HTTP/2 gets the same answer with and without a buffer.
+func TestBuffer_SameAnswerOverHTTP2(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"the first status counts": func(w http.ResponseWriter, _ *http.Request) {
@@ -46,7 +45,7 @@ func TestBuffer_ChangesNoAnswer(t *testing.T) {
 			w.Header().Set("X-Sum", "1")
 		},
 		"trailers that were not announced": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, strings.Repeat("sum", 1000)) // more than net/http keeps back
+			fmt.Fprint(w, strings.Repeat("sum", 1000)) // more than net/http buffers
 			w.(http.Flusher).Flush()
 			w.Header().Set(http.TrailerPrefix+"X-Sum", "1")
 		},
@@ -74,7 +73,7 @@ func TestBuffer_ChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// answered is what a client of HTTP/2 gets of a handler.
+// answered returns the answer of a handler to a client of HTTP/2.
 func answered(t *testing.T, b *bench, handler http.HandlerFunc) string {
 	t.Helper()
 	if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", handler, byID()); err != nil {
@@ -91,13 +90,13 @@ func answered(t *testing.T, b *bench, handler http.HandlerFunc) string {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	response.Header.Del("Date")
-	response.Header.Del("Content-Length") // net/http knows that of what comes at once
+	response.Header.Del("Content-Length") // net/http adds the length of an answer that arrives in one piece
 	return fmt.Sprintf("%d %v %q %v %v", response.StatusCode, response.Header, body, response.Trailer, err)
 }
 
-// A handler sees the same of its writer, and a client of HTTP/1.1 the same of the answer, with and
-// without a buffer, whether the answer is kept back to the end or let go.
-func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
+// With and without a buffer, a handler sees the same results of its writer, and a client of HTTP/1.1 gets the same answer.
+// It does not matter whether the buffer holds the answer back to the end.
+func TestBuffer_SameAnswerOverHTTP1(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]func(w http.ResponseWriter, saw func(...any)){
 		"invalid status": func(w http.ResponseWriter, saw func(...any)) {
@@ -108,7 +107,7 @@ func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
 				}()
 			}
 			w.WriteHeader(http.StatusCreated)
-			w.WriteHeader(0) // superfluous, and so not looked at
+			w.WriteHeader(0) // superfluous, so net/http does not check it
 		},
 		"body of 204": func(w http.ResponseWriter, saw func(...any)) {
 			w.WriteHeader(http.StatusNoContent)
@@ -144,7 +143,7 @@ func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
 		"trailers by a header that the handler keeps": func(w http.ResponseWriter, _ func(...any)) {
 			header := w.Header()
 			header.Set("Trailer", "X-Sum")
-			fmt.Fprint(w, strings.Repeat("s", 2049)) // more than net/http keeps back
+			fmt.Fprint(w, strings.Repeat("s", 2049)) // more than net/http buffers
 			header.Set("X-Sum", "1")
 			header.Set(http.TrailerPrefix+"X-Late", "1")
 		},
@@ -172,7 +171,7 @@ func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
 			saw(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{}), c.EnableFullDuplex())
 		},
 		"push": func(w http.ResponseWriter, saw func(...any)) {
-			if p, ok := w.(http.Pusher); ok { // HTTP/1.1 has none
+			if p, ok := w.(http.Pusher); ok { // HTTP/1.1 has no pusher
 				saw(errors.Is(p.Push("/a", nil), http.ErrNotSupported))
 				return
 			}
@@ -205,7 +204,7 @@ func hijack(w http.ResponseWriter, saw func(...any), text string) {
 	saw(io.WriteString(conn, text))
 }
 
-// written returns what a handler and its client see. Without a bench the handler has no guard.
+// written returns the results that a handler and its client see. Without a bench the handler has no guard.
 func written(t *testing.T, b *bench, method string, handler func(http.ResponseWriter, func(...any))) string {
 	t.Helper()
 	var inside, outside strings.Builder
@@ -240,7 +239,7 @@ func written(t *testing.T, b *bench, method string, handler func(http.ResponseWr
 		}
 		response.Header.Del("Date")
 		if response.StatusCode == http.StatusSwitchingProtocols {
-			response.Body = io.NopCloser(in) // ends with the connection
+			response.Body = io.NopCloser(in) // the body ends with the connection
 		}
 		body, err := io.ReadAll(response.Body)
 		saw(response.Status, response.Header, response.ContentLength, string(body), response.Trailer, err)
@@ -252,7 +251,7 @@ func written(t *testing.T, b *bench, method string, handler func(http.ResponseWr
 	return inside.String() + outside.String()
 }
 
-// failingFlush is a writer whose client is gone.
+// failingFlush is a writer whose client has left.
 type failingFlush struct{ http.ResponseWriter }
 
 var errGone = errors.New("the client is gone")

@@ -11,15 +11,15 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// debounced is a rule with a window that outlives the test.
+// debounced gives a rule a window that outlives the test.
 func debounced(r *ruleset.Rule) { r.WaitTime, r.Debounce = 0, time.Hour }
 
-// A window begins after a success, which only some statuses are.
+// A window begins after a success. Only some statuses are a success.
 func TestDebounce_Statuses(t *testing.T) {
 	t.Parallel()
 	for status, begins := range map[int]bool{
 		http.StatusOK: true, http.StatusCreated: true, http.StatusAccepted: true, http.StatusNoContent: true, http.StatusPartialContent: true,
-		http.StatusSeeOther:        true, // the answer to a form that was taken
+		http.StatusSeeOther:        true, // the answer to a form that was accepted
 		http.StatusMultipleChoices: false, http.StatusMovedPermanently: false, http.StatusFound: false, http.StatusNotModified: false,
 		http.StatusTemporaryRedirect: false, http.StatusPermanentRedirect: false, http.StatusBadRequest: false, http.StatusInternalServerError: false,
 	} {
@@ -37,7 +37,7 @@ func TestDebounce_Statuses(t *testing.T) {
 	}
 }
 
-// wantWindow makes a request, and looks whether another one after it is refused.
+// wantWindow sends a request, and fails the test unless the next request is refused if a window begins.
 func (b *bench) wantWindow(t *testing.T, method string, begins bool, change ...func(*http.Request)) {
 	t.Helper()
 	if got := b.do(method, "/orders/42", nil, change...); got.Code == http.StatusTooManyRequests {
@@ -48,7 +48,7 @@ func (b *bench) wantWindow(t *testing.T, method string, begins bool, change ...f
 	}
 }
 
-// A handler that answers well may say that its run did not count.
+// A handler that succeeds may say that its run does not count.
 func TestDebounce_Canceled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -62,8 +62,8 @@ func TestDebounce_Canceled(t *testing.T) {
 	b.wantWindow(t, "POST", false)
 }
 
-// Requests that ask about a resource are not the operation, unless a rule is for them.
-func TestDebounce_RequestsThatAsk(t *testing.T) {
+// HEAD, OPTIONS and TRACE begin no window, unless a rule names the method.
+func TestDebounce_HeadOptionsTrace(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodTrace} {
 		for _, tt := range []struct {

@@ -14,8 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// A whole service: a mux, a handler with its rule, the check; and what a client sees while
-// somebody else holds the lock.
+// A whole service: a mux, a handler with its rule, and the check. A client gets 409 while another holder has the lock.
 func Example() {
 	redis, err := redistest.Start() // your own Redis client, in production
 	if err != nil {

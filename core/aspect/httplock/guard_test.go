@@ -1,186 +1,27 @@
 package httplock_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
-	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// bench is a guard over an embedded Redis.
-type bench struct {
-	redis *redistest.Server
-	locks *core.Client
-	guard *httplock.Guard
-	mux   *http.ServeMux
-}
-
-func newBench(t *testing.T, opts ...any) *bench {
-	t.Helper()
-	srv := redistest.New(t)
-	client, own := apart(opts)
-	locks, err := core.New(srv.Client(), client...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = locks.Close(context.Background()) })
-	guard, err := httplock.New(locks, own...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &bench{srv, locks, guard, http.NewServeMux()}
-}
-
-// until waits for something that is certain to come, as long as the tests may take.
-func until(t *testing.T, is func() bool) {
-	t.Helper()
-	for !is() {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("it did not come to that")
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// do serves a request to a handler, "POST /orders/42/pay" by default.
-func (b *bench) do(method, target string, body io.Reader, change ...func(*http.Request)) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, body)
-	for _, do := range change {
-		do(r)
-	}
-	w := httptest.NewRecorder()
-	b.mux.ServeHTTP(w, r)
-	return w
-}
-
-func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }
-
-func byID(change ...func(*ruleset.Rule)) ruleset.Rule {
-	r := ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.NoWait}
-	for _, do := range change {
-		do(&r)
-	}
-	return r
-}
-
-func TestHandle_Patterns(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		pattern, method, target, key string
-		code                         int
-	}{
-		{"POST /orders/{id}/pay", "POST", "/orders/42/pay", "order:42", 409},
-		{"POST /orders/{id}/pay", "POST", "/orders/43/pay", "order:42", 202},
-		{"/orders/{id}", "PUT", "/orders/42", "order:42", 409},
-		{"/orders/{id}", "BREW", "/orders/42", "order:42", 409},
-		{"GET /orders/{id}", "HEAD", "/orders/42", "order:42", 409},
-		{"example.com/orders/{id}", "POST", "http://example.com/orders/42", "order:42", 409},
-		{"POST /files/{id...}", "POST", "/files/a/b", "order:a/b", 409},
-		{"POST /files/{id...}", "POST", "/files/a/b/", "order:a/b/", 409},
-		{"POST /orders/{id}/{$}", "POST", "/orders/42/", "order:42", 409},
-	} {
-		t.Run(tt.pattern+" "+tt.method+" "+tt.target, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			if err := b.guard.HandleFunc(b.mux, tt.pattern, ok, byID()); err != nil {
-				t.Fatal(err)
-			}
-			b.redis.Take(tt.key, time.Hour)
-			if got := b.do(tt.method, tt.target, nil); got.Code != tt.code {
-				t.Errorf("got %d, want %d", got.Code, tt.code)
-			}
-		})
-	}
-}
-
-func TestHandle_Mistakes(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for want, err := range map[string]error{
-		"mux or the handler is nil":    b.guard.Handle(nil, "POST /a", http.HandlerFunc(ok)),
-		"write a pattern with a path":  b.guard.HandleFunc(b.mux, "POST orders", ok),
-		"path parameter i does not exist": b.guard.HandleFunc(b.mux, "POST /b/{id}", ok, ruleset.Rule{Key: "b:#{path.i}"}),
-		"the rule is put on http POST /c": b.guard.HandleFunc(b.mux, "POST /c", ok,
-			ruleset.Rule{Endpoint: ruleset.HTTP("POST /d"), Key: "c"}),
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want one that says %q", err, want)
-		}
-	}
-	for _, path := range []string{"/b/1", "/c"} {
-		if got := b.do("POST", path, nil); got.Code != http.StatusInternalServerError {
-			t.Errorf("%s: got %d", path, got.Code)
-		}
-	}
-	err := b.guard.Check("POST /e", "bad")
-	if err == nil || !strings.Contains(err.Error(), `"bad"`) {
-		t.Errorf("Check: got %v", err)
-	}
-}
-
-func TestNew_ReportsEveryBadOption(t *testing.T) {
-	t.Parallel()
-	text := func(*http.Request) (string, error) { return "", nil }
-	set, err := ruleset.NewSet(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = httplock.New(nil, nil,
-		httplock.WithSet(nil), httplock.WithSet(set), httplock.WithSet(set), httplock.WithRules(byID()),
-		httplock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"), Key: "a"}),
-		httplock.WithErrorWriter(nil), httplock.WithFallback("", nil), httplock.WithVariable[string]("a", nil),
-		httplock.WithVariable("path", text), httplock.WithBody[int]("orders"), httplock.WithMaxBody(0),
-		httplock.WithClientIP(nil), httplock.WithBuffer(0),
-		httplock.WithFallback("twice", http.NotFoundHandler()), httplock.WithFallback("twice", http.NotFoundHandler()))
-	for _, want := range []string{
-		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
-		`WithVariable: keyexpr: the variable "path" is built in: choose another name`, `WithBody: route "orders"`, "WithMaxBody(0)", "WithClientIP", "WithBuffer(0)", `"twice"): given twice`,
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q:\n%v", want, err)
-		}
-	}
-}
-
-func TestMiddleware_NeedsAPattern(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, httplock.WithRules(byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP("POST /orders/{id}") })))
-	b.mux.Handle("POST /orders/{id}", b.guard.Middleware(http.HandlerFunc(ok)))
-	b.redis.Take("order:42", time.Hour)
-	if err := b.guard.Check("POST /orders/{id}"); err != nil {
-		t.Error(err)
-	}
-	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusConflict {
-		t.Errorf("behind the mux: got %d", got.Code)
-	}
-}
-
-func TestGuard_MetTwiceLocksOnce(t *testing.T) {
+func TestGuard_SameRequestTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithRules(byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP("POST /orders/{id}") })))
 	counted := 0
 	handler := b.guard.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counted++
 		if httplock.Hold(r.Context()) == nil {
-			t.Error("no hold")
+			t.Error("the handler has no hold")
 		}
 		ok(w, r)
 	}))
@@ -192,8 +33,8 @@ func TestGuard_MetTwiceLocksOnce(t *testing.T) {
 	}
 }
 
-// A layer between two guards may copy the request. What the request has shows in its context.
-func TestGuard_MetTwiceBehindALayerThatCopies(t *testing.T) {
+// A layer between two guards may copy the request. The context of the copy still shows the locks of the request.
+func TestGuard_SameRequestCopied(t *testing.T) {
 	t.Parallel()
 	for name, layer := range map[string]func(http.Handler) http.Handler{
 		"Clone": func(next http.Handler) http.Handler {
@@ -234,9 +75,8 @@ func TestGuard_MetTwiceBehindALayerThatCopies(t *testing.T) {
 	}
 }
 
-// A handler that gives the request to the mux again, for another order, takes that
-// order's lock, too.
-func TestGuard_AnotherResourceHasAnotherLock(t *testing.T) {
+// A handler that gives the request to the mux again for another order takes the lock of that order, too.
+func TestGuard_AnotherResource(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -260,8 +100,7 @@ func TestGuard_AnotherResourceHasAnotherLock(t *testing.T) {
 	}
 }
 
-// Nor does it matter how the handler makes another request of the one that it has: what the
-// copies of a request share is no proof that it is the same.
+// The guard recognises another request however the handler makes it, because copies of a request share some parts.
 func TestGuard_AnotherResourceInTheSameRequest(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -324,57 +163,8 @@ type parts struct {
 	read []string
 }
 
-// A handler that another one calls with another value of the path is for another resource.
-func TestMiddleware_AnotherValueOfThePath(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, httplock.WithRules(byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP("POST /orders/{id}") })))
-	var guarded http.Handler
-	guarded = b.guard.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.PathValue("id") == "42" {
-			r.SetPathValue("id", "43")
-			guarded.ServeHTTP(w, r)
-			return
-		}
-		ok(w, r)
-	}))
-	b.mux.Handle("POST /orders/{id}", guarded)
-	b.redis.Take("order:43", time.Hour)
-	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusConflict {
-		t.Errorf("got %d, want 409", got.Code)
-	}
-}
-
-func TestCall_Variables(t *testing.T) {
-	t.Parallel()
-	type order struct {
-		Shop string `json:"shop"`
-	}
-	b := newBench(t,
-		httplock.WithVariable("user", func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }),
-		httplock.WithClientIP(func(*http.Request) string { return "192.0.2.7" }),
-		httplock.WithBody[order]("POST /pay"), httplock.WithMaxBody(64))
-	err := b.guard.HandleFunc(b.mux, "POST /pay", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		fmt.Fprint(w, httplock.Hold(r.Context()).Key(), " ", string(body), err)
-	}, ruleset.Rule{Key: "#{user}:#{client_ip}:#{body.shop}:#{query.n}:#{method}"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	user := func(r *http.Request) {
-		r.Header.Set("X-User", "ann")
-		r.Header.Set("Content-Type", "application/json")
-	}
-	got := b.do("POST", "/pay?n=1", strings.NewReader(`{"shop":"a"}`), user)
-	if want := `ann:192.0.2.7:a:1:POST {"shop":"a"}<nil>`; got.Body.String() != want {
-		t.Errorf("got %q, want %q", got.Body, want)
-	}
-	if got := b.do("POST", "/pay?n=1", strings.NewReader(`{"shop":"`+strings.Repeat("a", 64)+`"}`), user); got.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a large body: got %d", got.Code)
-	}
-}
-
-// What makes a route answer 500 is told to observers, once.
-func TestGuard_WarnsOnceOfWhatCannotWork(t *testing.T) {
+// Observers are warned once of a route that answers 500.
+func TestGuard_WarnsOnceOfABrokenRoute(t *testing.T) {
 	t.Parallel()
 	seen := &warnings{}
 	b := newBench(t, core.WithObserver(seen.observer()),
@@ -388,190 +178,181 @@ func TestGuard_WarnsOnceOfWhatCannotWork(t *testing.T) {
 		}
 	}
 	if len(*seen) != 1 || !strings.Contains((*seen)[0], "such as authentication") {
-		t.Errorf("observers were warned of %q", *seen)
+		t.Errorf("observers got the warnings %q", *seen)
 	}
 }
 
-type warnings []string
-
-func (w *warnings) observer() *core.Observer {
-	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p.Error()) }}}
-}
-
-// A form that the handler parses belongs to the request of net/http, which removes its
-// files.
-func TestHandle_FormComesBack(t *testing.T) {
+// A handler that serves the parts of a request one by one takes the lock of each part.
+func TestGuard_PartsOfARequest(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(_ http.ResponseWriter, r *http.Request) {
-		if err := r.ParseMultipartForm(1); err != nil {
-			t.Error(err)
-		}
-	}, byID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	_ = form.WriteField("note", "thanks")
-	_ = form.Close()
-	r := httptest.NewRequest(http.MethodPost, "/orders/42", &body)
-	r.Header.Set("Content-Type", form.FormDataContentType())
-	b.mux.ServeHTTP(httptest.NewRecorder(), r)
-	if r.MultipartForm == nil || r.PostForm.Get("note") != "thanks" {
-		t.Errorf("got %v %v", r.MultipartForm, r.PostForm)
+	for name, part := range map[string]func(t *testing.T, r *http.Request) *http.Request{
+		"header": func(t *testing.T, r *http.Request) *http.Request {
+			t.Helper()
+			p := httptest.NewRequest(http.MethodPost, "/orders", http.NoBody).WithContext(r.Context())
+			p.Header.Set("X-Order", "42")
+			return p
+		},
+		"query": func(t *testing.T, r *http.Request) *http.Request {
+			t.Helper()
+			p := httptest.NewRequest(http.MethodPost, "/orders?order=42", http.NoBody).WithContext(r.Context())
+			p.Header = r.Header
+			return p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			err := b.guard.HandleFunc(b.mux, "POST /orders", func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Get("all") != "" {
+					b.mux.ServeHTTP(w, part(t, r))
+					return
+				}
+				if httplock.Hold(r.Context()) == nil {
+					t.Error("the part runs without its lock")
+				}
+				ok(w, r)
+			}, ruleset.Rule{
+				Key: `order:#{header["X-Order"] ?? query.order}`, When: `query.all == nil`, WaitTime: ruleset.NoWait,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := b.do("POST", "/orders?all=1", nil); got.Code != http.StatusAccepted {
+				t.Errorf("got %d %s", got.Code, got.Body)
+			}
+		})
 	}
 }
 
-// An answer without a status has the status of the refusal, never of a success.
-func TestErrorWriter_WithoutAStatus(t *testing.T) {
+// ServeMux serves HEAD with the handler of GET, and with a handler for any method.
+func TestGuard_HeadUnderTheRuleForGet(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		write func(w http.ResponseWriter)
-		code  int
+		pattern string
+		rules   []ruleset.Rule
+		code    int
 	}{
-		"Write":          {func(w http.ResponseWriter) { fmt.Fprint(w, "busy") }, http.StatusConflict},
-		"WriteString":    {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "busy") }, http.StatusConflict},
-		"ReadFrom":       {func(w http.ResponseWriter) { _, _ = io.Copy(w, strings.NewReader("busy")) }, http.StatusConflict},
-		"Flush":          {func(w http.ResponseWriter) { w.(http.Flusher).Flush() }, http.StatusConflict},
-		"a controller":   {func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }, http.StatusConflict},
-		"its own status": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusLocked); fmt.Fprint(w, "busy") }, http.StatusLocked},
-		"nothing":        {func(http.ResponseWriter) {}, http.StatusConflict},
+		"pattern of GET":            {"GET /orders/{id}", []ruleset.Rule{at("GET /orders/{id}")}, http.StatusConflict},
+		"pattern without a method":  {"/orders/{id}", []ruleset.Rule{at("GET /orders/{id}")}, http.StatusConflict},
+		"rule for every path below": {"/orders/{id}", []ruleset.Rule{{Endpoint: ruleset.HTTP("GET /orders/*"), Key: "order:42", WaitTime: ruleset.NoWait}}, http.StatusConflict},
+		"rule for any method, too":  {"/orders/{id}", []ruleset.Rule{at("GET /orders/{id}"), {Endpoint: ruleset.HTTP("* /orders/{id}"), Key: "other"}}, http.StatusConflict},
+		"rule for HEAD":             {"/orders/{id}", []ruleset.Rule{at("GET /orders/{id}"), {Endpoint: ruleset.HTTP("HEAD /orders/{id}"), None: true}}, http.StatusAccepted},
 	} {
-		for _, opts := range [][]any{nil, {httplock.WithBuffer(1 << 10)}} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				b := newBench(t, append(opts, httplock.WithErrorWriter(func(w http.ResponseWriter, _ *http.Request, _ *aspect.RefusedError) { tt.write(w) }))...)
-				if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", ok, byID()); err != nil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for how, put := range map[string]func(b *bench) error{
+				"Handle":     func(b *bench) error { return b.guard.HandleFunc(b.mux, tt.pattern, ok) },
+				"Middleware": func(b *bench) error { b.mux.Handle(tt.pattern, b.guard.Middleware(http.HandlerFunc(ok))); return nil },
+			} {
+				b := newBench(t, httplock.WithRules(tt.rules...))
+				if err := put(b); err != nil {
+					t.Fatal(err)
+				}
+				if err := b.guard.Check(tt.pattern); err != nil {
 					t.Fatal(err)
 				}
 				b.redis.Take("order:42", time.Hour)
-				if got := b.do("POST", "/orders/42", nil); got.Code != tt.code {
-					t.Errorf("got %d, want %d", got.Code, tt.code)
+				if got := b.do("HEAD", "/orders/42", nil); got.Code != tt.code {
+					t.Errorf("%s: got %d, want %d", how, got.Code, tt.code)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
-func TestErrorWriter(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, httplock.WithErrorWriter(func(w http.ResponseWriter, r *http.Request, refused *aspect.RefusedError) {
-		if r.URL.Path == "/orders/42" {
-			http.Error(w, refused.Message, http.StatusTeapot)
-		}
-	}))
-	if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", ok, byID()); err != nil {
-		t.Fatal(err)
-	}
-	b.redis.Take("order:42", time.Hour)
-	b.redis.Take("order:43", time.Hour)
-	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusTeapot || got.Header().Get("Retry-After") == "" {
-		t.Errorf("got %d %v", got.Code, got.Header())
-	}
-	if got := b.do("POST", "/orders/43", nil); got.Code != failpolicy.Busy.Status().HTTP || got.Body.Len() != 0 {
-		t.Errorf("a writer that writes nothing: got %d %q", got.Code, got.Body)
-	}
-}
-
-func TestCaller_LivesOnAfterAnEarlyRelease(t *testing.T) {
+// A handler that serves its request again with another method is for another resource if the key reads the method.
+func TestGuard_AnotherMethod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
-		ctx := r.Context()
-		if err := httplock.Hold(ctx).Release(ctx); err != nil {
-			t.Error(err)
-		}
-		if ctx.Err() == nil || httplock.Caller(ctx).Err() != nil {
-			t.Errorf("the handler's context: %v, the caller's: %v", ctx.Err(), httplock.Caller(ctx).Err())
+	err := b.guard.HandleFunc(b.mux, "/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "BREW" {
+			r.Method = "POUR"
+			b.mux.ServeHTTP(w, r)
+			return
 		}
 		ok(w, r)
-	}, byID())
+	}, byID(func(r *ruleset.Rule) { r.Key = "#{method}:#{path.id}" }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusAccepted {
+	b.redis.Take("POUR:42", time.Hour)
+	if got := b.do("BREW", "/orders/42", nil); got.Code != http.StatusConflict {
 		t.Errorf("got %d", got.Code)
 	}
-	if ctx := t.Context(); httplock.Caller(ctx) != ctx || httplock.Hold(ctx) != nil {
-		t.Error("outside a guard")
+}
+
+// A client cannot choose its key by another method.
+func TestGuard_VariableMethod(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, httplock.WithRules(ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/{id}"), Key: "#{method}:#{path.id}", WaitTime: ruleset.NoWait}))
+	guarded := b.guard.Middleware(http.HandlerFunc(ok))
+	b.mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		r.Method = "PUT"
+		guarded.ServeHTTP(w, r)
+	})
+	b.redis.Take("POST:42", time.Hour)
+	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusConflict {
+		t.Errorf("got %d", got.Code)
 	}
 }
 
-// A handler sees what net/http gives it: Flush, ReadFrom, informational answers and the
-// connection.
-func TestWriter_IsThatOfNetHTTP(t *testing.T) {
+// preflight makes a request a CORS preflight: a browser asks whether a page of another origin may send a POST.
+func preflight(r *http.Request) {
+	r.Header.Set("Origin", "https://shop.example")
+	r.Header.Set("Access-Control-Request-Method", "POST")
+}
+
+// A CORS preflight takes the lock only if a rule names OPTIONS.
+func TestGuard_Preflight(t *testing.T) {
+	t.Parallel()
+	origin := func(r *http.Request) { r.Header.Set("Origin", "https://shop.example") }
+	for _, tt := range []struct {
+		pattern string
+		in      string // the endpoint of the rule in a set, "" for a rule that is put on the pattern
+		method  string
+		change  func(*http.Request)
+		code    int
+	}{
+		{"/orders/{id}", "", "OPTIONS", preflight, http.StatusAccepted},
+		{"/orders/{id}", "* /orders/{id}", "OPTIONS", preflight, http.StatusAccepted},
+		{"/orders/{id}", "* /orders/*", "OPTIONS", preflight, http.StatusAccepted},
+		{"/orders/{id}", "*", "OPTIONS", preflight, http.StatusAccepted},
+		{"OPTIONS /orders/{id}", "* /orders/{id}", "OPTIONS", preflight, http.StatusAccepted},
+		{"/orders/{id}", "OPTIONS /orders/{id}", "OPTIONS", preflight, http.StatusConflict},
+		{"/orders/{id}", "OPTIONS /orders/*", "OPTIONS", preflight, http.StatusConflict},
+		{"OPTIONS /orders/{id}", "", "OPTIONS", preflight, http.StatusConflict},
+		{"/orders/{id}", "", "OPTIONS", origin, http.StatusConflict},
+		{"/orders/{id}", "", "POST", preflight, http.StatusConflict},
+		{"/orders/{id}", "*", "POST", preflight, http.StatusConflict},
+	} {
+		t.Run(fmt.Sprint(tt.method, " of ", tt.pattern, " under ", tt.in), func(t *testing.T) {
+			t.Parallel()
+			rules := []ruleset.Rule{byID()}
+			var opts []any
+			if tt.in != "" {
+				rules[0].Endpoint = ruleset.HTTP(tt.in)
+				opts, rules = []any{httplock.WithRules(rules...)}, nil
+			}
+			b := newBench(t, opts...)
+			if err := b.guard.HandleFunc(b.mux, tt.pattern, ok, rules...); err != nil {
+				t.Fatal(err)
+			}
+			b.redis.Take("order:42", time.Hour)
+			if got := b.do(tt.method, "/orders/42", nil, tt.change); got.Code != tt.code {
+				t.Errorf("got %d, want %d", got.Code, tt.code)
+			}
+		})
+	}
+}
+
+// A preflight begins no debounce window.
+func TestGuard_PreflightBeginsNoWindow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusEarlyHints)
-		w.WriteHeader(http.StatusCreated)
-		w.(http.Flusher).Flush()
-		if _, err := io.Copy(w, strings.NewReader("paid")); err != nil {
-			t.Error(err)
-		}
-		if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Hour)); err != nil {
-			t.Error(err)
-		}
-	}, byID())
+	err := b.guard.HandleFunc(b.mux, "/orders/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, byID(debounced))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(b.mux)
-	defer server.Close()
-	response, err := server.Client().Post(server.URL+"/orders/42", "text/plain", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || string(body) != "paid" || response.StatusCode != http.StatusCreated {
-		t.Errorf("got %d %q %v", response.StatusCode, body, err)
-	}
-}
-
-func TestWriteRoutes(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, httplock.WithFallback("queue", http.NotFoundHandler()))
-	for _, pattern := range []string{"POST /orders/{id}/pay", "GET example.com/orders"} {
-		if err := b.guard.HandleFunc(b.mux, pattern, ok); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got bytes.Buffer
-	if err := b.guard.WriteRoutes(&got); err != nil {
-		t.Fatal(err)
-	}
-	want := `{
-  "routes": [
-    {
-      "method": "GET",
-      "path": "/orders"
-    },
-    {
-      "method": "POST",
-      "path": "/orders/{id}/pay"
-    }
-  ],
-  "fallbacks": [
-    "queue"
-  ]
-}
-`
-	if got.String() != want {
-		t.Errorf("got %s", got.String())
-	}
-}
-
-// apart separates the options of a guard from the options of its lock client.
-func apart(opts []any) (client []core.Option, guard []httplock.Option) {
-	for _, opt := range opts {
-		switch opt := opt.(type) {
-		case core.Option:
-			client = append(client, opt)
-		case httplock.Option:
-			guard = append(guard, opt)
-		}
-	}
-	return client, guard
+	b.wantWindow(t, http.MethodOptions, false, preflight)
+	b.wantWindow(t, http.MethodOptions, true, preflight)
 }

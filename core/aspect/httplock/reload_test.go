@@ -18,9 +18,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// Patterns of chi may end in a wildcard: a reload that would take another lock there is
-// refused like any other.
-func TestReload_RekeyOfARouteThatEndsInAWildcard(t *testing.T) {
+// A route may end in a wildcard, like patterns of chi. A reload that would take another lock there is refused.
+func TestReload_RekeyUnderAWildcard(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/files/{id}", "/files/*"} {
 		file := filepath.Join(t.TempDir(), "locks.yaml")
@@ -44,14 +43,13 @@ func TestReload_RekeyOfARouteThatEndsInAWildcard(t *testing.T) {
 	}
 }
 
-// anyPattern is a router that takes every pattern.
+// anyPattern is a router that accepts every pattern.
 type anyPattern struct{}
 
 func (anyPattern) Handle(string, http.Handler) {}
 
-// Reloads, Checks, routes that come and requests may meet in any way: a request never runs
-// without its lock.
-func TestGuard_AllAtOnce(t *testing.T) {
+// Reloads, Checks, new routes and requests run concurrently. No request runs without its lock.
+func TestGuard_Concurrently(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "locks.yaml")
 	write := func(n int) {

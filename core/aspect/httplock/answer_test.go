@@ -30,13 +30,13 @@ func (b *bench) outside(t *testing.T, middleware func(http.ResponseWriter, *http
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		t.Errorf("the answer is cut: %v", err)
+		t.Errorf("the answer is cut off: %v", err)
 	}
 	return answer, string(body)
 }
 
-// A length that a layer around the guard expects of the handler does not cut the guard's answer.
-func TestAnswer_IsWholeWhateverLengthWasAnnounced(t *testing.T) {
+// A Content-Length that a layer around the guard announced for the handler does not cut off the guard's answer.
+func TestAnswer_AnnouncedLength(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		rule    ruleset.Rule
@@ -44,10 +44,10 @@ func TestAnswer_IsWholeWhateverLengthWasAnnounced(t *testing.T) {
 		code    int
 		body    string
 	}{
-		"refused":  {byID(func(r *ruleset.Rule) { r.Message = "paying" }), nil, 409, `{"type":"https://interlock-go.github.io/problems/lock-busy","title":"Another request for the same resource is in progress","status":409,"detail":"paying"}`},
-		"null":     {byID(func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, `{"later":true}` }), nil, 200, `{"later":true}`},
-		"skipped":  {byID(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }), nil, 204, ""},
-		"by other": {byID(), []any{httplock.WithErrorWriter(writeBusy)}, 409, "busy"},
+		"refused":      {byID(func(r *ruleset.Rule) { r.Message = "paying" }), nil, 409, `{"type":"https://interlock-go.github.io/problems/lock-busy","title":"Another request for the same resource is in progress","status":409,"detail":"paying"}`},
+		"null":         {byID(func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, `{"later":true}` }), nil, 200, `{"later":true}`},
+		"skipped":      {byID(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }), nil, 204, ""},
+		"error writer": {byID(), []any{httplock.WithErrorWriter(writeBusy)}, 409, "busy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ type zipped struct {
 func (z zipped) Write(p []byte) (int, error) { return z.Writer.Write(p) }
 
 // A layer that compresses every answer compresses the answer of the guard, too.
-func TestAnswer_IsReadableBehindACompressingLayer(t *testing.T) {
+func TestAnswer_BehindACompressingLayer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	rule := byID(func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, `{"later":true}` })
@@ -101,6 +101,6 @@ func TestAnswer_IsReadableBehindACompressingLayer(t *testing.T) {
 		next.ServeHTTP(zipped{w, compressor}, r)
 	})
 	if body != `{"later":true}` || answer.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("the client reads %q with %v", body, answer.Header)
+		t.Errorf("the client reads %q, the header is %v", body, answer.Header)
 	}
 }

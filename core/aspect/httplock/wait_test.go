@@ -51,7 +51,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// talk sends a byte, reads it, and sends the next one.
+// talk sends a byte, reads it, and sends the next byte.
 func talk(t *testing.T, client *http.Client, url string) {
 	t.Helper()
 	body, send := io.Pipe()
@@ -79,8 +79,8 @@ func talk(t *testing.T, client *http.Client, url string) {
 	}
 }
 
-// A handler that answers while its client still sends does so under a free lock.
-func TestWaiting_FullDuplexUnderAFreeLock(t *testing.T) {
+// A handler may answer while its client still sends, if the lock is free.
+func TestWait_FullDuplexUnderAFreeLock(t *testing.T) {
 	t.Parallel()
 	serveBoth(t, func(t *testing.T, b *bench, client *http.Client, url string) {
 		if err := b.guard.HandleFunc(b.mux, pattern, echo, ruleset.Rule{Key: "order:#{path.id}", WaitTime: time.Minute}); err != nil {
@@ -90,13 +90,12 @@ func TestWaiting_FullDuplexUnderAFreeLock(t *testing.T) {
 	})
 }
 
-// Over HTTP/2, where a server notices a client that leaves without reading, it does so after a
-// wait, too.
-func TestWaiting_FullDuplexAfterAWaitOverHTTP2(t *testing.T) {
+// Over HTTP/2 it may do so after a wait, too, because the server notices a client that leaves without reading the body.
+func TestWait_FullDuplexOverHTTP2(t *testing.T) {
 	t.Parallel()
 	serveBoth(t, func(t *testing.T, b *bench, client *http.Client, url string) {
 		if !strings.Contains(t.Name(), "HTTP/2") {
-			return // a server of HTTP/1.1 has to read the body while the request waits
+			return // the guard has to read the body over HTTP/1.1 while the request waits
 		}
 		if err := b.guard.HandleFunc(b.mux, pattern, echo, ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.WaitForever}); err != nil {
 			t.Fatal(err)
@@ -113,7 +112,7 @@ func TestWaiting_FullDuplexAfterAWaitOverHTTP2(t *testing.T) {
 	})
 }
 
-func TestWaiting_ClientThatLeavesIsNoticed(t *testing.T) {
+func TestWait_ClientLeaves(t *testing.T) {
 	t.Parallel()
 	serveBoth(t, func(t *testing.T, b *bench, client *http.Client, url string) {
 		if err := b.guard.HandleFunc(b.mux, pattern, ok, ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.WaitForever}); err != nil {
@@ -140,9 +139,9 @@ func TestWaiting_ClientThatLeavesIsNoticed(t *testing.T) {
 	})
 }
 
-// slowBody is a body that does not come before the test says so.
+// slowBody is a body that arrives only when the test says so.
 type slowBody struct {
-	begun *atomic.Int32 // bodies that were read from
+	begun *atomic.Int32 // the number of bodies that were read from
 	once  sync.Once
 	comes <-chan struct{}
 }
@@ -155,9 +154,9 @@ func (s *slowBody) Read([]byte) (int, error) {
 
 func (s *slowBody) Close() error { return nil }
 
-// However many requests wait, the bodies that are read for them have 64 MiB together. The other requests
-// wait without theirs.
-func TestWaiting_BodiesHaveABound(t *testing.T) {
+// However many requests wait, the bodies that the guard reads for them have at most 64 MiB together. The other requests
+// wait with their bodies unread.
+func TestWait_BoundOfBodies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	if err := b.guard.HandleFunc(b.mux, pattern, ok, ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.WaitForever}); err != nil {
@@ -181,15 +180,15 @@ func TestWaiting_BodiesHaveABound(t *testing.T) {
 			}
 		})
 	}
-	until(t, func() bool { return begun.Load() == fit && b.locks.Stats().Waiters == requests-fit }) // without a bound it goes past that
+	until(t, func() bool { return begun.Load() == fit && b.locks.Stats().Waiters == requests-fit }) // without a bound, begun exceeds fit
 	close(comes)
 	until(t, func() bool { return b.locks.Stats().Waiters == requests })
 	b.redis.Free("order:42")
 	all.Wait()
 }
 
-// Where a key needs the body, a request that has no room to wait with it is one too many.
-func TestWaiting_BodyOfAKeyWithoutRoomIsAnOverload(t *testing.T) {
+// If a key needs the body and there is no room for it, the request is an overload.
+func TestWait_NoRoomForTheBodyOfAKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithMaxBody(64<<20))
 	if err := b.guard.HandleFunc(b.mux, pattern, ok, ruleset.Rule{Key: "order:#{body.id}", WaitTime: ruleset.WaitForever}); err != nil {
