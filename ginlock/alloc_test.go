@@ -1,6 +1,7 @@
 package ginlock_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,14 +11,14 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// mute is a writer that costs nothing.
+// mute is a writer that allocates nothing.
 type mute struct{ header http.Header }
 
 func (m mute) Header() http.Header         { return m.header }
 func (m mute) Write(p []byte) (int, error) { return len(p), nil }
 func (m mute) WriteHeader(int)             {}
 
-// unmatchedMiddleware has rules, none of them for GET /orders/:id.
+// unmatchedMiddleware returns a middleware without rules for GET /orders/:id.
 func unmatchedMiddleware(t testing.TB) gin.HandlerFunc {
 	t.Helper()
 	set, err := ruleset.NewSet([]ruleset.Rule{
@@ -30,7 +31,7 @@ func unmatchedMiddleware(t testing.TB) gin.HandlerFunc {
 	return newGuard(t).Middleware(set)
 }
 
-func TestMiddleware_UnmatchedRouteDoesNotAllocate(t *testing.T) {
+func TestMiddleware_Allocations(t *testing.T) {
 	r, w := gin.New(), mute{http.Header{}}
 	guard := unmatchedMiddleware(t)
 	var allocations float64
@@ -62,7 +63,7 @@ func BenchmarkMiddleware_Unmatched(b *testing.B) {
 	}
 }
 
-// BenchmarkHandler_Disabled is what a matched rule costs beyond lock and key.
+// BenchmarkHandler_Disabled measures a matched rule without lock and key.
 func BenchmarkHandler_Disabled(b *testing.B) {
 	guard := newGuard(b)
 	r := gin.New()
@@ -74,5 +75,61 @@ func BenchmarkHandler_Disabled(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.ServeHTTP(w, req)
+	}
+}
+
+// lookups calls measure for a request to a route with a rule and for a request to a route without a rule, in an engine
+// with n rules and a route for each.
+func lookups(t testing.TB, n int, measure func(name string, find func() bool)) {
+	t.Helper()
+	rules := make([]ruleset.Rule, n)
+	for i := range rules {
+		rules[i] = ruleset.Rule{Endpoint: ruleset.Route("POST", fmt.Sprintf("/shop-%d/orders/:id/pay", i)), Key: "order:#{path.id}"}
+	}
+	set, err := ruleset.NewSet(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, r := newGuard(t), gin.New()
+	r.Use(guard.Middleware(set))
+	for _, rule := range rules {
+		r.POST(rule.Endpoint.Path, ok)
+	}
+	lookup := guard.Lookup(set)
+	if err := guard.Check(r); err != nil {
+		t.Fatal(err)
+	}
+	handle := func(name string) gin.HandlerFunc {
+		return func(c *gin.Context) { measure(name, func() bool { return lookup(c) }) }
+	}
+	in := gin.New() // the same routes, whose handlers measure
+	in.POST(fmt.Sprintf("/shop-%d/orders/:id/pay", n/2), handle("matched"))
+	in.POST("/shop-without/orders/:id/pay", handle("unmatched"))
+	in.NoRoute(handle("no route"))
+	for _, path := range []string{fmt.Sprintf("/shop-%d/orders/42/pay", n/2), "/shop-without/orders/42/pay", "/nowhere"} {
+		in.ServeHTTP(mute{http.Header{}}, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil))
+	}
+}
+
+func TestLookup_Allocations(t *testing.T) {
+	measured := 0
+	lookups(t, 1000, func(name string, find func() bool) {
+		want(t, name, find(), name == "matched")
+		want(t, name+": allocations", testing.AllocsPerRun(100, func() { find() }), 0)
+		measured++
+	})
+	want(t, "requests", measured, 3)
+}
+
+func BenchmarkLookup(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		lookups(b, n, func(name string, find func() bool) {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					find()
+				}
+			})
+		})
 	}
 }

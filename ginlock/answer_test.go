@@ -1,12 +1,18 @@
 package ginlock_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,22 +42,22 @@ func problemOf(t testing.TB, w *httptest.ResponseRecorder) problemDoc {
 	return doc
 }
 
-// obstacle is why a lock is not acquired.
+// obstacle keeps a lock from being acquired.
 type obstacle func(t testing.TB, s *shop)
 
 func taken(_ testing.TB, s *shop) { s.redis.Take(payKey, time.Hour) }
 func down(_ testing.TB, s *shop)  { s.redis.Down() }
 
-// wrongType has Redis answer, but with an error: the key is of another type.
+// wrongType makes Redis answer with an error, because the key has another type.
 func wrongType(t testing.TB, s *shop) {
 	t.Helper()
 	must(t, s.redis.Client().Set(t.Context(), payKey, "not a lock", 0).Err())
 }
 
-func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
+func TestAnswer_EachCause(t *testing.T) {
 	t.Parallel()
 	body := ruleset.Rule{Key: "order:#{body.id}"}
-	lenient := pay // to the busy, so that the strategy tells busy from backend
+	lenient := pay // skips if busy, so that the answer distinguishes busy from backend
 	lenient.OnBusy = failpolicy.Skip
 	tests := map[string]struct {
 		rule     ruleset.Rule
@@ -59,7 +65,7 @@ func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
 		request  request
 		cause    failpolicy.Cause
 		status   int
-		retry    [2]int // bounds; 0, 0 for none
+		retry    [2]int // the bounds of Retry-After; 0, 0 for none
 	}{
 		"busy":             {pay, taken, request{}, failpolicy.Busy, 409, [2]int{1, 5}},
 		"debounced":        {ruleset.Rule{Key: "order:#{path.id}", Debounce: 3 * time.Second}, taken, request{}, failpolicy.Debounced, 429, [2]int{1, 3}},
@@ -89,7 +95,7 @@ func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
 	}
 }
 
-// wantRetryAfter checks the header: whole seconds, within the bounds.
+// wantRetryAfter fails the test unless the header has whole seconds within the bounds.
 func wantRetryAfter(t testing.TB, w *httptest.ResponseRecorder, bounds [2]int) {
 	t.Helper()
 	header := w.Header().Get("Retry-After")
@@ -103,7 +109,7 @@ func wantRetryAfter(t testing.TB, w *httptest.ResponseRecorder, bounds [2]int) {
 	}
 }
 
-func TestAnswer_FallbackRunsInstead(t *testing.T) {
+func TestAnswer_Fallback(t *testing.T) {
 	t.Parallel()
 	ran := 0
 	queue := func(c *gin.Context) {
@@ -148,7 +154,7 @@ func TestAnswer_ErrorWriter(t *testing.T) {
 	}, ginlock.WithErrorWriter(write))
 }
 
-func TestAnswer_CallerGoneGetsNothing(t *testing.T) {
+func TestAnswer_ClientLeft(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		var logged int
@@ -170,7 +176,7 @@ func TestAnswer_CallerGoneGetsNothing(t *testing.T) {
 	})
 }
 
-func TestAnswer_WaitEndsBeforeTheCallersDeadline(t *testing.T) {
+func TestAnswer_WaitEndsBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, pay, func(*gin.Context) {})
@@ -183,7 +189,7 @@ func TestAnswer_WaitEndsBeforeTheCallersDeadline(t *testing.T) {
 	})
 }
 
-func TestAnswer_CallersDeadlineIsOver504(t *testing.T) {
+func TestAnswer_DeadlineExceeded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, pay, func(*gin.Context) { t.Error("the handler ran") })
@@ -197,7 +203,7 @@ func TestAnswer_CallersDeadlineIsOver504(t *testing.T) {
 	})
 }
 
-func TestAnswer_ServerFaultsAreInErrorsForTheLogger(t *testing.T) {
+func TestAnswer_ErrorsForTheLogger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		var logged []error
@@ -231,31 +237,257 @@ func TestAnswer_ServerFaultsAreInErrorsForTheLogger(t *testing.T) {
 	})
 }
 
-// An answer without a status has the status of the refusal, never of a success.
-func TestErrorWriter_WithoutAStatus(t *testing.T) {
+// gin's request log has the reason why a request yields no key. The client does not get it, even if a middleware outside
+// answers with the errors of the request.
+func TestAnswer_BadRequestsInTheLog(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		write func(c *gin.Context)
-		code  int
+	tests := map[string]struct {
+		key     string
+		request request
+		options []any
+		status  int
+		logged  []string
 	}{
-		"Write":            {func(c *gin.Context) { _, _ = c.Writer.Write([]byte("busy")) }, http.StatusConflict},
-		"WriteString":      {func(c *gin.Context) { _, _ = c.Writer.WriteString("busy") }, http.StatusConflict},
-		"WriteHeaderNow":   {func(c *gin.Context) { c.Writer.WriteHeaderNow() }, http.StatusConflict},
-		"Flush":            {func(c *gin.Context) { c.Writer.Flush() }, http.StatusConflict},
-		"Render with -1":   {func(c *gin.Context) { c.Data(-1, "text/plain", []byte("busy")) }, http.StatusConflict},
-		"its own status":   {func(c *gin.Context) { c.String(http.StatusLocked, "busy") }, http.StatusLocked},
-		"a status to come": {func(c *gin.Context) { c.Status(http.StatusLocked) }, http.StatusLocked},
-		"nothing":          {func(*gin.Context) {}, http.StatusConflict},
-	} {
+		"missing":    {`order:#{header["X-Id"]}`, request{}, nil, 400, []string{`order:#{header["X-Id"]}`, "is missing"}},
+		"bad body":   {"order:#{body.id}", request{body: `{"id":`}, nil, 400, []string{"order:#{body.id}", "body"}},
+		"other type": {"order:#{body.id}", request{body: "id=7", typ: "text/plain"}, nil, 415, []string{"needs a body of application/json"}},
+		"too large":  {"order:#{body.id}", request{body: paymentJSON}, []any{ginlock.WithMaxBody(5)}, 413, []string{"at most 5 bytes"}},
+		"left to a middleware": {
+			`order:#{header["X-Id"]}`,
+			request{},
+			[]any{ginlock.WithErrorWriter(func(*gin.Context, *aspect.RefusedError) {})},
+			400,
+			[]string{"is missing"},
+		},
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {
-				rule := pay
-				rule.WaitTime = ruleset.NoWait
-				s.handle(t, "POST", payPath, rule, func(*gin.Context) {})
-				s.redis.Take(payKey, time.Hour)
-				want(t, "status", s.do(t, request{}).Code, tt.code)
-			}, ginlock.WithErrorWriter(func(c *gin.Context, _ *aspect.RefusedError) { tt.write(c) }))
+				var log bytes.Buffer
+				s.engine.Use(gin.LoggerWithWriter(&log), gin.ErrorLogger())
+				s.handle(t, http.MethodPost, payPath, ruleset.Rule{Key: tt.key}, func(*gin.Context) { t.Error("the handler ran") })
+				w := s.do(t, tt.request)
+				want(t, "status", w.Code, tt.status)
+				for _, part := range append(tt.logged, `lock rule "POST /orders/:id/pay": key: `) {
+					if !strings.Contains(log.String(), part) {
+						t.Errorf("the log does not contain %q:\n%s", part, log.String())
+					}
+				}
+			}, tt.options...)
 		})
 	}
+}
+
+// Refusals that are not a fault of the program or the client add no errors.
+func TestAnswer_ExpectedRefusalsNotInTheLog(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		var log bytes.Buffer
+		s.engine.Use(gin.LoggerWithWriter(&log))
+		s.handle(t, http.MethodPost, payPath, pay, func(*gin.Context) { t.Error("the handler ran") })
+		s.redis.Take(payKey, time.Hour)
+		want(t, "status", s.do(t, request{}).Code, http.StatusConflict)
+		if strings.Contains(log.String(), "Error #") {
+			t.Errorf("got:\n%s", log.String())
+		}
+	})
+}
+
+// answeringMiddlewares returns middlewares for outside the guard. They answer for the state that they find after the
+// handlers.
+func answeringMiddlewares() map[string]gin.HandlerFunc {
+	return map[string]gin.HandlerFunc{
+		"gin.ErrorLogger":  gin.ErrorLogger(),
+		"gin.ErrorLoggerT": gin.ErrorLoggerT(gin.ErrorTypePrivate),
+		"answers for errors": func(c *gin.Context) {
+			c.Next()
+			if len(c.Errors) > 0 {
+				c.JSON(http.StatusInternalServerError, gin.H{"message": c.Errors.Last().Error()})
+			}
+		},
+		"answers for statuses": func(c *gin.Context) {
+			c.Next()
+			if c.Writer.Status() >= http.StatusBadRequest || c.Writer.Header().Get(failpolicy.StatusHeader) != "" {
+				c.String(-1, "second answer")
+			}
+		},
+		"answers unless written": func(c *gin.Context) {
+			c.Next()
+			if !c.Writer.Written() || c.Writer.Size() < 0 {
+				c.String(http.StatusTeapot, "there was none")
+			}
+		},
+	}
+}
+
+// paid is a handler that answers.
+func paid(c *gin.Context) { c.String(http.StatusOK, "paid") }
+
+// paidEarly is a handler that answers and then loses its lock.
+func paidEarly(c *gin.Context) {
+	paid(c)
+	<-c.Request.Context().Done()
+}
+
+// paidLate is a handler that answers after it has lost its lock.
+func paidLate(c *gin.Context) {
+	<-c.Request.Context().Done()
+	paid(c)
+}
+
+// An answer of the guard is the only one, whatever middlewares outside do for its status and its error. Its connection
+// serves the next request.
+func TestAnswer_OnlyOne(t *testing.T) {
+	t.Parallel()
+	skipping, null, failing := pay, pay, brief
+	skipping.OnBackend, null.OnBackend = failpolicy.Skip, failpolicy.NullResponse
+	failing.OnLost = failpolicy.Fail
+	free := func(testing.TB, *shop) {}
+	words := ginlock.WithErrorWriter(func(c *gin.Context, refusal *aspect.RefusedError) {
+		c.String(refusal.Status.HTTP, "in words")
+	})
+	tests := map[string]struct {
+		rule     ruleset.Rule
+		obstacle obstacle
+		handler  gin.HandlerFunc
+		options  []any
+		status   int
+		body     string // "problem" for a problem document
+	}{
+		"backend":          {pay, down, paid, nil, 503, "problem"},
+		"busy":             {pay, taken, paid, nil, 409, "problem"},
+		"broken rule":      {ruleset.Rule{Key: "order:#{user}"}, free, paid, nil, 500, "problem"},
+		"own writer":       {pay, down, paid, []any{words}, 503, "in words"},
+		"skip":             {skipping, down, paid, nil, 204, ""},
+		"null":             {null, down, paid, nil, 200, "null"},
+		"lost":             {brief, free, func(c *gin.Context) { <-c.Request.Context().Done() }, nil, 500, "problem"},
+		"lost, too late":   {failing, free, paidEarly, []any{ginlock.WithBuffer(1)}, 200, "paid"},
+		"lost, taken back": {failing, free, paidLate, []any{ginlock.WithBuffer(64)}, 500, "problem"},
+	}
+	for name, tt := range tests {
+		for outside, middleware := range answeringMiddlewares() {
+			t.Run(name+", outside "+outside, func(t *testing.T) {
+				t.Parallel()
+				serving(t, nil, func(t *testing.T, s *online) {
+					s.engine.Use(gin.CustomRecovery(func(*gin.Context, any) { t.Error("panic") }), middleware)
+					s.engine.POST(payPath, s.guard.Handler(tt.rule), tt.handler)
+					tt.obstacle(t, s.shop)
+					for range 2 {
+						status, body, err := s.post(t)
+						want(t, "error", err, nil)
+						want(t, "status", status, tt.status)
+						wantBody(t, body, tt.body)
+					}
+					want(t, "connections", s.dialed.Load(), 1)
+				}, tt.options...)
+			})
+		}
+	}
+}
+
+func wantBody(t testing.TB, got, body string) {
+	t.Helper()
+	if body != "problem" {
+		want(t, "body", got, body)
+		return
+	}
+	if !json.Valid([]byte(got)) {
+		t.Errorf("body: got %q, want one problem document", got)
+	}
+}
+
+// The answer of an inner guard is the only one, too, if an outer guard holds the response back.
+func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
+	t.Parallel()
+	for outside, middleware := range answeringMiddlewares() {
+		t.Run("outside "+outside, func(t *testing.T) {
+			t.Parallel()
+			serving(t, nil, func(t *testing.T, s *online) {
+				inner := ruleset.Rule{Name: "inner", Key: "inner", WaitTime: ruleset.NoWait}
+				inner.Status.Busy.HTTP = http.StatusServiceUnavailable
+				s.engine.Use(middleware)
+				s.engine.POST(payPath, s.guard.Handler(pay), s.guard.Handler(inner), paid)
+				s.redis.Take(prefix+"inner", time.Hour)
+				for range 2 {
+					status, body, err := s.post(t)
+					want(t, "error", err, nil)
+					want(t, "status", status, http.StatusServiceUnavailable)
+					wantBody(t, body, "problem")
+				}
+				want(t, "connections", s.dialed.Load(), 1)
+			}, ginlock.WithBuffer(1<<10))
+		})
+	}
+}
+
+// An error writer that writes nothing leaves the answer to a middleware outside.
+func TestAnswer_LeftToAMiddlewareOutside(t *testing.T) {
+	t.Parallel()
+	leave := func(c *gin.Context, refusal *aspect.RefusedError) { _ = c.Error(refusal) }
+	serving(t, nil, func(t *testing.T, s *online) {
+		s.engine.Use(answeringMiddlewares()["answers unless written"])
+		s.engine.POST(payPath, s.guard.Handler(pay), paid)
+		s.redis.Take(payKey, time.Hour)
+		status, body, err := s.post(t)
+		want(t, "error", err, nil)
+		want(t, "status", status, http.StatusTeapot)
+		want(t, "body", body, "there was none")
+	}, ginlock.WithErrorWriter(leave))
+}
+
+// net/http takes a client that has closed its side of the connection for a client that has left. The client still reads,
+// and gets an answer.
+func TestAnswer_HalfClosedClient(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]any{"": nil, "with a buffer": {ginlock.WithBuffer(1 << 10)}}
+	for name, options := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, srv := tcp(t, options...)
+			logged := make(chan int, 1)
+			rule := pay
+			rule.WaitTime = 30 * time.Second
+			inner := rule
+			inner.Name, inner.Key = "inner", "inner"
+			s.engine.Use(func(c *gin.Context) { c.Next(); logged <- c.Writer.Status() }, gin.ErrorLogger())
+			s.engine.POST(payPath, s.guard.Handler(rule), s.guard.Handler(inner), func(*gin.Context) { t.Error("the handler ran") })
+			s.redis.Take(prefix+"inner", time.Hour)
+
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+			must(t, err)
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n", payURL)
+			for s.locks.Stats().Waiters == 0 && t.Context().Err() == nil {
+				runtime.Gosched()
+			}
+			must(t, conn.(*net.TCPConn).CloseWrite())
+			answer, err := io.ReadAll(conn)
+			want(t, "error", err, nil)
+			want(t, "status in the log", <-logged, 499)
+			head, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+			want(t, "body", body, "")
+			if !strings.HasPrefix(head, "HTTP/1.1 503 ") {
+				t.Errorf("the client read %q", answer)
+			}
+		})
+	}
+}
+
+// A server may cancel the contexts of all requests when it shuts down. Their clients still read.
+func TestAnswer_RequestCancelledByTheServer(t *testing.T) {
+	t.Parallel()
+	base, shutdown := context.WithCancel(context.Background())
+	defer shutdown()
+	serving(t, func(server *http.Server) {
+		server.BaseContext = func(net.Listener) context.Context { return base }
+	}, func(t *testing.T, s *online) {
+		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("the handler ran") })
+		s.redis.Take(payKey, time.Hour)
+		time.AfterFunc(time.Second, shutdown)
+		status, body, err := s.post(t)
+		want(t, "error", err, nil)
+		want(t, "status", status, http.StatusServiceUnavailable)
+		want(t, "body", body, "")
+	})
 }

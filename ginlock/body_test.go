@@ -2,6 +2,7 @@ package ginlock_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -9,17 +10,19 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// payment is what the handlers of these tests read.
+// payment is the body that the handlers of these tests read.
 type payment struct {
 	ID     string `form:"id"     json:"id"`
 	Amount int64  `form:"amount" json:"amount"`
@@ -27,7 +30,7 @@ type payment struct {
 
 const paymentJSON = `{"id":"42","amount":9007199254740993}`
 
-func TestBody_IsWholeForHandlersAndBinders(t *testing.T) {
+func TestBody_HandlersAndBindersGetAll(t *testing.T) {
 	t.Parallel()
 	form, formType := multipartBody(t)
 	tests := map[string]struct {
@@ -85,7 +88,7 @@ func multipartBody(t testing.TB) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-func TestBody_LargerThanTheLimitIsWholeForAHandlerWhoseKeyDoesNotUseIt(t *testing.T) {
+func TestBody_LargerThanTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, length := range map[string]int64{"announced": 5000, "chunked": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +110,7 @@ func TestBody_LargerThanTheLimitIsWholeForAHandlerWhoseKeyDoesNotUseIt(t *testin
 	}
 }
 
-func TestBody_ConsumedByShouldBindBodyWithBeforeTheGuard(t *testing.T) {
+func TestBody_ReadByShouldBindBodyWith(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(func(c *gin.Context) {
@@ -123,7 +126,7 @@ func TestBody_ConsumedByShouldBindBodyWithBeforeTheGuard(t *testing.T) {
 	})
 }
 
-func TestBody_IsReadBeforeWaitingAndNotForNothing(t *testing.T) {
+func TestBody_ReadBeforeTheWait(t *testing.T) {
 	t.Parallel()
 	noWait := pay
 	noWait.WaitTime = ruleset.NoWait
@@ -133,10 +136,10 @@ func TestBody_IsReadBeforeWaitingAndNotForNothing(t *testing.T) {
 		proto int
 		read  bool
 	}{
-		"a rule that waits":           {pay, true, 1, true},
-		"one that waits, over HTTP/2": {pay, true, 2, false},
-		"one that may wait":           {pay, false, 1, false},
-		"a rule that never waits":     {noWait, true, 1, false},
+		"a rule that waits":              {pay, true, 1, true},
+		"a rule that waits, over HTTP/2": {pay, true, 2, false},
+		"a rule that may wait":           {pay, false, 1, false},
+		"a rule that never waits":        {noWait, true, 1, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +159,7 @@ func TestBody_IsReadBeforeWaitingAndNotForNothing(t *testing.T) {
 	}
 }
 
-// eofNoticed is a body that notices whether it was read to its end.
+// eofNoticed is a body that records whether it was read to its end.
 type eofNoticed struct {
 	io.Reader
 	ended bool
@@ -170,7 +173,7 @@ func (b *eofNoticed) Read(p []byte) (int, error) {
 
 func (b *eofNoticed) Close() error { return nil }
 
-func TestBody_TypedIsCheckedAtStart(t *testing.T) {
+func TestBody_TypeIsCheckedAtStartUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		err := s.guard.Handle(s.engine, "POST", payPath, ruleset.Rule{Key: "order:#{body.idd}"}, func(*gin.Context) {})
@@ -185,123 +188,9 @@ func TestBody_TypedIsCheckedAtStart(t *testing.T) {
 	}, ginlock.WithBody[payment]("POST "+payPath, "POST /typed"))
 }
 
-func TestKey_IsEvaluatedOnceAndReleasedWhateverTheHandlerChanges(t *testing.T) {
-	t.Parallel()
-	evaluated := 0
-	user := func(c *gin.Context) (string, error) { evaluated++; return c.GetHeader("X-User"), nil }
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, ruleset.Rule{Key: "#{user}:#{path.id}:#{user}"}, func(c *gin.Context) {
-			c.Request.Header.Set("X-User", "eve")
-			c.Params[0].Value = "0"
-			want(t, "held", s.held(t, prefix+"ann:42:ann"), true)
-		})
-		s.do(t, request{headers: map[string]string{"X-User": "ann"}})
-		want(t, "evaluated", evaluated, 1)
-		want(t, "held afterwards", s.held(t, prefix+"ann:42:ann"), false)
-	}, ginlock.WithVariable("user", user))
-}
-
-func TestKey_PathValuesAreWhatTheRouterHandsOverDecodedOnce(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct{ url, param, key string }{
-		"plain":                 {"/items/abc", "abc", "item:abc"},
-		"encoded spelling":      {"/items/%61bc", "abc", "item:abc"},
-		"case is kept":          {"/items/ABC", "ABC", "item:ABC"},
-		"encoded twice":         {"/items/a%2562", "a%62", "item:a%2562"},
-		"the delimiter encoded": {"/items/a%3Ab", "a:b", "item:a%3Ab"},
-		"space":                 {"/items/a%20b", "a b", "item:a b"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T, s *shop) {
-				s.handle(t, "GET", "/items/:id", ruleset.Rule{Key: "item:#{path.id}"}, func(c *gin.Context) {
-					want(t, "c.Param", c.Param("id"), tt.param)
-					want(t, "key", ginlock.Hold(c).Key(), prefix+tt.key)
-				})
-				want(t, "status", s.do(t, request{method: "GET", url: tt.url}).Code, http.StatusOK)
-			})
-		})
-	}
-}
-
-func TestVariable_ClientIPIsGins(t *testing.T) {
-	t.Parallel()
-	rule := ruleset.Rule{Key: "ip:#{client_ip}"}
-	bubble(t, func(t *testing.T, s *shop) {
-		if err := s.engine.SetTrustedProxies([]string{"192.0.2.1"}); err != nil {
-			t.Fatal(err)
-		}
-		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			want(t, "key", ginlock.Hold(c).Key(), prefix+"ip:"+c.GetHeader("Want"))
-		})
-		s.do(t, request{headers: map[string]string{"Want": "192.0.2.1"}})
-		s.do(t, request{headers: map[string]string{"Want": "203.0.113.9", "X-Forwarded-For": "203.0.113.9"}})
-	})
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			want(t, "key", ginlock.Hold(c).Key(), prefix+"ip:10.0.0.1")
-		})
-		s.do(t, request{})
-	}, ginlock.WithClientIP(func(*gin.Context) string { return "10.0.0.1" }))
-}
-
 type principal struct{ Tenant string }
 
-func TestVariable_UnsetIs500WhateverTheRuleSays(t *testing.T) {
-	t.Parallel()
-	who := func(c *gin.Context) (*principal, error) {
-		p, _ := c.Value("principal").(*principal)
-		return p, nil
-	}
-	authenticate := func(c *gin.Context) { c.Set("principal", &principal{"acme"}) }
-	rule := ruleset.Rule{Key: "#{who.Tenant}:order:#{path.id}", OnKey: failpolicy.Proceed}
-	bubble(t, func(t *testing.T, s *shop) {
-		var logged error
-		s.engine.Use(func(c *gin.Context) {
-			c.Next()
-			if e := c.Errors.Last(); e != nil {
-				logged = e.Err
-			}
-		})
-		s.engine.POST("/wrong/:id", s.guard.Handler(rule), authenticate, func(*gin.Context) { t.Error("the handler ran") })
-		s.engine.POST("/right/:id", authenticate, s.guard.Handler(rule), func(c *gin.Context) {
-			want(t, "key", ginlock.Hold(c).Key(), prefix+"acme:order:1")
-		})
-		w := s.do(t, request{url: "/wrong/1"})
-		want(t, "status", w.Code, http.StatusInternalServerError)
-		want(t, "type", problemOf(t, w).Type, "about:blank")
-		wantText(t, logged, "is the lock installed before what sets it, such as authentication?", "who", "POST /wrong/:id")
-		want(t, "in the right order", s.do(t, request{url: "/right/1"}).Code, http.StatusOK)
-	}, ginlock.WithVariable("who", who))
-}
-
-func TestVariable_NilOfAnyTypeIs500(t *testing.T) {
-	t.Parallel()
-	for template, variable := range map[string]ginlock.Option{
-		"user:#{roles}":         ginlock.WithVariable("roles", func(*gin.Context) ([]string, error) { return nil, nil }),
-		`user:#{claims["sub"]}`: ginlock.WithVariable("claims", func(*gin.Context) (map[string]string, error) { return nil, nil }),
-		"user:#{anything}":      ginlock.WithVariable("anything", func(*gin.Context) (any, error) { return []string(nil), nil }),
-		"user:#{who.Tenant}":    ginlock.WithVariable("who", func(*gin.Context) (*principal, error) { return nil, nil }),
-	} {
-		bubble(t, func(t *testing.T, s *shop) {
-			s.handle(t, "POST", payPath, ruleset.Rule{Key: template}, func(*gin.Context) { t.Error("the handler ran") })
-			want(t, "status of "+template, s.do(t, request{}).Code, http.StatusInternalServerError)
-		}, variable)
-	}
-}
-
-func TestVariable_ThatCannotBeTold(t *testing.T) {
-	t.Parallel()
-	broken := func(*gin.Context) (string, error) { return "", errors.New("no such session in redis") }
-	bubble(t, func(t *testing.T, s *shop) {
-		s.handle(t, "POST", payPath, ruleset.Rule{Key: "#{user}"}, func(*gin.Context) { t.Error("the handler ran") })
-		w := s.do(t, request{})
-		want(t, "status", w.Code, http.StatusInternalServerError)
-	}, ginlock.WithVariable("user", broken))
-}
-
-func TestBody_FormReadByTheHandlerIsSeenOutside(t *testing.T) {
+func TestBody_FormParsedByTheHandler(t *testing.T) {
 	t.Parallel()
 	form, formType := multipartBody(t)
 	bubble(t, func(t *testing.T, s *shop) {
@@ -316,16 +205,251 @@ func TestBody_FormReadByTheHandlerIsSeenOutside(t *testing.T) {
 	})
 }
 
-func TestKey_PathValuesUnderUseRawPathAreDecodedOnceToo(t *testing.T) {
+// unread is a body that must not be read before the handler runs.
+type unread struct {
+	t    *testing.T
+	name string
+	may  bool
+}
+
+func (u *unread) Read([]byte) (int, error) {
+	if !u.may {
+		u.t.Errorf("%s: the body was read", u.name)
+	}
+	return 0, io.EOF
+}
+
+func (u *unread) Close() error { return nil }
+
+// early sends a request whose body must not be read.
+func (s *shop) early(t *testing.T, name string, r request, length int64) *httptest.ResponseRecorder {
+	t.Helper()
+	r.body = "{}"
+	req := r.build()
+	body := &unread{t: t, name: name}
+	req.Body, req.ContentLength = body, length
+	w := httptest.NewRecorder()
+	s.engine.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), unread{}, body)))
+	return w
+}
+
+// mayRead returns a handler that permits reading the body.
+func mayRead(c *gin.Context) {
+	if body, ok := c.Request.Context().Value(unread{}).(*unread); ok {
+		body.may = true
+	}
+	c.Status(http.StatusNoContent)
+}
+
+// The guard reads no body if it can answer without it.
+func TestBody_NotReadForEarlyAnswers(t *testing.T) {
+	t.Parallel()
+	const byPath, byBody = "order:#{path.id}", "order:#{body.id}"
+	full := func(t *testing.T, s *shop) {
+		s.redis.Take(payKey, time.Hour)
+		go s.do(t, request{body: `{"id":"42"}`})
+		synctest.Wait()
+		want(t, "waiters", s.locks.Stats().Waiters, 1)
+	}
+	down := func(t *testing.T, s *shop) {
+		s.redis.Down()
+		want(t, "the first to find out", s.do(t, request{body: `{"id":"42"}`}).Code, http.StatusServiceUnavailable)
+		time.Sleep(time.Second) // the acquisition gives up a little before the silence has lasted for the backend timeout
+	}
+	tripped := func(t *testing.T, s *shop) {
+		s.redis.Down()
+		wantErr(t, "another lock", s.locks.Lock("x").Do(t.Context(), func(context.Context) error { return nil }), core.ErrUnavailable)
+		time.Sleep(time.Second) // see above
+	}
+	nothing := func(*testing.T, *shop) {}
+	tests := map[string]struct {
+		rule   ruleset.Rule
+		before func(t *testing.T, s *shop)
+		r      request
+		length int64
+		status int
+	}{
+		"the queue is full":                               {ruleset.Rule{Key: byPath, MaxWaiters: 1}, full, request{}, 100, http.StatusTooManyRequests},
+		"Redis is down":                                   {ruleset.Rule{Key: byPath}, down, request{}, 100, http.StatusServiceUnavailable},
+		"Redis is down, for any key":                      {ruleset.Rule{Key: byBody}, down, request{}, 100, http.StatusServiceUnavailable},
+		"Redis is down, for a list":                       {ruleset.Rule{Key: "order:#{map(body.ids, .id)}", OnKey: failpolicy.Skip}, tripped, request{}, 100, http.StatusServiceUnavailable},
+		"Redis is down, with a strategy":                  {ruleset.Rule{Key: byBody, OnBackend: failpolicy.Skip}, tripped, request{}, 100, http.StatusNoContent},
+		"announced as too long":                           {ruleset.Rule{Key: byBody}, nothing, request{}, 1 << 30, http.StatusRequestEntityTooLarge},
+		"another type":                                    {ruleset.Rule{Key: byBody}, nothing, request{typ: "text/plain"}, 100, http.StatusUnsupportedMediaType},
+		"another part yields no key":                      {ruleset.Rule{Key: byBody + `:#{header["X-Tenant"]}`}, nothing, request{}, -1, http.StatusBadRequest},
+		"another key is missing":                          {ruleset.Rule{Keys: []string{byBody, `tenant:#{query.tenant}`}}, nothing, request{}, -1, http.StatusBadRequest},
+		"a part beside a list":                            {ruleset.Rule{Key: `#{map(body.ids, .id)}:#{cookie.c}`}, nothing, request{}, -1, http.StatusBadRequest},
+		"a variable is not set":                           {ruleset.Rule{Key: byBody + ":#{who}"}, nothing, request{}, -1, http.StatusInternalServerError},
+		"the condition is false":                          {ruleset.Rule{Key: byBody, When: `method == "PUT"`}, nothing, request{}, -1, http.StatusNoContent},
+		"the condition is false before it reads the body": {ruleset.Rule{Key: byBody, When: `method == "PUT" && body.id == "1"`}, nothing, request{}, -1, http.StatusNoContent},
+		"the rule does not wait":                          {ruleset.Rule{Key: byPath, WaitTime: ruleset.NoWait}, nothing, request{}, -1, http.StatusNoContent},
+		"inside a debounce window":                        {ruleset.Rule{Key: byPath, Debounce: time.Hour}, func(t *testing.T, s *shop) { s.do(t, request{}) }, request{}, -1, http.StatusTooManyRequests},
+		"the rules are suspended":                         {ruleset.Rule{Key: byBody}, func(_ *testing.T, s *shop) { s.guard.Aspect().Suspend() }, request{}, -1, http.StatusNoContent},
+		"the rule is disabled":                            {ruleset.Rule{Key: byBody, Disabled: true}, nothing, request{}, -1, http.StatusNoContent},
+		"the rule only counts":                            {ruleset.Rule{Key: byPath, DryRun: true}, nothing, request{}, -1, http.StatusNoContent},
+		"the client closed, for any key":                  {ruleset.Rule{Key: byBody}, func(t *testing.T, s *shop) { s.close(t) }, request{}, -1, http.StatusServiceUnavailable},
+		"the client closed, for the key":                  {ruleset.Rule{Key: byPath}, func(t *testing.T, s *shop) { s.close(t) }, request{}, -1, http.StatusServiceUnavailable},
+		"the method has no form":                          {ruleset.Rule{Key: "order:#{form.id}"}, nothing, request{method: "DELETE", typ: "application/x-www-form-urlencoded"}, -1, http.StatusBadRequest},
+		"a key that is too long for Redis":                {ruleset.Rule{Key: byPath, KeyFormat: ruleset.Strict}, nothing, request{url: "/orders/" + strings.Repeat("x", 2000) + "/pay"}, -1, http.StatusBadRequest},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				for _, method := range []string{"POST", "DELETE"} {
+					s.handle(t, method, payPath, tt.rule, mayRead)
+				}
+				tt.before(t, s)
+				want(t, "status", s.early(t, name, tt.r, tt.length).Code, tt.status)
+				s.redis.Free(payKey)
+			}, ginlock.WithVariable("who", func(*gin.Context) (string, error) { return "", nil }))
+		})
+	}
+}
+
+// The limit of waiters of the whole client applies before any key is known.
+func TestBody_NotReadWhileTheClientIsFull(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		s.engine.UseRawPath = true
-		s.handle(t, "GET", "/items/:id", ruleset.Rule{Key: "item:#{path.id}"}, func(c *gin.Context) {
-			want(t, "key", ginlock.Hold(c).Key(), prefix+"item:"+c.GetHeader("Want"))
-		})
-		want(t, "Check", s.guard.Check(s.engine), nil)
-		for url, key := range map[string]string{"/items/a%2Fb": "a/b", "/items/a%252Fb": "a%252Fb", "/items/%61": "a"} {
-			want(t, url, s.do(t, request{method: "GET", url: url, headers: map[string]string{"Want": key}}).Code, http.StatusOK)
+		locks, err := core.New(s.redis.Client(), core.WithPrefix(prefix), core.WithMaxWaiters(1))
+		if err != nil {
+			t.Fatal(err)
 		}
+		guard, err := ginlock.New(locks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := guard.Handle(s.engine, "POST", payPath, ruleset.Rule{Key: "order:#{string(body.id)}"}, mayRead); err != nil {
+			t.Fatal(err)
+		}
+		s.redis.Take(payKey, time.Hour)
+		go s.do(t, request{body: `{"id":"42"}`})
+		synctest.Wait()
+		want(t, "status", s.early(t, "full", request{}, 100).Code, http.StatusTooManyRequests)
+		s.redis.Free(payKey)
+		synctest.Wait()
+		want(t, "Close", locks.Close(t.Context()), nil)
 	})
 }
+
+// A body exists if it has bytes, whatever length was announced.
+func TestBody_ReplacedWithoutALength(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(func(c *gin.Context) {
+			c.Request.Body = io.NopCloser(strings.NewReader(`{"id":"42"}`))
+			c.Request.Header.Set("Content-Type", "application/json")
+		})
+		s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{string(body.id)}", When: `body.id != ""`, WaitTime: ruleset.NoWait}, ok)
+		s.redis.Take(payKey, time.Hour)
+		want(t, "taken", s.do(t, request{}).Code, http.StatusConflict)
+	})
+}
+
+// If one middleware has bound the body and another has replaced it, the request has two bodies.
+func TestBody_ReplacedAfterShouldBindBodyWith(t *testing.T) {
+	t.Parallel()
+	const replaced = `{"id":"43"}`
+	tests := map[string]struct {
+		key    string
+		status int
+	}{
+		"the key reads the body":         {"order:#{body.id}", http.StatusInternalServerError},
+		"the key does not read the body": {"order:#{path.id}", http.StatusNoContent},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				var logged error
+				s.engine.Use(func(c *gin.Context) {
+					var p payment
+					want(t, "bound", c.ShouldBindBodyWith(&p, binding.JSON), nil)
+					c.Request.Body = io.NopCloser(strings.NewReader(replaced))
+					c.Next()
+					if e := c.Errors.Last(); e != nil {
+						logged = e.Err
+					}
+				})
+				s.handle(t, "POST", payPath, ruleset.Rule{Key: tt.key, OnKey: failpolicy.Proceed}, func(c *gin.Context) {
+					raw, err := c.GetRawData()
+					want(t, "error", err, nil)
+					want(t, "the body", string(raw), replaced)
+					var p payment
+					want(t, "bound again", c.ShouldBindBodyWith(&p, binding.JSON), nil)
+					want(t, "what was kept", p.ID, "42")
+					c.Status(http.StatusNoContent)
+				})
+				want(t, "status", s.do(t, request{body: paymentJSON}).Code, tt.status)
+				if tt.status != http.StatusNoContent {
+					wantText(t, logged, "two bodies", "gin.BodyBytesKey")
+				}
+			})
+		})
+	}
+}
+
+// The key reads the form values that gin's binders find.
+func TestBody_FormOfEachMethod(t *testing.T) {
+	t.Parallel()
+	form, formType := multipartBody(t)
+	for typ, body := range map[string]string{formType: form, "application/x-www-form-urlencoded": "id=42"} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			bubble(t, func(t *testing.T, s *shop) {
+				s.handle(t, method, payPath, ruleset.Rule{Key: `order:#{form.id ?? "none"}`}, func(c *gin.Context) {
+					found := c.DefaultPostForm("id", "none")
+					want(t, method+" "+typ+": key", ginlock.Hold(c).Key(), prefix+"order:"+found)
+					var p payment
+					want(t, "bound", c.ShouldBind(&p), nil)
+					if method != "GET" && typ != formType && found == "none" {
+						want(t, method+" "+typ+": bound from the query", p.ID, "7")
+					}
+				})
+				w := s.do(t, request{method: method, url: payURL + "?id=7", body: body, typ: typ})
+				want(t, "status", w.Code, http.StatusOK)
+			})
+		}
+	}
+}
+
+// The key finds the form that a middleware has parsed, although the body is consumed.
+func TestBody_FormParsedByAMiddleware(t *testing.T) {
+	t.Parallel()
+	form, formType := multipartBody(t)
+	for typ, body := range map[string]string{formType: form, "application/x-www-form-urlencoded": "id=42&_method=DELETE"} {
+		bubble(t, func(t *testing.T, s *shop) {
+			s.engine.Use(func(c *gin.Context) {
+				if method := c.PostForm("_method"); method != "" {
+					c.Request.Method = method
+				}
+			})
+			s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{form.id}"}, func(c *gin.Context) {
+				want(t, "key", ginlock.Hold(c).Key(), prefix+"order:"+c.PostForm("id"))
+			})
+			want(t, typ, s.do(t, request{body: body, typ: typ}).Code, http.StatusOK)
+		})
+	}
+}
+
+var errCut = errors.New("cut")
+
+// The handler sees the error with which its body broke off.
+func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, ruleset.Rule{Key: `order:#{body.id}`, OnKey: failpolicy.Proceed}, func(c *gin.Context) {
+			_, err := c.GetRawData()
+			wantErr(t, "the body", err, errCut)
+		})
+		req := request{body: "x", typ: "text/plain"}.build()
+		req.Body, req.ContentLength = io.NopCloser(broken{}), -1
+		w := httptest.NewRecorder()
+		s.engine.ServeHTTP(w, req)
+		want(t, "status", w.Code, http.StatusOK)
+		want(t, "it ran unlocked", w.Header().Get(failpolicy.StatusHeader), failpolicy.MarkUnlocked)
+	})
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errCut }

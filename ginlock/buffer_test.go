@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// lateWriter tells whether anything was sent while the lock was held.
+// lateWriter counts the writes while the lock was held.
 type lateWriter struct {
 	*httptest.ResponseRecorder
 	held   func() bool
@@ -28,7 +28,7 @@ func (w *lateWriter) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-func TestBuffer_ResponseLeavesWhenTheLockIsFree(t *testing.T) {
+func TestBuffer_SendsAfterTheRelease(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789", 10_000)
 	tests := map[string]struct {
@@ -63,7 +63,7 @@ func TestBuffer_ResponseLeavesWhenTheLockIsFree(t *testing.T) {
 	}
 }
 
-func TestBuffer_IsAFaithfulWriter(t *testing.T) {
+func TestBuffer_Writer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(func(c *gin.Context) {
@@ -113,7 +113,7 @@ func TestBuffer_StatusWithoutBody(t *testing.T) {
 	}, ginlock.WithBuffer(5))
 }
 
-// Libraries of WebSockets send the status before they take the connection over.
+// Libraries for WebSockets send the status before they hijack the connection.
 func TestBuffer_SwitchesProtocols(t *testing.T) {
 	t.Parallel()
 	s := newShopIn(t, time.Minute, ginlock.WithBuffer(1<<10))
@@ -147,7 +147,7 @@ func TestBuffer_SwitchesProtocols(t *testing.T) {
 	want(t, "body", string(body), "hello")
 }
 
-// gin ignores a status below 1, and the last other one counts.
+// gin ignores a status below 1. The last valid status counts.
 func TestBuffer_InvalidStatus(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

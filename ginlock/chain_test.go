@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// A rule of a set locks nothing on a route whose chain does not have the set's middleware.
-func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
+// A rule of a set locks nothing on a route whose chain lacks the middleware of the set.
+func TestCheck_MiddlewareNotOnTheChain(t *testing.T) {
 	t.Parallel()
 	pay := payNow("POST")
 	below := func(method string) ruleset.Rule {
@@ -36,13 +36,13 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 			r.POST(payPath, ok)
 			r.POST("/other", ok)
 		}, true},
-		"a rule for what is below": {below("POST"), func(r *gin.Engine, _ *ginlock.Guard, _ gin.HandlerFunc) { r.POST(payPath, ok) }, true},
-		"below, and it changes nothing": {below("GET"), func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) {
+		"a wildcard": {below("POST"), func(r *gin.Engine, _ *ginlock.Guard, _ gin.HandlerFunc) { r.POST(payPath, ok) }, true},
+		"a wildcard for GET": {below("GET"), func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) {
 			r.GET(payPath, ok)
 			r.Use(m)
 			r.GET("/orders/:id", ok)
 		}, false},
-		"a rule that says none": {ruleset.Rule{Endpoint: ruleset.HTTP("POST " + payPath), None: true}, func(r *gin.Engine, _ *ginlock.Guard, _ gin.HandlerFunc) { r.POST(payPath, ok) }, false},
+		"a rule with none": {ruleset.Rule{Endpoint: ruleset.HTTP("POST " + payPath), None: true}, func(r *gin.Engine, _ *ginlock.Guard, _ gin.HandlerFunc) { r.POST(payPath, ok) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,7 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 	}
 }
 
-// Of several engines each has to have it.
+// Each of several engines needs the middleware.
 func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 	t.Parallel()
 	guard, public, internal := newGuard(t), gin.New(), gin.New()
@@ -70,8 +70,8 @@ func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 	wantText(t, guard.Check(public, internal), "POST "+payPath, "Middleware is not on the chain")
 }
 
-// So does a rule that a reload brings for such a route.
-func TestReload_RuleOfARouteWithoutTheMiddleware(t *testing.T) {
+// A reload that adds a rule for such a route is refused.
+func TestReload_RouteWithoutTheMiddleware(t *testing.T) {
 	t.Parallel()
 	p := &pushed{set: yaml(t, "rules: []\n")}
 	guard, r := newGuard(t), gin.New()
@@ -81,20 +81,20 @@ func TestReload_RuleOfARouteWithoutTheMiddleware(t *testing.T) {
 	wantText(t, p.push(yaml(t, payRules(""))), "Middleware is not on the chain")
 }
 
-// A handler that is given to Use when all routes are registered runs for none of them.
-func TestCheck_HandlerThatIsOnNoRoute(t *testing.T) {
+// A Handler that is given to Use after all routes are registered runs for none of them.
+func TestCheck_HandlerOnNoRoute(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		register func(r *gin.Engine, h gin.HandlerFunc)
 		error    bool
 		warnings int
 	}{
-		"on a route":         {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, h, ok) }, false, 0},
-		"before the routes":  {func(r *gin.Engine, h gin.HandlerFunc) { r.Use(h); r.POST(payPath, ok) }, false, 0},
-		"after the routes":   {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, ok); r.Use(h) }, true, 0},
-		"nowhere":            {func(r *gin.Engine, _ gin.HandlerFunc) { r.POST(payPath, ok) }, false, 1},
-		"for what has none":  {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, ok); r.NoRoute(h, ok) }, false, 0},
-		"for no such method": {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, ok); r.NoMethod(h, ok) }, false, 0},
+		"on a route":        {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, h, ok) }, false, 0},
+		"before the routes": {func(r *gin.Engine, h gin.HandlerFunc) { r.Use(h); r.POST(payPath, ok) }, false, 0},
+		"after the routes":  {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, ok); r.Use(h) }, true, 0},
+		"nowhere":           {func(r *gin.Engine, _ gin.HandlerFunc) { r.POST(payPath, ok) }, false, 1},
+		"in NoRoute":        {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, ok); r.NoRoute(h, ok) }, false, 0},
+		"in NoMethod":       {func(r *gin.Engine, h gin.HandlerFunc) { r.POST(payPath, ok); r.NoMethod(h, ok) }, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,15 +126,15 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// A guard without rules is one whose Middleware was forgotten.
-func TestCheck_GuardThatGuardsNothing(t *testing.T) {
+// A guard without rules is a mistake: the program never called Middleware.
+func TestCheck_GuardWithoutRules(t *testing.T) {
 	t.Parallel()
 	guard, r := newGuard(t), gin.New()
 	r.POST(payPath, ok)
 	wantText(t, guard.Check(r), "Middleware", "Handle", "never called")
 }
 
-// The chain of a route decides, of whichever kind it is.
+// Check finds the chains of all kinds of routes.
 func TestCheck_ChainsOfAllKindsOfRoutes(t *testing.T) {
 	t.Parallel()
 	guard, r := newGuard(t), gin.New()

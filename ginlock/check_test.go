@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// deaf is a client whose Redis is down: nothing at start-up may need it.
-func deaf(t testing.TB, opts ...core.Option) *core.Client {
+// downClient returns a client whose Redis is down, because start-up must not need Redis.
+func downClient(t testing.TB, opts ...core.Option) *core.Client {
 	t.Helper()
 	srv := redistest.New(t)
 	srv.Down()
@@ -28,46 +27,10 @@ func deaf(t testing.TB, opts ...core.Option) *core.Client {
 	return locks
 }
 
-func TestNew_ReportsEveryBadOption(t *testing.T) {
-	t.Parallel()
-	text := func(*gin.Context) (string, error) { return "", nil }
-	noop := func(*gin.Context) {}
-	_, err := ginlock.New(nil,
-		nil,
-		ginlock.WithErrorWriter(nil),
-		ginlock.WithErrorWriter(ginlock.WriteProblem), ginlock.WithErrorWriter(ginlock.WriteProblem),
-		ginlock.WithFallback("", noop),
-		ginlock.WithFallback("queue", nil),
-		ginlock.WithFallback("twice", noop), ginlock.WithFallback("twice", noop),
-		ginlock.WithVariable[string]("none", nil),
-		ginlock.WithVariable("path", text),
-		ginlock.WithVariable("not a name", text),
-		ginlock.WithBody[payment]("orders"),
-		ginlock.WithBody[payment]("POST /orders/*"),
-		ginlock.WithBody[payment]("POST /a"), ginlock.WithBody[payment]("POST /a"),
-		ginlock.WithBody[chan int]("POST /chan"),
-		ginlock.WithMaxBody(0),
-		ginlock.WithClientIP(nil),
-		ginlock.WithBuffer(0),
-		ginlock.WithBuffer(1, "post /orders"),
-		ginlock.WithBuffer(1, "POST /b"), ginlock.WithBuffer(2, "POST /c", "POST /b"),
-		ginlock.WithBuffer(3), ginlock.WithBuffer(4),
-		ginlock.WithProfile("", ruleset.Rule{}),
-		ginlock.WithProfile("default", ruleset.Rule{WaitTime: time.Nanosecond}),
-	)
-	wantText(t, err,
-		"lock client is nil", "nil Option", "WithErrorWriter", `WithFallback: no name`, `WithFallback("queue")`,
-		`WithFallback("twice"): given twice`, `WithVariable("none")`, `WithVariable: keyexpr: the variable "path" is built in: choose another name`, "not a name", `WithBody: route "orders"`,
-		`WithBody: route "POST /orders/*"`, `WithBody: route "POST /a": given twice`, "chan int", "WithMaxBody(0)", "WithClientIP",
-		"WithBuffer(0)", `WithBuffer: route "post /orders"`,
-		"WithErrorWriter: given twice", `WithBuffer: route "POST /b": given twice`, "WithBuffer(4): given twice for all routes",
-	)
-}
-
 func newGuard(t testing.TB, opts ...any) *ginlock.Guard {
 	t.Helper()
 	client, own := apart(opts)
-	guard, err := ginlock.New(deaf(t, client...), own...)
+	guard, err := ginlock.New(downClient(t, client...), own...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +39,7 @@ func newGuard(t testing.TB, opts ...any) *ginlock.Guard {
 
 func ok(c *gin.Context) { c.Status(http.StatusNoContent) }
 
-func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
+func TestCheck_EveryProblem(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, ginlock.WithBody[payment]("POST /ordres/:id"), ginlock.WithBuffer(1000, "GET /orders/:id"))
 	set, err := ruleset.NewSet([]ruleset.Rule{
@@ -113,7 +76,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 		"http POST /late/:id: the guard is the last handler of the route",
 	)
 	if strings.Contains(err.Error(), "shop.Orders") {
-		t.Errorf("Check judges a rule for gRPC:\n%v", err)
+		t.Errorf("Check reports a rule for gRPC:\n%v", err)
 	}
 	if again := guard.Check(r); again == nil || again.Error() != err.Error() {
 		t.Errorf("a second Check differs:\n%v", again)
@@ -125,7 +88,7 @@ func TestCheck_NilEngine(t *testing.T) {
 	wantText(t, newGuard(t).Check(nil), "nil")
 }
 
-func TestBroken_RuleAnswers500AndNeverRunsItsHandler(t *testing.T) {
+func TestGuard_BrokenRule(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		broken := ruleset.Rule{Key: "order:#{path.orderId}"}
@@ -153,7 +116,7 @@ func TestBroken_RuleAnswers500AndNeverRunsItsHandler(t *testing.T) {
 	})
 }
 
-func TestHandle_RegistersNothingThatGinCouldNot(t *testing.T) {
+func TestHandle_Mistakes(t *testing.T) {
 	t.Parallel()
 	guard, r := newGuard(t), gin.New()
 	wantText(t, guard.Handle(r, "post", "/x", ruleset.Rule{Key: "x"}), "upper case", "no handler")
@@ -164,7 +127,7 @@ func TestHandle_RegistersNothingThatGinCouldNot(t *testing.T) {
 
 type notAGroup struct{ gin.IRoutes }
 
-func TestCheck_CompilesDeclaredRulesForTheObserversOnce(t *testing.T) {
+func TestCheck_NotifiesRuleObserversOnce(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	guard := newGuard(t, core.WithObserver(rec.observer()))
@@ -182,46 +145,26 @@ func TestCheck_CompilesDeclaredRulesForTheObserversOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want(t, "rules told", len(rec.rules), 2)
+	want(t, "rules notified", len(rec.rules), 2)
 	for _, info := range rec.rules {
 		want(t, "rule", info.Rule, "api")
 	}
 }
 
-func TestRoute_EscapedColonAndCatchAll(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		key := func(c *gin.Context) { c.String(http.StatusOK, ginlock.Hold(c).Key()) }
-		s.handle(t, "POST", `/files/:dir/*rest`, ruleset.Rule{Key: "file:#{path.dir}:#{path.rest}"}, key)
-		s.handle(t, "POST", `/jobs/:id/run\:now`, ruleset.Rule{Key: "job:#{path.id}"}, key)
-		set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.HTTP("POST /set/:id/run:now"), Key: "set:#{path.id}"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.engine.Group("", s.guard.Middleware(set)).POST(`/set/:id/run\:now`, key)
-		want(t, "Check", s.guard.Check(s.engine), nil)
-		want(t, "catch-all", serve(s, request{url: "/files/d/a/b"}).Body.String(), prefix+"file:d:/a/b")
-		want(t, "slash at the end of a catch-all", serve(s, request{url: "/files/d/a/b/"}).Body.String(), prefix+"file:d:/a/b/")
-		want(t, "colon", serve(s, request{url: "/jobs/7/run:now"}).Body.String(), prefix+"job:7")
-		want(t, "colon in a set", serve(s, request{url: "/set/7/run:now"}).Body.String(), prefix+"set:7")
-		want(t, "Check after requests", s.guard.Check(s.engine), nil)
-	})
-}
-
-func TestCheck_HandlerOnARouteThatWasServedIsJudgedByIt(t *testing.T) {
+func TestCheck_HandlerAfterItsFirstRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.POST("/orders/:id", s.guard.Handler(ruleset.Rule{Key: "#{path.orderId}"}), ok)
 		s.engine.GET("/orders/:orderId", ok)
-		want(t, "before", s.guard.Check(s.engine), nil) // some route has the parameter
+		want(t, "before", s.guard.Check(s.engine), nil) // a route has the parameter
 		want(t, "status", s.do(t, request{url: "/orders/1"}).Code, http.StatusInternalServerError)
 		wantText(t, s.guard.Check(s.engine), "orderId", "POST /orders/:id")
 	})
 }
 
-// What leads is the mistake, and not that no route has it right. The route that is named is
-// the one that the rule fits best, where its mistake is another one elsewhere.
-func TestCheck_HandlerThatFitsNoRouteIsToldItsMistakeFirst(t *testing.T) {
+// The message begins with the mistake of the rule. It names the nearest route only if the rule has other problems on other
+// routes.
+func TestCheck_HandlerThatFitsNoRoute(t *testing.T) {
 	t.Parallel()
 	orders := ruleset.HTTP("POST /orders/:id")
 	tests := []struct {
@@ -252,8 +195,251 @@ func TestCheck_HandlerThatFitsNoRouteIsToldItsMistakeFirst(t *testing.T) {
 				subject = `rule "pay"`
 			}
 			if !strings.HasPrefix(place, "ruleset: "+subject+" of Handler at ") || strings.Contains(place, "\n") || strings.Contains(err.Error(), "/health") {
-				t.Errorf("the mistake does not lead:\n%v", err)
+				t.Errorf("the message does not begin with the mistake:\n%v", err)
 			}
 		})
 	}
+}
+
+// wantSeverity fails the test unless a problem is an error, a warning or nothing.
+func wantSeverity(t testing.TB, severity ruleset.Severity, err error, rec *record, says ...string) {
+	t.Helper()
+	switch severity {
+	case ruleset.SeverityError:
+		wantText(t, err, says...)
+		want(t, "warnings", len(rec.warnings), 0)
+	case ruleset.SeverityWarn:
+		want(t, "error", err, nil)
+		if len(rec.warnings) != 1 {
+			t.Fatalf("%d warnings, want 1: %v", len(rec.warnings), rec.warnings)
+		}
+		wantText(t, rec.warnings[0], says...)
+	default:
+		want(t, "error", err, nil)
+		want(t, "warnings", len(rec.warnings), 0)
+	}
+}
+
+func TestCheck_Uncovered(t *testing.T) {
+	t.Parallel()
+	open := "rules: [{grpc: /a.B/C, key: x}]\n"
+	tests := map[string]struct {
+		file     string
+		route    string
+		severity ruleset.Severity
+	}{
+		"by default":           {open, "POST /x", ruleset.SeverityIgnore},
+		"ignore":               {"uncovered: ignore\n" + open, "POST /x", ruleset.SeverityIgnore},
+		"warn":                 {"uncovered: warn\n" + open, "POST /x", ruleset.SeverityWarn},
+		"error":                {"uncovered: error\n" + open, "POST /x", ruleset.SeverityError},
+		"PUT":                  {"uncovered: error\n" + open, "PUT /x", ruleset.SeverityError},
+		"PATCH":                {"uncovered: error\n" + open, "PATCH /x", ruleset.SeverityError},
+		"DELETE":               {"uncovered: error\n" + open, "DELETE /x", ruleset.SeverityError},
+		"CONNECT":              {"uncovered: error\n" + open, "CONNECT /x", ruleset.SeverityError},
+		"an invented method":   {"uncovered: error\n" + open, "PURGE /x", ruleset.SeverityError},
+		"GET":                  {"uncovered: error\n" + open, "GET /x", ruleset.SeverityIgnore},
+		"HEAD":                 {"uncovered: error\n" + open, "HEAD /x", ruleset.SeverityIgnore},
+		"OPTIONS":              {"uncovered: error\n" + open, "OPTIONS /x", ruleset.SeverityIgnore},
+		"TRACE":                {"uncovered: error\n" + open, "TRACE /x", ruleset.SeverityIgnore},
+		"a rule":               {"uncovered: error\nrules: [{http: POST /x, key: \"#{route}\"}]\n", "POST /x", ruleset.SeverityIgnore},
+		"a wildcard":           {"uncovered: error\nrules: [{http: \"* /x/*\", key: \"#{route}\"}]\n", "POST /x/y", ruleset.SeverityIgnore},
+		"none":                 {"uncovered: error\nrules: [{http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"none for another":     {"unmatched: ignore\nuncovered: error\nrules: [{http: PUT /x, none: true}]\n", "POST /x", ruleset.SeverityError},
+		"a disabled rule":      {"uncovered: error\nrules: [{http: POST /x, key: x, disabled: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"everything but one":   {"uncovered: error\nrules: [{http: \"*\", key: \"#{route}\"}, {http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"a file without rules": {"uncovered: error\nrules: []\n", "POST /x", ruleset.SeverityError},
+		"below a wildcard gap": {"unmatched: ignore\nuncovered: error\nrules: [{http: \"* /x/*\", key: \"#{route}\"}]\n", "POST /xy", ruleset.SeverityError},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rec := &record{}
+			guard, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
+			method, path, _ := strings.Cut(tt.route, " ")
+			r.Handle(method, path, guard.Middleware(yaml(t, tt.file)), ok)
+			r.GET("/everything", ok)
+			wantSeverity(t, tt.severity, guard.Check(r), rec, "locks.yaml: rule of http "+tt.route+": missing", "none: true")
+		})
+	}
+}
+
+func TestCheck_UncoveredBesideHandleAndSets(t *testing.T) {
+	t.Parallel()
+	guard, r := newGuard(t), gin.New()
+	r.Use(guard.Middleware(yaml(t, "uncovered: error\nrules: [{grpc: /a.B/C, key: x}]\n")), guard.Middleware(yaml(t, "rules: [{http: POST /set, key: x}]\n")))
+	if err := guard.Handle(r, "POST", "/handled", ruleset.Rule{Key: "x"}, ok); err != nil {
+		t.Fatal(err)
+	}
+	r.POST("/set", ok)
+	r.POST("/chained", guard.Handler(ruleset.Rule{Key: "x"}), ok)
+	err := guard.Check(r)
+	wantText(t, err, "POST /chained: missing")
+	if got := strings.Count(err.Error(), "\n"); got != 0 {
+		t.Errorf("%d problems, want 1:\n%v", got+1, err)
+	}
+}
+
+func TestCheck_SeveralEngines(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t)
+	set := guard.Middleware(yaml(t, "rules: [{http: POST /public, key: x}, {http: POST /admin, key: x}]\n"))
+	public, admin := gin.New(), gin.New()
+	public.POST("/public", set, ok)
+	admin.POST("/admin", set, ok)
+	wantText(t, guard.Check(public), "POST /admin", "matches no route")
+	want(t, "both", guard.Check(public, admin), nil)
+	want(t, "the first again", guard.Check(public), nil)
+	wantText(t, guard.Check(public, nil), "engine is nil")
+}
+
+// A typo in a rule file stops the start-up. Check finds the typos that Load cannot know.
+func TestCheck_TyposInAFile(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rule string
+		says []string
+	}{
+		"path parameter": {`key: "#{path.orderId}"`, []string{"locks.yaml:3:10", "there is no path parameter orderId", "there is id"}},
+		"body field":     {`key: "#{body.amounts}"`, []string{"locks.yaml:3:10", "amounts", "body.amount"}},
+		"variable":       {`key: "#{usr}"`, []string{"locks.yaml:3:10", "usr", "user"}},
+		"condition":      {"key: x\n    when: usr == \"bob\"", []string{"locks.yaml:4:11", "usr", "user"}},
+		"fallback":       {"key: x\n    on_busy: fallback\n    fallback: que", []string{"locks.yaml:5:15", "que", "queue"}},
+		"strategy":       {"key: x\n    on_busy: skipp", []string{"locks.yaml:4:14", "skipp", "skip"}},
+		"field":          {"key: x\n    wait_tme: 1s", []string{"locks.yaml:4:5", "wait_tme", "wait_time"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guard := newGuard(t, ginlock.WithBody[payment]("POST "+payPath), ginlock.WithFallback("queue", ok),
+				ginlock.WithVariable("user", func(*gin.Context) (string, error) { return "bob", nil }))
+			set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - http: POST /orders/:id/pay\n    "+tt.rule+"\n"))
+			if err == nil {
+				r := gin.New()
+				r.POST(payPath, guard.Middleware(set), ok)
+				err = guard.Check(r)
+			}
+			wantText(t, err, tt.says...)
+		})
+	}
+}
+
+// A client that can choose its address can choose its lock. By gin's default every client can.
+func TestCheck_ClientIP(t *testing.T) {
+	t.Parallel()
+	byAddress := ruleset.Rule{Key: "ip:#{client_ip}"}
+	inCondition := ruleset.Rule{Key: "order:#{path.id}", When: `client_ip != "192.0.2.1"`}
+	guards := map[string]func(t *testing.T, g *ginlock.Guard, r *gin.Engine){
+		"Handle": func(t *testing.T, g *ginlock.Guard, r *gin.Engine) {
+			want(t, "Handle", g.Handle(r, "POST", payPath, byAddress, ok), nil)
+		},
+		"Handler": func(_ *testing.T, g *ginlock.Guard, r *gin.Engine) { r.POST(payPath, g.Handler(byAddress), ok) },
+		"Middleware": func(t *testing.T, g *ginlock.Guard, r *gin.Engine) {
+			rule := inCondition
+			rule.Endpoint = ruleset.Route("POST", payPath)
+			set, err := ruleset.NewSet([]ruleset.Rule{rule})
+			want(t, "NewSet", err, nil)
+			r.Use(g.Middleware(set))
+			r.POST(payPath, ok)
+		},
+		"no rule uses it": func(t *testing.T, g *ginlock.Guard, r *gin.Engine) {
+			want(t, "Handle", g.Handle(r, "POST", payPath, pay, ok), nil)
+		},
+	}
+	proxies := func(list ...string) func(t *testing.T, r *gin.Engine) {
+		return func(t *testing.T, r *gin.Engine) { want(t, "SetTrustedProxies", r.SetTrustedProxies(list), nil) }
+	}
+	engines := map[string]struct {
+		set   func(t *testing.T, r *gin.Engine)
+		warns bool
+	}{
+		"gin's default":            {func(*testing.T, *gin.Engine) {}, true},
+		"every proxy of IPv4":      {proxies("0.0.0.0/0"), true},
+		"every proxy of IPv6":      {proxies("::/0"), true},
+		"no proxy":                 {proxies(), false},
+		"some proxies":             {proxies("10.0.0.0/8", "192.0.2.1", "2001:db8::1"), false},
+		"no header":                {func(_ *testing.T, r *gin.Engine) { r.RemoteIPHeaders = nil }, false},
+		"headers are not believed": {func(_ *testing.T, r *gin.Engine) { r.ForwardedByClientIP = false }, false},
+		"a platform":               {func(_ *testing.T, r *gin.Engine) { r.TrustedPlatform = gin.PlatformCloudflare }, false},
+	}
+	for how, guarded := range guards {
+		for name, engine := range engines {
+			t.Run(how+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				rec := &record{}
+				g, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
+				engine.set(t, r)
+				guarded(t, g, r)
+				want(t, "Check", g.Check(r), nil)
+				if !engine.warns || how == "no rule uses it" {
+					want(t, "warnings", len(rec.warnings), 0)
+					return
+				}
+				want(t, "warnings", len(rec.warnings), 1)
+				for _, part := range []string{"client_ip", "SetTrustedProxies", "WithClientIP"} {
+					want(t, "it says "+part, strings.Contains(rec.warnings[0].Error(), part), true)
+				}
+				place := map[string]string{"Handle": payPath, "Handler": "check_test.go:", "Middleware": payPath}[how]
+				want(t, "it says where", strings.Contains(rec.warnings[0].Error(), place), true)
+			})
+		}
+	}
+}
+
+func TestCheck_ClientIPOfTheProgram(t *testing.T) {
+	t.Parallel()
+	rec := &record{}
+	g, r := newGuard(t, core.WithObserver(rec.observer()), ginlock.WithClientIP(func(*gin.Context) string { return "10.0.0.1" })), gin.New()
+	want(t, "Handle", g.Handle(r, "POST", payPath, ruleset.Rule{Key: "ip:#{client_ip}"}, ok), nil)
+	want(t, "Check", g.Check(r), nil)
+	want(t, "warnings", len(rec.warnings), 0)
+}
+
+// Check at start-up reports the same problem as the command interlock check.
+func TestCheck_ConstantKeys(t *testing.T) {
+	t.Parallel()
+	rec := &record{}
+	g, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
+	set, err := ruleset.NewSet([]ruleset.Rule{
+		{Endpoint: ruleset.HTTP("* /reports/*"), Key: "report"},
+		{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}"},
+	})
+	want(t, "NewSet", err, nil)
+	r.Use(g.Middleware(set))
+	want(t, "Handle", g.Handle(r, "POST", "/import/:file", ruleset.Rule{Key: "import"}, ok), nil)
+	want(t, "warnings before Check, which not every program calls", len(rec.warnings), 1)
+	for _, path := range []string{"/reports/daily", "/reports/weekly", "/orders/:id/pay"} {
+		r.POST(path, ok)
+	}
+	want(t, "Check", g.Check(r), nil)
+	want(t, "warnings", len(rec.warnings), 2)
+	for i, parts := range [][]string{{`"import" is one lock for all requests`, "#{path.file}"}, {`"report" is one lock for all requests`, "* /reports/*"}} {
+		for _, part := range parts {
+			want(t, "it says "+part, strings.Contains(rec.warnings[i].Error(), part), true)
+		}
+	}
+}
+
+// Two kinds of lock on one key fail when they meet. Check reports them, wherever the two rules are, and a reload that adds
+// a second kind is refused.
+func TestCheck_MixedKinds(t *testing.T) {
+	t.Parallel()
+	const fenced = "which is a fenced lock for the rule of http POST /orders/:id/cancel, declared in the program: one key has one kind"
+	guard, engine := newGuard(t), gin.New()
+	p := &pushed{set: yaml(t, payRules("    kind: fenced\n"))}
+	engine.Use(guard.Middleware(p))
+	engine.POST(payPath, ok)
+	cancel := ruleset.Rule{Key: "order:#{path.id}", Kind: ruleset.Fenced}
+	if err := guard.Handle(engine, http.MethodPost, "/orders/:id/cancel", cancel, ok); err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Check(engine); err != nil {
+		t.Error(err)
+	}
+	wantText(t, p.push(yaml(t, "allow_rekey: true\n"+payRules("    kind: spin\n"))), "locks.yaml:6:11", "kind: a spin lock", fenced)
+
+	ship := ruleset.Rule{Key: "order:#{path.id}"}
+	if err := guard.Handle(engine, http.MethodPost, "/orders/:id/ship", ship, ok); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, guard.Check(engine), "rule of http POST /orders/:id/ship: Kind: a reentrant lock", fenced, "write Kind: ruleset.Fenced")
 }

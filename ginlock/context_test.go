@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,22 +12,23 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/ginlock"
 )
 
 type ctxKey struct{}
 
-func TestContext_OfTheRequestCarriesTheHoldAndIsPutBack(t *testing.T) {
+func TestContext_OfTheRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		var during context.Context
 		s.engine.Use(func(c *gin.Context) {
 			ctx := context.WithValue(c.Request.Context(), ctxKey{}, "outer")
 			c.Request = c.Request.WithContext(ctx)
-			c.Set(core.ContextKey, "somebody else's")
+			c.Set(core.ContextKey, "another program's")
 			c.Next()
 			want(t, "context put back", c.Request.Context(), ctx)
-			want(t, "key put back", c.MustGet(core.ContextKey).(string), "somebody else's")
+			want(t, "key put back", c.MustGet(core.ContextKey).(string), "another program's")
 			if h := ginlock.Hold(c); h != nil {
 				t.Errorf("Hold afterwards: %v", h)
 			}
@@ -42,7 +44,7 @@ func TestContext_OfTheRequestCarriesTheHoldAndIsPutBack(t *testing.T) {
 	})
 }
 
-func TestContext_KeysAreEmptyAfterwards(t *testing.T) {
+func TestContext_KeysAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(func(c *gin.Context) { c.Next(); want(t, "keys left", len(c.Keys), 0) })
@@ -51,14 +53,14 @@ func TestContext_KeysAreEmptyAfterwards(t *testing.T) {
 	})
 }
 
-func TestContext_GinsOwnPassedOnReentersWithAndWithoutFallback(t *testing.T) {
+func TestContext_OfGinReenters(t *testing.T) {
 	t.Parallel()
 	for name, fallback := range map[string]bool{"with ContextWithFallback": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {
 				s.engine.ContextWithFallback = fallback
-				svc := func(ctx context.Context, key string) error { // a service layer that locks by itself
+				svc := func(ctx context.Context, key string) error { // a service that takes the lock itself
 					return s.locks.Lock(key).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
 				}
 				s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
@@ -75,7 +77,7 @@ func TestContext_GinsOwnPassedOnReentersWithAndWithoutFallback(t *testing.T) {
 	}
 }
 
-func TestContext_HoldsOfTheHandlerItselfAreFoundThroughGinsContext(t *testing.T) {
+func TestContext_HoldsOfTheHandler(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.ContextWithFallback = true
@@ -95,7 +97,7 @@ func TestContext_HoldsOfTheHandlerItselfAreFoundThroughGinsContext(t *testing.T)
 	})
 }
 
-func TestHold_HandedOverToWorkThatOutlivesTheRequest(t *testing.T) {
+func TestHold_Handover(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		done := make(chan error, 1)
@@ -117,7 +119,7 @@ func TestHold_HandedOverToWorkThatOutlivesTheRequest(t *testing.T) {
 	})
 }
 
-func TestContext_IsPutBackThoughTheHandlerReplacedTheRequest(t *testing.T) {
+func TestContext_RequestReplaced(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(func(c *gin.Context) {
@@ -131,5 +133,26 @@ func TestContext_IsPutBackThoughTheHandlerReplacedTheRequest(t *testing.T) {
 			c.Request.Header.Set("X-New", "yes")
 		})
 		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	})
+}
+
+// After an early release, Caller returns a context that ends when the client leaves.
+func TestCaller(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		client, leaves := context.WithCancel(t.Context())
+		s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{path.id}"}, func(c *gin.Context) {
+			wantErr(t, "Release", ginlock.Hold(c).Release(c.Request.Context()), nil)
+			wantErr(t, "the request's context", c.Request.Context().Err(), context.Canceled)
+			wantErr(t, "the caller's", ginlock.Caller(c).Err(), nil)
+			leaves()
+			wantErr(t, "the caller's, who has left", ginlock.Caller(c).Err(), context.Canceled)
+		})
+		s.engine.GET("/free", func(c *gin.Context) {
+			want(t, "without a lock", ginlock.Caller(c), c.Request.Context())
+		})
+		for _, r := range []struct{ method, path string }{{"POST", "/orders/42/pay"}, {"GET", "/free"}} {
+			s.engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(client, r.method, r.path, http.NoBody))
+		}
 	})
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// open makes a lock client on an embedded Redis. A program uses
-// core.Open("redis://…") or core.New with its own go-redis client.
+// open returns a lock client on an embedded Redis. A program uses core.Open("redis://…") or core.New with its own go-redis
+// client.
 func open() (locks *core.Client, srv *redistest.Server, closeAll func()) {
 	srv, err := redistest.Start()
 	if err != nil {
@@ -49,7 +49,7 @@ func show(r *gin.Engine, method, url string) {
 	fmt.Println(strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Body)))
 }
 
-// The usual form: the guard stands before the handler of its route.
+// The guard stands before the handler of its route.
 func ExampleGuard_Handler() {
 	locks, redis, done := open()
 	defer done()
@@ -66,7 +66,7 @@ func ExampleGuard_Handler() {
 	}
 
 	show(r, "POST", "/orders/42/pay")
-	redis.Take("order:pay:42", time.Minute) // somebody else pays order 42
+	redis.Take("order:pay:42", time.Minute) // another request pays order 42
 	show(r, "POST", "/orders/42/pay")
 	show(r, "POST", "/orders/43/pay")
 	// Output:
@@ -75,7 +75,7 @@ func ExampleGuard_Handler() {
 	// 200 paid
 }
 
-// Handle compiles the rule at once, against the parameters of its own route.
+// Handle compiles the rule at once, with the parameters of that route.
 func ExampleGuard_Handle() {
 	locks, _, done := open()
 	defer done()
@@ -92,7 +92,7 @@ func ExampleGuard_Handle() {
 	// 	  |              ^
 }
 
-// Declared rules name their routes; one middleware takes the locks of all.
+// Declared rules name their routes. One middleware takes the locks of all of them.
 func ExampleGuard_Middleware() {
 	locks, redis, done := open()
 	defer done()
@@ -154,7 +154,7 @@ func ExampleGuard_Middleware_tooLate() {
 	// ruleset: rule of http * /*: POST /orders/:id: Middleware is not on the chain of the route
 }
 
-// The hold outlives the request: the answer is 202, the work goes on under its lock.
+// The hold outlives the request: the answer is 202, and the work goes on under the lock.
 func ExampleHold() {
 	locks, _, done := open()
 	defer done()
@@ -182,8 +182,8 @@ func ExampleHold() {
 	// 202
 }
 
-// A handler that needs the lock for its first part only. The request's context carries the lock
-// and ends with it: what comes after goes on with the one from before the guard, or a detached one.
+// A handler that needs the lock for its first part only. The context of the request carries the lock and ends with it. The
+// rest goes on with the context from before the guard, or with a detached context.
 func ExampleHold_early() {
 	locks, _, done := open()
 	defer done()
@@ -228,7 +228,7 @@ func ExampleWithFallback() {
 	// Output: 202 queued, because the order is busy
 }
 
-// The answers of an API that has an error format of its own.
+// An API with another error format.
 func ExampleWithErrorWriter() {
 	locks, redis, done := open()
 	defer done()
@@ -248,7 +248,7 @@ func ExampleWithErrorWriter() {
 	// Output: 409 {"code":"LOCK_BUSY","msg":"This order is being paid."}
 }
 
-// A key with the authenticated user: the guard comes after authentication.
+// A key with the authenticated user. The guard comes after authentication.
 func ExampleWithVariable() {
 	type user struct{ Tenant string }
 	locks, _, done := open()
@@ -294,8 +294,8 @@ func ExampleWithBody() {
 	// 	  write body.order_id
 }
 
-// A rule file is compared with the routes at start-up and at every reload: what does
-// not fit is told with its line, and the rules in force stay.
+// The guard compares a rule file with the routes at start-up and at every reload. A problem is reported with its line, and
+// the rules in force stay.
 func ExampleGuard_Middleware_file() {
 	locks, redis, done := open()
 	defer done()

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// A request that a handler passes on to another engine is a new one for gin. It needs one permit.
-func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
+// A request that a handler passes to another engine is a new request for gin. It needs only one permit.
+func TestKind_OnePermitPerRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		rule := as(ruleset.Semaphore)
@@ -31,15 +31,14 @@ func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
 	})
 }
 
-// A mistake of the program that only shows when a call runs: the client learns nothing of it,
-// and the log all.
-func TestWriteInsideOfRead_Is500AndLogged(t *testing.T) {
+// Some mistakes of the program show only during a call. The client does not get the reason, and the log does.
+func TestKind_WriteInsideOfRead(t *testing.T) {
 	t.Parallel()
 	wantLoggedMistake(t, as(ruleset.Read), as(ruleset.Write), "cannot become a write lock")
 }
 
-// A request that yields no key is not the program's mistake, whatever status the rule has for it.
-func TestStatusOfARuleForNoKey_IsNotTheProgramsMistake(t *testing.T) {
+// A request that yields no key is not a fault of the program, whatever status the rule has for it.
+func TestAnswer_StatusOfARuleForNoKey(t *testing.T) {
 	t.Parallel()
 	rule := pay
 	rule.Key, rule.Status.Key = "order:#{query.id}", failpolicy.Status{HTTP: http.StatusInternalServerError, GRPC: 13 /* INTERNAL */}
@@ -52,7 +51,7 @@ func TestStatusOfARuleForNoKey_IsNotTheProgramsMistake(t *testing.T) {
 	})
 }
 
-// wantLoggedMistake calls a handler under the inner rule inside of the outer one.
+// wantLoggedMistake calls a handler under the inner rule inside the outer rule.
 func wantLoggedMistake(t *testing.T, outer, inner ruleset.Rule, reason string) {
 	t.Helper()
 	outer.Name, inner.Name = "outer", "inner"
@@ -69,7 +68,7 @@ func wantLoggedMistake(t *testing.T, outer, inner ruleset.Rule, reason string) {
 		want(t, "detail", problemOf(t, w).Detail, "")
 		s.wantNoSecrets(t, w)
 		if logged == nil {
-			t.Fatal("nothing was logged")
+			t.Fatal("the log is empty")
 		}
 		refusal, ok := logged.Err.(*aspect.RefusedError) //nolint:errorlint // of which the text is fit for clients
 		want(t, "type of the logged error", ok, true)
@@ -80,5 +79,5 @@ func wantLoggedMistake(t *testing.T, outer, inner ruleset.Rule, reason string) {
 	})
 }
 
-// logText is what gin's logger prints of an error.
+// logText returns the text that gin's logger prints for an error.
 func logText(e *gin.Error) string { return fmt.Sprintf("%v %v", e.Err, e.Meta) }

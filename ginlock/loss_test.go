@@ -2,7 +2,9 @@ package ginlock_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,17 +16,17 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// brief is a rule whose lease runs out under a handler that takes long.
+// brief is a rule whose lease expires under a slow handler.
 var brief = ruleset.Rule{Key: "order:#{path.id}", LeaseTime: time.Second}
 
-// overrun works until its lock is lost, and checks how it is told.
+// overrun works until its lock is lost, and checks that its context ends with the loss.
 func overrun(t testing.TB, c *gin.Context) {
 	t.Helper()
 	ctx := c.Request.Context()
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Minute):
-		t.Error("the handler was not told that its lock is lost")
+		t.Error("the context of the handler did not end with its lock")
 	}
 	wantErr(t, "cause", context.Cause(ctx), core.ErrLost)
 }
@@ -37,17 +39,17 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 	tests := map[string]struct {
 		rule    ruleset.Rule
 		options []any
-		after   func(c *gin.Context) // what the handler does when it knows
+		after   func(c *gin.Context) // runs in the handler after the loss
 		status  int
 		body    string // "" for a problem document
 	}{
 		"returns without an answer":           {brief, nil, func(*gin.Context) {}, 500, ""},
 		"adds ctx.Err()":                      {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, 500, ""},
-		"answers all the same":                {brief, nil, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
+		"answers":                             {brief, nil, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
 		"answers with a status only":          {brief, nil, func(c *gin.Context) { c.Status(202) }, 202, "-"},
 		"fail, no answer":                     {failing, buffered, func(*gin.Context) {}, 500, ""},
 		"fail, answered, buffered":            {failing, buffered, func(c *gin.Context) { c.String(201, "done"); c.Writer.Flush() }, 500, ""},
-		"buffered, answers all the same":      {brief, buffered, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
+		"buffered, answers":                   {brief, buffered, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
 		"buffered, answers 503 and ctx.Err()": {brief, buffered, func(c *gin.Context) { _ = c.AbortWithError(503, c.Request.Context().Err()) }, 500, ""},
 	}
 	for name, tt := range tests {
@@ -58,7 +60,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 				s.handle(t, "POST", payPath, tt.rule, func(c *gin.Context) {
 					c.Header("ETag", `"half done"`)
 					overrun(t, c)
-					s.redis.Take(payKey, time.Hour) // the new owner
+					s.redis.Take(payKey, time.Hour) // the new holder
 					tt.after(c)
 				})
 				w := s.do(t, request{})
@@ -80,7 +82,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 	}
 }
 
-func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
+func TestLoss_OrClientLeft(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	bubble(t, func(t *testing.T, s *shop) {
@@ -98,7 +100,7 @@ func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
 	}, core.WithObserver(rec.observer()))
 }
 
-// An answer that nothing keeps back cannot be taken back, which a rule must not promise.
+// Without a buffer an answer cannot be taken back, so a rule must not ask for it.
 func TestLoss_FailNeedsABuffer(t *testing.T) {
 	t.Parallel()
 	failing := pay
@@ -118,4 +120,88 @@ func TestLoss_FailNeedsABuffer(t *testing.T) {
 		must(t, s.guard.Check(s.engine))
 		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
 	}, ginlock.WithBuffer(1<<10, "POST "+payPath))
+}
+
+// If an answer is taken back, so are its headers. The client gets the headers that middlewares outside have set.
+func TestLoss_TakesBackHeaders(t *testing.T) {
+	t.Parallel()
+	failing := brief
+	failing.OnLost = failpolicy.Fail
+	tests := map[string]struct {
+		rule    ruleset.Rule
+		options []any
+		answer  func(c *gin.Context)
+	}{
+		"given up, no answer":      {brief, nil, func(*gin.Context) {}},
+		"given up":                 {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }},
+		"fail, buffered":           {failing, []any{ginlock.WithBuffer(64)}, paid},
+		"fail, buffered and empty": {failing, []any{ginlock.WithBuffer(64)}, func(*gin.Context) {}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			serving(t, nil, func(t *testing.T, s *online) {
+				s.engine.Use(func(c *gin.Context) {
+					c.Header("X-Outer", "kept")
+					c.Header("X-Changed", "outer")
+					c.Header("X-Deleted", "outer")
+					c.Header("Vary", "Origin")
+					c.Next()
+				})
+				s.engine.POST(payPath, s.guard.Handler(tt.rule), func(c *gin.Context) {
+					h := c.Writer.Header()
+					c.SetCookie("session", "secret", 60, "/", "", true, true)
+					c.Header("X-Total", "17")
+					c.Header("Location", "/orders/43")
+					c.Header("Trailer", "X-Sum")
+					c.Header("X-Sum", "1")
+					c.Header(http.TrailerPrefix+"X-Late", "1")
+					h.Set("X-Changed", "inner")
+					h.Del("X-Deleted")
+					h.Add("Vary", "Cookie")
+				}, func(c *gin.Context) {
+					<-c.Request.Context().Done()
+					tt.answer(c)
+				})
+				res, err := s.client.Post("http://shop"+payURL, "", nil)
+				must(t, err)
+				defer res.Body.Close()
+				want(t, "status", res.StatusCode, http.StatusInternalServerError)
+				wantAll(t, "headers", slices.Sorted(maps.Keys(res.Header)), "Cache-Control", "Content-Length", "Content-Type", "Date", "Vary", "X-Changed", "X-Deleted", "X-Outer")
+				want(t, "trailers", len(res.Trailer), 0)
+				for header, value := range map[string]string{"X-Outer": "kept", "X-Changed": "outer", "X-Deleted": "outer"} {
+					want(t, header, res.Header.Get(header), value)
+				}
+				wantAll(t, "Vary", res.Header.Values("Vary"), "Origin")
+			}, tt.options...)
+		})
+	}
+}
+
+// The headers that the guard has set for the handler's answer are taken back, too.
+func TestLoss_TakesBackTheStatusHeader(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]any{"": nil, "buffered": {ginlock.WithBuffer(64)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				rules := []ruleset.Rule{
+					{Name: "order", Key: "order:#{path.id}", LeaseTime: time.Second},
+					{Name: "stock", Key: "stock", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed},
+				}
+				s.engine.POST(payPath, s.guard.Handler(rules...), func(c *gin.Context) { <-c.Request.Context().Done() })
+				s.redis.Take(prefix+"stock", time.Hour)
+				w := s.do(t, request{})
+				want(t, "status", w.Code, http.StatusInternalServerError)
+				want(t, "lock status", w.Header().Get(failpolicy.StatusHeader), "")
+			}, options...)
+		})
+	}
+}
+
+func wantAll(t testing.TB, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
 }

@@ -33,7 +33,7 @@ func tcp(t *testing.T, opts ...any) (*shop, *httptest.Server) {
 	return s, srv
 }
 
-// post sends a request of its own connection and reads all of the answer.
+// post sends a request over a new connection and reads the whole answer.
 func post(ctx context.Context, url string) (status int, body string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func post(ctx context.Context, url string) (status int, body string, err error) 
 	return res.StatusCode, string(b), err
 }
 
-func TestNetwork_ClientThatLeavesUnderTheHandlerEndsItsContextAndFreesTheLock(t *testing.T) {
+func TestNetwork_ClientLeaves(t *testing.T) {
 	t.Parallel()
 	s, srv := tcp(t)
 	entered, cause := make(chan struct{}), make(chan error, 1)
@@ -76,7 +76,7 @@ func lockOnce(t testing.TB, s *shop) {
 	want(t, "the next one", err, nil)
 }
 
-func TestNetwork_ErrAbortHandlerFreesTheLock(t *testing.T) {
+func TestNetwork_ErrAbortHandler(t *testing.T) {
 	t.Parallel()
 	s, srv := tcp(t)
 	s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
@@ -89,7 +89,7 @@ func TestNetwork_ErrAbortHandlerFreesTheLock(t *testing.T) {
 	lockOnce(t, s)
 }
 
-// page answers with a flushed page of known length, and returns when told to.
+// page answers with a flushed page of known length, and returns when the test lets it.
 func page(end <-chan struct{}) gin.HandlerFunc {
 	large := strings.Repeat("x", 100_000)
 	return func(c *gin.Context) {
@@ -100,7 +100,7 @@ func page(end <-chan struct{}) gin.HandlerFunc {
 	}
 }
 
-func TestNetwork_SequentialClientCollidesWithItselfOnALargeResponse(t *testing.T) {
+func TestNetwork_LargeResponseWithoutABuffer(t *testing.T) {
 	t.Parallel()
 	s, srv := tcp(t)
 	rule := pay
@@ -108,14 +108,14 @@ func TestNetwork_SequentialClientCollidesWithItselfOnALargeResponse(t *testing.T
 	end := make(chan struct{})
 	s.handle(t, "POST", payPath, rule, page(end))
 	defer close(end)
-	for i, status := range []int{http.StatusOK, http.StatusConflict} { // the first answer is complete, its lock still held
+	for i, status := range []int{http.StatusOK, http.StatusConflict} { // the first answer is complete, but its lock is still held
 		got, _, err := post(t.Context(), srv.URL+payURL)
 		want(t, "error", err, nil)
 		want(t, "request "+strconv.Itoa(i), got, status)
 	}
 }
 
-func TestNetwork_BufferKeepsASequentialClientFromItsOwnLock(t *testing.T) {
+func TestNetwork_LargeResponseWithABuffer(t *testing.T) {
 	t.Parallel()
 	s, srv := tcp(t, ginlock.WithBuffer(1<<20))
 	rule := pay
@@ -155,8 +155,8 @@ func TestNetwork_HijackUnderABuffer(t *testing.T) {
 	want(t, "what the client read", strings.HasSuffix(string(text), "hello\n"), true)
 }
 
-// An answer that needs no body does not wait for it, nor does net/http below it.
-func TestNetwork_AnswerToABodyThatTricklesDoesNotWaitForIt(t *testing.T) {
+// An answer that needs no body does not wait for a body that arrives slowly, and net/http does not either.
+func TestNetwork_SlowBody(t *testing.T) {
 	t.Parallel()
 	rules := map[string]struct {
 		rule   ruleset.Rule
@@ -202,9 +202,8 @@ func TestNetwork_AnswerToABodyThatTricklesDoesNotWaitForIt(t *testing.T) {
 	}
 }
 
-// A client that has sent its body keeps its connection, whether or not the guard has
-// read the body.
-func TestNetwork_RefusalKeepsTheConnectionOfAClientThatSentItsBody(t *testing.T) {
+// A client that has sent its body keeps its connection, even if the guard has not read the body.
+func TestNetwork_RefusalKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	s, srv := tcp(t)
 	s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.NoWait}, ok)

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-func TestPanic_ReleasesWithRecoveryOutsideAndInside(t *testing.T) {
+func TestPanic_Recovery(t *testing.T) {
 	t.Parallel()
 	recovery := gin.CustomRecoveryWithWriter(nil, func(c *gin.Context, _ any) { c.AbortWithStatus(http.StatusInternalServerError) })
 	debounced := ruleset.Rule{Key: "order:#{path.id}", Debounce: time.Hour} // a failure begins no window
@@ -49,7 +49,7 @@ func TestPanic_ReleasesWithRecoveryOutsideAndInside(t *testing.T) {
 	}
 }
 
-func TestPanic_ErrAbortHandlerGoesThrough(t *testing.T) {
+func TestPanic_ErrAbortHandler(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, pay, func(*gin.Context) { panic(http.ErrAbortHandler) })
@@ -61,7 +61,7 @@ func TestPanic_ErrAbortHandlerGoesThrough(t *testing.T) {
 	})
 }
 
-func TestGoexit_Releases(t *testing.T) {
+func TestPanic_Goexit(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		var before, during context.Context
@@ -85,7 +85,7 @@ func TestGoexit_Releases(t *testing.T) {
 	})
 }
 
-func TestTimeoutHandler_ReleasesWhenTheHandlerReturns(t *testing.T) {
+func TestTimeoutHandler_Release(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		returned := make(chan struct{})
@@ -106,7 +106,7 @@ func TestTimeoutHandler_ReleasesWhenTheHandlerReturns(t *testing.T) {
 	})
 }
 
-func TestTimeoutHandler_BusyIsAnsweredBeforeItsDeadline(t *testing.T) {
+func TestTimeoutHandler_Busy(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, pay, func(*gin.Context) { t.Error("the handler ran") })

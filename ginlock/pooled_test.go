@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// abandoning is a middleware that answers after a second, and leaves the handlers inside it
-// running with gin's context, as gin-contrib/timeout does.
+// abandoning is a middleware that answers after a second, while the handlers inside it go on with gin's context, like
+// gin-contrib/timeout.
 func abandoning(c *gin.Context) {
 	done, w := make(chan struct{}), c.Writer
 	go func() {
@@ -28,16 +28,16 @@ func abandoning(c *gin.Context) {
 	select {
 	case <-done:
 	case <-time.After(time.Second):
-		synctest.Wait() // what the handlers have done is before, also for the race detector
+		synctest.Wait() // orders the work of the handlers before the rest, for the race detector
 		c.Abort()
 		c.Writer = w
 		c.String(http.StatusGatewayTimeout, "too late")
 	}
 }
 
-// reusing is a middleware that does with gin's context what the engine does with a context from
-// its pool: the next request, of a route without a lock, gets it. It calls during while
-// that request is served, and checks that the context stays as its handlers have it.
+// reusing is a middleware that gives gin's context to the next request, of a route without a lock, as the engine does with
+// a context from its pool. It calls during while that request is served, and fails the test if the context changes
+// under its handlers.
 func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 	var next *http.Request
 	s.engine.GET("/free", func(c *gin.Context) {
@@ -53,7 +53,7 @@ func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 		want(t, "headers", len(c.Writer.Header()), 0)
 		want(t, "written", c.Writer.Written(), false)
 		want(t, "status", c.Writer.Status(), http.StatusOK)
-	}, func(c *gin.Context) { // gin goes on with the chain as it is when the first request returns
+	}, func(c *gin.Context) { // gin goes on with the chain when the first request returns
 		want(t, "the request of the second handler", c.Request, next)
 		want(t, "Hold", ginlock.Hold(c), nil)
 	})
@@ -68,15 +68,15 @@ func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 	}
 }
 
-// A request whose time is over while it waits for its lock does not touch the context of the
-// request that has it then, whatever becomes of the wait.
-func TestPooled_WhileItWaits(t *testing.T) {
+// A request that is abandoned while it waits for its lock does not touch the context, which then belongs to another
+// request. It does not matter how the wait ends.
+func TestPooled_DuringTheWait(t *testing.T) {
 	t.Parallel()
 	writer := ginlock.WithErrorWriter(func(c *gin.Context, _ *aspect.RefusedError) { c.String(http.StatusConflict, "taken") })
 	tests := map[string]struct {
 		rule    ruleset.Rule
 		options []any
-		gets    bool // the lock
+		gets    bool // gets the lock
 	}{
 		"it gets the lock":                 {pay, nil, true},
 		"it gets the lock, with a buffer":  {pay, []any{ginlock.WithBuffer(64), ginlock.WithTokenHeader()}, true},
@@ -91,7 +91,7 @@ func TestPooled_WhileItWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runs := func(*gin.Context) { t.Error("a handler of the first request ran") }
-			orders := &record{} // for the race detector: nothing else orders what gin writes and the guard then reads
+			orders := &record{} // orders the writes of gin before the reads of the guard, for the race detector
 			bubble(t, func(t *testing.T, s *shop) {
 				s.engine.Use(s.reusing(t, func() {
 					orders.mu.Lock()
@@ -114,7 +114,7 @@ func TestPooled_WhileItWaits(t *testing.T) {
 	}
 }
 
-// Of several rules, the ones after the wait read nothing of the next request.
+// Rules after the wait do not read the next request.
 func TestPooled_BetweenTwoRules(t *testing.T) {
 	t.Parallel()
 	read := func(*gin.Context) (string, error) { t.Error("a variable was read"); return "", nil }
@@ -132,8 +132,8 @@ func TestPooled_BetweenTwoRules(t *testing.T) {
 	}, ginlock.WithVariable("who", read))
 }
 
-// Nor does a request whose time is over while its handler runs, however that ends.
-func TestPooled_WhileItsHandlerRuns(t *testing.T) {
+// A request that is abandoned while its handler runs does not touch the context either, however the handler ends.
+func TestPooled_DuringTheHandler(t *testing.T) {
 	t.Parallel()
 	failing := ruleset.Rule{Key: pay.Key, LeaseTime: 2 * time.Second, OnLost: failpolicy.Fail}
 	tests := map[string]struct {
@@ -178,8 +178,7 @@ func TestPooled_WhileItsHandlerRuns(t *testing.T) {
 	}
 }
 
-// A debounce window begins after a success: the client of a request whose time was over has seen
-// none.
+// An abandoned request begins no debounce window, because its client has not seen a success.
 func TestPooled_NoDebounceWindowBegins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

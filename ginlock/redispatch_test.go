@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// redispatch lets the engine serve the request again, as another path.
+// redispatch lets the engine serve the request again under another path.
 func (s *shop) redispatch(path string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Request.URL.Path = path
@@ -22,8 +22,8 @@ func (s *shop) redispatch(path string) gin.HandlerFunc {
 	}
 }
 
-// wantOwned checks that contexts made of gin's own lead to the lock: an Acquire
-// re-enters instead of waiting for itself.
+// wantOwned fails the test unless contexts derived from gin's own lead to the lock, so that an Acquire re-enters and does
+// not wait for itself.
 func (s *shop) wantOwned(t testing.TB, c *gin.Context, name string) {
 	t.Helper()
 	derived, cancel := context.WithTimeout(c, time.Hour)
@@ -39,8 +39,8 @@ func (s *shop) wantOwned(t testing.TB, c *gin.Context, name string) {
 	wantErr(t, "Acquire with a detached context", err, core.ErrNotAcquired)
 }
 
-// A request that the engine serves again, by HandleContext, stays under its locks.
-func TestRedispatch_OwnershipSurvives(t *testing.T) {
+// A request that the engine serves again by HandleContext stays under its locks.
+func TestRedispatch_KeepsTheLocks(t *testing.T) {
 	t.Parallel()
 	for name, fallback := range map[string]bool{"with ContextWithFallback": true, "without": false} {
 		for where, around := range map[string]bool{"and without a guard there": false, "and with one there": true} {
@@ -71,9 +71,8 @@ func TestRedispatch_OwnershipSurvives(t *testing.T) {
 	}
 }
 
-// It is a request of its own for the guards that it meets, though: another resource
-// has another lock, be it of the same rule.
-func TestRedispatch_TakesTheLocksOfWhereItGoes(t *testing.T) {
+// For the guards on its new way it is another request: another resource has another lock, even under the same rule.
+func TestRedispatch_TakesFurtherLocks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		again := false
@@ -95,8 +94,8 @@ func TestRedispatch_TakesTheLocksOfWhereItGoes(t *testing.T) {
 	})
 }
 
-// Its failure is a failure: a debounce window does not begin.
-func TestRedispatch_ItsErrorsCount(t *testing.T) {
+// Its failure is a failure, so no debounce window begins.
+func TestRedispatch_Errors(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.POST("/new", func(c *gin.Context) { _ = c.Error(http.ErrBodyNotAllowed); c.Status(http.StatusAccepted) })
@@ -108,8 +107,8 @@ func TestRedispatch_ItsErrorsCount(t *testing.T) {
 	})
 }
 
-// It answers past a buffer, and the answer stays as it is.
-func TestRedispatch_AnswersPastTheBuffer(t *testing.T) {
+// Its answer bypasses the buffer of the outer guard, and stays.
+func TestRedispatch_BypassesTheBuffer(t *testing.T) {
 	t.Parallel()
 	serving(t, nil, func(t *testing.T, s *online) {
 		s.engine.POST("/new", func(c *gin.Context) { c.Header("X-New", "yes"); c.String(http.StatusAccepted, "new") })

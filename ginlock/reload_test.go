@@ -3,7 +3,6 @@ package ginlock_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// pushed is a provider whose sets the test replaces.
+// pushed is a provider whose set the test replaces.
 type pushed struct {
 	mu       sync.Mutex
 	set      *ruleset.Set
@@ -41,7 +40,7 @@ func (p *pushed) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
 	return func() {}, nil
 }
 
-// push replaces the set, or tells why a subscriber refuses that.
+// push replaces the set, or returns why a subscriber refuses it.
 func (p *pushed) push(set *ruleset.Set) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +59,7 @@ func (p *pushed) push(set *ruleset.Set) error {
 	return nil
 }
 
-// yaml is a set from the text of a rule file.
+// yaml returns a set from the text of a rule file.
 func yaml(t testing.TB, text string) *ruleset.Set {
 	t.Helper()
 	set, err := ruleset.Load("locks.yaml", []byte(text))
@@ -70,12 +69,12 @@ func yaml(t testing.TB, text string) *ruleset.Set {
 	return set
 }
 
-// payRules is a rule file with a rule for payPath, and more lines for it.
+// payRules returns a rule file with a rule for payPath, and more lines for that rule.
 func payRules(more string) string {
 	return "rules:\n  - http: POST /orders/:id/pay\n    key: \"order:#{path.id}\"\n    wait_time: none\n" + more
 }
 
-// check is Check, which has to find nothing.
+// check fails the test if Check finds a problem.
 func (s *shop) check(t testing.TB) {
 	t.Helper()
 	if err := s.guard.Check(s.engine); err != nil {
@@ -83,7 +82,7 @@ func (s *shop) check(t testing.TB) {
 	}
 }
 
-// reload pushes a rule file that has to be accepted.
+// reload pushes a rule file, and fails the test if it is refused.
 func (p *pushed) reload(t testing.TB, text string) {
 	t.Helper()
 	if err := p.push(yaml(t, text)); err != nil {
@@ -91,13 +90,13 @@ func (p *pushed) reload(t testing.TB, text string) {
 	}
 }
 
-func TestReload_ThatDoesNotFitIsRefusedAndTheOldRulesStay(t *testing.T) {
+func TestReload_Refused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rules string
 		says  []string
 	}{
-		"none of no such route": {
+		"none for an unknown route": {
 			payRules("  - http: POST /nowhere\n    none: true\n"), []string{"locks.yaml:5", "matches no route"},
 		},
 		"condition": {payRules("    when: path.idd != \"7\"\n"), []string{"locks.yaml:5", "path.idd", "path.id"}},
@@ -138,8 +137,8 @@ func TestReload_ThatDoesNotFitIsRefusedAndTheOldRulesStay(t *testing.T) {
 	}
 }
 
-// Without Check the guard knows the routes that had a request, and judges nothing else.
-func TestReload_WithoutCheckFitsTheRoutesThatWereServed(t *testing.T) {
+// Without Check, the guard judges only the routes that it has served.
+func TestReload_WithoutCheck(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		p := &pushed{set: yaml(t, payRules(""))}
@@ -154,8 +153,8 @@ func TestReload_WithoutCheckFitsTheRoutesThatWereServed(t *testing.T) {
 	})
 }
 
-// A guard that stands twice in a chain acts once, though a reload falls in between.
-func TestReload_BetweenTwoPlacesOfOneGuard(t *testing.T) {
+// A guard that is twice in a chain acts once, even if a reload comes in between.
+func TestReload_BetweenTwoPlacesOfAGuard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		p := &pushed{set: yaml(t, payRules(""))}
@@ -182,47 +181,6 @@ func (r *record) observeWarning(p *ruleset.Problem) {
 	r.warnings = append(r.warnings, p)
 }
 
-// closed is a provider that takes no subscribers.
-type closed struct{ *ruleset.Set }
-
 func (closed) Subscribe(ruleset.Prepare) (cancel func(), err error) {
 	return nil, errors.New("the shop is closed")
-}
-
-func TestMiddleware_ThatCannotSubscribeHasTheRulesOfNowAndTellsCheck(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *shop) {
-		s.engine.Use(s.guard.Middleware(closed{yaml(t, payRules(""))}))
-		s.engine.POST(payPath, ok)
-		s.redis.Take(payKey, time.Hour)
-		want(t, "status", s.do(t, request{}).Code, http.StatusConflict)
-		wantText(t, s.guard.Check(s.engine), "the shop is closed", "no reload")
-	})
-}
-
-// A nil set is the mistake of a program that ignored an error: no route runs unlocked.
-func TestMiddleware_OfNilIsAMistakeAndRunsNothing(t *testing.T) {
-	t.Parallel()
-	for name, p := range map[string]ruleset.Provider{"nil": nil, "no set": (*ruleset.Set)(nil), "no live set": (*ruleset.Live)(nil)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			guard, r := newGuard(t), gin.New()
-			r.Use(guard.Middleware(p))
-			r.POST("/x", func(*gin.Context) { t.Error("the handler ran") })
-			wantText(t, guard.Check(r), "Middleware: the rules are nil", "ruleset.Open")
-			for url, status := range map[string]int{"/x": http.StatusInternalServerError, "/nowhere": http.StatusNotFound} {
-				w := httptest.NewRecorder()
-				r.ServeHTTP(w, request{url: url}.build())
-				want(t, "status of "+url, w.Code, status)
-			}
-		})
-	}
-}
-
-func TestMiddleware_OfAnEmptySetHasNoRules(t *testing.T) {
-	t.Parallel()
-	guard, r := newGuard(t), gin.New()
-	r.Use(guard.Middleware(new(ruleset.Set)))
-	r.POST("/x", ok)
-	want(t, "Check", guard.Check(r), nil)
 }

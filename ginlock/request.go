@@ -187,7 +187,7 @@ func requestOf(c *gin.Context) *request {
 }
 
 // frameOf returns the innermost guard since the engine routed the request last. After engine.HandleContext the
-// request may be for another resource than the one that earlier guards have seen.
+// request may be for another resource than before, when earlier guards saw it.
 func frameOf(c *gin.Context) *httpcall.Frame {
 	if r := requestOf(c); r != nil {
 		return r.frame

@@ -3,11 +3,14 @@ package ginlock_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +50,7 @@ type shop struct {
 	engine *gin.Engine
 }
 
-// bubble runs a test with a shop in a synctest bubble: waits take no time.
+// bubble runs a test with a shop in a synctest bubble, where waits take no time.
 func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...any) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +66,7 @@ func newShop(t testing.TB, opts ...any) *shop {
 	return newShopIn(t, core.DefaultBackendTimeout, opts...)
 }
 
-// newShopIn gives Redis the time to answer that a test needs which runs in real
-// time, on a machine that may be busy.
+// newShopIn returns a shop with a backend timeout. Tests in real time need a long one, because the machine may be busy.
 func newShopIn(t testing.TB, backend time.Duration, opts ...any) *shop {
 	t.Helper()
 	srv := redistest.New(t)
@@ -134,7 +136,7 @@ func (r request) build() *http.Request {
 	return req
 }
 
-// do serves a request, and looks into the answer for what no client may see.
+// do serves a request, and fails the test if the answer contains a text that no client may see.
 func (s *shop) do(t testing.TB, r request) *httptest.ResponseRecorder {
 	t.Helper()
 	w := serve(s, r)
@@ -149,7 +151,7 @@ func serve(s *shop, r request) *httptest.ResponseRecorder {
 	return w
 }
 
-// wantNoSecrets scans an answer for keys, owners and texts of Redis and of errors.
+// wantNoSecrets fails the test if an answer contains a key, an owner, or a text of Redis or of an error.
 func (s *shop) wantNoSecrets(t testing.TB, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var text strings.Builder
@@ -164,7 +166,7 @@ func (s *shop) wantNoSecrets(t testing.TB, w *httptest.ResponseRecorder) {
 	}
 }
 
-// held reports whether somebody has the lock at a full key.
+// held reports whether a holder has the lock with a full key.
 func (s *shop) held(t testing.TB, key string) bool {
 	t.Helper()
 	state, err := s.locks.Lock(strings.TrimPrefix(key, prefix)).State(context.Background())
@@ -174,7 +176,7 @@ func (s *shop) held(t testing.TB, key string) bool {
 	return len(state.Holders) > 0
 }
 
-// record keeps what the observers were notified of.
+// record keeps the events that observers get.
 type record struct {
 	mu        sync.Mutex
 	rules     []aspect.RuleInfo
@@ -201,7 +203,7 @@ func (r *record) observeFailure(_ context.Context, f aspect.Failure) {
 	r.failures = append(r.failures, f)
 }
 
-// want compares, with a message in the usual form.
+// want fails the test unless got and want are equal.
 func want[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -216,7 +218,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// goSet is a set of rules in Go.
+// goSet returns a set of rules in Go.
 func goSet(t testing.TB, rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
 	t.Helper()
 	set, err := ruleset.NewSet(rules, opts...)
@@ -230,24 +232,24 @@ func fallback(name string) ginlock.Option {
 	return ginlock.WithFallback(name, func(c *gin.Context) { c.String(http.StatusAccepted, name) })
 }
 
-// wantErr compares an error with the one it must match.
+// wantErr fails the test unless an error matches another error.
 func wantErr(t testing.TB, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
-		t.Errorf("%s: got %v, want one that matches %v", what, got, want)
+		t.Errorf("%s: got %v, want an error that matches %v", what, got, want)
 	}
 }
 
-// wantText checks that an error says all of the given things.
+// wantText fails the test unless an error contains all parts.
 func wantText(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("no error, want one that says %q", parts)
+		t.Errorf("no error, want an error that contains %q", parts)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q:\n%v", part, err)
+			t.Errorf("the error does not contain %q:\n%v", part, err)
 		}
 	}
 }
@@ -264,3 +266,97 @@ func apart(opts []any) (client []core.Option, guard []ginlock.Option) {
 	}
 	return client, guard
 }
+
+// online is a shop behind a net/http server in a bubble. Its connections are pipes.
+type online struct {
+	*shop
+	client *http.Client
+	dialed atomic.Int32 // connections so far
+}
+
+// serving runs a test with a server, which configure may change.
+func serving(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *online), opts ...any) {
+	t.Helper()
+	bubble(t, func(t *testing.T, s *shop) {
+		o := &online{shop: s}
+		l := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
+		server := &http.Server{Handler: s.engine}
+		if configure != nil {
+			configure(server)
+		}
+		done := make(chan error, 1)
+		go func() { done <- server.Serve(l) }()
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			o.dialed.Add(1)
+			return l.dial(ctx)
+		}}
+		o.client = &http.Client{Transport: transport}
+		defer func() {
+			transport.CloseIdleConnections()
+			_ = server.Close()
+			wantErr(t, "Serve", <-done, http.ErrServerClosed)
+		}()
+		test(t, o)
+	}, opts...)
+}
+
+// post asks to pay the order. The error is an error of the connection.
+func (o *online) post(t testing.TB) (status int, body string, err error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://shop"+payURL, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := o.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(b), err
+}
+
+// pipes is a listener without a port.
+type pipes struct {
+	dialed chan net.Conn
+	closed chan struct{}
+	once   atomic.Bool
+}
+
+func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.dialed <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept returns the next connection.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.dialed:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept.
+func (p *pipes) Close() error {
+	if !p.once.Swap(true) {
+		close(p.closed)
+	}
+	return nil
+}
+
+// Addr returns the address of a pipe.
+func (p *pipes) Addr() net.Addr { return pipeAddr{} }
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }

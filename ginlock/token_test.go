@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// as is the rule pay with another kind of lock.
+// as returns the rule pay with another kind of lock.
 func as(kind ruleset.Kind) ruleset.Rule {
 	rule := pay
 	rule.Kind = kind
@@ -22,8 +22,8 @@ func as(kind ruleset.Kind) ruleset.Rule {
 	return rule
 }
 
-// Who does not run under the lock has no token, whatever the answer.
-func TestTokenHeader_OnlyOfAHandlerUnderItsLock(t *testing.T) {
+// An answer of a handler that runs without the lock has no token.
+func TestTokenHeader(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range failpolicy.Strategies() {
 		bubble(t, func(t *testing.T, s *shop) {
@@ -40,8 +40,8 @@ func TestTokenHeader_OnlyOfAHandlerUnderItsLock(t *testing.T) {
 	}
 }
 
-// An answer that is taken back takes the token with it.
-func TestTokenHeader_GoesWithAnAnswerThatIsTakenBack(t *testing.T) {
+// If an answer is taken back, so is the token.
+func TestTokenHeader_TakenBack(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
 		bubble(t, func(t *testing.T, s *shop) {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// writeTimeout configures a server, for HTTP/1.1 and for HTTP/2.
+// writeTimeout configures a server for HTTP/1.1 and HTTP/2.
 func writeTimeout(d time.Duration) func(*http.Server) {
 	return func(server *http.Server) {
 		server.WriteTimeout = d
@@ -22,10 +22,10 @@ func writeTimeout(d time.Duration) func(*http.Server) {
 	}
 }
 
-// patient is a rule that waits longer than any server.
+// patient is a rule that waits longer than any server in these tests.
 var patient = ruleset.Rule{Key: "order:#{path.id}", WaitTime: time.Minute}
 
-func TestWriteTimeout_WaitEndsInTimeForTheAnswer(t *testing.T) {
+func TestWriteTimeout_EndsTheWait(t *testing.T) {
 	t.Parallel()
 	forever, short := patient, patient
 	forever.WaitTime, short.WaitTime = ruleset.WaitForever, time.Second
@@ -34,12 +34,12 @@ func TestWriteTimeout_WaitEndsInTimeForTheAnswer(t *testing.T) {
 		timeout time.Duration
 		waits   time.Duration
 	}{
-		"a tenth is left over":       {patient, 10 * time.Second, 9 * time.Second},
-		"at least 50 ms are":         {patient, 200 * time.Millisecond, 150 * time.Millisecond},
-		"one attempt if it is short": {patient, 40 * time.Millisecond, 0},
-		"waiting for ever":           {forever, 10 * time.Second, 9 * time.Second},
-		"the rule's own is shorter":  {short, 10 * time.Second, time.Second},
-		"a negative one is none":     {patient, -1, time.Minute},
+		"a tenth is left over":                 {patient, 10 * time.Second, 9 * time.Second},
+		"at least 50 ms are left over":         {patient, 200 * time.Millisecond, 150 * time.Millisecond},
+		"one attempt if the timeout is short":  {patient, 40 * time.Millisecond, 0},
+		"waiting for ever":                     {forever, 10 * time.Second, 9 * time.Second},
+		"the wait time of the rule is shorter": {short, 10 * time.Second, time.Second},
+		"a negative timeout is none":           {patient, -1, time.Minute},
 	}
 	for name, tt := range tests {
 		for protocol, h2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
@@ -83,8 +83,8 @@ func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
 	})
 }
 
-// A lock that comes free during what is left of the wait is acquired.
-func TestWriteTimeout_LockInTimeIsHad(t *testing.T) {
+// A lock that becomes free before the end of the wait is acquired.
+func TestWriteTimeout_LockFreedInTime(t *testing.T) {
 	t.Parallel()
 	serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
 		s.handle(t, "POST", payPath, patient, paid)
@@ -96,8 +96,8 @@ func TestWriteTimeout_LockInTimeIsHad(t *testing.T) {
 	})
 }
 
-// The time counts from when the first guard saw the request, not from when the wait
-// began: before that come the body, and guards around.
+// The time counts from the moment when the first guard saw the request, and not from the start of the wait. The body and
+// outer guards come before the wait.
 func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 	t.Parallel()
 	t.Run("a body that takes long", func(t *testing.T) {

@@ -18,7 +18,7 @@ type slow struct {
 	*call
 	values   keyexpr.Values // early, late
 	asked    int            // how often late was asked for
-	ready    bool           // there is no work before a wait
+	ready    bool           // BeforeWait returns nil
 	prepared int
 	refuses  error
 }

@@ -133,8 +133,8 @@ func (r *run) applyStrategy() {
 	}
 }
 
-// answerLosses decides what the losses of locks under the handler mean for the answer. The first loss that decides
-// the answer is the one that the client gets.
+// answerLosses decides what the losses of locks under the handler mean for the answer. If several losses decide it, the client
+// gets the first one.
 func (r *run) answerLosses() {
 	for i := range r.steps {
 		s := &r.steps[i]

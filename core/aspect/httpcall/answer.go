@@ -214,7 +214,7 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// WriteProblem answers with an RFC 9457 problem document. Its type and title are those of the cause (see
+// WriteProblem answers with an RFC 9457 problem document. Its type and title come from the cause (see
 // package failpolicy), its status is the status of the refusal, and its detail is the Message of the rule if
 // there is one. If the program is at fault, its type is "about:blank".
 func WriteProblem(w Writer, refusal *aspect.RefusedError) {

@@ -29,7 +29,7 @@ type room struct {
 }
 
 // take takes room for a body and reports whether there was enough. A body that is larger than all of the room
-// fits if there is no other body.
+// fits only beside no other body.
 func (r *room) take(n int64) (taken int64, ok bool) {
 	n = min(n, maxWaitingBodies)
 	r.mu.Lock()
@@ -56,7 +56,7 @@ type heldBody struct {
 	ahead   *ahead // nil unless the body is read ahead
 }
 
-// keep counts a body that is in memory already. If there is no room, the request may still wait unless it
+// keep counts a body that is in memory already. Without room, the request may still wait unless it
 // needs the body: then a middleware keeps the body anyway.
 func (b *heldBody) keep(n int64, needed bool) error {
 	taken, ok := b.room.take(n)
@@ -67,7 +67,7 @@ func (b *heldBody) keep(n int64, needed bool) error {
 	return nil
 }
 
-// readAhead reads the body until ctx ends. If there is no room, the request waits with its body unread, and the
+// readAhead reads the body until ctx ends. Without room, the request waits with its body unread, and the
 // server does not notice a client that leaves.
 func (b *heldBody) readAhead(ctx context.Context) error {
 	n := b.request.ContentLength

@@ -40,7 +40,7 @@ func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	return &buffer{Writer: w, header: w.Header().Clone(), length: -1, limit: limit, status: w.Status(), lost: lost, atOnce: atOnce}
 }
 
-// newErrorBuffer returns a buffer without a limit, whose status is that of an error until its writer sets
+// newErrorBuffer returns a buffer without a limit, whose status is the given error until its writer sets
 // another one.
 func newErrorBuffer(w Writer, status int) *buffer {
 	b := newBuffer(w, math.MaxInt, nil)

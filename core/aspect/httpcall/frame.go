@@ -44,7 +44,7 @@ func answerBy(r *http.Request) time.Time {
 // HandsOver records the request that the handlers get, for [Frame.Saw].
 func (f *Frame) HandsOver(r *http.Request) { f.request = see(r, f.entry.Extra.Params) }
 
-// Saw reports whether a request is the one that [Frame.HandsOver] recorded, possibly with another context. A
+// Saw reports whether [Frame.HandsOver] recorded this request, possibly with another context. A
 // request that a handler has made of it, such as for a part of it, is another one, and so is the same request
 // with another path or body. In doubt Saw reports false and the guard serves the request again. That is
 // harmless, because the request re-enters its lock.

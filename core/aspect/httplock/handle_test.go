@@ -56,12 +56,12 @@ func TestHandle_Mistakes(t *testing.T) {
 	for want, err := range map[string]error{
 		"mux or the handler is nil":    b.guard.Handle(nil, "POST /a", http.HandlerFunc(ok)),
 		"write a pattern with a path":  b.guard.HandleFunc(b.mux, "POST orders", ok),
-		"there is no path parameter i": b.guard.HandleFunc(b.mux, "POST /b/{id}", ok, ruleset.Rule{Key: "b:#{path.i}"}),
+		"path parameter i": b.guard.HandleFunc(b.mux, "POST /b/{id}", ok, ruleset.Rule{Key: "b:#{path.i}"}),
 		"the rule is put on http POST /c": b.guard.HandleFunc(b.mux, "POST /c", ok,
 			ruleset.Rule{Endpoint: ruleset.HTTP("POST /d"), Key: "c"}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want one that says %q", err, want)
+			t.Errorf("got %v, want an error that contains %q", err, want)
 		}
 	}
 	for _, path := range []string{"/b/1", "/c"} {

@@ -187,7 +187,7 @@ func TestWait_BoundOfBodies(t *testing.T) {
 	all.Wait()
 }
 
-// If a key needs the body and there is no room for it, the request is an overload.
+// If a key needs the body and the guard has no room for it, the request is an overload.
 func TestWait_NoRoomForTheBodyOfAKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithMaxBody(64<<20))

@@ -64,6 +64,7 @@ var written = []string{
 	"core/internal/readmetest",
 	"core/internal/archtest",
 	"core/redistest",
+	"core/aspect",
 	"core/ruleset",
 	"failpolicy",
 	"core/internal/breaker", "core/internal/dueheap", "core/internal/httpvars", "core/internal/jitter",

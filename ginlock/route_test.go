@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// override is a middleware that changes the method as the client wishes.
+// override is a middleware that changes the method as the client asks.
 func override(c *gin.Context) {
 	if method := c.GetHeader("X-HTTP-Method-Override"); method != "" {
 		c.Request.Method = method
@@ -26,21 +26,21 @@ func overridden(method string) request {
 	return request{headers: map[string]string{"X-HTTP-Method-Override": method}}
 }
 
-// declare puts rules over the routes that are registered later.
+// declare puts rules on the routes that are registered later.
 func (s *shop) declare(t testing.TB, rules ...ruleset.Rule) {
 	t.Helper()
 	s.engine.Use(s.guard.Middleware(goSet(t, rules)))
 }
 
-// answering makes a handler of its own each time, of one and the same text.
+// answering returns a new closure of the same function literal each time.
 func answering(status int) gin.HandlerFunc { return func(c *gin.Context) { c.Status(status) } }
 
 func payNow(method string) ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.Route(method, payPath), Key: "order:#{path.id}", WaitTime: ruleset.NoWait}
 }
 
-// What gin matched is the route, whatever the method says now.
-func TestRoute_MethodChangedByAnEarlierMiddlewareIsThatOfTheRoute(t *testing.T) {
+// The matched route decides, whatever the method of the request is.
+func TestRoute_ChangedMethod(t *testing.T) {
 	t.Parallel()
 	guards := map[string]func(t *testing.T, s *shop){
 		"Middleware": func(t *testing.T, s *shop) {
@@ -93,8 +93,8 @@ func pay1() ruleset.Rule {
 	return rule
 }
 
-// The type of a body is that of the route, too.
-func TestRoute_BodyOfAChangedMethodHasTheTypeOfTheRoute(t *testing.T) {
+// The matched route also decides the type of the body.
+func TestRoute_ChangedMethodAndTheTypeOfTheBody(t *testing.T) {
 	t.Parallel()
 	type form struct {
 		Ref string `json:"ref"`
@@ -108,8 +108,8 @@ func TestRoute_BodyOfAChangedMethodHasTheTypeOfTheRoute(t *testing.T) {
 	}, ginlock.WithBody[form]("POST "+payPath))
 }
 
-// One function under several methods looks at the method itself, and so does the rule.
-func TestRoute_OneFunctionUnderSeveralMethods(t *testing.T) {
+// A function that serves several methods reads the method itself, and so does the guard.
+func TestRoute_OneFunctionForSeveralMethods(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	bubble(t, func(t *testing.T, s *shop) {
@@ -127,12 +127,12 @@ func TestRoute_OneFunctionUnderSeveralMethods(t *testing.T) {
 		s.engine.Any("/free", func(c *gin.Context) { ran++; c.Status(http.StatusNoContent) })
 		s.redis.Take(payKey, time.Hour)
 		want(t, "as it came", s.do(t, request{}).Code, http.StatusNoContent)
-		want(t, "changed to one that has a rule", s.do(t, overridden("DELETE")).Code, http.StatusConflict)
-		want(t, "changed to one that has none", s.do(t, overridden("PUT")).Code, http.StatusNoContent)
+		want(t, "changed to a method with a rule", s.do(t, overridden("DELETE")).Code, http.StatusConflict)
+		want(t, "changed to a method without a rule", s.do(t, overridden("PUT")).Code, http.StatusNoContent)
 		want(t, "ran", ran, 2)
 		for range 3 {
 			w := s.do(t, overridden("PURGE"))
-			want(t, "changed to none of them", w.Code, http.StatusInternalServerError)
+			want(t, "changed to an unknown method", w.Code, http.StatusInternalServerError)
 			want(t, "type", problemOf(t, w).Type, "about:blank")
 			wantText(t, logged, payPath, "method", "HandleContext")
 		}
@@ -144,19 +144,19 @@ func TestRoute_OneFunctionUnderSeveralMethods(t *testing.T) {
 	}, core.WithObserver(rec.observer()))
 }
 
-func TestRoute_OneFunctionUnderSeveralMethodsWithAHandler(t *testing.T) {
+func TestRoute_OneFunctionForSeveralMethodsUnderHandler(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(override)
 		s.engine.Any(payPath, s.guard.Handler(pay1()), ok)
 		want(t, "as it came", s.do(t, request{}).Code, http.StatusNoContent)
-		want(t, "changed to none of them", s.do(t, overridden("PURGE")).Code, http.StatusInternalServerError)
+		want(t, "changed to an unknown method", s.do(t, overridden("PURGE")).Code, http.StatusInternalServerError)
 		s.redis.Take(payKey, time.Hour)
 		want(t, "changed to another", s.do(t, overridden("PUT")).Code, http.StatusConflict)
 	})
 }
 
-// Going on in the engine makes the other route the one that gin matched.
+// After engine.HandleContext the other route is the matched route.
 func TestRoute_HandleContextWithAnotherMethod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -176,8 +176,8 @@ func TestRoute_HandleContextWithAnotherMethod(t *testing.T) {
 	})
 }
 
-// A client cannot make the guard grow.
-func TestRoute_InventedMethodsAreNotRemembered(t *testing.T) {
+// Methods that clients invent do not make the guard grow.
+func TestRoute_InventedMethods(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	bubble(t, func(t *testing.T, s *shop) {
@@ -196,11 +196,11 @@ func TestRoute_InventedMethodsAreNotRemembered(t *testing.T) {
 			}
 		}
 		want(t, "remembered", s.guard.Remembered(), before)
-		want(t, "rules told to observers", len(rec.rules), rules)
+		want(t, "rules that observers got", len(rec.rules), rules)
 	}, core.WithObserver(rec.observer()))
 }
 
-// A route is known from the engine of the request, also without Check.
+// The guard knows a route from the engine of the request, even without Check.
 func TestRoute_OfAnyEngineAndMethod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -216,13 +216,33 @@ func TestRoute_OfAnyEngineAndMethod(t *testing.T) {
 	})
 }
 
-// A client does not choose its key by another method.
-func TestRoute_VariableMethodIsThatOfTheRoute(t *testing.T) {
+// A client cannot choose its key by another method.
+func TestRoute_VariableMethod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(override)
 		s.engine.POST(payPath, s.guard.Handler(ruleset.Rule{Key: "#{method}:#{path.id}", WaitTime: ruleset.NoWait}), ok)
 		s.redis.Take(prefix+"POST:42", time.Hour)
 		want(t, "status", s.do(t, overridden("PUT")).Code, http.StatusConflict)
+	})
+}
+
+func TestRoute_EscapedColonAndCatchAll(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		key := func(c *gin.Context) { c.String(http.StatusOK, ginlock.Hold(c).Key()) }
+		s.handle(t, "POST", `/files/:dir/*rest`, ruleset.Rule{Key: "file:#{path.dir}:#{path.rest}"}, key)
+		s.handle(t, "POST", `/jobs/:id/run\:now`, ruleset.Rule{Key: "job:#{path.id}"}, key)
+		set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.HTTP("POST /set/:id/run:now"), Key: "set:#{path.id}"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.engine.Group("", s.guard.Middleware(set)).POST(`/set/:id/run\:now`, key)
+		want(t, "Check", s.guard.Check(s.engine), nil)
+		want(t, "catch-all", serve(s, request{url: "/files/d/a/b"}).Body.String(), prefix+"file:d:/a/b")
+		want(t, "slash at the end of a catch-all", serve(s, request{url: "/files/d/a/b/"}).Body.String(), prefix+"file:d:/a/b/")
+		want(t, "colon", serve(s, request{url: "/jobs/7/run:now"}).Body.String(), prefix+"job:7")
+		want(t, "colon in a set", serve(s, request{url: "/set/7/run:now"}).Body.String(), prefix+"set:7")
+		want(t, "Check after requests", s.guard.Check(s.engine), nil)
 	})
 }

@@ -35,7 +35,7 @@ type line struct {
 }
 
 type stamp struct {
-	ID string `json:"id"` // hidden by that of invoice
+	ID string `json:"id"` // hidden by the ID of invoice
 	By string `json:"by"`
 }
 
@@ -79,7 +79,7 @@ func TestWriteRoutes(t *testing.T) {
 	golden.Assert(t, first.String(), "routes.json")
 }
 
-func TestWriteRoutes_OfNothing(t *testing.T) {
+func TestWriteRoutes_Empty(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := newGuard(t).WriteRoutes(&out, gin.New()); err != nil {
