@@ -299,7 +299,7 @@ func TestCheck_TyposInAFile(t *testing.T) {
 		rule string
 		says []string
 	}{
-		"path parameter": {`key: "#{path.orderId}"`, []string{"locks.yaml:3:10", "there is no path parameter orderId", "there is id"}},
+		"path parameter": {`key: "#{path.orderId}"`, []string{"locks.yaml:3:10", "path parameter orderId does not exist", "there is id"}},
 		"body field":     {`key: "#{body.amounts}"`, []string{"locks.yaml:3:10", "amounts", "body.amount"}},
 		"variable":       {`key: "#{usr}"`, []string{"locks.yaml:3:10", "usr", "user"}},
 		"condition":      {"key: x\n    when: usr == \"bob\"", []string{"locks.yaml:4:11", "usr", "user"}},
