@@ -17,7 +17,7 @@ func of(h any) *Holder {
 // Of returns the Holder that a queue has granted.
 func Of(h queue.Holder) *Holder { return of(h) }
 
-// Register tells the queue of the key that the attempt of w has brought the lock. w is nil for a caller that does
+// Register notes in the queue of the key that the attempt of w has brought the lock. w is nil for a caller that does
 // not wait. under is the holder that the caller has already, with which it shares the lock, or nil. Another holder
 // of this client that had the lock is lost, or asks Redis.
 func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.Time) {
