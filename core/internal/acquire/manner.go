@@ -32,9 +32,9 @@ var manners = [...]manner{ //nolint:gochecknoglobals // a table that is never ch
 func mannerOf(kind *redisstore.Kind) *manner { return &manners[kind.Waits] }
 
 const (
-	// announceInterval is how long a waiter sleeps at most whose attempts announce it. The mark that an attempt
-	// leaves in Redis lasts beyond the next attempt, and not for long after the last one.
-	announceInterval = pollInterval / 2
+	// announceInterval is how long a waiter sleeps at most whose attempts announce it: 500 ms. The mark that an attempt
+	// leaves in Redis lasts beyond the next attempt, for which the rest of its time is left.
+	announceInterval = 5 * redisstore.LongestMark / 9
 	// memberInterval is for how long a waiter at one server of a Redlock lets others pass there, before the other
 	// servers are asked again: so they are asked at least once in a poll interval.
 	memberInterval = pollInterval / 2
