@@ -28,14 +28,14 @@ type Client struct {
 	lifetime
 	rooms
 
-	cfg      config
-	id       identity.Identity
-	backend  backend
-	carriers carriers
-	spare    sync.Pool             // of *acquisition
-	ownRedis redis.UniversalClient // of Open; closed with this client
-	borrowed bool                  // the store is another client's, which closes it
-	closed   []func()              // of the observers
+	cfg          config
+	id           identity.Identity
+	availability availability
+	carriers     carriers
+	spare        sync.Pool             // of *acquisition
+	ownRedis     redis.UniversalClient // of Open; closed with this client
+	borrowed     bool                  // the store is another client's, which closes it
+	closed       []func()              // of the observers
 
 	oneScript func(keys []string) bool // reports whether one script may use all keys; tests replace it
 }
@@ -45,7 +45,7 @@ func newClient(cfg config) *Client {
 	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
 	c.lifetime.open()
 	c.rooms.open(&c.cfg, &c.lifetime)
-	c.backend = backend{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
+	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
 	return c
 }
 
@@ -75,7 +75,7 @@ func (c *Client) connect() {
 		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
 		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
 		OneScript: func(keys []string) bool { return c.oneScript(keys) },
-		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.backend.note,
+		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.availability.note,
 	})
 }
 
@@ -95,15 +95,15 @@ func (c *Client) connect() {
 //   - Each command passes the hooks separately, also if several commands share a pipeline. The context has
 //     the values of the caller's context, such as its span, but does not end with it, because a command that
 //     was sent cannot be taken back.
-//   - A hook sees the outcome that the caller gets. If the caller leaves before the answer, that is an
-//     error.
+//   - A hook sees the outcome of its command. If the caller leaves before the answer, that is an error. A
+//     command that a Cluster redirects appears twice: the first time with the redirection as its error, the
+//     second time with its outcome.
 //   - If a hook fails, the error matches [ErrUnavailable]. If a hook runs the command again, it gets the
 //     first outcome, because lock commands are never repeated by go-redis.
 //   - If a hook replaces a command or changes its keys, the command is not sent, and the error matches
 //     [ErrUnavailable]. Set a prefix by [WithPrefix] or [WithNameMapper].
 //   - Commands contain the keys of locks. A command that replicas have to acknowledge appears as a pipeline
-//     with its WAIT. Renewals appear as pipelines in a context without values, and so does a command that a
-//     Cluster has redirected.
+//     with its WAIT. Renewals appear as pipelines in a context without values.
 //   - Of subscriptions, hooks see only the dial. They do not see the questions whether Redis answers.
 //
 // To a ClusterClient New adds a hook, which passes on every command of others.

@@ -74,7 +74,8 @@
 //     does a hold whose lease has expired, even if a renewal without an
 //     answer has reached Redis.
 //   - A waiter finds a free lock within a second, whether or not messages arrive:
-//     a message, the end of the holder's lease, or a poll of at most 1 s wakes it.
+//     a message, the end of the holder's lease, or a poll of at most 1 s wakes it. A [Client.FairLock] says how
+//     long a waiter that was stopped delays those behind it.
 //   - Callers of one client get a lock in the order in which they came. They have it one
 //     after the other in a run, which ends so that other processes get their turns. A run ends after
 //     150 ms at most beside other clients of this library, after 5 ms or 16 callers beside Redisson,
@@ -171,7 +172,8 @@
 //     that goes on holding it.
 //   - Release every Hold, typically by defer. If a Hold is garbage-collected
 //     before that, it is not renewed any more, it is reported to the observers, and its key
-//     ends with its lease.
+//     ends with its lease. The garbage collector finds a renewed Hold only after its first renewal, and
+//     never while its context, or one derived from it, is in use.
 //   - Use one Client per process and Redis. Two clients of one process exclude each other like clients
 //     of two processes.
 //   - For one lock on several independent servers, read [Redlock], which says what it is worth.

@@ -55,10 +55,12 @@ func (c *Client) SpinLock(name string) Lock {
 //
 // While it waits, a MultiLock holds none of its keys and does not block callers of the free ones. Among the
 // callers of one client it keeps the place of its age, but lets others pass at one lock while another one is
-// taken. After others were first 16 times, or for a second, it takes the locks one after the other, and holds
-// those that it has while it waits for the next one: for a quarter of the time that it has waited so far, for 1
-// s at most, and for up to four times as long while the next one passes from holder to holder. Then it gives all
-// back and waits without holding a key again.
+// taken.
+//
+// After others were first 16 times, or for a second, it takes the locks one after the other, and holds those
+// that it has while it waits for the next one. It does so for a quarter of the time that it has waited so far, 1
+// s at most. That time begins again when the next lock passes from one holder to another, up to four times in
+// all. Then it gives all back and waits without holding a key again.
 //
 // The lease starts when the last lock is acquired. It has no fencing token: with several names [WithToken] is
 // [ErrInvalid].
@@ -125,17 +127,17 @@ func (c *Client) WriteLock(name string) Lock {
 // some round trips more than [Client.Lock]. A single attempt ([WaitTime] 0) takes no place in the queue, and
 // fails while others are in it.
 //
-// A waiter that goes away leaves the queue within milliseconds. If the process of the first waiter has died,
-// others pass it over after the lock was free for 0.75 s, and after 1.1 s if it hangs: the waiter behind it does
-// so, or a caller with a single attempt, the third one at the latest if they come within five minutes of each
-// other. A waiter of Redisson that still seems to listen is passed over after half a minute, or after a minute
-// if no client looks at the lock every 0.6 s. A waiter that was stopped for so long has lost its place and goes
-// to the end.
+// A waiter that goes away leaves the queue within milliseconds. A waiter looks every 0.5 s, to show that it is
+// alive; behind 300 others it looks every 1.25 s. While the lock is free, others pass over a waiter that has not
+// looked for 0.75 s if its process has died, and for 1.1 s if its process is stopped and its connections are
+// open; for 0.75 s more behind 300 others. The waiter behind it passes it over, or a caller with a single
+// attempt: the third such caller at the latest, if they come within five minutes of each other. A waiter of
+// Redisson whose connection is open is passed over after half a minute, or after a minute if no client looks at
+// the lock every 0.6 s. A waiter that was passed over and continues goes to the end of the queue.
 //
-// A waiter looks every 0.5 s, to show that it is alive. A waiter behind 300 others looks every 1.25 s, and is
-// passed over later by the difference if it has died. A waiter whose ACL has none of the lock's channels keeps
-// its place and has its turn, if its round trip takes less than 0.2 s, but finds out late: the lock is free for
-// up to 0.5 s first. The same happens when such a client releases.
+// A waiter whose ACL has none of the lock's channels keeps its place and has its turn, if its round trip takes
+// less than 0.2 s, but finds out late: the lock is free for up to 0.5 s first. The same happens when such a
+// client releases.
 //
 // The queue lists each waiter with an allowance of 300 s, as Redisson does: Redisson's fairLockWaitTimeout must
 // not be more. The lock must not share a name with another kind. It needs Redis 6.0.6.

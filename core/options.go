@@ -259,7 +259,7 @@ func (c *config) mapped(name string) string {
 }
 
 // inOrder sorts the keys of sorted names, and removes repetitions. A prefix keeps the order; a mapper need not,
-// and all clients that take several locks have to take them in the same order.
+// so its keys are sorted again.
 func (c *config) inOrder(keys []string) []string {
 	if c.mapper == nil {
 		return keys

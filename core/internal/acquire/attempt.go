@@ -121,8 +121,8 @@ func (p *patience) renew(now time.Time) {
 	}
 }
 
-// ErrSilent is the cause of an attempt whose wait time ended before Redis had answered anything.
-const ErrSilent = failure.Text("no answer from redis within the wait time")
+// ErrNoAnswer is the cause of an attempt whose wait time ended before Redis had answered anything.
+const ErrNoAnswer = failure.Text("no answer from redis within the wait time")
 
 const (
 	errGaveUp     = failure.Text("the patience has ended")
@@ -414,7 +414,7 @@ func (a *attempt) lookAgain(ctx context.Context) error {
 		return err // it is unknown whether the lock is taken
 	}
 	if !a.knownTaken() && a.in.Queues.Unanswered(a.waiter) {
-		return failure.BecauseOf(ErrSilent)
+		return failure.BecauseOf(ErrNoAnswer)
 	}
 	return a.busy(nil)
 }

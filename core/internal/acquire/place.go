@@ -25,10 +25,11 @@ type place struct {
 }
 
 const (
-	// placePoll is how long a waiter with a place sleeps. If the lock is free and a waiter has not looked for one
-	// and a half of that, others take it for dead: see fair_acquire.lua.
+	// placePoll is how long a waiter with a place sleeps, to show that it is alive. How long others wait for it follows
+	// from that: patience, absent and later in fair_acquire.lua.
 	placePoll = 500 * time.Millisecond
-	// farPoll is how long a waiter sleeps that has manyOthers before it: there may be thousands of them.
+	// farPoll is how long a waiter sleeps that has manyOthers before it (far in fair_acquire.lua): there may be thousands
+	// of them.
 	farPoll    = 5 * placePoll / 2
 	manyOthers = 300
 	// sureAfter is how long a waiter sleeps when its messages have begun to arrive, if fewOthers are before it.

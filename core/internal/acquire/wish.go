@@ -75,7 +75,7 @@ func New(cfg Config) *Acquirer { return &Acquirer{cfg} }
 // Wish is what a caller wants.
 type Wish struct {
 	Kind       *redisstore.Kind
-	Keys       []string // in the order in which every client takes them
+	Keys       []string // sorted, without repetitions
 	Wait       time.Duration
 	Forever    bool // the wait lasts until the context ends
 	Lease      time.Duration

@@ -30,8 +30,8 @@ type Hold struct {
 	leaked   atomic.Bool  // no caller can end it any more; its lease does
 	fate     atomic.Int32 // how it ended under its caller: notOver, overLost or overLeft
 
-	// The garbage collector watches a hold that is renewed or observed from the first renewal on, or from its
-	// loss. Until then unwatched keeps the handle alive: most holds end before, and need not pay for it.
+	// The garbage collector watches the handle of a hold that is renewed or observed from the first renewal on, or from
+	// the loss. Until then the field unwatched keeps the handle alive: most holds end before, and need not pay for it.
 	unwatched atomic.Pointer[Handle]
 	cleanup   atomic.Pointer[runtime.Cleanup]
 }
@@ -139,7 +139,7 @@ func (h *Hold) unwatch() {
 }
 
 // leaked stops renewing a hold whose handle was garbage-collected. Its key is left to its lease, and its context
-// ends with that, because the work that the lock guards may still run: it may refer to nothing but the context.
+// ends with that, because the work that the lock guards may still wait for the Done channel of the context.
 func leaked(h *Hold) {
 	if h.ended.Load() || !h.leaked.CompareAndSwap(false, true) {
 		return

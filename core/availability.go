@@ -17,14 +17,14 @@ import (
 // lock.
 const backendQuiet = 10 * time.Second
 
-// backend is whether locks can be acquired from Redis, as the acquisitions find it.
+// availability is whether locks can be acquired from Redis, as the acquisitions find it.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
 // Both changes are reported, unless the outage began too soon after the last one. A key that is not a lock is
 // not an outage. A missing answer at the end of a short wait time is not one, either: if no answer comes at all,
 // the node is found silent after the backend timeout, and the next acquisitions fail with that.
-type backend struct {
+type availability struct {
 	observers *observers
 	clientID  string
 	timeout   time.Duration // the backend timeout
@@ -39,7 +39,7 @@ type backend struct {
 
 // note records how the acquisition of a key that began at start has ended. If it has succeeded, note reads one
 // atomic.
-func (b *backend) note(ctx context.Context, key string, start time.Time, err error) {
+func (b *availability) note(ctx context.Context, key string, start time.Time, err error) {
 	switch {
 	case err == nil:
 		if b.down.Load() {
@@ -55,11 +55,11 @@ func (b *backend) note(ctx context.Context, key string, start time.Time, err err
 }
 
 // tooEarly reports whether an acquisition gave up before it could know that Redis is silent.
-func (b *backend) tooEarly(start time.Time, err error) bool {
-	return (wire.Unanswered(err) || errors.Is(err, acquire.ErrSilent)) && time.Since(start) < b.timeout
+func (b *availability) tooEarly(start time.Time, err error) bool {
+	return (wire.Unanswered(err) || errors.Is(err, acquire.ErrNoAnswer)) && time.Since(start) < b.timeout
 }
 
-func (b *backend) failed(ctx context.Context, cause error) {
+func (b *availability) failed(ctx context.Context, cause error) {
 	b.mu.Lock()
 	if b.down.Load() {
 		b.mu.Unlock()
@@ -78,7 +78,7 @@ func (b *backend) failed(ctx context.Context, cause error) {
 	}
 }
 
-func (b *backend) returned(ctx context.Context) {
+func (b *availability) returned(ctx context.Context) {
 	b.mu.Lock()
 	if !b.down.Load() {
 		b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *backend) returned(ctx context.Context) {
 
 // notify notifies the observers. Without an observer of the backend it logs what package telemetry would
 // log, so that a search finds both.
-func (b *backend) notify(ctx context.Context, change BackendChange) {
+func (b *availability) notify(ctx context.Context, change BackendChange) {
 	obs := b.observers
 	switch {
 	case obs.backend.Observed():
@@ -110,7 +110,7 @@ func (b *backend) notify(ctx context.Context, change BackendChange) {
 
 // noLock logs once in a while that a key is not a lock, unless there is an observer of acquisitions, which gets
 // that as the outcome of each.
-func (b *backend) noLock(ctx context.Context, key string, cause error) {
+func (b *availability) noLock(ctx context.Context, key string, cause error) {
 	if b.observers.acquireEnd.Observed() {
 		return
 	}
