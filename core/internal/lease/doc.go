@@ -3,7 +3,7 @@
 // knows nothing of holds, re-entries or waiters. Package holding makes the leases.
 //
 // It reaches Redis only by a [Renewer]. It calls upward by [Holder]: Lost, which has consequences, and Renewed,
-// a report that changes nothing. Neither is called under a mutex.
+// a report that changes nothing in this package. Neither is called under a mutex.
 //
 // Mutexes, from outer to inner: Watchdog, Lease.
 package lease
