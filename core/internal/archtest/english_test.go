@@ -76,6 +76,7 @@ var written = []string{
 	"grpclock",
 	"keyexpr",
 	"telemetry",
+	"core/ruleset",
 }
 
 // TestEnglish_Sentences reports each sentence in comments, string literals and documents over which
