@@ -77,6 +77,7 @@ var written = []string{
 	"keyexpr",
 	"telemetry",
 	"core/ruleset",
+	"failpolicy",
 }
 
 // TestEnglish_Sentences reports each sentence in comments, string literals and documents over which
