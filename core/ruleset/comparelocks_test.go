@@ -57,8 +57,8 @@ func TestCompareLocks_Refuses(t *testing.T) {
 		"first step of prefixes":  {rules{{Endpoint: pay, Key: k, Prefix: "a:"}}, rules{{Endpoint: pay, Keys: []string{"a:" + k, "b:" + k}}}, ""},
 		"second step of prefixes": {rules{{Endpoint: pay, Keys: []string{"a:" + k, "b:" + k}}}, rules{{Endpoint: pay, Key: k, Prefix: "b:"}}, ""},
 
-		"came":               {nil, rules{{Endpoint: pay, Key: k}}, ""},
-		"went":               {rules{{Endpoint: pay, Key: k}}, nil, ""},
+		"added":              {nil, rules{{Endpoint: pay, Key: k}}, ""},
+		"removed":            {rules{{Endpoint: pay, Key: k}}, nil, ""},
 		"was disabled":       {rules{{Endpoint: pay, Key: k, Disabled: true}}, rules{{Endpoint: pay, Key: l}}, ""},
 		"is disabled":        {rules{{Endpoint: pay, Key: k}}, rules{{Endpoint: pay, Key: l, Disabled: true}}, ""},
 		"was a dry run":      {rules{{Endpoint: pay, Key: k, DryRun: true}}, rules{{Endpoint: pay, Key: l}}, ""},

@@ -130,7 +130,7 @@ func (t timeType) problem(layer Layer, text string) string {
 	}
 	switch {
 	case isZero:
-		return shown + " says nothing here: write " + instead
+		return shown + " has no meaning here: write " + instead
 	case wholeNumber.MatchString(text):
 		return shown + " has no unit: write " + instead
 	case goTime.MatchString(text):

@@ -30,7 +30,7 @@ var ruleFields = []*field[Rule]{ //nolint:gochecknoglobals // a table that is on
 	column("when", conditionType{textType{lined}}, func(r *Rule) *string { return &r.When }),
 	column("debounce", timeType{example: 5 * time.Second}, func(r *Rule) *time.Duration { return &r.Debounce }),
 	column("max_waiters", numberType{0, math.MaxInt, "0, or leave it out, for the client's limit"}, func(r *Rule) *int { return &r.MaxWaiters }),
-	column("permits", numberType{1, math.MaxInt32, "how many calls may run at once, across all instances: 1 to 2147483647"}, func(r *Rule) *int { return &r.Permits }),
+	column("permits", numberType{1, math.MaxInt32, "the number of calls that may run at once, across all instances: 1 to 2147483647"}, func(r *Rule) *int { return &r.Permits }),
 	column("token", boolType{}, func(r *Rule) *bool { return &r.Token }),
 	column("status", statusesType{}, func(r *Rule) *failpolicy.Statuses { return &r.Status }),
 	column("response", documentType{textType{lined}}, func(r *Rule) *string { return &r.Response }),

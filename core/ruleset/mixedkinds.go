@@ -61,7 +61,7 @@ func mixes(r, other *Resolved, key string) bool {
 func otherKind(r, other *Resolved, key string) *Problem {
 	called := "the " + other.Problem("", "").subject() + ", declared in " + other.origin.where()
 	if r.Kind == other.Kind {
-		return r.Problem("permits", fmt.Sprintf("%d of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
+		return r.Problem("permits", fmt.Sprintf("%d of %q, which has %d for %s: a semaphore has one number of permits: write %s, or another key",
 			r.Permits, key, other.Permits, called, r.placeOf("permits").example("permits", strconv.Itoa(other.Permits))))
 	}
 	same := r.placeOf("kind").example("kind", string(other.Kind))

@@ -45,7 +45,7 @@ func TestNewSet_MixedKinds(t *testing.T) {
 			ruleset.Rule{Endpoint: pay, Key: k, Kind: ruleset.Semaphore, Permits: 3},
 			ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Semaphore, Permits: 5},
 			`rule of http POST /orders/:id/cancel: Permits: 5 of "order:#{path.id}", which has 3 for the rule of http POST /orders/:id/pay, ` +
-				`declared in the program: one semaphore has one size: write Permits: 3, or another key`,
+				`declared in the program: a semaphore has one number of permits: write Permits: 3, or another key`,
 		},
 		"reader and writer": {ruleset.Rule{Endpoint: pay, Key: k, Kind: ruleset.Read}, ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Write}, ""},
 		"one size":          {ruleset.Rule{Endpoint: pay, Key: k, Kind: ruleset.Semaphore, Permits: 3}, ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Semaphore, Permits: 3}, ""},

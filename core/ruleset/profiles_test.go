@@ -61,7 +61,7 @@ func TestLoad_UnreadProfiles(t *testing.T) {
 	for profiles, want := range map[string]string{
 		"profiles: [reports]":              "locks.yaml:1:11: profiles: a list: write names with values, such as default: {wait_time: 5s}",
 		"profiles:":                        "locks.yaml:1:1: profiles: empty: write names with values, such as default: {wait_time: 5s}, or remove the line",
-		"profiles: {10: {wait_time: 1s}}":  "locks.yaml:1:12: profiles: 10 is a number, not a name: quote it if it is to be one, or belongs to a value",
+		"profiles: {10: {wait_time: 1s}}":  "locks.yaml:1:12: profiles: 10 is a number, not a name: quote it if it is a name, or part of a value",
 		"profiles: {' ': {wait_time: 1s}}": "locks.yaml:1:12: profiles: a profile without a name: write reports: or default:",
 		"profiles: {reports: 5s}":          "locks.yaml:1:21: profile reports: \"5s\" is text: write its values, such as wait_time: 5s",
 		"profiles: {reports: {wait_time: 1s}, reports: {wait_time: 2s}}": "locks.yaml:1:38: profiles.reports: given twice: remove this one, or the first in line 1",

@@ -89,9 +89,9 @@ func TestOf_InvalidFields(t *testing.T) {
 		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is not a time: write a time such as "30s" or "watchdog"`},
 		{
 			"zero", lock(`key: "k" wait_time: "0s"`),
-			`wait_time: "0s" says nothing here: write "none"`,
+			`wait_time: "0s" has no meaning here: write "none"`,
 		},
-		{"zero lease", lock(`key: "k" lease_time: "0"`), `lease_time: "0" says nothing here: write a time such as "30s" or "watchdog"`},
+		{"zero lease", lock(`key: "k" lease_time: "0"`), `lease_time: "0" has no meaning here: write a time such as "30s" or "watchdog"`},
 		{"fraction", lock(`key: "k" wait_time: "1.5"`), `wait_time: "1.5" has no unit: write "1.5s"`},
 		{"seconds or not", lock(`key: "k" wait_time: "5000"`), `wait_time: "5000" has no unit: write "5000ms" or "5000s"`},
 		{"milliseconds", lock(`key: "k" wait_time: "100000"`), `wait_time: "100000" has no unit: write "100000ms"`},

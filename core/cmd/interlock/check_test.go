@@ -170,7 +170,7 @@ func TestCheck_OrdersAmongManyLocks(t *testing.T) {
 	text := "rules:\n" + rulesOf("a", append(append([]string{"first"}, own...), "last")...) + rulesOf("b", "last", "first")
 	got := interlock(t, text, "check", "-")
 	if n := strings.Count(got.stdout, "the other way round"); n != 1 || !strings.Contains(got.stdout, `taken after "last:#{in.ID}", and func a takes`) {
-		t.Errorf("got %d warnings, want that of b:\n%s", n, got)
+		t.Errorf("got %d warnings, want one about b:\n%s", n, got)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestMapping_Read(t *testing.T) {
 		"colour: a":               {order{}, []string{"!"}, []string{"1:1: top.colour: unknown field: an order has order_id, paid"}},
 		"'a b': a":                {order{}, []string{"!"}, []string{`1:1: top."a b": unknown field: an order has order_id, paid`}},
 		"paid: true\npaid: false": {order{Paid: true}, []string{"paid"}, []string{"2:1: top.paid: given twice: remove this one, or the first in line 1"}},
-		"1: a\npaid: true":        {order{Paid: true}, []string{"paid"}, []string{"1:1: top: 1 is a number, not a name: quote it if it is to be one, or belongs to a value"}},
+		"1: a\npaid: true":        {order{Paid: true}, []string{"paid"}, []string{"1:1: top: 1 is a number, not a name: quote it if it is a name, or part of a value"}},
 	} {
 		doc, problems := parsed(text)
 		var got order

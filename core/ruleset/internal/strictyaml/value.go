@@ -208,7 +208,7 @@ func (d *Doc) Name(field string, key *yaml.Node) (string, bool) {
 	case key.Tag == "!!null":
 		d.Reportf(key, field, "a name is missing before the colon")
 	case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
-		d.Reportf(key, field, "%s, not a name: quote it if it is to be one, or belongs to a value", nodeText(key))
+		d.Reportf(key, field, "%s, not a name: quote it if it is a name, or part of a value", nodeText(key))
 	default:
 		return key.Value, true
 	}
@@ -228,7 +228,7 @@ func (d *Doc) Text(v Value, form Form) (string, bool) {
 	case n.Tag != "!!str":
 		d.Reportf(n, v.Field, "%s: write it as text, in quotes: %.100q", ScalarText(n), n.Value)
 	case n.Style&(quotes|blocks) == 0 && startsCurly.MatchString(n.Value):
-		d.Reportf(n, v.Field, "%.1s is part of the text, and not a quote to YAML: write straight quotes", n.Value)
+		d.Reportf(n, v.Field, "%.1s is not a quote in YAML, but part of the text: write straight quotes", n.Value)
 	case !form.Long && len(n.Value) > MaxWord:
 		d.Reportf(n, v.Field, "%d bytes long: write %d at most", len(n.Value), MaxWord)
 	case strings.TrimSpace(n.Value) == "" && !form.Blank:
