@@ -41,9 +41,9 @@ func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
 	return resolved, Invalid(r.problems...)
 }
 
-// Load builds a set from the text of a rule file in YAML, of at most [MaxFileSize] bytes. Errors
-// and sources call the file name. The file's defaults and profiles are laid over those
-// of the options, and its rules over the rules of [WithRules]. The error is an [*InvalidError]
+// Load builds a set from the text of a rule file in YAML, of at most [MaxFileSize] bytes. name is the
+// name of the file in errors and sources. The defaults and profiles of the file are laid over the defaults and
+// profiles of the options, and its rules over the rules of [WithRules]. The error is an [*InvalidError]
 // with every problem of reading and of resolving, in the order of the lines. Only a text that is
 // not YAML hides the problems after the first one.
 func Load(name string, text []byte, opts ...Option) (*Set, error) {

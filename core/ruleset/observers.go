@@ -25,7 +25,7 @@ type observer struct {
 // add adds an observer, and notifies it of the attempt in force. It does nothing for a pointer that was added
 // before.
 func (o *observers) add(observe *func(Reload)) {
-	added, inForce := o.addLocked(observe)
+	added, inForce := o.register(observe)
 	if added == nil {
 		return
 	}
@@ -33,9 +33,9 @@ func (o *observers) add(observe *func(Reload)) {
 	o.call(added, inForce)
 }
 
-// addLocked adds an observer whose calls are locked, so that it is notified of the attempt in force before
-// any other one. It returns nil for a pointer that was added before.
-func (o *observers) addLocked(observe *func(Reload)) (*observer, Reload) {
+// register adds an observer and locks its calls, so that the caller can notify it of the attempt in force
+// before any other one. It returns nil for a pointer that was added before.
+func (o *observers) register(observe *func(Reload)) (*observer, Reload) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if slices.ContainsFunc(o.list, func(known *observer) bool { return known.observe == observe }) {

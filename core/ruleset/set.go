@@ -194,7 +194,7 @@ func (s *Set) Subscribe(prepare Prepare) (cancel func(), err error) {
 }
 
 // CheckProvider returns an error for a Provider that is nil, or the nil pointer beside an error that was
-// ignored. Adapters call it, because every endpoint would run unlocked.
+// ignored. Adapters call it, because with such a Provider every endpoint would run unlocked.
 func CheckProvider(p Provider) error {
 	if isNil(p) {
 		return errors.New("the rules are nil: give those that ruleset.Open, ruleset.Watch or ruleset.NewSet made without an error")
