@@ -15,8 +15,8 @@ type Statuses struct {
 func (s Statuses) Validate() error {
 	var errs []error
 	for _, c := range Causes() {
-		if own := s.Of(c); own != nil {
-			for _, err := range own.problems() {
+		if change := s.Of(c); change != nil {
+			for _, err := range change.problems() {
 				errs = append(errs, fmt.Errorf("%s: %w", c, err))
 			}
 		}
@@ -26,8 +26,8 @@ func (s Statuses) Validate() error {
 
 // Status returns the status that a client sees for a cause under these changes.
 func (s Statuses) Status(c Cause) Status {
-	if own := s.Of(c); own != nil {
-		return own.over(c.Status())
+	if change := s.Of(c); change != nil {
+		return change.over(c.Status())
 	}
 	return c.Status()
 }

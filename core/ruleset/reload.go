@@ -90,12 +90,12 @@ func calls(sets ...*Set) []Endpoint {
 // belongs. Nothing is refused if one side takes all locks of the other. So rules may be renamed, merged,
 // split, added and removed.
 func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlocked []Unlocking) {
-	losers, comers := strangers(old, next), strangers(next, old)
+	lost, fresh := unshared(old, next), unshared(next, old)
 	if !slices.ContainsFunc(slices.Concat(old, next), (*Resolved).Partial) {
-		refused = refusedAt(losers, comers)
+		refused = refusedAt(lost, fresh)
 	}
 	for _, was := range old {
-		unlocked = append(unlocked, unlockedBy(was, e, next, comers)...)
+		unlocked = append(unlocked, unlockedBy(was, e, next, fresh)...)
 	}
 	for _, is := range next { // a rule without a key may switch off the lock of a lower layer
 		sameName := func(was *Resolved) bool { return was.Name == is.Name }
@@ -115,9 +115,9 @@ func first(rules []*Resolved) *Resolved {
 	return rules[0]
 }
 
-// strangers returns the rules of here with a lock that no rule of there takes under the same condition. A rule
+// unshared returns the rules of here with a lock that no rule of there takes under the same condition. A rule
 // may change its own condition: that is reported as an unlocking, and not refused.
-func strangers(here, there []*Resolved) []*Resolved {
+func unshared(here, there []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(here), func(r *Resolved) bool {
 		return !slices.ContainsFunc(r.locks(), func(l lock) bool {
 			return !slices.ContainsFunc(there, func(other *Resolved) bool {
@@ -128,25 +128,25 @@ func strangers(here, there []*Resolved) []*Resolved {
 }
 
 // refusedAt reports each rule that takes a new lock in place of rules that lose one.
-func refusedAt(losers, comers []*Resolved) []*Problem {
+func refusedAt(lost, fresh []*Resolved) []*Problem {
 	var problems []*Problem
-	for _, r := range comers {
-		gone := slices.DeleteFunc(slices.Clone(losers), func(was *Resolved) bool {
+	for _, r := range fresh {
+		replaced := slices.DeleteFunc(slices.Clone(lost), func(was *Resolved) bool {
 			sameName := func(r *Resolved) bool { return r.Name == was.Name }
-			return was.Name != r.Name && slices.ContainsFunc(comers, sameName)
+			return was.Name != r.Name && slices.ContainsFunc(fresh, sameName)
 		})
-		if len(gone) > 0 {
-			problems = append(problems, otherLock(r, gone))
+		if len(replaced) > 0 {
+			problems = append(problems, otherLock(r, replaced))
 		}
 	}
 	return problems
 }
 
-// otherLock returns the problem that r takes its lock in place of the locks of the rules that are gone.
-func otherLock(r *Resolved, gone []*Resolved) *Problem {
-	was, which := gone[0], "which is in force"
-	if i := slices.IndexFunc(gone, func(one *Resolved) bool { return one.Name == r.Name }); i >= 0 {
-		was = gone[i]
+// otherLock returns the problem that r takes its lock in place of the locks of the rules that are replaced.
+func otherLock(r *Resolved, replaced []*Resolved) *Problem {
+	was, which := replaced[0], "which is in force"
+	if i := slices.IndexFunc(replaced, func(one *Resolved) bool { return one.Name == r.Name }); i >= 0 {
+		was = replaced[i]
 	} else {
 		which = fmt.Sprintf("of rule %q, whose place it takes", was.Name)
 	}
@@ -157,7 +157,7 @@ func otherLock(r *Resolved, gone []*Resolved) *Problem {
 		apart   = "programs with the old and with the new rules would not exclude each other"
 		allowed = "allow_rekey: true if that does not matter, or when no program takes the lock"
 	)
-	both, then := steps(r, gone)
+	both, then := steps(r, replaced)
 	stepwise := both + " first, roll it out everywhere, then " + then + "; or allow_rekey: true"
 	switch {
 	case r.Kind != was.Kind && r.Kind.family() == was.Kind.family():
@@ -180,26 +180,26 @@ func otherLock(r *Resolved, gone []*Resolved) *Problem {
 }
 
 // steps returns what to write first, so that a call takes the locks of both sides, and what to write then.
-func steps(r *Resolved, gone []*Resolved) (both, then string) {
+func steps(r *Resolved, replaced []*Resolved) (both, then string) {
 	keys, without := func(r *Resolved) []string { return r.Templates() }, ""
 	then = "key: " + quotedList(r.Templates())
 	if r.Key == "" {
 		then = "keys: [" + quotedList(r.Templates()) + "]"
 	}
-	if slices.ContainsFunc(gone, func(was *Resolved) bool { return was.Prefix != r.Prefix }) {
+	if slices.ContainsFunc(replaced, func(was *Resolved) bool { return was.Prefix != r.Prefix }) {
 		keys, without = (*Resolved).lockKeys, " without prefix"
 		if r.Prefix != "" {
 			then = "prefix: " + strconv.Quote(r.Prefix) + " and " + then
 		}
 	}
 	if !r.Kind.Traits().Several {
-		return "a second rule with key: " + quotedList(keys(gone[0])) + " beside it", "remove that one"
+		return "a second rule with key: " + quotedList(keys(replaced[0])) + " beside it", "remove that one"
 	}
-	if r.When != "" && slices.ContainsFunc(gone, func(was *Resolved) bool { return was.Name != r.Name && was.When != r.When }) {
+	if r.When != "" && slices.ContainsFunc(replaced, func(was *Resolved) bool { return was.Name != r.Name && was.When != r.When }) {
 		without, then = without+" without when", then+" and when: "+strconv.Quote(r.When)
 	}
 	var all []string
-	for _, one := range append(gone, r) {
+	for _, one := range append(replaced, r) {
 		for _, key := range keys(one) {
 			if !slices.Contains(all, key) {
 				all = append(all, key)
@@ -238,11 +238,11 @@ func (u Unlocking) text() string {
 // unlockedBy returns how calls of e run without the lock of an old rule r under the next rules.
 // The lock of a rule without a key belongs to a lower layer. Calls take it until a rule of its name switches
 // it off.
-func unlockedBy(r *Resolved, e Endpoint, next, comers []*Resolved) []Unlocking {
+func unlockedBy(r *Resolved, e Endpoint, next, fresh []*Resolved) []Unlocking {
 	if r.lockless() != "" {
 		return nil
 	}
-	var heirs []*Resolved
+	var successors []*Resolved
 	var off *Resolved
 	for _, is := range next {
 		sharesKey := func(key string) bool { return slices.Contains(is.lockKeys(), key) }
@@ -251,13 +251,13 @@ func unlockedBy(r *Resolved, e Endpoint, next, comers []*Resolved) []Unlocking {
 			if is.None || is.Name == r.Name || is.Endpoint != r.Endpoint {
 				off = cmp.Or(off, is)
 			}
-		case is.Name == r.Name && (is.partial || r.partial || slices.Contains(comers, is)), slices.ContainsFunc(r.lockKeys(), sharesKey), is.partial && is.Endpoint != r.Endpoint:
-			heirs = append(heirs, is)
+		case is.Name == r.Name && (is.partial || r.partial || slices.Contains(fresh, is)), slices.ContainsFunc(r.lockKeys(), sharesKey), is.partial && is.Endpoint != r.Endpoint:
+			successors = append(successors, is)
 		}
 	}
 	switch {
-	case len(heirs) > 0:
-		return loosenedBy(r, e, heirs)
+	case len(successors) > 0:
+		return loosenedBy(r, e, successors)
 	case off != nil:
 		return []Unlocking{{e, r, off, off.lockless()}}
 	case r.partial:
@@ -267,12 +267,12 @@ func unlockedBy(r *Resolved, e Endpoint, next, comers []*Resolved) []Unlocking {
 	}
 }
 
-// loosenedBy returns how heirs, which take the lock of the old rule r, let calls run without it.
-func loosenedBy(r *Resolved, e Endpoint, heirs []*Resolved) []Unlocking {
+// loosenedBy returns how successors, which take the lock of the old rule r, let calls run without it.
+func loosenedBy(r *Resolved, e Endpoint, successors []*Resolved) []Unlocking {
 	var list []Unlocking
-	is := heirs[max(0, slices.IndexFunc(heirs, func(is *Resolved) bool { return is.Name == r.Name }))]
+	is := successors[max(0, slices.IndexFunc(successors, func(is *Resolved) bool { return is.Name == r.Name }))]
 	always := func(is *Resolved) bool { return is.When == "" || is.When == r.When }
-	if !always(is) && (is.Name == r.Name || !slices.ContainsFunc(heirs, always)) {
+	if !always(is) && (is.Name == r.Name || !slices.ContainsFunc(successors, always)) {
 		list = append(list, Unlocking{e, r, is, "when"})
 	}
 	was, now := r.Policy(), is.Policy()

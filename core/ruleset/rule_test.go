@@ -32,7 +32,7 @@ func TestNoWait_NotATime(t *testing.T) {
 }
 
 // A busy semaphore means that too many calls run. Its status is the one of an overload, unless the rule has
-// its own.
+// its set.
 func TestRule_Policy_BusyStatus(t *testing.T) {
 	t.Parallel()
 	full := failpolicy.Status{HTTP: 429, GRPC: 8 /* RESOURCE_EXHAUSTED */}
@@ -41,12 +41,12 @@ func TestRule_Policy_BusyStatus(t *testing.T) {
 		if kind == ruleset.Semaphore {
 			want = full
 		}
-		for name, tt := range map[string]struct{ own, want failpolicy.Status }{
+		for name, tt := range map[string]struct{ set, want failpolicy.Status }{
 			"none":      {failpolicy.Status{}, want},
 			"HTTP only": {failpolicy.Status{HTTP: 503}, failpolicy.Status{HTTP: 503, GRPC: want.GRPC}},
 			"gRPC only": {failpolicy.Status{GRPC: 14 /* UNAVAILABLE */}, failpolicy.Status{HTTP: want.HTTP, GRPC: 14 /* UNAVAILABLE */}},
 		} {
-			rule := ruleset.Rule{Kind: kind, Status: failpolicy.Statuses{Busy: tt.own}}
+			rule := ruleset.Rule{Kind: kind, Status: failpolicy.Statuses{Busy: tt.set}}
 			policy := rule.Policy()
 			if got := policy.Statuses.Status(failpolicy.Busy); got != tt.want {
 				t.Errorf("%s, %s: got %+v, want %+v", kind, name, got, tt.want)

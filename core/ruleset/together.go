@@ -17,12 +17,12 @@ import (
 // clash is a field that has no effect beside other fields, or contradicts them. In the text <words> are
 // spelled like the place of the problem.
 type clash struct {
-	field  string
-	others []string // the fields that decide about it
-	always bool     // even a higher layer does not settle it: the problem is in the higher one
-	is     func(r *Resolved) bool
-	text   string
-	beside string // the end of the text if both fields are in one place
+	field   string
+	others  []string // the fields that decide about it
+	always  bool     // even a higher layer does not settle it: the problem is in the higher one
+	applies func(r *Resolved) bool
+	text    string
+	beside  string // the end of the text if both fields are in one place
 }
 
 // clashes is the table of the combinations that a rule cannot have.
@@ -88,11 +88,11 @@ func hasBody(r *Resolved) bool {
 	return body
 }
 
-// message returns the text of the clash, spelled for the place at. came is the end of the text if the other
+// message returns the text of the clash, spelled for the place at. origin is the end of the text if the other
 // field comes from elsewhere.
-func (k *clash) message(r *Resolved, at Source, came string) string {
+func (k *clash) message(r *Resolved, at Source, origin string) string {
 	text := k.text
-	if came == "" {
+	if origin == "" {
 		text += k.beside
 	}
 	text = spelledWord.ReplaceAllStringFunc(text, func(word string) string {
@@ -105,7 +105,7 @@ func (k *clash) message(r *Resolved, at Source, came string) string {
 	return strings.NewReplacer(
 		"{noun}", r.Kind.Traits().Noun, "{n}", strconv.Itoa(len(r.Keys)), "{fallback}", strconv.Quote(r.Fallback),
 		"{alone}", at.spell(string(cmp.Or(r.Kind.Traits().alone, Reentrant))),
-	).Replace(text) + came
+	).Replace(text) + origin
 }
 
 var spelledWord = regexp.MustCompile(`<[a-z_]+(: [a-z_]+)?>`)
@@ -116,16 +116,16 @@ func checkTogether(r *Resolved, reportf func(field, format string, args ...any))
 		field, other := k.field, k.others[0]
 		open := r.broken.hasAny("profile") && !allDeclared(r, k.others)
 		switch {
-		case open || r.broken.hasAny(append(k.others, field)...) || !k.is(r) || !k.always && !decides(r, field, k.others...):
+		case open || r.broken.hasAny(append(k.others, field)...) || !k.applies(r) || !k.always && !decides(r, field, k.others...):
 			continue
 		case layerOf(r, other) > layerOf(r, field) || layerOf(r, other) == layerOf(r, field) && r.declared(other) && !r.declared(field):
 			field, other = other, field
 		}
-		came := ""
+		origin := ""
 		if len(k.others) == 1 {
-			came = cameFrom(r, other, field)
+			origin = originOf(r, other, field)
 		}
-		reportf(field, "%s", k.message(r, r.placeOf(field), came))
+		reportf(field, "%s", k.message(r, r.placeOf(field), origin))
 	}
 	if r.Kind.Traits().Permits && r.Source("permits").Layer == layerNone && !r.broken.hasAny("kind", "permits", "profile") {
 		reportf("kind", "a %s needs the number of calls that may run at once, across all instances: write %s beside it",
@@ -174,9 +174,9 @@ func decides(r *Resolved, field string, others ...string) bool {
 	})
 }
 
-// cameFrom returns the place of a field in brackets, spelled for the place of the field beside. It returns ""
+// originOf returns the place of a field in brackets, spelled for the place of the field beside. It returns ""
 // if both are in one layer, or if no author set the field.
-func cameFrom(r *Resolved, field, beside string) string {
+func originOf(r *Resolved, field, beside string) string {
 	from := r.Source(field)
 	if from.Layer == r.Source(beside).Layer || from.Layer <= LayerDefault && from.File == "" && field == "kind" {
 		return ""

@@ -136,7 +136,7 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	if err != nil {
 		return nil, err
 	}
-	p := &served{set: set, routes: k.routes, image: k.image, variables: variables}
+	p := &simulator{set: set, routes: k.routes, image: k.image, variables: variables}
 	name, isFunction := strings.CutPrefix(request, "func:")
 	name = strings.TrimSpace(name)
 	method, target, isHTTP := strings.Cut(request, " ")

@@ -80,15 +80,15 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	if err != nil {
 		return err
 	}
-	fields, whom := r.holders, shown(strings.Join(r.holders, ","))
+	fields, names := r.holders, shown(strings.Join(r.holders, ","))
 	if len(fields) == 0 {
-		fields, whom = fieldsOf(&seen), "the holders shown"
+		fields, names = fieldsOf(&seen), "the holders shown"
 	}
 	if seen.HolderCount > 0 && !r.yes {
 		if err := writeLock(std.err, seen, nil); err != nil {
 			return err
 		}
-		if !agreed(std, whom) {
+		if !agreed(std, names) {
 			return r.report(std, false, seen, "nothing was done")
 		}
 	}
@@ -117,8 +117,8 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 }
 
 // agreed asks the operator whether to go on.
-func agreed(std streams, whom string) bool {
-	fmt.Fprintf(std.err, "\nTake the lock from %s? The work under it may still go on. [y/N] ", whom)
+func agreed(std streams, names string) bool {
+	fmt.Fprintf(std.err, "\nTake the lock from %s? The work under it may still go on. [y/N] ", names)
 	line, err := bufio.NewReader(io.LimitReader(std.in, bounded.Line)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(std.err)

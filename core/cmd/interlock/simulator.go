@@ -41,9 +41,9 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// served stands for the program that would serve a request. Its adapters read the request and evaluate the rules,
+// simulator stands for the program that would serve a request. Its adapters read the request and evaluate the rules,
 // and take no lock.
-type served struct {
+type simulator struct {
 	set       *ruleset.Set
 	routes    *routes.Table     // nil: not known
 	image     *image.Image      // nil: not known
@@ -75,7 +75,7 @@ func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
 }
 
 // noRule returns an error if no rule of the set takes a lock for an endpoint.
-func (s *served) noRule(e ruleset.Endpoint) error {
+func (s *simulator) noRule(e ruleset.Endpoint) error {
 	rules := s.set.Lookup(e)
 	switch {
 	case len(rules) == 0:
@@ -88,7 +88,7 @@ func (s *served) noRule(e ruleset.Endpoint) error {
 }
 
 // elsewhere returns an error for a rule whose key is not in the file.
-func (s *served) elsewhere(e ruleset.Endpoint, where string) error {
+func (s *simulator) elsewhere(e ruleset.Endpoint, where string) error {
 	for _, r := range s.set.Lookup(e) {
 		if r.Partial() {
 			return noMatchf("rule %q of %s (%s) has no key here, so it has to be in %s", r.Name, e, r.Source("endpoint"), where)
@@ -98,7 +98,7 @@ func (s *served) elsewhere(e ruleset.Endpoint, where string) error {
 }
 
 // function answers for a call of a function. A rule whose key reads the argument yields no key.
-func (s *served) function(name string) ([]answer, error) {
+func (s *simulator) function(name string) ([]answer, error) {
 	e := ruleset.Func(name)
 	if err := cmp.Or(s.noRule(e), s.elsewhere(e, "the program")); err != nil {
 		return nil, err
@@ -128,15 +128,15 @@ func (argument) Value(int) (any, error) {
 
 func (argument) Items(int, string) ([]string, error) { return nil, nil }
 
-// asking returns a context that makes adapters record the answers instead of taking locks.
-func (s *served) asking(ctx context.Context) context.Context {
+// previewing returns a context that makes adapters record the answers instead of taking locks.
+func (s *simulator) previewing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preview.Key{}, func(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env keyexpr.Env) {
 		s.answers = answersOf(at, rules, p, env, s.accept)
 	})
 }
 
 // accept refuses a value that the program would refuse, and a value that is not known.
-func (s *served) accept(variable string) error {
+func (s *simulator) accept(variable string) error {
 	switch {
 	case variable == "route" && s.anyRoute:
 		return &keyexpr.EvalError{
@@ -166,7 +166,7 @@ func withLocks(use func(*core.Client) error) error {
 
 // registered returns the registered variables with their values: the variables of the program, with nil for an unset
 // one, and the variables of --var, except the standard variable.
-func (s *served) registered(standard string) (map[string]any, error) {
+func (s *simulator) registered(standard string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range s.routes.Registered() {
 		values[name] = nil
@@ -186,7 +186,7 @@ func (s *served) registered(standard string) (map[string]any, error) {
 }
 
 // fallbacks returns the names of the fallbacks that rules have.
-func (s *served) fallbacks() (names []string) {
+func (s *simulator) fallbacks() (names []string) {
 	for _, r := range s.set.Rules() {
 		names = append(names, r.Fallback)
 	}
@@ -203,12 +203,12 @@ func (s *served) fallbacks() (names []string) {
 
 // http answers for an HTTP request, such as "POST", "/orders/42/pay?x=1". A body without a Content-Type is JSON if
 // it looks like JSON, and otherwise a form. The error is a [*noMatchError] if no rule matches the request.
-func (s *served) http(ctx context.Context, method, target string, header http.Header, body []byte) ([]answer, error) {
+func (s *simulator) http(ctx context.Context, method, target string, header http.Header, body []byte) ([]answer, error) {
 	address, err := url.ParseRequestURI(target)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a path: write one such as /orders/42/pay?x=1", target)
 	}
-	r, err := http.NewRequestWithContext(s.asking(ctx), method, "/", bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(s.previewing(ctx), method, "/", bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func guessType(body []byte) string {
 }
 
 // serve serves a request with a router and a guard.
-func (s *served) serve(locks *core.Client, r *http.Request) error {
+func (s *simulator) serve(locks *core.Client, r *http.Request) error {
 	guards, err := s.guards(locks)
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (s *served) serve(locks *core.Client, r *http.Request) error {
 
 // find serves a request with the routes of the program. If they are not known, it takes the routes that rules name,
 // and then the path of the request itself, for rules with wildcards.
-func (s *served) find(r *http.Request, guards routes.Guards) (found bool) {
+func (s *simulator) find(r *http.Request, guards routes.Guards) (found bool) {
 	if s.routes != nil {
 		return routes.Serve(s.routes.Routes, r, guards, func(route routes.Route) { s.route = route })
 	}
@@ -277,7 +277,7 @@ func (s *served) find(r *http.Request, guards routes.Guards) (found bool) {
 var literal = strings.NewReplacer(":", "_", "*", "_", "{", "_", "}", "_")
 
 // guards returns the guards of gin and of net/http with the rules.
-func (s *served) guards(locks *core.Client) (routes.Guards, error) {
+func (s *simulator) guards(locks *core.Client) (routes.Guards, error) {
 	refuse := func(refusal *aspect.RefusedError) { s.refuse(refusal.Reason) }
 	address := s.variables["client_ip"]
 	ofGin := []ginlock.Option{
@@ -314,7 +314,7 @@ func (s *served) guards(locks *core.Client) (routes.Guards, error) {
 }
 
 // refuse records the reason for which an adapter refuses the request.
-func (s *served) refuse(err error) {
+func (s *simulator) refuse(err error) {
 	s.refused = err
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 		s.refused = ruleset.Invalid(slices.DeleteFunc(slices.Clone(invalid.Problems), func(p *ruleset.Problem) bool {
@@ -324,7 +324,7 @@ func (s *served) refuse(err error) {
 }
 
 // otherMethods returns the methods for which rules match the path of a request.
-func (s *served) otherMethods(r *http.Request) (methods []string) {
+func (s *simulator) otherMethods(r *http.Request) (methods []string) {
 	none := routes.Guards{Gin: func(*gin.Context) {}, NetHTTP: func(mux httplock.Mux, pattern string, h http.Handler) { mux.Handle(pattern, h) }}
 	for _, rule := range s.set.Rules() {
 		method := rule.Endpoint.Method
@@ -343,7 +343,7 @@ func (s *served) otherMethods(r *http.Request) (methods []string) {
 // grpc answers for a call of a full method, such as "/shop.v1.Orders/Pay". message is the request as JSON, or the
 // first message of a stream. Without the method's descriptor the message is not known. The error is a
 // [*noMatchError] if no rule matches the call.
-func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header, message []byte) ([]answer, error) {
+func (s *simulator) grpc(ctx context.Context, fullMethod string, header http.Header, message []byte) ([]answer, error) {
 	m, err := s.method(fullMethod)
 	if err != nil {
 		return nil, err
@@ -366,7 +366,7 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 	for name, values := range header {
 		md.Append(name, values...) // in lower case
 	}
-	ctx = metadata.NewIncomingContext(s.asking(ctx), md)
+	ctx = metadata.NewIncomingContext(s.previewing(ctx), md)
 	if from := s.variables["peer"]; from != "" {
 		ctx = peer.NewContext(ctx, &peer.Peer{Addr: address(from)})
 	}
@@ -386,7 +386,7 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 
 // call calls a method. Its rules treat the request of a unary method and the first message of a stream alike.
 // Without a descriptor, keys cannot use req.
-func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Method, req any) error {
+func (s *simulator) call(ctx context.Context, locks *core.Client, m protorules.Method, req any) error {
 	opts := []grpclock.Option{grpclock.WithSet(s.set)}
 	if s.image != nil {
 		opts = append(opts, grpclock.WithDescriptors(s.image.Files))
@@ -433,7 +433,7 @@ func described(fullMethod string) *protoregistry.Files {
 }
 
 // method returns the descriptor of a method. Without an image it has only a name.
-func (s *served) method(fullMethod string) (protorules.Method, error) {
+func (s *simulator) method(fullMethod string) (protorules.Method, error) {
 	if s.image == nil {
 		return protorules.Method{FullMethod: fullMethod}, nil
 	}
