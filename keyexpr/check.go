@@ -300,7 +300,7 @@ func (c *checker) member(x *ast.MemberNode) *chain {
 	if name, ok := x.Property.(*ast.IdentifierNode); ok && slices.Contains(ch.typ.names(), name.Value) {
 		quoted = ch.text + selectorOf(name.Value)
 	}
-	c.reportf(x.Property, quoted, "a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise")
+	c.reportf(x.Property, quoted, "a name is a literal text and an index a literal integer: register a variable for a computed one")
 	return chainOfValue(literalNode(AnyType(), nil), sourceOf(x))
 }
 
@@ -339,7 +339,7 @@ func (c *checker) bound(n ast.Node, byDefault int) int {
 	}
 	value, ok := integerOf(n)
 	if !ok {
-		c.reportf(n, "", "a bound of [a:b] is a literal integer: register a variable for a part that is chosen otherwise")
+		c.reportf(n, "", "a bound of [a:b] is a literal integer: register a variable for a computed part")
 	}
 	return value
 }
@@ -516,7 +516,7 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
 	predicate, ok := args[1].(*ast.PredicateNode)
 	if c.element != nil || !ok {
-		return c.reportf(x, "", "%s(…) cannot stand inside of another predicate: register a variable for the inner list", name)
+		return c.reportf(x, "", "%s(…) cannot be inside another predicate: register a variable for the inner list", name)
 	}
 	list := c.list(args[0], name, m)
 	element := list.typ.element()

@@ -46,7 +46,7 @@
 //	lower(text) upper(text) trim(text)          trim removes white space at both ends
 //	nfc(text)                                   one form of letters with accents (Unicode NFC)
 //	string(value) int(value)                    the text of a value; the integer of a text
-//	len(value) keys(map)                        len counts the characters of a text, or the elements
+//	len(value) keys(map)                        characters of a text, elements of a list or map
 //	first(list) last(list)                      missing if the list is empty
 //	split(text, ",")                            the separator is literal
 //	map(list, .sku) filter(list, .n > 1)        # is the element, .sku a field of it
@@ -180,8 +180,9 @@
 //
 // Some handlers see fewer ids than there are keys. A handler that decodes an id into a float64,
 // or into any without UseNumber, takes 2^53 and 2^53 + 1 for one id, which have two keys. A
-// handler whose field has the option ,string takes "042" and "42" for one. To give such ids one
-// key, declare the handler's type with WithBody, with an int64 or a string instead of the float64.
+// handler whose field has the option ,string takes "042" and "42" for one. Give the type of the
+// handler to WithBody, with an int64 or a string instead of the float64: then the key has the ids
+// of the handler.
 //
 // # gRPC calls
 //

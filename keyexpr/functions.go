@@ -61,7 +61,7 @@ func namesType(object Type) Type {
 	if object.kind == kindMap {
 		return ListType(Type{kind: kindString})
 	}
-	return ListType(TextType(`a name in lower case, as keys gives the names of JSON; write "name" in the map to ask for one`, func(text string) (string, bool) {
+	return ListType(TextType(`a name in lower case, as keys returns the names of JSON; write "name" in the map to ask for one`, func(text string) (string, bool) {
 		return text, foldName(text) == text
 	}))
 }
@@ -216,8 +216,8 @@ func listNames(e *evaluation, name string, v any) any {
 	return box(names)
 }
 
-const errSpelling = `keys() cannot tell the names of an object of JSON that are not in lower case, because a handler ` +
-	`may take them for others; write "name" in …, or give the body a type`
+const errSpelling = `keys() cannot return a name of a JSON object that is not in lower case, because a handler ` +
+	`may take it for another name; write "name" in …, or give the body a type`
 
 func firstElement(e *evaluation, _ string, v any) any { return e.elementOf(v, 0) }
 

@@ -41,12 +41,12 @@ type habit struct {
 }
 
 var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
-	{inText, `\$\{([^{}]*)\}?`, `"${" begins no part here`, "#{@1}"},
-	{inText, `\{\{([^{}]*)\}\}`, `"{{" begins no part here`, "#{@1}"},
-	{inConstant, spelName, `"#name" begins no part here`, "#{@1}"},
-	{inConstant, `%[sdvq]`, `"%s" begins no part here`, "#{@}"},
-	{inConstant, `\{([\pL_][\pL\pN_.]*)\}`, `"{name}" begins no part here`, "#{@1}"},
-	{inConstant, `:([\pL_][\pL\pN_]*)`, `":name" begins no part here`, ":#{@1}"},
+	{inText, `\$\{([^{}]*)\}?`, `"${" does not begin a part here`, "#{@1}"},
+	{inText, `\{\{([^{}]*)\}\}`, `"{{" does not begin a part here`, "#{@1}"},
+	{inConstant, spelName, `"#name" does not begin a part here`, "#{@1}"},
+	{inConstant, `%[sdvq]`, `"%s" does not begin a part here`, "#{@}"},
+	{inConstant, `\{([\pL_][\pL\pN_.]*)\}`, `"{name}" does not begin a part here`, "#{@1}"},
+	{inConstant, `:([\pL_][\pL\pN_]*)`, `":name" does not begin a part here`, ":#{@1}"},
 
 	{inPart, spelName, "#${1} is not known here: names stand without #", "@1"},
 	{inPart, operand + `\.!\[([^\[\]]*)\]`, ".![…] is not known here: a projection is map(…)", "map($1, .$2)"},
@@ -373,7 +373,7 @@ func translateSum(template string) (translated string, sign *Error) {
 		}
 		if len(segments) > 1 && !s.isExpr && s.text != "+" && strings.Contains(s.text, "+") && sumText.MatchString(sum) {
 			translated = translated[:s.offset] + cmp.Or(sumSign.ReplaceAllString(sum, "$1$2"), ":") + translated[s.offset+len(s.text):]
-			sign = s.problem(strings.IndexAny(s.text, `'"+`), `"+" joins nothing here: it and quotes outside of #{} would be literal text`, "")
+			sign = s.problem(strings.IndexAny(s.text, `'"+`), `"+" does not join texts here: outside of #{}, it and quotes would be literal text`, "")
 		}
 	}
 	return translated, sign

@@ -163,10 +163,10 @@ func TestDecodeJSON_RefusesDependenceOnCase(t *testing.T) {
 func TestDecodeJSON_KeysInLowerCase(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
-		`filter(keys(body), # == "orderId")`:       `"orderId" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
-		`map(filter(keys(body), # != "SKU"), #)`:   `"SKU" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
-		`keys(body)[0] in ["Id", "id"] ? 1 : 2`:    `"Id" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
-		`any(keys(body.a), "A" == #) ? 1 : 2`:      `"A" is not a name in lower case, as keys gives the names of JSON; write "name" in the map`,
+		`filter(keys(body), # == "orderId")`:       `"orderId" is not a name in lower case, as keys returns the names of JSON; write "name" in the map`,
+		`map(filter(keys(body), # != "SKU"), #)`:   `"SKU" is not a name in lower case, as keys returns the names of JSON; write "name" in the map`,
+		`keys(body)[0] in ["Id", "id"] ? 1 : 2`:    `"Id" is not a name in lower case, as keys returns the names of JSON; write "name" in the map`,
+		`any(keys(body.a), "A" == #) ? 1 : 2`:      `"A" is not a name in lower case, as keys returns the names of JSON; write "name" in the map`,
 		`filter(keys(body), # == "order_id")`:      "",
 		`any(keys(in.ByName), # == "SKU") ? 1 : 2`: "", // a Go map has the names that the program chose
 		`"SKU" in keys(body) ? 1 : 2`:              "", // names match in any case

@@ -268,7 +268,7 @@ func (e *evaluation) equal(a, b any) bool {
 		return a == b
 	}
 	if isObject(b) {
-		e.failf("objects are not compared, because a handler may take different ones for the same; compare their fields")
+		e.failf("objects are not compared, because handlers disagree about which ones are equal; compare their fields")
 	}
 	return false
 }

@@ -111,7 +111,7 @@ func (s segment) checkLiteral() *Error {
 			if unicode.IsControl(r) {
 				kind = "control"
 			}
-			return s.problem(i, fmt.Sprintf("the %s character %U does not belong into a key", kind, r), "")
+			return s.problem(i, fmt.Sprintf("the %s character %U cannot be part of a key", kind, r), "")
 		}
 	}
 	if i := strings.Index(s.text, hashMark); i >= 0 {
