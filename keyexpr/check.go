@@ -445,7 +445,7 @@ func requirePresent(n ast.Node, x node) node {
 	if sum, ok := n.(*ast.BinaryNode); ok && sum.Operator == "+" || x.literal || x.ref != nil || x.typ.kind != kindString && x.typ.kind != kindAny {
 		return x
 	}
-	return x.present(sourceOf(n))
+	return x.mandatory(sourceOf(n))
 }
 
 func (c *checker) arithmetic(x *ast.BinaryNode) node {

@@ -109,8 +109,8 @@ func (n node) listOf(text string, m mode) node {
 	}}
 }
 
-// present returns the node with an error for a missing or empty value.
-func (n node) present(text string) node {
+// mandatory returns the node with an error for a missing or empty value.
+func (n node) mandatory(text string) node {
 	a := &access{text: text, mode: modeText}
 	return node{typ: n.typ, eval: func(e *evaluation) any { return a.settle(n.eval(e)) }}
 }

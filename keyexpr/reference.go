@@ -19,8 +19,9 @@ func mistakef(suggestion, format string, args ...any) *mistake {
 	return &mistake{message: fmt.Sprintf(format, args...), suggestion: suggestion}
 }
 
-// chain is a reference during the check. Each select method appends one selector. If it returns a
-// mistake, the chain continues with a value of unknown type, so that one problem is not reported twice.
+// chain is a reference during the check. Each select method appends one selector. After a mistake the
+// chain continues with the value that the user probably meant, or with a value of unknown type, so that
+// one problem is not reported twice.
 type chain struct {
 	access
 
