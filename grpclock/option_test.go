@@ -114,6 +114,8 @@ func TestOptions_Mistakes(t *testing.T) {
 	var text strings.Builder
 	for _, pay := range []string{
 		lock(`key: "order:#{req.ordr_id}"`),
+		lock(`key: "order:#{path.order_id}"`),
+		lock(`key: "order:#{req.order_id}}"`),
 		lock(`key: "k" when: "req.amont > 5"`),
 		lock(`key: "k" wait_time: "10"`),
 		lock(`key: "k" lease_time: "forever"`),
