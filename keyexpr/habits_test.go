@@ -35,6 +35,8 @@ func TestSuggestion_Request(t *testing.T) {
 		`#{path.quite_other}`:          ``,
 		`#{order_id}`:                  `path.orderId`,
 		`#{shop}`:                      `path.shop`,
+		`#{req.order_id}`:              `path.orderId`,
+		`#{user.order_id}`:             ``,
 		`#{boddy.id}`:                  `body`,
 		`#{Body.id}`:                   `body`,
 		`#{qery.id}`:                   `query`,

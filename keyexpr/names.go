@@ -12,11 +12,11 @@ import (
 
 // This file finds the names that a user probably meant. It knows the schema only.
 
-// adapterVariables are the variables for which each adapter has another name: of HTTP requests, of
-// gRPC requests and of a function's argument. Any other unknown name may be a variable that a
-// program registers.
+// adapterVariables are the variables of HTTP and gRPC requests for which another adapter has another
+// name. Any other unknown name may be a variable that a program registers. See habits for the
+// variable in.
 var adapterVariables = map[string]bool{ //nolint:gochecknoglobals // a table that is only read
-	"path": true, "query": true, "form": true, "body": true, "req": true, "in": true,
+	"path": true, "query": true, "form": true, "body": true, "req": true,
 }
 
 // findReference translates a path of names to a reference of the schema that has the same names
