@@ -86,14 +86,14 @@ func TestRefusal_CanceledCallerGetsNoStrategy(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	lateService, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer stop()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
 		r.WaitTime = time.Minute
 		r.OnBusy, r.OnBackend, r.OnKey, r.OnOverload = failpolicy.Proceed, failpolicy.Proceed, failpolicy.Proceed, failpolicy.Proceed
 	})))
 	b.redis.Take("order:1", time.Minute)
-	for ctx, want := range map[context.Context]codes.Code{gone: codes.Canceled, lateService: codes.DeadlineExceeded} {
+	for ctx, want := range map[context.Context]codes.Code{gone: codes.Canceled, late: codes.DeadlineExceeded} {
 		_, err := b.guard.UnaryServerInterceptor()(ctx, order("1"), &grpc.UnaryServerInfo{FullMethod: path("Pay")},
 			func(context.Context, any) (any, error) {
 				t.Error("the handler ran")

@@ -87,12 +87,12 @@ func connect(server *grpc.Server) (orders shoppb.OrdersClient, stop func()) {
 }
 
 // exampleLocks returns a lock client on an embedded Redis, in which another holder has the given locks.
-func exampleLocks(callTaken ...string) (locks *core.Client, stop func()) {
+func exampleLocks(taken ...string) (locks *core.Client, stop func()) {
 	redis, err := redistest.Start()
 	if err != nil {
 		panic(err)
 	}
-	for _, name := range callTaken {
+	for _, name := range taken {
 		redis.Take(name, time.Minute)
 	}
 	if locks, err = core.New(redis.Client()); err != nil {

@@ -47,10 +47,10 @@ const (
 )
 
 // readLate reads that service like a program that knows the given options.
-func readLate(t *testing.T, text string, typesOf *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
+func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
 	set := protofile.Compile(t, false, map[string]string{"late/v1/late.proto": text}, "proto")
-	files := protofile.Read(t, set, typesOf)
+	files := protofile.Read(t, set, known)
 	d, err := files.FindDescriptorByName("late.v1.Orders")
 	if err != nil {
 		t.Fatal(err)

@@ -78,8 +78,8 @@ func TestUnregistered_WithoutDescriptor(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"*", "/a.B/*", "/a.B/C"} {
 		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
-			ruleLog := &warnings{}
-			b := proxy(t, core.WithObserver(ruleLog.observer()), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
+			warned := &warnings{}
+			b := proxy(t, core.WithObserver(warned.observer()), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
 			got := b.conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
 			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+failpolicy.ReasonMisconfigured {
 				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)
@@ -94,7 +94,7 @@ func TestUnregistered_WithoutDescriptor(t *testing.T) {
 			if text := invalid.Error(); !strings.Contains(text, "WithDescriptors") || !strings.Contains(text, "expect a reply") {
 				t.Errorf("%s: the reason is %q", endpoint, text)
 			}
-			if text := ruleLog.text(); strings.Count(text, "WithDescriptors") != 1 {
+			if text := warned.text(); strings.Count(text, "WithDescriptors") != 1 {
 				t.Errorf("%s: after two calls observers were warned of %q, want the reason once", endpoint, text)
 			}
 		}
