@@ -12,7 +12,7 @@ import (
 func TestTable_NamesExist(t *testing.T) {
 	t.Parallel()
 	promised, not := tables(t)
-	model, rules := read(t, "*.tla"), read(t, "../history/judge.go")
+	model, rules := read(t, "*.tla"), read(t, "../history/trace.go")
 	tests := read(t, "*_test.go") + read(t, "../../*_test.go") + read(t, "../*/*_test.go")
 	for _, row := range promised {
 		names(t, row[1], model, `(?m)^%s ==`)
