@@ -34,7 +34,7 @@ func (l *lines) Printf(_ context.Context, format string, args ...any) {
 func TestServer_Down_LogsNothing(t *testing.T) { //nolint:paralleltest // see above
 	logged := &lines{}
 	redis.SetLogger(logged)
-	t.Cleanup(logging.Enable)
+	t.Cleanup(logging.Disable)
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.New(t)
 		rdb := srv.Client()
@@ -68,7 +68,7 @@ func TestServer_Down_LogsNothing(t *testing.T) { //nolint:paralleltest // see ab
 			if _, _, err := locks.Lock("free").Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrUnavailable) {
 				t.Errorf("acquire: got %v, want %v", err, core.ErrUnavailable)
 			}
-			time.Sleep(time.Second) // of the bubble
+			time.Sleep(time.Second) // in the time of the bubble
 		}
 		waiter.Wait()
 		srv.Up()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,12 +14,18 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain discards the log lines about the faults that tests cause.
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	logging.Disable()
+	goleak.VerifyTestMain(m)
+}
 
 // once makes a client that sends every command once.
 func once(o *redis.Options) { o.MaxRetries = -1 }

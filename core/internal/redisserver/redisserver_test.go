@@ -9,12 +9,17 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain discards the log lines of go-redis about the faults that tests cause.
+func TestMain(m *testing.M) {
+	logging.Disable()
+	goleak.VerifyTestMain(m)
+}
 
 func TestServer_StopContinue(t *testing.T) {
 	t.Parallel()
