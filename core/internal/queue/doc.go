@@ -2,8 +2,8 @@
 //
 // It knows which waiter is first, which holds of this process have the lock, to which waiter a
 // release hands the lock over, and when the first waiter leaves the lock to other processes. It
-// does not know Redis: package core sends the commands and reports their outcome here. The package
-// is memory only, and no method blocks.
+// does not know Redis: packages acquire and holding send the commands and report their outcome here.
+// The package is memory only, and no method waits.
 //
 // A waiter asks [Queues.Next] what to do, does it, and sleeps until its signal or until a time that
 // its caller chooses. After that [Queues.Poll] makes the next step an attempt. Only the head of a

@@ -2,8 +2,9 @@
 //
 // An acquire without an answer may still land, even after a release that was sent on another connection. So its
 // field is never used again, and the reaper keeps asking "release if mine" until the field is gone for certain,
-// or nothing can land any more. Package core calls it: Abandon and Relinquish for fields, Resume when a silent
-// node answers again, and Drain when the client closes. The reaper knows neither holds nor waiters.
+// or nothing can land any more. Packages acquire, counting and holding call Abandon and Relinquish for fields.
+// Package core calls Resume when a silent node answers again, and Drain when the client closes. The reaper
+// knows neither holds nor waiters.
 //
 // However many orphans an outage has left, the reaper guarantees these bounds. At most 8 questions are under
 // way at a time, and 400 are sent in a second. One question names as many keys as one script may name. A silent

@@ -1,7 +1,7 @@
 // Package redisstore is the only code that knows how a lock looks in Redis: the scripts of each kind
 // of lock, one embedded Lua file per operation, and typed calls of them. Layouts, channels and messages
-// are Redisson's. Package core and its parts call it; package wire carries the calls. It knows neither
-// waiters nor deadlines.
+// are Redisson's. Package core and the rooms below it call it; package wire carries the calls. It knows
+// neither waiters nor deadlines.
 //
 // Every script is harmless when it is executed twice, because the callers of this package send a
 // command without an answer again. Core keeps the promises that follow from the scripts; its package

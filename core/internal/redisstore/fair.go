@@ -1,6 +1,17 @@
 package redisstore
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
+
+// How often the waiters of this library look for a fair lock. fair_acquire.lua drops a waiter that looks less often,
+// so its numbers follow from these; a test compares them.
+const (
+	FairLook     = 500 * time.Millisecond // the longest sleep of a waiter
+	FairFarLook  = 5 * FairLook / 2       // the longest sleep of a waiter with FairManyWait or more before it
+	FairManyWait = 300
+)
 
 // newFair makes the kind of RedissonFairLock: a reentrant lock with a queue in Redis.
 //

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,24 @@ func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The script expects waiters to look as often as the constants say.
+func TestFairLook_AsInTheScript(t *testing.T) {
+	t.Parallel()
+	source := kinds.Fair.Sources()["acquire"]
+	const quiet = 600 // ms
+	for name, want := range map[string]int64{
+		"quiet":    quiet,
+		"patience": redisstore.FairLook.Milliseconds() + quiet,
+		"absent":   redisstore.FairLook.Milliseconds() * 3 / 2,
+		"far":      redisstore.FairManyWait,
+		"later":    (redisstore.FairFarLook - redisstore.FairLook).Milliseconds(),
+	} {
+		line := fmt.Sprintf("local %s = %d ", name, want)
+		if !strings.Contains(source, line) {
+			t.Errorf("the script does not contain %q", line)
+		}
 	}
 }

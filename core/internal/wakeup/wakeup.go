@@ -1,5 +1,5 @@
 // Package wakeup listens for the messages that a lock was released: the subscriptions of this process, and
-// their health. Package core calls it for its waiters. There is one connection per client, and one per master
+// their health. Package acquire calls it for waiters. There is one connection per client, and one per master
 // of a Cluster with sharded pub/sub. It does not know the waiters.
 //
 // A waiter for a key subscribes to its channel, and unsubscribes when it does not wait any more. Several

@@ -1,5 +1,5 @@
-// Package wire carries scripts to Redis and their answers back. Package redisstore calls it. It knows nothing of
-// locks. For each script the caller learns when it was sent, what Redis replied, and, without a reply, whether the
+// Package wire carries scripts to Redis and their answers back. Package redisstore calls it; package core and the other
+// rooms use its errors and fates. It knows nothing of locks. For each script the caller learns when it was sent, what Redis replied, and, without a reply, whether the
 // script may have been executed: its [Fate].
 //
 //	call := way.Call(time.Now(), script, key, 1, key, "argument")
