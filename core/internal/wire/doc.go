@@ -39,23 +39,23 @@
 // of them stand beside each.
 //
 //	mechanism                                        | promised                                  | tests
-//	Fate; no command is sent twice by go-redis       | There is at most one holder               | TestCall_Wait_LostReply, TestCall_Wait_NotResentByGoRedis, TestHooks_CannotSendTwice
-//	when a command was sent                          | It counts the lease from the              | TestDeadline_CountsFromTheSending
-//	Late: an answer after the limit                  | A failed Acquire leaves nothing behind    | TestCall_Wait_AgainForALateReply
+//	Fate; no command is sent twice by go-redis       | A lock has one holder at most             | TestCall_Wait_LostReply, TestCall_Wait_NotResentByGoRedis, TestHooks_CannotSendTwice
+//	when a command was sent                          | The client counts the lease from the      | TestDeadline_CountsFromTheSending
+//	Late: an answer after the limit                  | a failed Acquire leaves nothing behind    | TestCall_Wait_AgainForALateReply
 //	one pipeline for all commands of a node          | share one connection to each node         | TestLines_Storm, TestPipeline_EveryCallerGetsItsAnswer
-//	who writes and who reads (pipeline)              | An uncontended Acquire is one round trip  | TestPipeline_Sending_LoneWriter, TestPipeline_Receiving_LoneCaller
-//	attempts beside a pipeline that hangs            | Redis that does not answer is             | TestLines_HangingConnection, TestLines_SilentConnectionIsReplacedSlowly
+//	who writes and who reads (pipeline)              | Without contention, Acquire is one round  | TestPipeline_Sending_LoneWriter, TestPipeline_Receiving_LoneCaller
+//	attempts beside a pipeline that hangs            | If Redis does not answer, the error is    | TestLines_HangingConnection, TestLines_SilentConnectionIsReplacedSlowly
 //	what leaves is answered, or sent again           | breaks at the end of that time            | TestLines_LeavingIsBounded, TestLines_ManyHang
-//	slow and silent (health)                         | answers slowly is not down                | TestSlow_EveryFreeLockIsHad, TestSlow_SilenceIsStillKnown
+//	slow and silent (health)                         | answers slowly counts as available        | TestSlow_EveryFreeLockIsHad, TestSlow_SilenceIsStillKnown
 //	the shared deadline (lines.watch)                | callers fail at once until                | TestSlow_NextCallerFailsAtOnce, TestPipeline_Sending_LargeCompany
-//	time in which the process did not run            | answers slowly is not down                | TestFault_SleepOfTheProcessIsNoOutage, TestHealth_SkipSleep
+//	time in which the process did not run            | answers slowly counts as available        | TestFault_SleepOfTheProcessIsNoOutage, TestHealth_SkipSleep
 //	redirections, and nodes that leave (cluster)     | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestCall_Wait_RedirectionLoop, TestCluster_MasterLeavesWhileConnecting, TestCluster_HeldWhileItsSlotMoves
 //	the Sentinels are asked again and again          | Safety across a failover                  | TestSentinel_LockContendFailover, TestSentinel_ConnectionsFollowTheName
 //	a replica is left; connections get old           | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestLines_MasterBecomesReplica, TestLines_ConnMaxLifetime
-//	new credentials, new connections                 | Redis that does not answer is             | TestNew_CredentialsRotate, TestNew_CredentialsFail
-//	what the caller has given runs apart (dialer)    | Redis that does not answer is             | TestDialer_Blocks, TestDialer_PanicIsAnError
+//	new credentials, new connections                 | If Redis does not answer, the error is    | TestNew_CredentialsRotate, TestNew_CredentialsFail
+//	what the caller has given runs apart (dialer)    | If Redis does not answer, the error is    | TestDialer_Blocks, TestDialer_PanicIsAnError
 //	exchanges that replicas acknowledge (acker)      | replicas that acknowledge                 | TestReplicas_Acknowledge, TestReplicas_NobodyElseWaits
-//	hooks see each command once, and change none     | Nothing is ever freed for                 | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
+//	hooks see each command once, and change none     | A client frees only locks that it holds   | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
 //	the queue is bounded                             | a few hundred                             | TestLines_QueueIsBounded
-//	what a reply means, and which text names no key  | Redis did not answer, or with an error    | TestMeaningOf, TestReplyText_Arguments
+//	what a reply means, and which text names no key  | Redis did not answer, or answered with    | TestMeaningOf, TestReplyText_Arguments
 package wire
