@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.uber.org/goleak"
-
-	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,7 +60,7 @@ func (r rig) incr(t *testing.T) <-chan error {
 	return done
 }
 
-func TestDropReply(t *testing.T) {
+func TestProxy_DropReply(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		rule := r.proxy.DropReply(faultproxy.Nth(2, faultproxy.Command("incr")))
@@ -77,7 +76,7 @@ func TestDropReply(t *testing.T) {
 	})
 }
 
-func TestDropReply_InPipeline(t *testing.T) {
+func TestProxy_DropReply_InPipeline(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		r.proxy.DropReply(faultproxy.Once(faultproxy.Containing("b")))
@@ -96,7 +95,7 @@ func TestDropReply_InPipeline(t *testing.T) {
 	})
 }
 
-func TestDropRequest(t *testing.T) {
+func TestProxy_DropRequest(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		r.proxy.DropRequest(faultproxy.Once(faultproxy.Containing("n")))
@@ -110,7 +109,7 @@ func TestDropRequest(t *testing.T) {
 	})
 }
 
-func TestHoldReply(t *testing.T) {
+func TestProxy_HoldReply(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		rule := r.proxy.HoldReply(faultproxy.Once(faultproxy.Command("incr")))
@@ -142,7 +141,7 @@ func (r rig) await(t *testing.T, want string) {
 	t.Fatalf("n did not become %s", want)
 }
 
-func TestDelay(t *testing.T) {
+func TestProxy_Delay(t *testing.T) {
 	t.Parallel()
 	const delay = 30 * time.Millisecond
 	each(t, func(t *testing.T, r rig) {
@@ -160,7 +159,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-func TestHoldRequest_LandsAfterTheClientHasGone(t *testing.T) {
+func TestProxy_HoldRequest_LandsAfterTheClientHasGone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		rule := r.proxy.HoldRequest(faultproxy.Once(faultproxy.Command("append")))
@@ -184,7 +183,7 @@ func TestHoldRequest_LandsAfterTheClientHasGone(t *testing.T) {
 	})
 }
 
-func TestBlackHole(t *testing.T) {
+func TestProxy_BlackHole(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		impatient := r.rdb.WithTimeout(50 * time.Millisecond)
@@ -206,7 +205,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-func TestBlackHole_SubscriptionStaysDead(t *testing.T) {
+func TestProxy_BlackHole_SubscriptionStaysDead(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		sub := subscribe(t, r, "c")
@@ -225,7 +224,7 @@ func TestBlackHole_SubscriptionStaysDead(t *testing.T) {
 	})
 }
 
-func TestCut(t *testing.T) {
+func TestProxy_Cut(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		rule := r.proxy.HoldRequest(faultproxy.Command("incr"))
@@ -243,7 +242,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-func TestRefuse(t *testing.T) {
+func TestProxy_Refuse(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		if err := r.rdb.Ping(t.Context()).Err(); err != nil {
@@ -261,7 +260,7 @@ func TestRefuse(t *testing.T) {
 	})
 }
 
-func TestPubSub_PassesUnharmed(t *testing.T) {
+func TestProxy_PubSub_PassesUnharmed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		sub := subscribe(t, r, "a", "b")
@@ -295,7 +294,7 @@ func TestPubSub_PassesUnharmed(t *testing.T) {
 	})
 }
 
-func TestPubSub_HeldConfirmation(t *testing.T) {
+func TestProxy_PubSub_HeldConfirmation(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		sub := subscribe(t, r, "a")
@@ -315,7 +314,7 @@ func TestPubSub_HeldConfirmation(t *testing.T) {
 }
 
 // A message arrives while a reply is due. The rule must hit the reply.
-func TestPubSub_MessageWhileAReplyIsDue(t *testing.T) {
+func TestProxy_PubSub_MessageWhileAReplyIsDue(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		sub := subscribe(t, r, "a")
@@ -335,7 +334,7 @@ func TestPubSub_MessageWhileAReplyIsDue(t *testing.T) {
 	})
 }
 
-func TestReplies_PassUnharmed(t *testing.T) {
+func TestProxy_RepliesPassUnharmed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {
 		ctx := t.Context()
@@ -362,7 +361,7 @@ func TestReplies_PassUnharmed(t *testing.T) {
 	})
 }
 
-func TestServerKilled_ShowsToClient(t *testing.T) {
+func TestProxy_ServerKilled(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	proxy := faultproxy.New(t, server.Addr())
@@ -395,4 +394,26 @@ func receive(t *testing.T, sub *redis.PubSub) string {
 		t.Fatalf("receive: %v", err)
 	}
 	return v.(interface{ String() string }).String()
+}
+
+func TestProxy_AnswerError_InPipeline(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r rig) {
+		rule := r.proxy.AnswerError(faultproxy.Containing("n"), "BUSY a script runs")
+		pipe := r.rdb.Pipeline()
+		a, n, b := pipe.Incr(t.Context(), "a"), pipe.Incr(t.Context(), "n"), pipe.Incr(t.Context(), "b")
+		_, _ = pipe.Exec(t.Context())
+		if a.Val() != 1 || b.Val() != 1 || !redis.HasErrorPrefix(n.Err(), "BUSY ") {
+			t.Errorf("got %d, %v, %d; want 1, BUSY, 1", a.Val(), n.Err(), b.Val())
+		}
+		r.wantN(t, "")
+		if rule.Hits() != 1 || rule.Executed() != 0 {
+			t.Errorf("%d hits, %d executed; want 1 and 0", rule.Hits(), rule.Executed())
+		}
+		rule.Remove()
+		if err := r.rdb.Incr(t.Context(), "n").Err(); err != nil {
+			t.Error(err)
+		}
+		r.wantN(t, "1")
+	})
 }

@@ -76,7 +76,8 @@ const (
 	// memory is for how long a process that was seen counts as present.
 	memory = 5 * time.Second
 
-	// debtLasts is for how long turns are owed to strangers after a stand-back that they did not use.
+	// debtLasts is for how long after a stand-back the remaining turns stay owed to strangers. After
+	// that this process has not kept them from taking the lock.
 	debtLasts = time.Second
 
 	// outOfStep is after how many runs strangers are left one more turn; see account.add.
@@ -123,7 +124,7 @@ const (
 // process that gets the lock out of turn trusts the others no more.
 //
 // Three processes A, B and C take turns for 4 ms each. Each has missed two releases before each of
-// its turns, so each counts two rivals. Trust has grown to 5.6 ms (0.7, 1.4, 2.8, 5.6). Of each
+// its turns, so each counts two rivals. Trust has grown to 5.6 ms (0.7, 1.4, 2.8, 5.6). For each
 // process the table shows the missed releases and the time of its next attempt:
 //
 //	  ms   event                           A          B          C
