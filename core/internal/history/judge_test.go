@@ -175,7 +175,7 @@ func TestJudge(t *testing.T) {
 		}},
 		{"forced away later", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 22*ms, 80*ms), force(30*ms, 31*ms, history.OK)}},
 		{"force without an answer lands late", "", []history.Event{force(0, ms, history.Unavailable), hold("a", 200*ms, 950*ms), hold("b", 300*ms, 980*ms)}},
-		{"believed in long after the force", history.Forced, []history.Event{
+		{"trusted long after the force", history.Forced, []history.Event{
 			changed(hold("a", 0, 3*time.Second), func(e *history.Event) { e.Ask.Renewed = true }), force(100*ms, 101*ms, history.OK),
 		}},
 
@@ -210,7 +210,7 @@ func TestJudge(t *testing.T) {
 		{"run that was forced away before it began", history.TwoHolders, []history.Event{
 			force(0, ms, history.OK), hold("a", 10*ms, 50*ms), follows(hold("b", 49*ms, 80*ms)), hold("c", 60*ms, 90*ms),
 		}},
-		{"run believed in long after the force", history.Forced, []history.Event{
+		{"run trusted long after the force", history.Forced, []history.Event{
 			changed(hold("a", 0, 200*ms), func(e *history.Event) { e.Ask.Renewed = true }), force(100*ms, 101*ms, history.OK),
 			changed(follows(hold("b", 200*ms, 3*time.Second)), func(e *history.Event) { e.Ask.Renewed = true }),
 		}},
@@ -239,14 +239,14 @@ func TestJudge(t *testing.T) {
 		{"an older count came late", "", []history.Event{broken(0, 5*ms), hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
 		{"asked after its end", "", []history.Event{hold("a", 0, 50*ms), look("a", 50*ms, 1, nil)}},
 
-		{"believed in beyond the lease", history.Overrun, []history.Event{changed(hold("a", 0, 1002*ms), lost)}},
+		{"trusted beyond its lease", history.Overrun, []history.Event{changed(hold("a", 0, 1002*ms), lost)}},
 		{"lost at the end of the lease", "", []history.Event{changed(hold("a", 0, 990*ms), func(e *history.Event) {
 			lost(e)
 			e.Hold.Release.Outcome = history.Lost
 		})}},
 		{"lost without cause", history.EarlyLoss, []history.Event{changed(hold("a", 0, 100*ms), lost)}},
 		{"lost by force", "", []history.Event{changed(hold("a", 0, 100*ms), lost), force(50*ms, 60*ms, history.OK)}},
-		{"release of a live hold said lost", history.ReleaseLost, []history.Event{
+		{"release of a live hold reported as lost", history.ReleaseLost, []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.Outcome = history.Lost }),
 		}},
 		{"release that came too late", "", []history.Event{
@@ -275,7 +275,7 @@ func TestJudge(t *testing.T) {
 		{"second release", history.Undocumented, []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.Twice = history.OK }),
 		}},
-		{"own lock said busy", history.NotEntered, []history.Event{hold("a", 0, 100*ms), again("a", 50*ms, history.Busy)}},
+		{"own lock reported as busy", history.NotEntered, []history.Event{hold("a", 0, 100*ms), again("a", 50*ms, history.Busy)}},
 		{"re-entry after the end", "", []history.Event{hold("a", 0, 50*ms), again("a", 50*ms, history.Lost)}},
 
 		{"wait", "", []history.Event{hold("a", 0, 500*ms), refused(0, 109*ms, 100*ms, history.Busy)}},
@@ -297,9 +297,9 @@ func TestJudge(t *testing.T) {
 		{"granted after the cancel", history.LateGrant, []history.Event{changed(hold("a", 100*ms, 150*ms), func(e *history.Event) { e.Ask.Cut = 90 * ms })}},
 		{"undocumented error", history.Undocumented, []history.Event{refused(0, ms, time.Second, history.Other)}},
 
-		{"free lock said busy", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)}},
+		{"free lock reported as busy", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)}},
 		{"busy after a fault", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy), broken(0, 2*time.Second)}},
-		{"free lock said busy, after a wait", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+8*ms, 8*ms, history.Busy)}},
+		{"free lock reported as busy, after a wait", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+8*ms, 8*ms, history.Busy)}},
 		{"busy before its turn may have come", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+2*ms, 2*ms, history.Busy)}},
 		{"unavailable without cause", history.NotReachable, []history.Event{refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"unavailable after a fault", "", []history.Event{broken(time.Second, 2*time.Second), refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
@@ -416,10 +416,10 @@ func TestJudge_Kinds(t *testing.T) {
 		{"redis knows more than permits", history.NotInRedis, []history.Event{
 			permitted("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x": 1, "y": 1}),
 		}},
-		{"permit said taken beside all of them", "", []history.Event{
+		{"permit reported as taken beside all of them", "", []history.Event{
 			permitted("a", 2500*ms, 3300*ms), permitted("b", 2500*ms, 3300*ms), permit(refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)),
 		}},
-		{"permit said taken beside one", history.BusyButFree, []history.Event{
+		{"permit reported as taken beside one", history.BusyButFree, []history.Event{
 			permitted("a", 2500*ms, 3300*ms), permit(refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)),
 		}},
 		{"permit free beside a waiter", history.LostWakeup, []history.Event{

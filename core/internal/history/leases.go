@@ -1,19 +1,19 @@
 package history
 
-// overruns finds fixed leases in which holders believed for longer than they can have lasted in
-// Redis, counted from the latest moment of sending.
+// overruns finds fixed leases that holders trusted for longer than they can have lasted in Redis,
+// counted from the latest moment of sending.
 func (j *judge) overruns() {
 	for _, e := range j.acquires {
 		if e.Hold == nil || e.Ask.Renewed || e.Hold.Refreshed || e.Ask.Reentry || len(e.Keys) > 1 || j.entered(e) {
 			continue
 		}
 		if over := e.Hold.Alive - (e.End + e.Ask.Lease); over > 0 {
-			j.reportf(Overrun, []*Event{e}, "%s believed in its lease of %s on %s for %s more", e.Owner, e.Ask.Lease, e.Keys[0], over)
+			j.reportf(Overrun, []*Event{e}, "%s trusted its lease of %s on %s for %s more", e.Owner, e.Ask.Lease, e.Keys[0], over)
 		}
 	}
 }
 
-// forced finds holds in which holders believed long after a force release: longer than any lease can
+// forced finds holds that their holders trusted long after a force release: longer than any lease can
 // have been confirmed before.
 func (j *judge) forced() {
 	for key, forces := range j.forces {
@@ -33,13 +33,12 @@ func (j *judge) forcedAway(f, e *Event) {
 		return
 	}
 	if over := e.Hold.Alive - (f.End + e.longest()); over > 0 {
-		j.reportf(Forced, []*Event{e, f}, "%s believed in %s for %s more than a lease after it was forced away", e.Owner, f.Keys[0], over)
+		j.reportf(Forced, []*Event{e, f}, "%s trusted %s for %s more than a lease after it was forced away", e.Owner, f.Keys[0], over)
 	}
 }
 
-// judgeRuns finds fields that two processes had, and holds in which holders believed for longer than
-// Redis can have had the lease with which the run began. exclusion finds two holds of a run that
-// overlap.
+// judgeRuns finds fields that two processes had, and holds that were trusted for longer than Redis
+// can have had the lease with which the run began. exclusion finds two holds of a run that overlap.
 func (j *judge) judgeRuns() {
 	for _, run := range j.runs {
 		first := run[0]
@@ -60,7 +59,7 @@ func (j *judge) overrunsOf(run []*Event) {
 			return
 		}
 		if over := e.Hold.Alive - (first.End + first.longest()); over > 0 {
-			j.reportf(RunOverrun, []*Event{first, e}, "%s believed in %s for %s more than the lease of %s lasts, with which %s began the run of %s",
+			j.reportf(RunOverrun, []*Event{first, e}, "%s trusted %s for %s more than the lease of %s lasts, with which %s began the run of %s",
 				e.Owner, e.Keys[0], over, first.Ask.Lease, first.Owner, e.Hold.Field)
 		}
 	}
