@@ -24,7 +24,7 @@
 //
 // They build on each other, from the bottom to the top:
 //
-//	life, slot, script, resp, flow, meaning     tools and values
+//	life, resp, flow, meaning                   tools and values
 //	errors, text                                every error, its [Fate], and the texts that may be logged
 //	health                                      whether a node answers
 //	connect, credentials, sentinel              how a connection is made
