@@ -21,7 +21,7 @@ var compared = []string{
 	"permit semaphore", "semaphore", "latch", "redlock",
 }
 
-// situation is how many callers there are, in how many processes.
+// situation is a number of callers in a number of processes.
 type situation struct {
 	name                     string
 	processes, callers, keys int
@@ -35,14 +35,13 @@ var situations = []situation{
 
 const (
 	loadTime    = time.Second
-	warmUpTime  = 3 * time.Second // of the Java processes, with each of some kinds
+	warmUpTime  = 3 * time.Second // warm-up of the Java processes, with each of some kinds
 	permits     = 8
 	redlockSize = 3
 )
 
-// BenchmarkBesideRedisson compares each kind with Redisson's. A round (-benchtime 3x: three) has
-// one side work for a second, then the other. It prints a table at the end. With -short it only
-// shows that everything runs.
+// BenchmarkBesideRedisson compares each kind with Redisson's. In a round (-benchtime 3x: three) one side works
+// for a second, then the other. At the end it prints a table. With -short it only checks that everything runs.
 func BenchmarkBesideRedisson(b *testing.B) {
 	classPath := interop.Build(b, usualVersion)
 	pit := newPit(b, classPath)
@@ -51,7 +50,7 @@ func BenchmarkBesideRedisson(b *testing.B) {
 		for _, s := range situations {
 			b.Run(kind+"/"+s.name, func(b *testing.B) {
 				r := rivalry{kind: kind, situation: s}
-				pit.both(b, &r, pit.lasts/2) // caches, connections, compilers
+				pit.both(b, &r, pit.lasts/2) // fills caches, opens connections, runs compilers
 				r.rounds = nil
 				for b.Loop() {
 					pit.both(b, &r, pit.lasts)
@@ -64,10 +63,9 @@ func BenchmarkBesideRedisson(b *testing.B) {
 	printTable(os.Stdout, rows)
 }
 
-// pit is both sides' processes, which stay there for the whole comparison: one side does
-// nothing while the other one works.
+// pit has the processes of both sides, which run for the whole comparison. One side idles while the other works.
 type pit struct {
-	raw      *redisserver.Server // of all kinds but the redlock
+	raw      *redisserver.Server // for all kinds except the redlock
 	goes     []loader
 	javas    []loader
 	lasts    time.Duration
@@ -96,7 +94,7 @@ func newPit(b *testing.B, classPath string) *pit {
 	return p
 }
 
-// run has some processes of one side work for a while.
+// run makes some processes of one side work for a time.
 func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) outcome {
 	l := p.load(kind, s, lasts)
 	var finish []func() tally
@@ -110,7 +108,7 @@ func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) 
 	return all.outcome(lasts)
 }
 
-// load is the next load, of keys that no other one has.
+// load returns the next load, with unused keys.
 func (p *pit) load(kind string, s situation, lasts time.Duration) load {
 	p.sequence++
 	from := time.Now().Add(100 * time.Millisecond)
@@ -125,7 +123,7 @@ func (t *tally) outcome(lasts time.Duration) outcome {
 	return outcome{rate: float64(t.Turns) / lasts.Seconds(), p99: t.p99()}
 }
 
-// p99 is the wait in ms that 99 of 100 do not exceed.
+// p99 returns the wait in ms that 99 of 100 callers do not exceed.
 func (t *tally) p99() float64 {
 	var all, seen int64
 	for _, n := range t.Waits {
@@ -139,20 +137,20 @@ func (t *tally) p99() float64 {
 	return math.NaN()
 }
 
-// outcome is what one side did in a round.
+// outcome is the result of one side in a round.
 type outcome struct{ rate, p99 float64 }
 
-// round is both sides' outcome.
+// round has the outcomes of both sides.
 type round struct{ ours, theirs outcome }
 
-// rivalry is one kind in one situation.
+// rivalry is a kind in a situation.
 type rivalry struct {
 	kind      string
 	situation situation
 	rounds    []round
 }
 
-// both has one side work, then the other: in every other round it is Redisson that begins.
+// both makes one side work, then the other. In every other round Redisson begins.
 func (p *pit) both(b *testing.B, r *rivalry, lasts time.Duration) {
 	b.Helper()
 	var one round
@@ -169,7 +167,7 @@ func (p *pit) both(b *testing.B, r *rivalry, lasts time.Duration) {
 	r.rounds = append(r.rounds, one)
 }
 
-// median is that of a value over the rounds.
+// median returns the median of a value over the rounds.
 func (r *rivalry) median(of func(round) float64) float64 {
 	var all []float64
 	for _, one := range r.rounds {
@@ -185,7 +183,7 @@ func (r *rivalry) ratio() float64 {
 
 func (r *rivalry) report(b *testing.B) {
 	b.Helper()
-	b.ReportMetric(0, "ns/op") // the length of a round says nothing
+	b.ReportMetric(0, "ns/op") // the length of a round has no meaning
 	b.ReportMetric(r.ratio(), "ratio")
 	for i, one := range r.rounds {
 		b.Logf("round %d: Go %.0f turns/s, p99 %.2f ms; Redisson %.0f turns/s, p99 %.2f ms", i+1,

@@ -15,7 +15,7 @@ import (
 // Args are the arguments of a request, by name. A list is separated by commas: see [List].
 type Args map[string]string
 
-// List makes one argument of several values.
+// List makes an argument from several values.
 func List(values ...string) string {
 	escaped := make([]string, len(values))
 	for i, v := range values {
@@ -24,13 +24,13 @@ func List(values ...string) string {
 	return strings.Join(escaped, ",")
 }
 
-// Text makes an argument of one value.
+// Text makes an argument from a value.
 func Text(value string) string { return url.QueryEscape(value) }
 
-// Millis makes an argument of a time.
+// Millis makes an argument from a duration.
 func Millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// String is the arguments as they are sent.
+// String returns the arguments in the form of a request.
 func (a Args) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a)) {
@@ -39,18 +39,18 @@ func (a Args) String() string {
 	return b.String()
 }
 
-// Answer is what a thread says of a request.
+// Answer is the answer of a thread to a request.
 type Answer struct {
-	// From and To are when the thread began and when it was done, by the wall clock of the
-	// machine, in whole microseconds.
+	// From and To are the times at which the thread began and ended, by the wall clock of the machine, in whole
+	// microseconds.
 	From, To time.Time
-	// Value is the result; empty when there is none.
+	// Value is the result; empty: none.
 	Value string
-	// Err is the exception, or that the process has ended.
+	// Err is the exception, or the error that the process has ended.
 	Err error
 }
 
-// ErrJava is an exception of the Java program; the text has its class and message.
+// ErrJava is an exception of the Java program. Its text has the class and the message.
 var ErrJava = errors.New("java")
 
 // parseAnswer reads "id ok|error from to value".
@@ -74,15 +74,14 @@ func micros(text string) (time.Time, error) {
 	return time.UnixMicro(n), err
 }
 
-// patience is how long an answer may take that the test waits for: longer than anything
-// that a thread is asked to wait for.
+// patience is how long a test waits for an answer. It is longer than all waits in requests.
 const patience = 90 * time.Second
 
-// Call is a request under way.
+// Call is a request in progress.
 type Call struct {
 	tb     testing.TB
 	what   string
-	done   chan struct{} // closed when answer is there
+	done   chan struct{} // closed when answer is set
 	answer Answer
 }
 
@@ -91,7 +90,7 @@ func (c *Call) settle(a Answer) {
 	close(c.done)
 }
 
-// Done is closed when the answer is there.
+// Done is closed when the call has its answer.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
 // Answer waits for the answer.
@@ -107,7 +106,7 @@ func (c *Call) Answer() Answer {
 	return c.answer
 }
 
-// OK waits for the answer, and ends the test if it is an exception.
+// OK waits for the answer. It ends the test if the answer is an exception.
 func (c *Call) OK() Answer {
 	c.tb.Helper()
 	a := c.Answer()
@@ -117,13 +116,13 @@ func (c *Call) OK() Answer {
 	return a
 }
 
-// True waits for the answer, and tells whether it is the text "true".
+// True waits for the answer and reports whether it is the text "true".
 func (c *Call) True() bool {
 	c.tb.Helper()
 	return c.OK().Value == "true"
 }
 
-// Number waits for an answer that is a number.
+// Number waits for the answer and parses it as a number.
 func (c *Call) Number() int64 {
 	c.tb.Helper()
 	n, err := strconv.ParseInt(c.OK().Value, 10, 64)

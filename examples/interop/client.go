@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Config is how a Redisson client connects. Mode and Addrs are needed.
+// Config configures the connection of a Redisson client. Mode and Addrs are required.
 type Config struct {
 	Mode   string   // "single", "cluster" or "sentinel"
 	Addrs  []string // host:port of the server, of nodes, or of Sentinels
-	Master string   // its name, in mode "sentinel"
+	Master string   // name of the master, in mode "sentinel"
 
 	Watchdog time.Duration // lockWatchdogTimeout
 	FairWait time.Duration // fairLockWaitTimeout; since 3.46
-	Timeout  time.Duration // how long a reply may take
+	Timeout  time.Duration // limits the time of a reply
 	Retries  string        // retryAttempts, a number
-	Prefix   string        // of a name mapper
+	Prefix   string        // prefix of a name mapper
 	Sharded  string        // shardedSubscriptionMode: "AUTO", "ON" or "OFF"; since 3.29
 
-	// Usual has a client of a single server have as many threads and connections as Redisson
-	// gives it by default. They are few otherwise, and soon there.
+	// Usual gives a client of a single server Redisson's default numbers of threads and connections. Otherwise
+	// they are small, so that the client starts quickly.
 	Usual bool
 }
 
@@ -49,20 +49,20 @@ func (c Config) args(client string) Args {
 	return args
 }
 
-// names numbers clients and threads: requests name them.
+// names numbers clients and threads, for requests.
 var names atomic.Int64
 
 func fresh(prefix string) string { return prefix + strconv.FormatInt(names.Add(1), 10) }
 
-// Client is a Redisson client in a [JVM]. It is closed with the test that has opened it, or
-// with the process.
+// Client is a Redisson client in a [JVM]. It is closed at the end of the test that has opened it, or with the
+// process.
 type Client struct {
 	jvm  *JVM
 	name string
 	id   string
 }
 
-// Open opens a client. When it returns, the client is connected.
+// Open opens a client. It returns when the client is connected.
 func (j *JVM) Open(tb testing.TB, c Config) *Client {
 	tb.Helper()
 	client := &Client{jvm: j, name: fresh("c")}
@@ -72,19 +72,19 @@ func (j *JVM) Open(tb testing.TB, c Config) *Client {
 	return client
 }
 
-// Jar is the name of the file that the process has Redisson from.
+// Jar returns the name of the file from which the process has loaded Redisson.
 func (j *JVM) Jar(tb testing.TB) string {
 	tb.Helper()
 	return j.send(tb, fresh("t"), "jar", nil).OK().Value
 }
 
-// ID is the client's id, with which the fields of its holders begin.
+// ID returns the id of the client, which begins the fields of its holders.
 func (c *Client) ID() string { return c.id }
 
-// Name is what requests call the client.
+// Name returns the name of the client in requests.
 func (c *Client) Name() string { return c.name }
 
-// Thread is one thread of a process: one holder, of whatever client it is told to use.
+// Thread is a thread of a process. It is one holder for each client that it uses.
 type Thread struct {
 	tb     testing.TB
 	client *Client
@@ -98,8 +98,8 @@ func (c *Client) Thread(tb testing.TB) *Thread {
 	return t
 }
 
-// Start has the thread do something, after what it does already. See Verbs.java for what there
-// is: "lock.unlock", say.
+// Start sends the thread a request, which it executes after its earlier ones. See Verbs.java for the verbs, such
+// as "lock.unlock".
 func (t *Thread) Start(verb string, args Args) *Call {
 	t.tb.Helper()
 	if _, given := args["client"]; !given {
@@ -110,19 +110,19 @@ func (t *Thread) Start(verb string, args Args) *Call {
 	return t.client.jvm.send(t.tb, t.name, verb, args)
 }
 
-// Interrupt interrupts what the thread waits in.
+// Interrupt interrupts a waiting thread.
 func (t *Thread) Interrupt() {
 	t.tb.Helper()
-	t.client.jvm.send(t.tb, t.name, "interrupt", nil).Answer() // an error says that the process has ended
+	t.client.jvm.send(t.tb, t.name, "interrupt", nil).Answer() // an error means that the process has ended
 }
 
-// Field is the thread's field as a holder.
+// Field returns the field of the thread as a holder.
 func (t *Thread) Field() string {
 	t.tb.Helper()
 	return t.Start("field", nil).OK().Value
 }
 
-// Kind is a kind of lock, as the Java program calls it.
+// Kind is the name of a kind of lock in the Java program.
 type Kind string
 
 // The kinds of lock that are an RLock.
@@ -137,18 +137,18 @@ const (
 	Redlock Kind = "redlock"
 )
 
-// Held is a lock in the hands of one thread: its methods are carried out by that thread.
+// Held is a lock for one thread, which executes its methods.
 type Held struct {
 	thread *Thread
 	args   Args
 }
 
-// Lock is a lock for this thread. Only [Multi] has several names.
+// Lock returns a lock for this thread. Only [Multi] has several names.
 func (t *Thread) Lock(kind Kind, names ...string) Held {
 	return Held{thread: t, args: Args{"kind": string(kind), "names": List(names...)}}
 }
 
-// Redlock is a lock of one name over several clients, this thread's own not included.
+// Redlock returns a lock of one name over several clients. The client of the thread is not included.
 func (t *Thread) Redlock(name string, clients ...*Client) Held {
 	servers := make([]string, len(clients))
 	for i, c := range clients {
@@ -157,11 +157,11 @@ func (t *Thread) Redlock(name string, clients ...*Client) Held {
 	return Held{thread: t, args: Args{"kind": string(Redlock), "names": List(name), "client": List(servers...)}}
 }
 
-// Start has the thread call a method of the lock; the options are names and values of arguments.
+// Start makes the thread call a method of the lock. options are names and values of arguments.
 func (h Held) Start(method string, options ...string) *Call {
 	h.thread.tb.Helper()
 	if len(options)%2 != 0 {
-		panic(fmt.Sprintf("interop: %s: an option without a value in %q", method, options))
+		panic(fmt.Sprintf("interop: %s: %q has an option without a value", method, options))
 	}
 	args := maps.Clone(h.args)
 	for i := 0; i < len(options); i += 2 {
@@ -170,31 +170,31 @@ func (h Held) Start(method string, options ...string) *Call {
 	return h.thread.Start("lock."+method, args)
 }
 
-// Lock takes the lock with a watchdog, however long it takes.
+// Lock acquires the lock with a watchdog, and waits without a limit.
 func (h Held) Lock() *Call { return h.Start("lock") }
 
-// LockFor takes the lock for a fixed lease.
+// LockFor acquires the lock with a fixed lease.
 func (h Held) LockFor(lease time.Duration) *Call { return h.Start("lock", "lease", Millis(lease)) }
 
-// TryOnce is tryLock() without arguments: a single attempt.
+// TryOnce calls tryLock() without arguments, which makes a single attempt.
 func (h Held) TryOnce() *Call { return h.Start("tryLock") }
 
-// Try waits for the lock, and takes it with a watchdog.
+// Try waits for the lock and acquires it with a watchdog.
 func (h Held) Try(wait time.Duration) *Call { return h.Start("tryLock", "wait", Millis(wait)) }
 
-// TryFor waits for the lock, and takes it for a fixed lease.
+// TryFor waits for the lock and acquires it with a fixed lease.
 func (h Held) TryFor(wait, lease time.Duration) *Call {
 	return h.Start("tryLock", "wait", Millis(wait), "lease", Millis(lease))
 }
 
-// Unlock frees the lock.
+// Unlock releases the lock.
 func (h Held) Unlock() *Call { return h.Start("unlock") }
 
-// ForceUnlock frees the lock whoever holds it.
+// ForceUnlock releases the lock of any holder.
 func (h Held) ForceUnlock() *Call { return h.Start("forceUnlock") }
 
-// IsHeld asks whether the thread holds the lock.
+// IsHeld returns whether the thread holds the lock.
 func (h Held) IsHeld() *Call { return h.Start("isHeld") }
 
-// HoldCount asks how often the thread holds the lock.
+// HoldCount returns the hold count of the thread.
 func (h Held) HoldCount() *Call { return h.Start("holdCount") }

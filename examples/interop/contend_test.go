@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// oneAtATime has callers of both languages take turns: never two at the same time, and all of
-// them come to an end.
+// oneAtATime makes callers of both languages take turns. Two never hold the lock at the same time, and all finish.
 func oneAtATime(t *testing.T, s *site, k kind) {
 	const callers, turns = 3, 10
 	java, own := javaParty{s.java}, goParty{s.locks(t)}

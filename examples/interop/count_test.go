@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// semaphoreShared has both sides share permits that nobody owns: a release of either wakes the other.
+// semaphoreShared makes both sides share permits without owners. A release of either side wakes the other side.
 func semaphoreShared(t *testing.T, s *site) {
 	name, thread := unique("semaphore"), s.java.Thread(t)
 	locks := s.locks(t)
@@ -57,13 +57,13 @@ func semaphoreShared(t *testing.T, s *site) {
 
 func wantSoon(t *testing.T, who string, released, at time.Time) {
 	t.Helper()
-	t.Logf("%s has it %s after the release", who, at.Sub(released).Round(10*time.Microsecond))
+	t.Logf("%s got it %s after the release", who, at.Sub(released).Round(10*time.Microsecond))
 	if took := at.Sub(released); took > wokenWithin {
-		t.Errorf("%s waited %s after the release, want %s at most", who, took, wokenWithin)
+		t.Errorf("%s waited %s after the release, want at most %s", who, took, wokenWithin)
 	}
 }
 
-// conserved has callers of both sides take and release one permit, by turns, of a semaphore that has one.
+// conserved makes callers of both sides acquire and release the only permit of a semaphore in turns.
 func (s *site) conserved(t *testing.T, name string, sem core.PlainSemaphore, java func(take bool)) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -98,8 +98,8 @@ func (s *site) conserved(t *testing.T, name string, sem core.PlainSemaphore, jav
 	}
 }
 
-// permitsShared has both sides share permits with leases: each wakes the other, counts the other's, and
-// Java releases one of Go's by its id, which Go finds out.
+// permitsShared makes both sides share permits with leases. Each side wakes the other and counts its permits. Java
+// releases a permit of Go by its id, and Go finds out.
 func permitsShared(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	locks := s.locks(t, core.WithWatchdog(forcedLease))
@@ -154,7 +154,7 @@ func permitsShared(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 }
 
-// permitsConserved has callers of both sides take and release two permits, some for a lease that ends.
+// permitsConserved makes callers of both sides acquire and release two permits, some with a lease that expires.
 func (s *site) permitsConserved(t *testing.T, name string, pool core.Semaphore) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -190,7 +190,7 @@ func (s *site) permitsConserved(t *testing.T, name string, pool core.Semaphore) 
 	}
 }
 
-// permitsComeBack has a permit of either side come back when its lease ends, to the other one that waits.
+// permitsComeBack lets the lease of a permit of either side expire: the waiting other side gets the permit.
 func permitsComeBack(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	pool := s.locks(t).Semaphore(name, 1)
@@ -217,7 +217,7 @@ func permitsComeBack(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 }
 
-// latchShared has each side open a latch that the other one waits for.
+// latchShared makes each side open a latch for which the other side waits.
 func latchShared(t *testing.T, s *site) {
 	name, thread := unique("latch"), s.java.Thread(t)
 	locks := s.locks(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// counterDeleted has somebody delete the counter of the tokens: those of Go do not fall, and Java goes
-// on from there. If Java is the next one its own begins again; the one of Go after it does not.
+// counterDeleted deletes the counter of the tokens. Tokens of Go do not fall, and Java continues from there. If
+// Java draws the next token, its tokens start again at 1; the next token of Go does not.
 func counterDeleted(t *testing.T, s *site) {
 	name := unique("fenced")
 	java, own := javaTokens(s, name), goTokens(s.locks(t), name)
@@ -29,17 +29,17 @@ func counterDeleted(t *testing.T, s *site) {
 			last = token
 		}
 		if n := s.master(name).Del(t.Context(), counter).Val(); n != 1 {
-			t.Errorf("there is no counter %s", counter)
+			t.Errorf("counter %s does not exist", counter)
 		}
 	}
-	t.Logf("Java, as the first one without the counter: %d after %d", take(java), last)
+	t.Logf("Java, the first side without the counter: %d after %d", take(java), last)
 	if token := take(own); token <= last {
 		t.Errorf("Go after it: got token %d after %d", token, last)
 	}
 }
 
-// tokenOfAnyKind has Go ask for tokens of locks that are no fenced ones to Java: they are held as any
-// other, and the tokens increase beside those of Java's fenced lock of that name.
+// tokenOfAnyKind draws tokens in Go for locks that are not fenced in Java. They are held like any other lock, and
+// their tokens increase together with the tokens of Java's fenced lock of that name.
 func tokenOfAnyKind(t *testing.T, s *site) {
 	for _, name := range []string{"reentrant", "fair", "write"} {
 		k := kindOf(name)

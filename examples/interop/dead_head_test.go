@@ -16,16 +16,16 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// behind is one side's waiters for a fair lock behind a head that is dead. wait begins to
-// wait, and calls got each time that somebody has the lock, which is released then.
+// behind has the waiters of one side for a fair lock behind a dead head. wait begins to wait, and calls got each
+// time that a waiter gets the lock, which is then released.
 type behind struct {
 	name string
 	wait func(b *testing.B, addr, key string, waiters int, got func())
 }
 
-// BenchmarkBehindDeadHead counts the commands that 32 waiters of one process send while the head of
-// the queue, of another process, is dead: first while the lock is held, then until the first of
-// them has it, for 5 s at most each.
+// BenchmarkBehindDeadHead counts the commands that 32 waiters of a process send while the head of the queue, in
+// another process, is dead: first while the lock is held, then until the first waiter has it. Each part takes at
+// most 5 s.
 func BenchmarkBehindDeadHead(b *testing.B) {
 	const waiters, lasts = 32, 5 * time.Second
 	classPath := interop.Build(b, usualVersion)
@@ -42,31 +42,31 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 				var got atomic.Int64
 				side.wait(b, srv.Addr(), key, waiters, func() { got.Add(1) })
 				for rdb.LLen(b.Context(), fairQueue(key)).Val() < waiters+1 {
-					time.Sleep(10 * time.Millisecond) // looks again
+					time.Sleep(10 * time.Millisecond) // before the next look
 				}
-				time.Sleep(time.Second) // all have subscribed
+				time.Sleep(time.Second) // so that all have subscribed
 
 				before := sent(b, rdb)
-				time.Sleep(lasts) // what is measured
+				time.Sleep(lasts) // the measurement
 				b.ReportMetric((sent(b, rdb)-before)/lasts.Seconds(), "commands/s:held")
 
 				before, freed := sent(b, rdb), time.Now()
 				must(b, rdb.Del(b.Context(), key).Err())
 				for got.Load() == 0 && time.Since(freed) < lasts {
-					time.Sleep(time.Millisecond) // looks again
+					time.Sleep(time.Millisecond) // before the next look
 				}
 				b.ReportMetric((sent(b, rdb)-before)/time.Since(freed).Seconds(), "commands/s:free")
 				b.ReportMetric(time.Since(freed).Seconds(), "s:stall")
-				b.ReportMetric(0, "ns/op") // it says nothing
+				b.ReportMetric(0, "ns/op") // no value is reported
 			}
 		})
 	}
 }
 
-// deadWaiter is a thread of Redisson whose process has ended.
+// deadWaiter leaves a waiting thread of Redisson whose process has ended.
 const deadWaiter = "00000000-0000-0000-0000-000000000000:1"
 
-// sent is how many scripts clients have sent up to now.
+// sent returns how many scripts clients have sent so far.
 func sent(tb testing.TB, rdb *redis.Client) (calls float64) {
 	tb.Helper()
 	stats, err := rdb.Info(tb.Context(), "commandstats").Result()

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// failover kills the master behind a Sentinel of its own: both sides find the new one, keep each
-// other out there, and wake each other.
+// failover kills the master behind a separate Sentinel. Both sides find the new master, and exclude and wake each
+// other there.
 func failover(t *testing.T, s *site) {
 	srv := redisserver.StartSentinel(t)
 	java := s.jvm.Open(t, interop.Config{
@@ -44,7 +44,7 @@ func failover(t *testing.T, s *site) {
 		released := holder.release(t)
 		next := received(t, grants, d.String())
 		if took := next.at.Sub(released); took > wokenWithin {
-			t.Errorf("%s: waited %s after the release, want %s at most", d, took, wokenWithin)
+			t.Errorf("%s: waited %s after the release, want at most %s", d, took, wokenWithin)
 		}
 		next.release(t)
 	}

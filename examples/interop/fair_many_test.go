@@ -17,8 +17,7 @@ const (
 	fairTurns   = 10
 )
 
-// fairFifty has fifty waiters of five clients, two of them of Redisson, queue up by turns: they have
-// the lock in that order.
+// fairFifty queues fifty waiters of five clients in turns, two of them of Redisson. They get the lock in that order.
 func fairFifty(t *testing.T, s *site) {
 	name := unique("fair")
 	clients := []party{
@@ -34,22 +33,22 @@ func fairFifty(t *testing.T, s *site) {
 	waits := s.queuesUp(t, name, order)
 	began := time.Now()
 	longest := s.inOrder(t, name, holder, waits)
-	t.Logf("%d turns in the order of their coming in %s, the longest wait for one %s",
+	t.Logf("%d turns in the order of arrival in %s, the longest wait for one %s",
 		len(order), time.Since(began).Round(time.Millisecond), longest.Round(10*time.Microsecond))
 }
 
-// Redisson would wait for as long as fairLockWaitTimeout, which is 5 minutes, behind a head that is
-// dead. What is aimed at is printed beside what was; the bound leaves room for a busy machine.
+// Behind a dead head Redisson alone would wait for fairLockWaitTimeout, which is 5 minutes. The test prints the
+// target and the measured time. The bound leaves room for a busy machine.
 const (
 	fairStall      = 2 * time.Second
 	fairStallBound = 15 * time.Second
 	fairPatience   = 80 * time.Second
 )
 
-// fairKills has fifty waiters of five clients, each with a process of its own, queue up by turns. Two of
-// Go and one of Java are killed at random while their waiters have turns. Those of the others all have
-// theirs, nobody waits long while the lock is free, and nothing is left. The last one is of Go:
-// behind a dead head of Redisson its own waiters wait for 5 minutes.
+// fairKills queues fifty waiters of five clients in turns, each client in a separate process. Two processes of Go and
+// one of Java are killed at random times while their waiters have turns. All other waiters get their turns, no
+// waiter waits long while the lock is free, and nothing remains. The last waiter is of Go, because behind a dead
+// head of Redisson waiters of Redisson wait for 5 minutes.
 func fairKills(t *testing.T, s *site) {
 	name := unique("fair")
 	java, own := javaParty{s.brief}, goParty{s.locks(t)}
@@ -78,7 +77,7 @@ func fairKills(t *testing.T, s *site) {
 	holder.release(t)
 	seen := s.watchFair(t, name, []func(){killOne, jvm.Kill, killTwo})
 	running.Wait()
-	t.Logf("free while others waited: %s at most, want %s; %d times longer than 100 ms. One held it for %s at most",
+	t.Logf("free while callers waited: at most %s, want %s; %d times longer than 100 ms. The longest hold: %s",
 		seen.free.Round(time.Millisecond), fairStall, seen.stalls, seen.held.Round(time.Millisecond))
 	if seen.free > fairStallBound {
 		t.Errorf("a stall of %s", seen.free)
@@ -86,7 +85,7 @@ func fairKills(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("fair"), name)
 }
 
-// turnIn has somebody wait for a turn, in the background. One that lasts has to have it.
+// turnIn waits for a turn in the background. A waiter that is not killed must get it.
 func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name string, lasts bool) {
 	t.Helper()
 	grants := p.ask(t, kindOf("fair"), name)
@@ -97,7 +96,7 @@ func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name strin
 		case g := <-grants:
 			err := g.err
 			if err == nil {
-				time.Sleep(turnTime) // the turn: the lock is held so long
+				time.Sleep(turnTime) // the turn: holds the lock open
 				_, err = g.free(t)
 			}
 			if err != nil && lasts {
@@ -109,15 +108,15 @@ func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name strin
 	})
 }
 
-// fairSeen is what became of a queue: for how long at most the lock was free while somebody was in
-// the queue, how often that was long, and for how long at most one had it: for its lease, if it was killed.
+// fairSeen is the observation of a queue: the longest time in which the lock was free while a waiter was in the queue,
+// how often that time was long, and the longest hold, which is the lease if the holder was killed.
 type fairSeen struct {
 	free, held time.Duration
 	stalls     int
 }
 
-// watchFair looks at a fair lock until nobody is in the queue, and does each of several things when
-// the queue is down to a random length.
+// watchFair observes a fair lock until the queue is empty. It calls each function of a list when the queue has shrunk
+// to a random length.
 func (s *site) watchFair(t *testing.T, name string, happens []func()) fairSeen {
 	t.Helper()
 	var seen fairSeen
@@ -140,13 +139,13 @@ func (s *site) watchFair(t *testing.T, name string, happens []func()) fairSeen {
 		}
 		for i, length := range at {
 			if len(queue) <= length {
-				t.Logf("one is killed while %d wait", len(queue))
+				t.Logf("a process is killed while %d wait", len(queue))
 				running.Go(happens[i])
 				at[i] = -1
 			}
 		}
 	}
-	t.Errorf("somebody is in the queue after %s", fairPatience)
+	t.Errorf("the queue is not empty after %s", fairPatience)
 	return seen
 }
 
@@ -160,8 +159,8 @@ func (f *fairSeen) note(holder string, lasted time.Duration) {
 	}
 }
 
-// fairAsks counts what waiters ask while the head of the queue is dead and the lock is free, on a
-// server of their own.
+// fairAsks counts the scripts of waiters while the head of the queue is dead and the lock is free, on a separate
+// server.
 func fairAsks(t *testing.T, s *site) {
 	const waiters = 10
 	t.Run("Java, until Go comes", func(t *testing.T) { t.Parallel(); javaAsks(t, newBed(t, s)) })
@@ -185,12 +184,12 @@ func fairAsks(t *testing.T, s *site) {
 			kill()
 			before := quiet.asked(t)
 			released := holder.release(t)
-			first := received(t, waits[0], "who is behind the dead head")
+			first := received(t, waits[0], "the waiters behind the dead head")
 			asked, took := quiet.asked(t)-before, first.at.Sub(released)
 			t.Logf("%d waiters (%s) behind a dead head: %d scripts in %s, %.0f per second",
 				waiters, what, asked, took.Round(time.Millisecond), float64(asked)/took.Seconds())
 			if what == "Go" && float64(asked) > 3*waiters*(1+took.Seconds()) {
-				t.Errorf("%d scripts in %s: want 3 per waiter and second at most", asked, took)
+				t.Errorf("%d scripts in %s: want at most 3 per waiter and second", asked, took)
 			}
 			first.release(t)
 			for _, w := range waits[1:] {
@@ -201,15 +200,15 @@ func fairAsks(t *testing.T, s *site) {
 	}
 }
 
-// mortal is a client of Redisson in a process of its own.
+// mortal makes a client of Redisson in a separate process.
 func (s *site) mortal(t *testing.T) (p javaParty, kill func()) {
 	t.Helper()
 	jvm := interop.StartJVM(t, s.classPath)
 	return javaParty{s.open(t, jvm, s.config)}, jvm.Kill
 }
 
-// javaAsks has threads of Java alone wait behind a dead head of Java. They ask as fast as they can once
-// they wake, and would for 5 minutes: until somebody of Go comes, behind whom all have the lock.
+// javaAsks makes only threads of Java wait behind a dead head of Java. After they wake, they send scripts as fast as
+// they can, and would do so for 5 minutes. When a caller of Go comes, it gets the lock, and they get it after it.
 func javaAsks(t *testing.T, s *site) {
 	const lease = 5 * time.Second // Java sleeps until then
 	java, own, name := javaParty{s.java}, goParty{s.locks(t)}, unique("fair")
@@ -221,7 +220,7 @@ func javaAsks(t *testing.T, s *site) {
 	kill()
 	eventually(t, "the lock to be free", func() bool { return s.master(name).Exists(t.Context(), name).Val() == 0 })
 	began, before := time.Now(), s.asked(t)
-	time.Sleep(briefLease / 2) // what they ask in that time
+	time.Sleep(briefLease / 2) // the time in which scripts are counted
 	asked := s.asked(t) - before
 	t.Logf("3 waiters (Java) behind a dead head: %.0f scripts per second", float64(asked)/time.Since(began).Seconds())
 	came := time.Now()
@@ -229,14 +228,14 @@ func javaAsks(t *testing.T, s *site) {
 	for i, w := range append(waits, last) {
 		g := received(t, w, "who is behind")
 		if i == 0 {
-			t.Logf("the first of them has the lock %s after somebody of Go came", g.at.Sub(came).Round(time.Millisecond))
+			t.Logf("the first waiter gets the lock %s after a caller of Go came", g.at.Sub(came).Round(time.Millisecond))
 		}
 		g.release(t)
 	}
 	s.wantFree(t, kindOf("fair"), name)
 }
 
-// newBed is a site with a server and clients of its own, in the same process of Java.
+// newBed returns a site with a separate server and clients, in the same process of Java.
 func newBed(t *testing.T, s *site) *site {
 	t.Helper()
 	quiet := &site{bed: startSingle(t), topology: single, version: s.version, classPath: s.classPath, jvm: s.jvm}
@@ -245,7 +244,7 @@ func newBed(t *testing.T, s *site) *site {
 	return quiet
 }
 
-// asked is how many scripts the server has executed.
+// asked returns how many scripts the server has executed.
 func (s *site) asked(t *testing.T) (calls int64) {
 	t.Helper()
 	stats, err := s.master("").InfoMap(context.WithoutCancel(t.Context()), "commandstats").Result()

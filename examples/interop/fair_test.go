@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// queuesUp has waiters of the parties queue up, one after the other, and gives what each waits for.
+// queuesUp queues waiters of the parties one after the other, and returns their grants.
 func (s *site) queuesUp(t *testing.T, name string, parties []party) []<-chan grant {
 	t.Helper()
 	waits := make([]<-chan grant, len(parties))
@@ -20,7 +20,7 @@ func (s *site) queuesUp(t *testing.T, name string, parties []party) []<-chan gra
 	return waits
 }
 
-// fairInterleaved has waiters of both sides queue up by turns: they have the lock in that order.
+// fairInterleaved queues waiters of both sides in turns. They get the lock in that order.
 func fairInterleaved(t *testing.T, s *site) {
 	fair, name := kindOf("fair"), unique("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
@@ -30,23 +30,23 @@ func fairInterleaved(t *testing.T, s *site) {
 	t.Logf("the longest wait for a turn: %s", longest.Round(10*time.Microsecond))
 }
 
-// inOrder frees a fair lock, and has those who queued up for it take their turns: in that order, one at
-// a time, and nothing is left. It gives the longest time between a release and the next grant.
+// inOrder releases a fair lock. Its waiters must get their turns in order, one at a time, and nothing remains. It
+// returns the longest time between a release and the next grant.
 func (s *site) inOrder(t *testing.T, name string, holder grant, waits []<-chan grant) (longest time.Duration) {
 	t.Helper()
 	released := holder.release(t)
 	for i, w := range waits {
 		g := received(t, w, "the next one")
 		if left := len(s.queued(t, name)); left != len(waits)-i-1 {
-			t.Errorf("waiter %d has the lock while %d are in the queue, want %d", i+1, left, len(waits)-i-1)
+			t.Errorf("waiter %d got the lock while %d waiters were in the queue, want %d", i+1, left, len(waits)-i-1)
 		}
 		took := g.at.Sub(released)
 		if longest = max(longest, took); took > wokenWithin {
-			t.Errorf("waiter %d waited %s after the release, want %s at most", i+1, took, wokenWithin)
+			t.Errorf("waiter %d waited %s after the release, want at most %s", i+1, took, wokenWithin)
 		}
 		for _, later := range waits[i+1:] {
 			if len(later) > 0 {
-				t.Errorf("one that came later has the lock beside waiter %d", i+1)
+				t.Errorf("a later waiter has the lock together with waiter %d", i+1)
 			}
 		}
 		released = g.release(t)
@@ -55,8 +55,8 @@ func (s *site) inOrder(t *testing.T, name string, holder grant, waits []<-chan g
 	return longest
 }
 
-// fairHeadDies kills the process of the head of the queue: those behind it, of both sides, have the
-// lock soon, and in their order.
+// fairHeadDies kills the process of the head of the queue. The waiters behind it, of both sides, get the lock soon and
+// in order.
 func fairHeadDies(t *testing.T, s *site) {
 	fair := kindOf("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
@@ -64,11 +64,11 @@ func fairHeadDies(t *testing.T, s *site) {
 		waits := s.queuesUp(t, name, behind)
 		kill()
 		released := holder.release(t)
-		first := received(t, waits[0], "who is behind the dead head")
+		first := received(t, waits[0], "the waiters behind the dead head")
 		took := first.at.Sub(released)
 		t.Logf("stall behind the dead head: %s", took.Round(time.Millisecond))
 		if took > 2*time.Second {
-			t.Errorf("a stall of %s, want 2 s at most", took)
+			t.Errorf("a stall of %s, want at most 2 s", took)
 		}
 		first.release(t)
 		for _, w := range waits[1:] {
@@ -97,7 +97,7 @@ func fairHeadDies(t *testing.T, s *site) {
 	}
 }
 
-// fairTimesOut has waiters of both sides give up in the middle of the queue: the rest have their turns.
+// fairTimesOut makes waiters of both sides give up in the middle of the queue. The others get their turns.
 func fairTimesOut(t *testing.T, s *site) {
 	fair, name := kindOf("fair"), unique("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
@@ -122,7 +122,7 @@ func fairTimesOut(t *testing.T, s *site) {
 		t.Error("Go has the lock, which is held")
 	}
 	eventually(t, "both to have left the queue", func() bool { return len(s.queued(t, name)) == 3 })
-	for _, field := range s.queued(t, name) { // what those ahead have added is gone with them
+	for _, field := range s.queued(t, name) { // the time that the waiters ahead added is removed with them
 		score := s.master(name).ZScore(t.Context(), fairTimeouts(name), field).Val()
 		t.Logf("deadline of %s in %s", field, time.Until(time.UnixMilli(int64(score))).Round(time.Second))
 	}
@@ -130,7 +130,7 @@ func fairTimesOut(t *testing.T, s *site) {
 	for _, w := range [][]<-chan grant{first, second, third} {
 		g := received(t, w[0], "the next one")
 		if took := g.at.Sub(released); took > wokenWithin {
-			t.Errorf("waited %s after the release, want %s at most", took, wokenWithin)
+			t.Errorf("waited %s after the release, want at most %s", took, wokenWithin)
 		}
 		released = g.release(t)
 	}

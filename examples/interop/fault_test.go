@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
-// nextScript matches the next script about one of the keys of a lock.
+// nextScript matches the next script about a key of a lock.
 func nextScript(k kind, name string) faultproxy.Match {
 	return faultproxy.Once(faultproxy.All(
 		faultproxy.Command("eval", "evalsha"),
@@ -19,8 +19,8 @@ func nextScript(k kind, name string) faultproxy.Match {
 	))
 }
 
-// proxied makes a client of package core whose commands pass through a proxy. It has used
-// the kind once, so that Redis knows the scripts.
+// proxied makes a client of package core whose commands pass through a proxy. It uses the kind once, so that Redis
+// has cached the scripts.
 func (s *site) proxied(t *testing.T, k kind, opts ...core.Option) (*faultproxy.Proxy, goParty) {
 	t.Helper()
 	proxy := faultproxy.New(t, s.addr)
@@ -31,8 +31,8 @@ func (s *site) proxied(t *testing.T, k kind, opts ...core.Option) (*faultproxy.P
 	return proxy, own
 }
 
-// lostRepliesOfGo loses the reply of an acquire and of a release of Go: the lock is held once,
-// Java is kept out, and is woken by the release.
+// lostRepliesOfGo loses the replies of an acquisition and of a release of Go. The lock is held once, Java is excluded,
+// and the release wakes Java.
 func lostRepliesOfGo(t *testing.T, s *site, k kind) {
 	java := javaParty{s.java}
 	proxy, own := s.proxied(t, k)
@@ -41,7 +41,7 @@ func lostRepliesOfGo(t *testing.T, s *site, k kind) {
 	lost := proxy.DropReply(nextScript(k, name))
 	holder := take(t, own, k, name)
 	wantHit(t, lost, "acquire")
-	if k.name == "read" { // its second attempt has it beside the first one, which is then cleared up
+	if k.name == "read" { // the second attempt gets it in addition to the first one, which is then removed
 		eventually(t, "one reader", func() bool { return len(s.hash(t, name)) == len(readLayout(holder.field, "1")) })
 	}
 	s.wantHeld(t, k, name, holder.field, "1")
@@ -54,7 +54,7 @@ func lostRepliesOfGo(t *testing.T, s *site, k kind) {
 	wantHit(t, lost, "release")
 	next := received(t, grants, "Java")
 	if took := next.at.Sub(released); took > wokenWithin {
-		t.Errorf("Java waited %s after the release, want %s at most", took, wokenWithin)
+		t.Errorf("Java waited %s after the release, want at most %s", took, wokenWithin)
 	}
 	next.release(t)
 	s.wantFree(t, k, name)
@@ -67,8 +67,8 @@ func wantHit(t *testing.T, r *faultproxy.Rule, what string) {
 	}
 }
 
-// lostRepliesOfJava loses the reply of an unlock and of a lock of Java: what Redisson then does
-// frees nobody else's lock, and nothing that it leaves stays for longer than its lease.
+// lostRepliesOfJava loses the replies of an unlock and of a lock of Java. Redisson then releases no other holder's lock,
+// and nothing remains for longer than its lease.
 func lostRepliesOfJava(t *testing.T, s *site, k kind) {
 	proxy := faultproxy.New(t, s.addr)
 	config := s.config
@@ -95,13 +95,13 @@ func lostRepliesOfJava(t *testing.T, s *site, k kind) {
 	t.Logf("the reply of lock was lost: %v; in Redis: %v", a.Err, s.master(name).HGetAll(t.Context(), name).Val())
 	next = take(t, own, k.against(), name)
 	if took := next.at.Sub(a.To); took > briefLease+wokenWithin {
-		t.Errorf("Go had the lock %s after the answer, want %s at most", took, briefLease+wokenWithin)
+		t.Errorf("Go got the lock %s after the answer, want at most %s", took, briefLease+wokenWithin)
 	}
 	s.wantHeld(t, k.against(), name, next.field, "1")
 	next.release(t)
 }
 
-// cutOff has a holder in Go lose Redis: its context has ended when Java has the lock.
+// cutOff cuts a holder in Go off from Redis. Its context ends before Java gets the lock.
 func cutOff(t *testing.T, s *site, k kind) {
 	java := javaParty{s.java}
 	proxy, own := s.proxied(t, k, core.WithWatchdog(briefLease))
@@ -114,15 +114,15 @@ func cutOff(t *testing.T, s *site, k kind) {
 	java.awaits(t, s, k.against(), name)
 
 	proxy.BlackHole(true)
-	time.Sleep(50 * time.Millisecond) // an answer that was on its way raises the deadline once more
+	time.Sleep(50 * time.Millisecond) // an answer in flight extends the deadline once more
 	deadline := time.Now().Add(hold.Remaining())
 	awaitEnd(t, ctx, core.ErrLost)
 	next := received(t, grants, "Java")
 	if next.at.Before(deadline) {
-		t.Errorf("Java had the lock %s before the deadline of the holder", deadline.Sub(next.at))
+		t.Errorf("Java got the lock %s before the deadline of the holder", deadline.Sub(next.at))
 	}
 	if took := next.at.Sub(deadline); took > briefLease+wokenWithin {
-		t.Errorf("Java had the lock %s after the deadline of the holder, want %s at most", took, briefLease+wokenWithin)
+		t.Errorf("Java got the lock %s after the deadline of the holder, want at most %s", took, briefLease+wokenWithin)
 	}
 	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) {
 		t.Errorf("Release: got %v, want ErrLost", err)

@@ -11,25 +11,25 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// gate is what callers wait for that is no lock: permits, and latches. Each side can shut one, open
-// it, and pass.
+// gate is an object other than a lock for which callers wait: permits or a latch. Each side can shut it, open it, and
+// pass it.
 type gate struct {
 	name    string
 	channel func(name string) string
 	own     func(locks *core.Client, name string) ownGate
 	java    func(thread *interop.Thread, name string) javaGate
-	// inCluster tells whether a name can be used in a Cluster; nil: all.
+	// inCluster reports whether a name can be used in a Cluster; nil: all names.
 	inCluster func(name string) bool
 }
 
-// ownGate is a gate in Go: shut gives what opens it, pass waits until it is open.
+// ownGate is a gate in Go. shut returns the function that opens it, and pass waits until it is open.
 type ownGate struct {
 	shut func(ctx context.Context) (open func(ctx context.Context) error, err error)
 	pass func(ctx context.Context) error
 }
 
-// javaGate is one in the hands of a thread of Java. The value of what shuts it is an argument of
-// what opens it.
+// javaGate is a gate for a thread of Java. The result of the verb that shuts it is an argument of the verb that opens
+// it.
 type javaGate struct {
 	shut func() string
 	open func(value string) *interop.Call
@@ -105,12 +105,13 @@ func javaLatch(thread *interop.Thread, name string) javaGate {
 
 func withoutBraces(name string) bool { return !strings.ContainsAny(name, "{}") }
 
-// gateKeeper is one side that opens a gate and passes it.
+// gateKeeper is a side that opens and passes a gate.
 type gateKeeper interface {
 	String() string
-	// shuts has a gate be shut, and gives what opens it and says when that began.
+	// shuts shuts a gate. It returns the function that opens the gate and returns the time at which that began.
 	shuts(t *testing.T, g gate, name string) (open func() time.Time)
-	// passes waits for a gate to open. The time is when it has passed. It returns when it waits.
+	// passes starts a caller that waits for a gate to open, and returns when it waits. The channel gets the time at
+	// which the caller has passed.
 	passes(t *testing.T, s *site, g gate, name, key string) <-chan grant
 }
 
@@ -155,7 +156,7 @@ func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-cha
 	t.Helper()
 	call := g.java(p.client.Thread(t), name).pass()
 	passed := make(chan grant, 1)
-	go func() { // ends with the process at the latest
+	go func() { // it ends with the process at the latest
 		<-call.Done()
 		a := call.Answer()
 		passed <- grant{err: a.Err, at: a.To}
@@ -165,7 +166,7 @@ func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-cha
 	return passed
 }
 
-// passed is the time from the call that opens a gate to the return of who waits for it.
+// passed returns the time from the call that opens a gate to the return of the waiter.
 func passed(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key string) time.Duration {
 	t.Helper()
 	open := opener.shuts(t, g, name)
@@ -174,12 +175,12 @@ func passed(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key 
 	opened := open()
 	took := received(t, grants, waiter.String()+" to pass "+name).at.Sub(opened)
 	if nothing != 0 || took < 0 {
-		t.Errorf("%s passes %s, which is shut", waiter, name)
+		t.Errorf("%s passed %s, which is shut", waiter, name)
 	}
 	return took
 }
 
-// gatesWake has each side open what the other one waits for, and prints how long that takes.
+// gatesWake makes each side open a gate for which the other side waits, and prints the times.
 func gatesWake(t *testing.T, s *site) {
 	for _, g := range gates {
 		t.Run(g.name, func(t *testing.T) {
@@ -191,14 +192,14 @@ func gatesWake(t *testing.T, s *site) {
 					return passed(t, s, g, d.opener, d.waiter, name, name)
 				})
 				if mixed := d.opener.String() != d.waiter.String(); mixed && (p50 > usuallyWithin || late > lateOnes) {
-					t.Errorf("%s: half of them waited %s and longer, %d longer than %s", what, p50, late, wokenWithin)
+					t.Errorf("%s: half of the waiters waited %s or longer, %d longer than %s", what, p50, late, wokenWithin)
 				}
 			}
 		})
 	}
 }
 
-// gatesHaveNames has both sides mean the same by a name, plain and with a name mapper.
+// gatesHaveNames checks that both sides use the same gate for a name, plain and with a name mapper.
 func gatesHaveNames(t *testing.T, s *site) {
 	for _, spelling := range spellings {
 		config := s.config
@@ -206,7 +207,7 @@ func gatesHaveNames(t *testing.T, s *site) {
 		java, own := javaParty{s.open(t, s.jvm, config)}, goParty{s.locks(t, spelling.own)}
 		for i, name := range lockNames {
 			for _, g := range gates {
-				name := name + ":" + g.name + strconv.Itoa(i) // they are of different types
+				name := name + ":" + g.name + strconv.Itoa(i) // their types differ
 				key := spelling.prefix + name
 				if s.topology == cluster && g.inCluster != nil && !g.inCluster(key) {
 					continue

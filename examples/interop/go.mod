@@ -1,5 +1,5 @@
 // The module is called as if it were below core, so that it may use the test kits in
-// core/internal: servers, clusters, a proxy that loses replies. Nobody imports it.
+// core/internal: servers, clusters, a proxy that loses replies. No other module imports it.
 module github.com/interlock-go/interlock/core/interop
 
 go 1.26.0

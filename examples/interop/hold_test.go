@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// renewalKeepsOut has each side hold a lock for more than two leases, while the other one
-// tries again and again.
+// renewalKeepsOut makes each side hold a lock for more than two leases, while the other side tries again and again.
 func renewalKeepsOut(t *testing.T, s *site, k kind) {
 	for _, d := range bothWays(s.brief, s.locks(t, core.WithWatchdog(briefLease))) {
 		t.Run(d.String(), func(t *testing.T) {
@@ -22,7 +21,7 @@ func renewalKeepsOut(t *testing.T, s *site, k kind) {
 			tries := 0
 			for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); tries++ {
 				refused(t, d.waiter, k.against(), name)
-				time.Sleep(briefLease / 10) // looks, for more than two leases
+				time.Sleep(briefLease / 10) // between looks, for more than two leases
 			}
 			s.wantHeld(t, k, name, holder.field, "1")
 			holder.release(t)
@@ -32,14 +31,14 @@ func renewalKeepsOut(t *testing.T, s *site, k kind) {
 	}
 }
 
-// What is forced away is noticed at the next renewal, which comes after a third of the
-// lease: the bound is well before the end of the lease, when it would end anyway.
+// A forced release is noticed at the next renewal, which comes after a third of the lease. The bound is well before
+// the end of the lease.
 const (
 	forcedLease  = 9 * time.Second
 	noticeWithin = 7 * time.Second
 )
 
-// forcedByJava has Java free what Go holds, and take it.
+// forcedByJava makes Java release a lock of Go by force and acquire it.
 func forcedByJava(t *testing.T, s *site, k kind) {
 	locks := s.locks(t, core.WithWatchdog(forcedLease))
 	name := unique("forced")
@@ -55,7 +54,7 @@ func forcedByJava(t *testing.T, s *site, k kind) {
 	grants := javaParty{s.java}.ask(t, rival, name)
 	awaitEnd(t, ctx, core.ErrLost)
 	if took := time.Since(forced); took > noticeWithin {
-		t.Errorf("noticed after %s, want %s at most", took, noticeWithin)
+		t.Errorf("noticed after %s, want at most %s", took, noticeWithin)
 	}
 	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) {
 		t.Errorf("Release: got %v, want ErrLost", err)
@@ -65,7 +64,7 @@ func forcedByJava(t *testing.T, s *site, k kind) {
 	next.release(t)
 }
 
-// forces is the kind with which one key of a lock is forced free.
+// forces is the kind with which a key of a lock is released by force.
 func (k kind) forces() interop.Kind {
 	if k.keys != nil {
 		return interop.Lock
@@ -73,7 +72,7 @@ func (k kind) forces() interop.Kind {
 	return k.java
 }
 
-// forcedByGo has Go free what Java holds, and take it. Java finds out when it unlocks.
+// forcedByGo makes Go release a lock of Java by force and acquire it. Java finds out when it unlocks.
 func forcedByGo(t *testing.T, s *site, k kind) {
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
 	name := unique("forced")
@@ -89,9 +88,8 @@ func forcedByGo(t *testing.T, s *site, k kind) {
 	take(t, java, k, name).release(t)
 }
 
-// evictedByGo has an operator in Go, who names the holder that was seen, free what Java holds: who
-// waits in Java is woken by its message, and the holder finds out when it unlocks. Of another holder
-// nothing is taken.
+// evictedByGo makes an operator in Go take a lock from a holder in Java, which the operator names. The message wakes a
+// waiter in Java, and the holder finds out when it unlocks. If another holder has the lock, it keeps it.
 func evictedByGo(t *testing.T, s *site, k kind) {
 	java, locks := javaParty{s.java}, s.locks(t)
 	name := unique("evicted")
@@ -104,13 +102,13 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 		t.Fatalf("Evict of another holder: got %+v, %v, want ErrNotHeld and the holder %s", seen, err, holder.field)
 	}
 	evicted := time.Now()
-	was, err := locks.Evict(t.Context(), key, seen.Holders[0].Field) // of a writer it ends with its mode
+	was, err := locks.Evict(t.Context(), key, seen.Holders[0].Field) // the field of a writer ends with its mode
 	if err != nil || len(was.Holders) != 1 {
 		t.Errorf("Evict of a lock that Java holds: got %+v, %v, want the holder %s", was, err, holder.field)
 	}
 	next := received(t, waiter, "Java")
 	if took := next.at.Sub(evicted); took > noticeWithin {
-		t.Errorf("who waits has the lock after %s, want %s at most: no message woke it", took, noticeWithin)
+		t.Errorf("the waiter got the lock after %s, want at most %s: no message woke it", took, noticeWithin)
 	}
 	_, err = holder.free(t)
 	wantNotHeld(t, err)
@@ -118,7 +116,7 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 	next.release(t)
 }
 
-// wantNotHeld is what Redisson says to somebody whose lock is not there any more.
+// wantNotHeld checks the exception of Redisson for a lock that no longer exists.
 func wantNotHeld(t *testing.T, err error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), "IllegalMonitorStateException") {
@@ -133,15 +131,14 @@ func awaitEnd(t *testing.T, ctx context.Context, want error) {
 	select {
 	case <-ctx.Done():
 	case <-limit.C:
-		t.Fatal("the context of the hold goes on")
+		t.Fatal("the context of the hold has not ended")
 	}
 	if got := context.Cause(ctx); !errors.Is(got, want) {
 		t.Fatalf("the context of the hold ended with %v, want %v", got, want)
 	}
 }
 
-// countsOfHolds has each side re-enter what it holds: the other one comes in only after the
-// last release.
+// countsOfHolds makes each side re-enter its lock. The other side gets the lock only after the last release.
 func countsOfHolds(t *testing.T, s *site, k kind) {
 	t.Run("Go", func(t *testing.T) { t.Parallel(); reenteredByGo(t, s, k) })
 	t.Run("Java", func(t *testing.T) { t.Parallel(); reenteredByJava(t, s, k) })

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// JVM is one process of the Java program. It runs from [StartJVM] on, may be stopped and
-// continued in between, and ends with [JVM.Kill], or with the test at the latest. Its methods
-// end the test when they fail; they are for the test's goroutine.
+// JVM is a process of the Java program. It starts with [StartJVM], may be stopped and continued, and ends with
+// [JVM.Kill], or with the test at the latest. Its methods end the test if they fail, so call them from the
+// goroutine of the test.
 type JVM struct {
 	tb     testing.TB
 	cmd    *exec.Cmd
@@ -26,17 +26,17 @@ type JVM struct {
 
 	mu      sync.Mutex
 	last    int              // id of the last request
-	pending map[string]*Call // by id of the request; nil once nothing is answered any more
+	pending map[string]*Call // by id of the request; nil after the process has ended
 }
 
-// StartJVM starts a process with what [Build] has returned, and with a small heap and a compiler
-// that is fast rather than thorough: several of these share the machine.
+// StartJVM starts a process with the class path of [Build], a small heap and the fast compiler, because several
+// processes share the machine.
 func StartJVM(tb testing.TB, classPath string) *JVM {
 	tb.Helper()
 	return startJVM(tb, classPath, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 }
 
-// StartFastJVM starts a process as Java starts it by default, which is faster after a while.
+// StartFastJVM starts a process with the defaults of Java, which is faster after a warm-up.
 func StartFastJVM(tb testing.TB, classPath string) *JVM {
 	tb.Helper()
 	return startJVM(tb, classPath)
@@ -60,7 +60,7 @@ func startJVM(tb testing.TB, classPath string, flags ...string) *JVM {
 	return j
 }
 
-// longestAnswer is that of a load: see Load.java.
+// longestAnswer limits the length of an answer. The longest is the answer of a load: see Load.java.
 const longestAnswer = 1 << 20
 
 func (j *JVM) must(err error) {
@@ -70,7 +70,7 @@ func (j *JVM) must(err error) {
 	}
 }
 
-// receive hands answers to the calls that wait for them, until the process ends.
+// receive passes answers to their calls until the process ends.
 func (j *JVM) receive(out io.Reader) {
 	defer close(j.exited)
 	lines := bufio.NewScanner(out)
@@ -106,7 +106,7 @@ func (j *JVM) forgetAll() map[string]*Call {
 	return all
 }
 
-// send writes a request. Its answer comes to the call.
+// send writes a request. The call gets its answer.
 func (j *JVM) send(tb testing.TB, thread, verb string, args Args) *Call {
 	call := &Call{tb: tb, what: thread + " " + verb + args.String(), done: make(chan struct{})}
 	j.mu.Lock()
@@ -118,13 +118,13 @@ func (j *JVM) send(tb testing.TB, thread, verb string, args Args) *Call {
 	j.last++
 	id := strconv.Itoa(j.last)
 	j.pending[id] = call
-	// Under the lock, so that lines do not mix. If it fails, the process has ended, and receive says so.
+	// Under the mutex, so that lines do not mix. If it fails, the process has ended, and receive reports it.
 	fmt.Fprintf(j.in, "%s %s\n", id, call.what)
 	return call
 }
 
-// Kill ends the process at once (SIGKILL), stopped or not, and waits for it. What its threads
-// wait for is answered with an error.
+// Kill ends the process at once (SIGKILL), even if it is stopped, and waits for it. Pending requests are answered
+// with an error.
 func (j *JVM) Kill() {
 	_ = j.cmd.Process.Kill()
 	<-j.exited
@@ -142,7 +142,7 @@ func (j *JVM) Continue() {
 	j.must(j.cmd.Process.Signal(syscall.SIGCONT))
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the written text.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

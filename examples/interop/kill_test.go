@@ -14,17 +14,17 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// What is left of a holder that is gone is over after its lease: then the waiters come.
+// The lock of a dead holder expires with its lease. Then waiters get it.
 const goneWithin = briefLease + 3*time.Second
 
-// claim is a lock of one kind that a test holds, beside those of other kinds.
+// claim is a lock of one kind that a test holds together with locks of other kinds.
 type claim struct {
 	kind  kind
 	name  string
 	grant grant
 }
 
-// holdAll has a party take a lock of every kind.
+// holdAll acquires a lock of every kind for a party.
 func holdAll(t *testing.T, s *site, p party) []claim {
 	t.Helper()
 	var claims []claim
@@ -37,7 +37,7 @@ func holdAll(t *testing.T, s *site, p party) []claim {
 	return claims
 }
 
-// takeOver has a party wait for all of them while something happens to the holder.
+// takeOver makes a party wait for all of these locks while something happens to the holder.
 func takeOver(t *testing.T, p party, claims []claim, happens func()) []claim {
 	t.Helper()
 	waits := make([]<-chan grant, len(claims))
@@ -51,7 +51,7 @@ func takeOver(t *testing.T, p party, claims []claim, happens func()) []claim {
 	for i, c := range claims {
 		g := received(t, waits[i], p.String()+" to have "+c.kind.name+" "+c.name)
 		if took := g.at.Sub(gone); took > goneWithin {
-			t.Errorf("%s: %s had it after %s, want %s at most", c.kind.name, p, took, goneWithin)
+			t.Errorf("%s: %s got it after %s, want at most %s", c.kind.name, p, took, goneWithin)
 		}
 		taken[i] = claim{c.kind.against(), c.name, g}
 	}
@@ -65,8 +65,8 @@ func releaseAll(t *testing.T, claims []claim) {
 	}
 }
 
-// javaStoppedAndKilled stops a process of Java that holds locks of every kind: Go has them after
-// the lease, and keeps them when the process goes on. Then it is killed.
+// javaStoppedAndKilled stops a process of Java that holds locks of every kind. Go gets them after the lease, and keeps
+// them when the process continues. Then the process is killed.
 func javaStoppedAndKilled(t *testing.T, s *site) {
 	jvm := interop.StartJVM(t, s.classPath)
 	java, own := javaParty{s.open(t, jvm, s.briefConfig())}, goParty{s.locks(t)}
@@ -84,7 +84,7 @@ func javaStoppedAndKilled(t *testing.T, s *site) {
 	releaseAll(t, takeOver(t, own, holdAll(t, s, java), jvm.Kill))
 }
 
-// goKilled kills a process of Go that holds locks of every kind: Java has them after the lease.
+// goKilled kills a process of Go that holds locks of every kind. Java gets them after the lease.
 func goKilled(t *testing.T, s *site) {
 	var words []string
 	var claims []claim
@@ -98,28 +98,28 @@ func goKilled(t *testing.T, s *site) {
 	releaseAll(t, takeOver(t, javaParty{s.brief}, claims, kill))
 }
 
-// javaWakes tells whether a thread of Java that waits for a lock looks again when the lease ends, although
-// nobody sends a message. Before 3.32 one in the queue of a fair lock does not, once the lease that it saw
-// when it came was renewed: it is told a negative time, and waits for a message only.
+// javaWakes reports whether a thread of Java that waits for a lock looks again when the lease ends, without a message.
+// Before 3.32 a thread in the queue of a fair lock does not, once the lease that it saw when it came was renewed:
+// it gets a negative time, and then waits only for a message.
 func (s *site) javaWakes(k kind) bool { return k.name != "fair" || since(s.version, 3, 32) }
 
-// startHolder starts a process of Go that takes what it is told, by kind: "read=name". It may be killed
-// before the end of the test.
+// startHolder starts a process of Go that acquires locks, given by kind: "read=name". The process may be killed before
+// the end of the test.
 func startHolder(t *testing.T, s *site, words ...string) (kill func()) {
 	t.Helper()
 	kill, _ = startProcess(t, s, holderEnv, words)
 	return kill
 }
 
-// startWaiter starts a process of Go that waits for what it is told, by kind.
+// startWaiter starts a process of Go that waits for locks, given by kind.
 func startWaiter(t *testing.T, s *site, words ...string) (kill func()) {
 	t.Helper()
 	kill, _ = startProcess(t, s, waiterEnv, words)
 	return kill
 }
 
-// startTurns starts a process of Go that takes the lock once each time that it is told to: ask
-// returns before that.
+// startTurns starts a process of Go that acquires the lock once for each call of ask. ask returns before the lock is
+// acquired.
 func startTurns(t *testing.T, s *site, word string) (ask, kill func()) {
 	t.Helper()
 	kill, in := startProcess(t, s, turnsEnv, []string{word})
@@ -153,7 +153,7 @@ func startProcess(t *testing.T, s *site, does string, words []string) (kill func
 	})
 	t.Cleanup(kill)
 	if said, err := bufio.NewReader(out).ReadString('\n'); said != heldWord+" <nil>\n" {
-		t.Fatalf("the holder says %q, %v", said, err)
+		t.Fatalf("the holder printed %q, %v", said, err)
 	}
 	return kill, input
 }

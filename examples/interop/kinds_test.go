@@ -9,28 +9,26 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// kind is a kind of lock as both sides know it. A row in the table of kinds has every item
-// of the suite run with it.
+// kind is a kind of lock on both sides. Every item of the suite runs with each row of the table of kinds.
 type kind struct {
 	name string
 	java interop.Kind
 	lock func(locks *core.Client, name string) core.Lock
 
-	// keys are what the two sides share for one name of a test, before a name mapper; a lock of
-	// several keys makes them from it. Nil: the name itself.
+	// keys returns the shared keys for a name of a test, before a name mapper. A lock of several keys derives them
+	// from the name. Nil: the name itself.
 	keys func(name string) []string
-	// layout is the hash of a lock that one holder holds. Nil: its field with the count.
+	// layout returns the hash of a lock with one holder. Nil: its field with the count.
 	layout func(field, count string) map[string]string
-	// beside are patterns of keys that are there while the lock is wanted or held, and must not be
-	// left when it is free. Nil: none.
+	// beside returns patterns of keys that exist while the lock is wanted or held, and must not exist when it is free.
+	// Nil: none.
 	beside func(key string) []string
-	// waited tells whether somebody waits for a key. Nil: it cannot be seen, as with a kind
-	// without messages.
+	// waited reports whether a caller waits for a key. Nil: it cannot be seen, like for a kind without messages.
 	waited func(t *testing.T, s *site, key string) bool
-	// rival is the kind that the holder keeps out, where that is another one: a reader keeps out
-	// writers. It comes after the holder in every item.
+	// rival is the kind that the holder excludes, if it is another kind: a reader excludes writers. It comes after the
+	// holder in every item.
 	rival string
-	// sentinel has the kind run behind Sentinel, too.
+	// sentinel makes the kind also run behind Sentinel.
 	sentinel bool
 }
 
@@ -59,7 +57,7 @@ func kindOf(name string) kind {
 
 func multiLock(locks *core.Client, name string) core.Lock { return locks.MultiLock(twoNames(name)...) }
 
-// twoNames are those of a multi lock. In a Cluster they may be on two masters.
+// twoNames returns the names of a multi lock. In a Cluster they may be on two masters.
 func twoNames(name string) []string { return []string{name, name + "/2"} }
 
 func (k kind) names(name string) []string {
@@ -69,10 +67,10 @@ func (k kind) names(name string) []string {
 	return k.keys(name)
 }
 
-// runsOn tells whether the kind is tested in a topology.
+// runsOn reports whether the kind is tested in a topology.
 func (k kind) runsOn(topology string) bool { return topology != sentinel || k.sentinel }
 
-// against is the kind of who waits for a holder of this one.
+// against returns the kind of the waiters for a holder of this kind.
 func (k kind) against() kind {
 	if k.rival == "" {
 		return k
@@ -80,7 +78,7 @@ func (k kind) against() kind {
 	return kindOf(k.rival)
 }
 
-// mapped is the kind with the keys that a name mapper makes.
+// mapped returns the kind with the keys of a name mapper.
 func (k kind) mapped(prefix string) kind {
 	plain := k
 	k.keys = func(name string) []string {
@@ -93,19 +91,19 @@ func (k kind) mapped(prefix string) kind {
 	return k
 }
 
-// subscribed tells whether somebody listens on the channel of RLock.
+// subscribed reports whether a client listens on the channel of RLock.
 func subscribed(t *testing.T, s *site, key string) bool {
 	t.Helper()
 	return s.listeners(t, key, prefixed("redisson_lock__channel", key)) > 0
 }
 
-// subscribedRW tells whether somebody listens on the channel of a read/write lock.
+// subscribedRW reports whether a client listens on the channel of a read/write lock.
 func subscribedRW(t *testing.T, s *site, key string) bool {
 	t.Helper()
 	return s.listeners(t, key, rwChannel(key)) > 0
 }
 
-// queuedUp tells whether the head of a fair lock's queue listens on its channel.
+// queuedUp reports whether the head of the queue of a fair lock listens on its channel.
 func queuedUp(t *testing.T, s *site, key string) bool {
 	t.Helper()
 	queue := s.queued(t, key)
@@ -126,12 +124,12 @@ func readLayout(field, count string) map[string]string {
 	return map[string]string{"mode": "read", field: count}
 }
 
-// writeLayout has a field that ends in ":write"; that of a hold in Go does so already.
+// writeLayout has a field that ends in ":write". The field of a hold in Go already does.
 func writeLayout(field, count string) map[string]string {
 	return map[string]string{"mode": "write", strings.TrimSuffix(field, ":write") + ":write": count}
 }
 
-// prefixed and suffixed are Redisson's two rules for names that follow from the name of a lock.
+// prefixed and suffixed are Redisson's two rules to derive names from the name of a lock.
 func prefixed(prefix, key string) string {
 	if strings.Contains(key, "{") {
 		return prefix + ":" + key

@@ -18,12 +18,12 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// versionsEnv names the versions of Redisson to test with: some, separated by commas, or "all".
+// versionsEnv lists the versions of Redisson to test with, separated by commas, or is "all".
 const versionsEnv = "INTERLOCK_REDISSON"
 
-// allVersions begin with the first one that publishes by shard in a Cluster. What changed on
-// the wire between them: the latch of an unlock (3.24), the answers of the fair lock (3.32), the
-// batched renewal (3.44), the requests' ids (3.52), WAIT (4.0).
+// allVersions begin with the first version that has sharded messages in a Cluster. Between them the wire protocol
+// changed: the latch of an unlock (3.24), the answers of the fair lock (3.32), the batched renewal (3.44), the ids of
+// requests (3.52), WAIT (4.0).
 var allVersions = []string{"3.22.1", "3.27.2", "3.52.0", "4.7.0"}
 
 const usualVersion = "3.52.0"
@@ -44,25 +44,25 @@ func TestMain(m *testing.M) {
 		holdForEver()
 	}
 	if os.Getenv(loaderEnv) != "" {
-		fmt.Fprintln(os.Stderr, carryOutLoads(os.Stdin, os.Stdout))
+		fmt.Fprintln(os.Stderr, executeLoads(os.Stdin, os.Stdout))
 		os.Exit(1)
 	}
 	beSideBySide()
 	goleak.VerifyTestMain(m)
 }
 
-// beSideBySide runs more tests at a time than there are processors, unless the command line says
-// how many: these wait for leases more than they work.
+// beSideBySide runs more tests at a time than the machine has processors, because these tests mostly wait for leases.
+// The command line can set another number.
 func beSideBySide() {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "16") // it is there in every test binary
+		_ = flag.Set("test.parallel", "16") // every test binary has it
 	}
 }
 
-// topology is a way to run Redis, and to connect both sides to it.
+// topology is a way to run Redis and to connect both sides to it.
 type topology struct {
 	name  string
 	start func(t *testing.T) bed
@@ -70,14 +70,14 @@ type topology struct {
 
 // bed is a running topology.
 type bed struct {
-	config interop.Config                 // how Java connects
-	client func() redis.UniversalClient   // how Go connects
-	master func(key string) *redis.Client // who has the key, asked directly
+	config interop.Config                 // the configuration of Java
+	client func() redis.UniversalClient   // the connection of Go
+	master func(key string) *redis.Client // the server that has the key, for direct commands
 	subs   string                         // the subcommand of PUBSUB that counts the subscribers of a lock
-	addr   string                         // of a single server; else empty
+	addr   string                         // of a single server; otherwise empty
 }
 
-// What the topologies are called.
+// The names of the topologies.
 const (
 	single   = "single"
 	cluster  = "cluster"
@@ -102,7 +102,7 @@ func startSingle(t *testing.T) bed {
 	}
 }
 
-// startCluster has three masters. Redisson and package core both choose sharded messages there.
+// startCluster starts a Cluster with three masters. Redisson and package core both choose sharded messages there.
 func startCluster(t *testing.T) bed {
 	c := redisserver.StartCluster(t)
 	raw := c.Client()
@@ -131,7 +131,7 @@ func startSentinel(t *testing.T) bed {
 	}
 }
 
-// site is a bed with both sides connected to it.
+// site is a bed with both sides connected.
 type site struct {
 	bed
 
@@ -144,8 +144,7 @@ type site struct {
 	rdb       redis.UniversalClient // of the clients of package core
 }
 
-// briefLease is short enough to wait for its end, and long enough for a busy machine to
-// renew it in time.
+// briefLease is short enough for tests that wait for its end, and long enough to be renewed in time on a busy machine.
 const briefLease = 2 * time.Second
 
 func newSite(t *testing.T, version, classPath string, top topology) *site {
@@ -153,7 +152,7 @@ func newSite(t *testing.T, version, classPath string, top topology) *site {
 	s := &site{bed: top.start(t), topology: top.name, version: version, classPath: classPath}
 	s.jvm = interop.StartJVM(t, s.classPath)
 	if jar := s.jvm.Jar(t); jar != "redisson-"+version+".jar" {
-		t.Fatalf("the program runs with %s, want version %s", jar, version)
+		t.Fatalf("the program uses %s, want version %s", jar, version)
 	}
 	s.java = s.open(t, s.jvm, s.config)
 	s.brief = s.open(t, s.jvm, s.briefConfig())
@@ -182,7 +181,7 @@ func newLocks(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *cor
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond)
 		defer cancel()
-		_ = locks.Close(ctx) // holds that a failed test has left
+		_ = locks.Close(ctx) // locks that a failed test has left
 	})
 	return locks
 }
@@ -195,22 +194,20 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(limit) {
 			t.Fatalf("not within 30 s: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond) // looks again, until a bound
+		time.Sleep(5 * time.Millisecond) // before the next look, up to a bound
 	}
 }
 
-// holderEnv and those after it make this test binary a process that holds locks until it is
-// killed.
+// holderEnv and the following variables make this test binary a process that holds locks until it is killed.
 const (
 	holderEnv      = "INTERLOCK_INTEROP_HOLDER" // names, by kind, as "kind=name kind=name"
-	waiterEnv      = "INTERLOCK_INTEROP_WAITER" // of locks that it waits for
-	turnsEnv       = "INTERLOCK_INTEROP_TURNS"  // a lock that it takes and frees, once for each line of input
+	waiterEnv      = "INTERLOCK_INTEROP_WAITER" // locks that it waits for
+	turnsEnv       = "INTERLOCK_INTEROP_TURNS"  // a lock that it acquires and releases once for each line of input
 	holderModeEnv  = "INTERLOCK_INTEROP_MODE"
 	holderAddrsEnv = "INTERLOCK_INTEROP_ADDRS"
 )
 
-// holdForEver takes what it was told, says so, and waits for its end: that of its input at
-// the latest.
+// holdForEver acquires the given locks, prints a line, and waits until it is killed or its input ends.
 func holdForEver() {
 	o := &redis.UniversalOptions{Addrs: strings.Split(os.Getenv(holderAddrsEnv), ",")}
 	if os.Getenv(holderModeEnv) == sentinel {
@@ -232,7 +229,7 @@ func holdForEver() {
 		name, lock, _ := strings.Cut(os.Getenv(turnsEnv), "=")
 		go func() { // ends with the process
 			if _, hold, err := kindOf(name).lock(locks, lock).Acquire(context.Background()); err == nil {
-				time.Sleep(turnTime) // the turn: the lock is held so long
+				time.Sleep(turnTime) // the turn: holds the lock open
 				_ = hold.Release(context.Background())
 			}
 		}()
@@ -240,7 +237,7 @@ func holdForEver() {
 	os.Exit(1)
 }
 
-// ofChild is a kind of lock by name, or the only permit of a semaphore.
+// ofChild returns the lock of a kind, or the only permit of a semaphore.
 func ofChild(name string) func(locks *core.Client, name string) core.Lock {
 	if name == "permit" {
 		return func(locks *core.Client, name string) core.Lock { return locks.Semaphore(name, 1).Lock }
@@ -248,8 +245,8 @@ func ofChild(name string) func(locks *core.Client, name string) core.Lock {
 	return kindOf(name).lock
 }
 
-// turnTime is how long one holds a lock who takes turns with others.
+// turnTime is how long a caller that takes turns holds the lock.
 const turnTime = 3 * time.Millisecond
 
-// heldWord begins the line in which the process says that it holds all.
+// heldWord begins the line that the process prints when it holds all locks.
 const heldWord = "held:"

@@ -21,12 +21,11 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// load is callers that take turns as fast as they can, each in a loop of its own. Load.java
-// has the same in Java.
+// load has callers that take turns as fast as they can, each in a separate loop. Load.java does the same in Java.
 type load struct {
 	Kind    string
-	Key     string // how its keys begin
-	Keys    int    // each caller goes round so many
+	Key     string // prefix of its keys
+	Keys    int    // keys that each caller cycles through
 	Callers int    // in one process
 	Parties int    // in all of them
 	Permits int    // of a semaphore
@@ -34,10 +33,10 @@ type load struct {
 	To      int64
 }
 
-// tally is what came of a load in one process.
+// tally is the result of a load in a process.
 type tally struct {
 	Turns int64
-	Waits map[int64]int64 // µs, and how often
+	Waits map[int64]int64 // µs → how often
 	Err   string          `json:",omitempty"`
 }
 
@@ -48,7 +47,7 @@ func (t *tally) add(other tally) {
 	}
 }
 
-// loader is a process that carries out loads.
+// loader is a process that executes loads.
 type loader interface {
 	start(l load) (finish func() tally)
 }
@@ -84,14 +83,14 @@ func (j javaLoader) start(l load) func() tally {
 	}
 }
 
-// goLoader is a process of this test binary: see carryOutLoads.
+// goLoader is a process of this test binary: see executeLoads.
 type goLoader struct {
 	tb  testing.TB
 	in  *json.Encoder
 	out *json.Decoder
 }
 
-// loaderEnv makes this test binary a process that carries out loads on these servers.
+// loaderEnv makes this test binary a process that executes loads on the given servers.
 const loaderEnv = "INTERLOCK_INTEROP_LOADER"
 
 func newGoLoader(tb testing.TB, addrs []string) loader {
@@ -130,8 +129,8 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// carryOutLoads is the main function of a process that does what it reads, until its input ends.
-func carryOutLoads(in io.Reader, out io.Writer) error {
+// executeLoads is the main function of a process that executes the loads of its input.
+func executeLoads(in io.Reader, out io.Writer) error {
 	var locks []*core.Client
 	for addr := range strings.SplitSeq(os.Getenv(loaderEnv), ",") {
 		c, err := core.New(redis.NewClient(&redis.Options{Addr: addr}))
@@ -165,7 +164,7 @@ func (l load) carryOut(ctx context.Context, locks []*core.Client) (tally, error)
 		}
 		all[i].cycle = turns
 	}
-	time.Sleep(time.Until(time.UnixMilli(l.From))) // all processes begin at one time
+	time.Sleep(time.Until(time.UnixMilli(l.From))) // all processes begin at the same time
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Go(func() { errs[i] = all[i].run(ctx, time.UnixMilli(l.To)) })
@@ -181,7 +180,7 @@ func (l load) carryOut(ctx context.Context, locks []*core.Client) (tally, error)
 	return sum, errors.Join(errs...)
 }
 
-// rounded is microseconds with three digits that count.
+// rounded returns microseconds with three significant digits.
 func rounded(wait time.Duration) int64 {
 	digits, scale := wait.Microseconds(), int64(1)
 	for ; digits >= 1000; digits /= 10 {
@@ -190,9 +189,8 @@ func rounded(wait time.Duration) int64 {
 	return digits * scale
 }
 
-// loadCaller is one caller. Its last turn begins after the end, and counts for nothing: others
-// may need it to end theirs. A turn that ends after the end is not counted either; how long it
-// was waited for is.
+// loadCaller runs a caller. Its last turn begins after the end and is not counted; other callers may need it to end
+// their turns. A turn that ends after the end is not counted either, but its wait is.
 type loadCaller struct {
 	cycle []loadTurn
 	waits []time.Duration

@@ -9,13 +9,13 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// loadTurn is what a caller of a load does over and over. Turns.java has the same in Java.
+// loadTurn is the repeated work of a caller. Turns.java has the same in Java.
 type loadTurn interface {
 	acquire(ctx context.Context) error
 	release(ctx context.Context) error
 }
 
-// turns are those of a caller, one for each key.
+// turns returns the turns of a caller, one for each key.
 func (l load) turns(ctx context.Context, locks []*core.Client, caller int) ([]loadTurn, error) {
 	all := make([]loadTurn, l.Keys)
 	for i := range all {
@@ -66,10 +66,10 @@ type semaphoreTurn struct{ core.PlainSemaphore }
 func (s semaphoreTurn) acquire(ctx context.Context) error { return s.Acquire(ctx, 1) }
 func (s semaphoreTurn) release(ctx context.Context) error { return s.Release(ctx, 1) }
 
-// readWriteTurn reads, and writes once in eight turns.
+// readWriteTurn reads, and writes in every eighth turn.
 type readWriteTurn struct {
 	read, write lockTurn
-	turn        int // begins with the caller's number: not all write at the same time
+	turn        int // starts with the number of the caller, so that not all write at the same time
 }
 
 func (t *readWriteTurn) lock() *lockTurn {
@@ -87,8 +87,8 @@ func (t *readWriteTurn) release(ctx context.Context) error {
 	return err
 }
 
-// barrierTurn has all parties count a latch down and wait until it opens, then go on to the
-// next one. After the end nobody waits: who began before it is let through by those who come later.
+// barrierTurn makes all parties count a latch down, wait until it opens, and continue with the next latch. After the end
+// no party waits: later parties open the latch for a party that began before the end.
 type barrierTurn struct {
 	locks   *core.Client
 	key     string

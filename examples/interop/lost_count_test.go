@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
-// lostRepliesOfCounts loses the reply of everything that Go does with a semaphore, permits and a
-// latch: each is done once in the eyes of Java.
+// lostRepliesOfCounts loses the reply of each operation of Go on a semaphore, permits and a latch. Java sees each
+// operation once.
 func lostRepliesOfCounts(t *testing.T, s *site) {
 	proxy := faultproxy.New(t, s.addr)
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
@@ -66,12 +66,12 @@ func lostRepliesOfCounts(t *testing.T, s *site) {
 	s.wantGone(t, name)
 }
 
-// slowLease leaves Redisson the time to send a renewal again: it waits for a second or two before that,
-// and counts the time until the next one from then on.
+// slowLease leaves Redisson enough time to send a renewal again: it waits for a second or two before that, and counts
+// the time to the next renewal from then on.
 const slowLease = 6 * time.Second
 
-// lostRenewals loses replies of renewals of a holder, two of Go and one of Java: it goes on to keep the
-// other side out, with one hold, and frees the lock with one release.
+// lostRenewals loses replies of renewals of a holder, two of Go and one of Java. The holder still excludes the other
+// side with one hold, and releases the lock with one release.
 func lostRenewals(t *testing.T, s *site, k kind) {
 	proxy, own := s.proxied(t, k, core.WithWatchdog(briefLease))
 	config := s.config
@@ -95,7 +95,7 @@ func lostRenewals(t *testing.T, s *site, k kind) {
 			}
 			for time.Now().Before(end) {
 				refused(t, holds.waiter, k.against(), name)
-				time.Sleep(briefLease / 10) // looks again, until a bound
+				time.Sleep(briefLease / 10) // before the next look, up to a bound
 			}
 			s.wantHeld(t, k, name, holder.field, "1")
 			holder.release(t)

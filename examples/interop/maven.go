@@ -22,9 +22,9 @@ const RequireEnv = "INTERLOCK_REQUIRE_JAVA"
 //go:embed java
 var program embed.FS
 
-// Build compiles the Java program for a version of Redisson, and returns the class path. It
-// skips the test where there is no Java or no Maven, unless [RequireEnv] says otherwise. What was
-// compiled is kept in the user's cache folder, for as long as the program stays as it is.
+// Build compiles the Java program for a version of Redisson and returns the class path. Without Java or Maven it skips
+// the test, or fails it with [RequireEnv]. The result is kept in the user's cache folder until the program
+// changes.
 func Build(tb testing.TB, version string) (classPath string) {
 	tb.Helper()
 	requireTools(tb, "java", "mvn")
@@ -42,14 +42,14 @@ func requireTools(tb testing.TB, tools ...string) {
 			continue
 		}
 		if os.Getenv(RequireEnv) == "1" {
-			tb.Fatalf("interop: %s=1 and no %s on PATH: install a JDK of 17 or later and Maven, or unset the variable", RequireEnv, tool)
+			tb.Fatalf("interop: %s=1 but %s is not on PATH: install a JDK 17 or later and Maven, or unset the variable", RequireEnv, tool)
 		}
-		tb.Skipf("interop: no %s on PATH (install a JDK of 17 or later and Maven to run this test; %s=1 makes this a failure)", tool, RequireEnv)
+		tb.Skipf("interop: %s is not on PATH (install a JDK 17 or later and Maven to run this test; %s=1 makes this a failure)", tool, RequireEnv)
 	}
 }
 
-// build returns the folder with the classes and the libraries. Maven works in a folder of its
-// own, which then gets the name that is looked for: what is there is complete.
+// build returns the folder with the classes and the libraries. Maven works in a temporary folder, which is renamed at
+// the end, so a folder with the final name is complete.
 func build(ctx context.Context, version string) (string, error) {
 	done, err := cacheFolder(version)
 	if err != nil {
@@ -81,11 +81,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// cacheFolder has the version and a sum of all sources in its name.
+// cacheFolder returns a folder with the version and a checksum of all sources in its name.
 func cacheFolder(version string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		cache = os.TempDir() // no home
+		cache = os.TempDir() // without a home folder
 	}
 	sum := sha256.New()
 	err = fs.WalkDir(program, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -100,7 +100,7 @@ func cacheFolder(version string) (string, error) {
 	return filepath.Join(cache, "interlock-interop", version+"-"+hex.EncodeToString(sum.Sum(nil)[:8])), err
 }
 
-// compile tries without the network first.
+// compile tries to compile without the network first.
 func compile(ctx context.Context, work, target, version string) error {
 	if err := os.CopyFS(work, program); err != nil {
 		return err

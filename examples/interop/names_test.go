@@ -15,11 +15,11 @@ var names atomic.Int64
 // unique makes a name that no other test uses.
 func unique(what string) string { return what + ":" + strconv.FormatInt(names.Add(1), 10) }
 
-// lockNames are names of locks that differ in where their hash tag is. The key of each is
-// the name, and the channel has its slot.
+// lockNames are names of locks with different places of their hash tag. The key of each is the name, and the channel has
+// the same slot.
 var lockNames = []string{"foo", "a:b", "{t}:x", "x{t}y", "žluťoučký:鍵"}
 
-// spellings are ways to make keys of names: a name mapper on the side of Java.
+// spellings are ways to derive keys from names, with a name mapper in Java.
 var spellings = []struct {
 	name, prefix string
 	own          core.Option
@@ -29,8 +29,7 @@ var spellings = []struct {
 	{"mapper ", "mapped:", core.WithNameMapper(func(name string) string { return "mapped:" + name })},
 }
 
-// namesMeet has both sides use the same names, plain, with a prefix and with a name mapper. The key
-// is looked at, too.
+// namesMeet makes both sides use the same names, plain, with a prefix and with a name mapper. It also checks the key.
 func namesMeet(t *testing.T, s *site, k kind) {
 	for _, spelling := range spellings {
 		if k.name == "fair" && spelling.prefix != "" && !mapsFairQueues(s.version) {
@@ -49,12 +48,12 @@ func namesMeet(t *testing.T, s *site, k kind) {
 	}
 }
 
-// mapsFairQueues tells whether a version of Redisson has the queue of a fair lock follow from the name
-// that its name mapper makes: those before have it follow from the name itself.
+// mapsFairQueues reports whether a version of Redisson derives the queue of a fair lock from the mapped name. Earlier
+// versions derive it from the name itself.
 func mapsFairQueues(version string) bool { return since(version, 3, 52) }
 
-// meet has one side wait for what the other one holds. Versions of Redisson that miss a message now
-// and then may miss one, but not two in a row.
+// meet makes one side wait for a lock of the other side. Versions of Redisson that sometimes miss a message may miss one,
+// but not two in a row.
 func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
 	t.Helper()
 	took := meetOnce(t, s, k, d, prefix, name)
@@ -63,12 +62,12 @@ func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
 		took = meetOnce(t, s, k, d, prefix, name)
 	}
 	if took > wokenWithin {
-		t.Errorf("waited %s after the release, want %s at most", took, wokenWithin)
+		t.Errorf("waited %s after the release, want at most %s", took, wokenWithin)
 	}
 }
 
-// missesMessages tells whether a version of Redisson has waiters miss messages: its release notes of
-// 3.28.0 name that as mended. Where two of its own clients meet, it happens as well.
+// missesMessages reports whether waiters of a version of Redisson miss messages. The release notes of 3.28.0 list this as
+// fixed. It also happens between two clients of Redisson.
 func missesMessages(version string) bool { return !since(version, 3, 28) }
 
 func meetOnce(t *testing.T, s *site, k kind, d direction, prefix, name string) time.Duration {

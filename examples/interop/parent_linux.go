@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// endWithParent has the kernel kill the process when the test process dies without running
-// its cleanups, such as by a test timeout.
+// endWithParent makes the kernel kill the process when the test process dies without running its cleanups, for example
+// by a test timeout.
 func endWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

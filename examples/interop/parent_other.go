@@ -4,5 +4,5 @@ package interop
 
 import "os/exec"
 
-// endWithParent does nothing here: the program ends by itself with its input.
+// endWithParent does nothing on this system: the program ends with its input.
 func endWithParent(*exec.Cmd) {}

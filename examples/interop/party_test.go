@@ -12,29 +12,28 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// party is one side that takes locks. What holds for both languages is written once, for two
-// parties.
+// party is one side that acquires locks. Tests for both languages are written once, for two parties.
 type party interface {
 	String() string
-	// ask begins to wait for a lock. The grant comes when it is held, or has the error.
+	// ask begins to wait for a lock. The channel gets a grant with the lock or an error.
 	ask(t *testing.T, k kind, name string) <-chan grant
-	// awaits returns once somebody who asked for the lock waits for it, in a moment between two
-	// attempts. It must be the first of its side who waits for this key.
+	// awaits returns when a caller that asked for the lock waits for it between two attempts. The caller must be the
+	// first of its side that waits for this key.
 	awaits(t *testing.T, s *site, k kind, name string)
 	// try makes one attempt.
 	try(t *testing.T, k kind, name string) (grant, bool)
 }
 
-// grant is a lock that is held, with a watchdog.
+// grant is a held lock with a watchdog.
 type grant struct {
-	err   error // why there is none
+	err   error // why the lock is not held
 	at    time.Time
 	field string // of the holder
-	// free releases it; began is when the call of unlock began.
+	// free releases the lock. began is when the call of unlock began.
 	free func(t *testing.T) (began time.Time, err error)
 }
 
-// release frees a lock that is held.
+// release releases a held lock.
 func (g grant) release(t *testing.T) (began time.Time) {
 	t.Helper()
 	began, err := g.free(t)
@@ -44,14 +43,14 @@ func (g grant) release(t *testing.T) (began time.Time) {
 	return began
 }
 
-// take waits for the lock, for half a minute at most.
+// take waits for the lock for at most half a minute.
 func take(t *testing.T, p party, k kind, name string) grant {
 	t.Helper()
 	return received(t, p.ask(t, k, name), p.String()+" to have "+name)
 }
 
-// patience is longer than the lease of 30 s at whose end a waiter of Java looks that has missed its
-// message: it is late then, which each test judges.
+// patience is longer than the lease of 30 s, at whose end a waiter of Java looks again if it has missed its message. Such
+// a waiter is late, and each test checks the time.
 const patience = 45 * time.Second
 
 func received(t *testing.T, grants <-chan grant, what string) grant {
@@ -70,7 +69,7 @@ func received(t *testing.T, grants <-chan grant, what string) grant {
 	return grant{}
 }
 
-// refused makes sure that a party does not get the lock in one attempt.
+// refused checks that a party does not get the lock in one attempt.
 func refused(t *testing.T, p party, k kind, name string) {
 	t.Helper()
 	if _, got := p.try(t, k, name); got {
@@ -78,7 +77,7 @@ func refused(t *testing.T, p party, k kind, name string) {
 	}
 }
 
-// goParty is a client of package core: every caller is a holder of its own.
+// goParty is a client of package core. Every caller is a separate holder.
 type goParty struct{ locks *core.Client }
 
 func (p goParty) String() string { return "Go" }
@@ -126,7 +125,7 @@ func held(hold *core.Hold) grant {
 	}}
 }
 
-// javaParty is a client of Redisson: every call has a thread of its own.
+// javaParty is a client of Redisson. Every call uses a separate thread.
 type javaParty struct{ client *interop.Client }
 
 func (p javaParty) String() string { return "Java" }
@@ -137,7 +136,7 @@ func (p javaParty) ask(t *testing.T, k kind, name string) <-chan grant {
 	field, lock := thread.Field(), thread.Lock(k.java, k.names(name)...)
 	call := lock.Lock()
 	grants := make(chan grant, 1)
-	go func() { // ends with the process at the latest
+	go func() { // it ends with the process at the latest
 		<-call.Done()
 		if a := call.Answer(); a.Err != nil {
 			grants <- grant{err: a.Err}
@@ -158,8 +157,8 @@ func (p javaParty) awaits(t *testing.T, s *site, k kind, name string) {
 	settle()
 }
 
-// settle leaves who begins to wait the time for its attempts before it sleeps. Nothing goes
-// wrong if that was not enough: the lock is then acquired by one of them.
+// settle gives a new waiter the time for its attempts before it sleeps. If the time is too short, one of these attempts
+// acquires the lock, and the test still passes.
 func settle() { time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond)) } // no assertion rests on it
 
 func (p javaParty) try(t *testing.T, k kind, name string) (grant, bool) {
@@ -180,7 +179,7 @@ func heldBy(lock interop.Held, field string, a interop.Answer) grant {
 	}}
 }
 
-// direction is who holds, and who waits for it.
+// direction has the party that holds and the party that waits.
 type direction struct{ holder, waiter party }
 
 func (d direction) String() string { return d.waiter.String() + " after " + d.holder.String() }

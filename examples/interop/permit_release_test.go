@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// permitsReleasedByID has Go give back permits of Java by their ids, with a lease and without: that
-// wakes who waits on either side, and Java finds out. One that is not out is said to be not held.
+// permitsReleasedByID makes Go release permits of Java by their ids, with a lease and without. That wakes waiters of both
+// sides, and Java finds out. A permit that is not acquired is reported as not held.
 func permitsReleasedByID(t *testing.T, s *site) {
 	name, thread, other := unique("permits"), s.java.Thread(t), s.java.Thread(t)
 	locks := s.locks(t)
@@ -30,7 +30,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 	wantSoon(t, "Java", released, waits.OK().To)
 	next := waits.OK().Value
 	if thread.Start("permits.tryRelease", named(name, "id", forGood)).True() {
-		t.Error("Java releases a permit that Go has given back")
+		t.Error("Java releases a permit that Go has released")
 	}
 	wantNotHeldPermit(t, pool, forGood)
 
@@ -53,7 +53,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 	wantSoon(t, "Go", released, <-got)
 	a := thread.Start("permits.release", named(name, "id", leased)).Answer()
 	if a.Err == nil {
-		t.Error("Java releases a permit that Go has given back: no exception")
+		t.Error("Java releases a permit that Go has released: no exception")
 	}
 	if err := pool.ReleasePermit(t.Context(), next); err != nil {
 		t.Error(err)
@@ -71,12 +71,12 @@ func permitsReleasedByID(t *testing.T, s *site) {
 func wantNotHeldPermit(t *testing.T, pool core.Semaphore, id string) {
 	t.Helper()
 	if err := pool.ReleasePermit(t.Context(), id); !errors.Is(err, core.ErrNotHeld) {
-		t.Errorf("ReleasePermit of one that is not held: got %v, want ErrNotHeld", err)
+		t.Errorf("ReleasePermit of a permit that is not held: got %v, want ErrNotHeld", err)
 	}
 }
 
-// permitsRenewed has Go hold the only permit for more than two leases, while Java tries again and again;
-// then its process is killed, and Java has the permit after the lease.
+// permitsRenewed makes Go hold the only permit for more than two leases, while Java tries again and again. Then the process
+// is killed, and Java gets the permit after the lease.
 func permitsRenewed(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	locks := s.locks(t, core.WithWatchdog(briefLease))
@@ -84,7 +84,7 @@ func permitsRenewed(t *testing.T, s *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); time.Sleep(briefLease / 10) { // looks, for more than two leases
+	for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); time.Sleep(briefLease / 10) { // between looks, for more than two leases
 		if id := thread.Start("permits.tryAcquire", named(name)).OK().Value; id != "" {
 			t.Fatal("Java has the only permit, which Go holds")
 		}
@@ -106,6 +106,6 @@ func permitsRenewed(t *testing.T, s *site) {
 	gone := time.Now()
 	kill()
 	if took := call.OK().To.Sub(gone); call.OK().Value == "" || took > goneWithin {
-		t.Errorf("Java has %q %s after the process of Go was killed, want %s at most", call.OK().Value, took, goneWithin)
+		t.Errorf("Java has %q %s after the process of Go was killed, want at most %s", call.OK().Value, took, goneWithin)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// pubSubModes are the ways of messages in a Cluster, as both sides call them. The default of
-// both is what the other items run with.
+// pubSubModes are the modes of messages in a Cluster, with their names on both sides. The other items use the defaults of
+// both sides.
 var pubSubModes = []struct {
 	java string
 	own  core.PubSub
@@ -24,10 +24,10 @@ var pubSubModes = []struct {
 	{"OFF", core.PubSubClassic},
 }
 
-// hasPubSubModes tells whether a version of Redisson has the setting shardedSubscriptionMode.
+// hasPubSubModes reports whether a version of Redisson has the setting shardedSubscriptionMode.
 func hasPubSubModes(version string) bool { return since(version, 3, 29) }
 
-// since tells whether a version of Redisson is that one or a later one.
+// since reports whether a version of Redisson is the given one or later.
 func since(version string, major, minor int) bool {
 	words := strings.SplitN(version, ".", 3)
 	thisMajor, _ := strconv.Atoi(words[0])
@@ -35,9 +35,9 @@ func since(version string, major, minor int) bool {
 	return thisMajor > major || thisMajor == major && thisMinor >= minor
 }
 
-// open opens a client of Redisson. In a Cluster it is one that publishes by shard: versions without the
-// setting try that out when they connect, with an empty channel at some master. 3.27.2 takes the answer
-// of a master that has not that channel's slot for one that cannot, and so decides by chance.
+// open opens a client of Redisson. In a Cluster it must use sharded messages. Versions without the setting test this when
+// they connect, with an empty channel at some master. If that master does not have the slot of the channel, 3.27.2
+// takes its answer for a server without sharded messages, and so chooses by chance.
 func (s *site) open(t *testing.T, jvm *interop.JVM, c interop.Config) *interop.Client {
 	t.Helper()
 	client := jvm.Open(t, c)
@@ -50,11 +50,11 @@ func (s *site) open(t *testing.T, jvm *interop.JVM, c interop.Config) *interop.C
 		}
 		client = jvm.Open(t, c)
 	}
-	t.Fatal("none of 50 clients of Redisson publishes by shard")
+	t.Fatal("none of 50 clients of Redisson uses sharded messages")
 	return nil
 }
 
-// publishesByShard has a client free a lock, and looks which way the message goes.
+// publishesByShard releases a lock with a client and checks the mode of the message.
 func (s *site) publishesByShard(t *testing.T, client *interop.Client, prefix string) bool {
 	t.Helper()
 	name := unique("probe")
@@ -77,7 +77,7 @@ func (s *site) publishesByShard(t *testing.T, client *interop.Client, prefix str
 	}
 }
 
-// pubSubModesMeet has both sides be told the same mode: messages wake the other one.
+// pubSubModesMeet configures the same mode on both sides. Messages wake the other side.
 func pubSubModesMeet(t *testing.T, s *site) {
 	k := kindOf("reentrant")
 	k.waited = subscribedAnywhere
@@ -92,15 +92,15 @@ func pubSubModesMeet(t *testing.T, s *site) {
 				}
 				t.Logf("%s: longest %s", d, longest.Round(10*time.Microsecond))
 				if longest > wokenWithin {
-					t.Errorf("%s: one waited %s after the release, want %s at most", d, longest, wokenWithin)
+					t.Errorf("%s: a caller waited %s after the release, want at most %s", d, longest, wokenWithin)
 				}
 			}
 		})
 	}
 }
 
-// pubSubModesDiffer has each side be told another mode: no message comes, so that Java waits for the end
-// of the lease that it has seen, and Go for its poll. Nobody waits for ever.
+// pubSubModesDiffer configures different modes. No message arrives, so Java waits for the end of the lease that it has
+// seen, and Go waits until its next look. No caller waits for ever.
 func pubSubModesDiffer(t *testing.T, s *site) {
 	k, config := kindOf("reentrant"), s.config
 	config.Sharded = "OFF"
@@ -132,13 +132,12 @@ func pubSubModesDiffer(t *testing.T, s *site) {
 	next = received(t, grants, "Java")
 	t.Logf("Java waits for the end of a lease of %s: %s", briefLease, next.at.Sub(released).Round(time.Millisecond))
 	if took := next.at.Sub(released); took > goneWithin {
-		t.Errorf("Java waited %s after the release, want %s, the lease, at most", took, briefLease)
+		t.Errorf("Java waited %s after the release, want at most %s, the lease", took, briefLease)
 	}
 	next.release(t)
 }
 
-// subscribedAnywhere tells whether somebody listens on the channel of RLock, at whatever node
-// and by whichever command.
+// subscribedAnywhere reports whether a client listens on the channel of RLock at any node, with either command.
 func subscribedAnywhere(t *testing.T, s *site, key string) bool {
 	t.Helper()
 	var found atomic.Int64

@@ -13,18 +13,18 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// nobodyYet makes sure that somebody who waits has not been granted the lock.
-func nobodyYet(t *testing.T, grants <-chan grant, what string) {
+// notGranted checks that a waiter has not got the lock.
+func notGranted(t *testing.T, grants <-chan grant, what string) {
 	t.Helper()
 	select {
 	case g := <-grants:
-		t.Errorf("%s has the lock beside others (%v)", what, g.err)
+		t.Errorf("%s has the lock together with other holders (%v)", what, g.err)
 	case <-time.After(50 * time.Millisecond):
 	}
 }
 
-// readersOfBoth has a reader of each side hold a lock that a writer of either side waits for: the
-// last reader, of either side, frees it.
+// readersOfBoth makes a reader of each side hold a lock while a writer of either side waits. The last reader, of either
+// side, lets the writer in.
 func readersOfBoth(t *testing.T, s *site) {
 	read, write := kindOf("read"), kindOf("write")
 	for _, writers := range []string{"Go", "Java"} {
@@ -42,12 +42,12 @@ func readersOfBoth(t *testing.T, s *site) {
 						held[side].release(t)
 					}
 				}
-				nobodyYet(t, waits, "a writer")
+				notGranted(t, waits, "a writer")
 				released := held[last].release(t)
 				w := received(t, waits, "the writer")
 				t.Logf("%s", w.at.Sub(released).Round(10*time.Microsecond))
 				if took := w.at.Sub(released); took > wokenWithin {
-					t.Errorf("waited %s after the last reader, want %s at most", took, wokenWithin)
+					t.Errorf("waited %s after the last reader, want at most %s", took, wokenWithin)
 				}
 				refused(t, parties["Go"], read, name)
 				refused(t, parties["Java"], read, name)
@@ -58,7 +58,7 @@ func readersOfBoth(t *testing.T, s *site) {
 	}
 }
 
-// orJava is the party of that name.
+// orJava returns the party with a name.
 func (p goParty) orJava(s *site, name string) party {
 	if name == "Java" {
 		return javaParty{s.java}
@@ -66,8 +66,8 @@ func (p goParty) orJava(s *site, name string) party {
 	return p
 }
 
-// readerCrashes kills a process with a reader while one of the other side goes on reading for longer
-// than the lease of the dead one: when it ends, a writer of either side has the lock.
+// readerCrashes kills a process with a reader while a reader of the other side continues for longer than the lease of the
+// dead reader. When that reader ends, a writer of either side gets the lock.
 func readerCrashes(t *testing.T, s *site) {
 	read := kindOf("read")
 	for _, writers := range []string{"Go", "Java"} {
@@ -92,19 +92,19 @@ func (s *site) readsOn(t *testing.T, reader, writer party, name string, crash fu
 	alive := take(t, reader, read, name)
 	crash()
 	waits := writer.ask(t, write, name)
-	time.Sleep(briefLease * 3 / 2) // held open: the lease of the one that crashed ends
-	nobodyYet(t, waits, "a writer")
+	time.Sleep(briefLease * 3 / 2) // held open: the lease of the crashed reader expires
+	notGranted(t, waits, "a writer")
 	released := alive.release(t)
 	w := received(t, waits, "the writer")
 	if took := w.at.Sub(released); took > wokenWithin {
-		t.Errorf("waited %s after the last reader that lives, want %s at most", took, wokenWithin)
+		t.Errorf("waited %s after the last living reader, want at most %s", took, wokenWithin)
 	}
 	s.wantHeld(t, write, name, w.field, "1")
 	w.release(t)
 	s.wantFree(t, write, name)
 }
 
-// goDowngrades has a writer of Go go on as a reader: a reader of Java gets in at once, a writer after it.
+// goDowngrades makes a writer of Go become a reader. A reader of Java gets the lock at once, a writer after it.
 func goDowngrades(t *testing.T, s *site) {
 	name := unique("downgraded")
 	java, locks := javaParty{s.java}, s.locks(t)
@@ -126,13 +126,13 @@ func goDowngrades(t *testing.T, s *site) {
 	reader := received(t, reads, "a reader of Java")
 	t.Logf("a reader of Java has it %s after the downgrade", reader.at.Sub(released).Round(10*time.Microsecond))
 	if took := reader.at.Sub(released); took > wokenWithin {
-		t.Errorf("a reader of Java waited %s after the downgrade, want %s at most", took, wokenWithin)
+		t.Errorf("a reader of Java waited %s after the downgrade, want at most %s", took, wokenWithin)
 	}
 	s.wantFields(t, name, map[string]string{"mode": "read", r.Field(): "1", reader.field: "1"})
 	writes := java.ask(t, kindOf("write"), name)
 	java.awaits(t, s, kindOf("write"), name)
 	reader.release(t)
-	nobodyYet(t, writes, "a writer of Java")
+	notGranted(t, writes, "a writer of Java")
 	if err := r.Release(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +140,8 @@ func goDowngrades(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("write"), name)
 }
 
-// javaDowngrades has a writer of Java go on as a reader, of which Redisson tells nobody: a reader of Go
-// finds it by its poll, and a writer of Go is woken when the last reader goes.
+// javaDowngrades makes a writer of Java become a reader, for which Redisson sends no message. A reader of Go finds out at
+// its next look, and a writer of Go is woken when the last reader ends.
 func javaDowngrades(t *testing.T, s *site) {
 	name := unique("downgraded")
 	own, thread := goParty{s.locks(t)}, s.java.Thread(t)
@@ -161,13 +161,13 @@ func javaDowngrades(t *testing.T, s *site) {
 	writes := own.ask(t, kindOf("write"), name)
 	own.awaits(t, s, kindOf("write"), name)
 	reader.release(t)
-	nobodyYet(t, writes, "a writer of Go")
+	notGranted(t, writes, "a writer of Go")
 	read.Unlock().OK()
 	received(t, writes, "a writer of Go").release(t)
 	s.wantFree(t, kindOf("write"), name)
 }
 
-// readersAndWriters has both sides read and write as fast as they can: a writer is always alone.
+// readersAndWriters makes both sides read and write as fast as they can. A writer is always alone.
 func readersAndWriters(t *testing.T, s *site) {
 	const turns = 15
 	name := unique("map")
@@ -181,7 +181,7 @@ func readersAndWriters(t *testing.T, s *site) {
 				g := take(t, p, kindOf("read"), name)
 				n := reading.Add(1)
 				if w := writing.Load(); w != 0 {
-					t.Errorf("%s reads beside %d writers", p, w)
+					t.Errorf("%s reads at the same time as %d writers", p, w)
 				}
 				if n > 1 {
 					together.Add(1)
@@ -197,7 +197,7 @@ func readersAndWriters(t *testing.T, s *site) {
 			for range turns {
 				g := take(t, p, kindOf("write"), name)
 				if w, r := writing.Add(1), reading.Load(); w != 1 || r != 0 {
-					t.Errorf("%s writes beside %d writers and %d readers", p, w-1, r)
+					t.Errorf("%s writes at the same time as %d writers and %d readers", p, w-1, r)
 				}
 				runtime.Gosched()
 				writing.Add(-1)
@@ -211,8 +211,8 @@ func readersAndWriters(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("write"), name)
 }
 
-// javaReadsSeveral has a client of Java read several locks for longer than its lease. Redisson 3.44 to 4.3
-// renews the timeout keys of one of them only, and all the locks themselves: no writer has them.
+// javaReadsSeveral makes a client of Java read several locks for longer than its lease. Redisson 3.44 to 4.3 renews all of
+// the locks, but the timeout keys of only one. No writer gets the locks.
 func javaReadsSeveral(t *testing.T, s *site) {
 	java, own := javaParty{s.open(t, s.jvm, s.briefConfig())}, goParty{s.locks(t)}
 	read, write := kindOf("read"), kindOf("write")
@@ -221,7 +221,7 @@ func javaReadsSeveral(t *testing.T, s *site) {
 	for _, name := range names {
 		held = append(held, take(t, java, read, name))
 	}
-	time.Sleep(briefLease * 3 / 2) // held open: leases end that nobody has renewed
+	time.Sleep(briefLease * 3 / 2) // held open: leases without renewals expire
 	lost := 0
 	for _, name := range names {
 		keys, err := s.master(name).Keys(t.Context(), suffixed(name, "*:rwlock_timeout:*")).Result()

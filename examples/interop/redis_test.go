@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wantHeld makes sure that every key of a lock is held by one holder, as often as said, and by
-// nobody else. A lock of several keys may have a field of its own at each, of the same client.
+// wantHeld checks that every key of a lock has exactly one holder, with the given count. A lock of several keys may have a
+// different field at each key, of the same client.
 func (s *site) wantHeld(t *testing.T, k kind, name, field, count string) {
 	t.Helper()
 	for i, key := range k.names(name) {
@@ -30,9 +30,9 @@ func (s *site) wantHeld(t *testing.T, k kind, name, field, count string) {
 	}
 }
 
-const clientID = 36 // characters of a UUID, with which the field of a holder begins
+const clientID = 36 // characters of a UUID, which begins the field of a holder
 
-// wantFree makes sure that nothing is left of a lock.
+// wantFree checks that nothing is left of a lock.
 func (s *site) wantFree(t *testing.T, k kind, name string) {
 	t.Helper()
 	for _, key := range k.names(name) {
@@ -43,22 +43,22 @@ func (s *site) wantFree(t *testing.T, k kind, name string) {
 	}
 }
 
-// wantNone makes sure that no key of a pattern is left where the key of a lock is.
+// wantNone checks that no key of a pattern is left on the server of a lock.
 func (s *site) wantNone(t *testing.T, key string, patterns ...string) {
 	t.Helper()
 	for _, pattern := range patterns {
 		if left, err := s.master(key).Keys(t.Context(), pattern).Result(); len(left) > 0 || err != nil {
-			t.Errorf("%v is still there (%v)", left, err)
+			t.Errorf("%v still exists (%v)", left, err)
 		}
 	}
 }
 
-// wantGone makes sure that keys are not there any more.
+// wantGone checks that keys no longer exist.
 func (s *site) wantGone(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
 		if n, err := s.master(key).Exists(t.Context(), key).Result(); n != 0 || err != nil {
-			t.Errorf("%s is still there (%v)", key, err)
+			t.Errorf("%s still exists (%v)", key, err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (s *site) hash(t *testing.T, key string) map[string]string {
 	return fields
 }
 
-// listeners is how many subscribe to a channel on the node of key.
+// listeners returns how many clients subscribe to a channel on the node of key.
 func (s *site) listeners(t *testing.T, key, channel string) int {
 	t.Helper()
 	reply, err := s.master(key).Do(t.Context(), "pubsub", s.subs, channel).Result()
@@ -105,7 +105,7 @@ func (s *site) listeners(t *testing.T, key, channel string) int {
 	return 0
 }
 
-// messages are what is published on a channel on the node of key, from now on.
+// messages returns the messages on a channel on the node of key, from now on.
 func (s *site) messages(t *testing.T, key, channel string) <-chan *redis.Message {
 	t.Helper()
 	rdb := s.master(key)
@@ -115,7 +115,7 @@ func (s *site) messages(t *testing.T, key, channel string) <-chan *redis.Message
 	}
 	sub := subscribe(t.Context(), channel)
 	t.Cleanup(func() { _ = sub.Close() })
-	if _, err := sub.Receive(t.Context()); err != nil { // it is confirmed
+	if _, err := sub.Receive(t.Context()); err != nil { // the confirmation of the subscription
 		t.Fatal(err)
 	}
 	return sub.Channel()

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// redlockShared has a redlock of each side span the same three servers, of which one dies: each keeps
-// the other out, and has the lock when it is free.
+// redlockShared makes a redlock of each side use the same three servers, one of which dies. The sides exclude each other,
+// and each gets the lock when it is free.
 func redlockShared(t *testing.T, s *site) {
 	var servers []*redisserver.Server
 	var java []*interop.Client
@@ -40,7 +40,7 @@ func redlockShared(t *testing.T, s *site) {
 			t.Error("Java has the redlock of Go")
 		}
 		call := theirs.TryFor(20*time.Second, time.Minute)
-		time.Sleep(50 * time.Millisecond) // it most likely waits by then; if not, it is granted all the same
+		time.Sleep(50 * time.Millisecond) // it most likely waits then; if not, it still gets the lock
 		released := time.Now()
 		if err := hold.Release(t.Context()); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			t.Error(err)
@@ -48,7 +48,7 @@ func redlockShared(t *testing.T, s *site) {
 		if !call.True() {
 			t.Fatal("Java does not have the redlock that Go has released")
 		}
-		t.Logf("Java has it %s after the release", call.OK().To.Sub(released).Round(10*time.Microsecond))
+		t.Logf("Java got it %s after the release", call.OK().To.Sub(released).Round(10*time.Microsecond))
 		if _, _, err := lock.Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
 			t.Errorf("Go asks for the redlock of Java: got %v, want ErrNotAcquired", err)
 		}
@@ -62,9 +62,9 @@ func redlockShared(t *testing.T, s *site) {
 			}
 			_ = hold.Release(t.Context()) // one server may be dead
 		}()
-		time.Sleep(50 * time.Millisecond) // likewise
+		time.Sleep(50 * time.Millisecond) // as above
 		released = theirs.Unlock().OK().From
-		t.Logf("Go has it %s after the release", (<-had).Sub(released).Round(10*time.Microsecond))
+		t.Logf("Go got it %s after the release", (<-had).Sub(released).Round(10*time.Microsecond))
 	}
 	check(unique("redlock"))
 	redlockTurns(t, s, java, own)
@@ -72,7 +72,7 @@ func redlockShared(t *testing.T, s *site) {
 	check(unique("redlock"))
 }
 
-// redlockTurns has callers of both sides take turns.
+// redlockTurns makes callers of both sides take turns.
 func redlockTurns(t *testing.T, s *site, java []*interop.Client, own []*core.Client) {
 	t.Helper()
 	name := unique("redlock")

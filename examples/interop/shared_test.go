@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// BenchmarkSharedWithRedisson has 8 callers of Go and 8 threads of Redisson want one lock at the same
-// time, without work under it, on loopback and 1 ms away. It reports medians over the rounds.
+// BenchmarkSharedWithRedisson makes 8 callers of Go and 8 threads of Redisson compete for a lock without work under it, on
+// loopback and 1 ms away. It reports medians over the rounds.
 func BenchmarkSharedWithRedisson(b *testing.B) {
 	classPath := interop.Build(b, usualVersion)
 	for _, roundTrip := range []time.Duration{0, time.Millisecond} {
@@ -38,10 +38,10 @@ func BenchmarkSharedWithRedisson(b *testing.B) {
 	}
 }
 
-// sharing are the callers of one side.
+// sharing has the callers of one side.
 var sharing = situation{name: "8 callers", processes: 1, callers: 8, keys: 1}
 
-// share has both sides work at the same time for the same key.
+// share makes both sides work at the same time for the same key.
 func (p *pit) share() round {
 	l := p.load("reentrant", sharing, p.lasts)
 	ours, theirs := p.goes[0].start(l), p.javas[0].start(l)
@@ -51,11 +51,11 @@ func (p *pit) share() round {
 
 func (one round) total() float64 { return one.ours.rate + one.theirs.rate }
 
-// share is Redisson's part of all turns in percent.
+// share returns Redisson's share of the turns in percent.
 func (one round) share() float64 { return 100 * one.theirs.rate / one.total() }
 
-// farAway returns an address at which Redis is a round trip away. It starts the proxy of the
-// benchmarks in another process, so that Go and Java reach Redis the same way.
+// farAway returns an address at which Redis has a given round trip. It starts the proxy of the benchmarks in another
+// process, so that Go and Java use the same proxy.
 func farAway(b *testing.B, addr string, roundTrip time.Duration) string {
 	b.Helper()
 	if roundTrip == 0 {

@@ -7,26 +7,24 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// item is one thing that has to hold between the two sides.
+// item is a requirement that both sides must meet.
 type item struct {
 	name string
 	run  func(t *testing.T, s *site, k kind)
 	only []string // topologies; empty: all
-	// pick are the kinds that it runs with, by name; nil: all those of the table of kinds.
+	// pick are the names of the kinds that it runs with; nil: all kinds of the table.
 	pick []string
 	not  []string // kinds that it does not run with
-	// alone is for an item that measures, or that needs names of its own: it does not run
-	// beside others.
+	// alone marks an item that measures or needs separate names: it does not run in parallel.
 	alone bool
-	// silent is for an item that has Java wait for the end of a lease, without a message.
+	// silent marks an item in which Java waits for the end of a lease without a message.
 	silent bool
 }
 
 // items run for every kind.
 //
-// Redisson's multi lock frees nothing more after the first of its locks that cannot be freed, and
-// goes on renewing the rest: who forces one away, or loses the reply of an unlock, has the others
-// stay locked for as long as the process lives.
+// If Redisson's multi lock cannot release one of its locks, it releases no further ones and continues to renew the rest.
+// So after a forced release, or a lost reply of an unlock, the others stay locked until the process ends.
 var items = []item{
 	{name: "woken by message", run: wokenByMessage, alone: true},
 	{name: "names", run: namesMeet, alone: true},

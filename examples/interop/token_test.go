@@ -9,15 +9,15 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// tokenHolder is one side that takes a fenced lock, and tells its token.
+// tokenHolder is a side that acquires a fenced lock and returns its token.
 type tokenHolder struct {
 	name string
-	// take takes the lock: for a lease, or with a watchdog when that is 0.
+	// take acquires the lock with a lease; 0: with a watchdog.
 	take func(t *testing.T, lease time.Duration) (token int64, free func(t *testing.T))
 }
 
-// tokensIncrease takes one lock over and over, from both sides and after every way in which a
-// hold ends: each token is larger than the one before.
+// tokensIncrease acquires a lock repeatedly, from both sides and after every way in which a hold ends. Each token is larger
+// than the previous one.
 func tokensIncrease(t *testing.T, s *site, _ kind) {
 	name := unique("fenced")
 	locks := s.locks(t)
@@ -44,7 +44,7 @@ func tokensIncrease(t *testing.T, s *site, _ kind) {
 				t.Error("forceUnlock: got false")
 			}
 		}},
-		// The next one is of Go: Redisson, as the first without the counter, begins again at 1.
+		// Go draws the next token, because Redisson would start again at 1 without the counter.
 		{how: "without its counter afterwards", who: []tokenHolder{own}, ends: func(t *testing.T, free func(t *testing.T)) {
 			if n := s.master(name).Del(t.Context(), prefixed("redisson_lock_token", name)).Val(); n != 1 {
 				t.Errorf("%d counters were deleted, want 1", n)
@@ -108,8 +108,8 @@ func goTokens(locks *core.Client, name string) tokenHolder {
 	}}
 }
 
-// handedOver are the tokens of callers of both sides who wait at the same time, in the order in which
-// they have the lock. Those of Go, who share a client, pass it on among themselves.
+// handedOver returns the tokens of callers of both sides that wait at the same time, in the order in which they get the
+// lock. The callers of Go share a client and pass the lock on.
 func handedOver(t *testing.T, sides ...tokenHolder) (tokens []int64) {
 	t.Helper()
 	const callers = 4 // of each
@@ -120,7 +120,7 @@ func handedOver(t *testing.T, sides ...tokenHolder) (tokens []int64) {
 			running.Go(func() {
 				token, free := side.take(t, 0)
 				mu.Lock()
-				tokens = append(tokens, token) // before anybody else has the lock
+				tokens = append(tokens, token) // before another caller gets the lock
 				mu.Unlock()
 				free(t)
 			})

@@ -6,42 +6,41 @@ import (
 	"time"
 )
 
-// The bounds tell a message from what comes without one: a waiter of Java sleeps until the
-// end of a lease of 30 s, and one of Go polls after half a second to a second. They leave room
-// for a busy machine; what it takes is printed.
+// The bounds distinguish a wake-up by a message: without one a waiter of Java sleeps until the end of a lease of 30 s, and a
+// waiter of Go looks again after half a second to a second. They leave room for a busy machine. The tests print the times.
 const (
 	wokenWithin    = 2 * time.Second        // by Java
-	lateOnes       = 2                      // not woken within that: Redisson misses a message now and then, before 3.28 above all
+	lateOnes       = 2                      // later means not woken: Redisson sometimes misses a message, mostly before 3.28
 	usuallyWithin  = 250 * time.Millisecond // the median
 	handOverRounds = 20                     // counted
-	warmUpRounds   = 15                     // not counted: Java has to load its classes
+	warmUpRounds   = 15                     // not counted: Java must load its classes
 )
 
-// wokenByMessage has one side free what the other one waits for. Redisson among itself, and
-// two clients of package core, are there to compare with: it is their own affair if they are late.
+// wokenByMessage makes one side release a lock for which the other side waits. Two clients of Redisson and two clients of
+// package core are measured for comparison only.
 func wokenByMessage(t *testing.T, s *site, k kind) {
 	locks, others := s.locks(t), s.locks(t)
 	for _, d := range bothWays(s.java, locks) {
 		p50, late := wakeUps(t, s, k, d)
 		if p50 > usuallyWithin {
-			t.Errorf("%s: half of the waiters waited %s and longer after the release, want %s: no message woke them", d, p50, usuallyWithin)
+			t.Errorf("%s: half of the waiters waited %s or longer after the release, want %s: no message woke them", d, p50, usuallyWithin)
 		}
 		if late > lateOnes {
-			t.Errorf("%s: %d waited longer than %s after the release, want %d at most", d, late, wokenWithin, lateOnes)
+			t.Errorf("%s: %d waited longer than %s after the release, want at most %d", d, late, wokenWithin, lateOnes)
 		}
 	}
 	wakeUps(t, s, k, direction{javaParty{s.java}, javaParty{s.java}})
 	wakeUps(t, s, k, direction{goParty{locks}, goParty{others}})
 }
 
-// wakeUps is the spread of hand-overs of one kind in one direction.
+// wakeUps measures hand-overs of a kind in a direction.
 func wakeUps(t *testing.T, s *site, k kind, d direction) (p50 time.Duration, late int) {
 	t.Helper()
 	return spread(t, s, d.String(), k.name, func() time.Duration { return handOver(t, s, k, d, unique("wake")) })
 }
 
-// spread prints how long rounds take, and returns the median, and how many were late. It ends when
-// that are too many.
+// spread prints how long rounds take. It returns the median and the number of late rounds, and ends early if too many are
+// late.
 func spread(t *testing.T, s *site, what, kind string, round func() time.Duration) (p50 time.Duration, late int) {
 	t.Helper()
 	var times []time.Duration
@@ -61,7 +60,7 @@ func spread(t *testing.T, s *site, what, kind string, round func() time.Duration
 	return p50, late
 }
 
-// handOver is the time from the call of unlock to the return of lock on the other side.
+// handOver returns the time from the call of unlock to the return of lock on the other side.
 func handOver(t *testing.T, s *site, k kind, d direction, name string) time.Duration {
 	t.Helper()
 	holder := take(t, d.holder, k, name)

@@ -10,7 +10,7 @@ import (
 
 func semaphoreChannel(name string) string { return prefixed("redisson_sc", name) }
 
-// latchChannel does not follow the rule for prefixes: it has braces always.
+// latchChannel does not follow the rule for prefixes: it always has braces.
 func latchChannel(name string) string { return "redisson_countdownlatch__channel__{" + name + "}" }
 
 func permitLeases(name string) string { return suffixed(name, "timeout") }
@@ -26,7 +26,7 @@ func named(name string, more ...string) interop.Args {
 	return args
 }
 
-// semaphoreCounts has threads share permits that nobody owns.
+// semaphoreCounts makes threads share permits without owners.
 func semaphoreCounts(t *testing.T, s *site) {
 	name := unique("semaphore")
 	messages := s.messages(t, name, semaphoreChannel(name))
@@ -37,7 +37,7 @@ func semaphoreCounts(t *testing.T, s *site) {
 	s.wantValue(t, name, "3")
 	wantMessage(t, messages, "3")
 	if one.Start("semaphore.trySetPermits", named(name, "permits", "5")).True() {
-		t.Error("trySetPermits of a semaphore that is there: got true")
+		t.Error("trySetPermits of an existing semaphore: got true")
 	}
 	one.Start("semaphore.acquire", named(name, "permits", "2")).OK()
 	s.wantValue(t, name, "1")
@@ -57,8 +57,7 @@ func semaphoreCounts(t *testing.T, s *site) {
 	s.wantValue(t, name, "0")
 }
 
-// permitsHaveIDs has one thread acquire a permit and another one release it by its id, which
-// is 16 bytes in Redis.
+// permitsHaveIDs makes one thread acquire a permit and another one release it by its id, which has 16 bytes in Redis.
 func permitsHaveIDs(t *testing.T, s *site) {
 	name := unique("permits")
 	one, two := s.java.Thread(t), s.java.Thread(t)
@@ -88,7 +87,7 @@ func permitsHaveIDs(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 }
 
-// permitsExpire has a permit come back after its lease, once somebody asks.
+// permitsExpire lets the lease of a permit expire. The next request for a permit gets it.
 func permitsExpire(t *testing.T, s *site) {
 	name := unique("permits")
 	thread := s.java.Thread(t)
@@ -107,7 +106,7 @@ func permitsExpire(t *testing.T, s *site) {
 	}
 }
 
-// deadline is the score of a permit, whose id is text of 32 hexadecimal digits.
+// deadline returns the score of a permit, whose id is a text of 32 hexadecimal digits.
 func (s *site) deadline(t *testing.T, name, id string) float64 {
 	t.Helper()
 	raw, err := hex.DecodeString(id)
@@ -121,7 +120,7 @@ func (s *site) deadline(t *testing.T, name, id string) float64 {
 	return score
 }
 
-// latchOpens has a thread wait until two others have counted down.
+// latchOpens makes a thread wait until two others have counted down.
 func latchOpens(t *testing.T, s *site) {
 	name := unique("latch")
 	messages := s.messages(t, name, latchChannel(name))

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// The keys and channels that follow from the name of a lock.
+// The keys and channels that are derived from the name of a lock.
 func fairQueue(name string) string    { return prefixed("redisson_lock_queue", name) }
 func fairTimeouts(name string) string { return prefixed("redisson_lock_timeout", name) }
 func rwChannel(name string) string    { return prefixed("redisson_rwlock", name) }
@@ -19,13 +19,13 @@ func readTimeout(name, field string, hold int) string {
 	return suffixed(name, fmt.Sprintf("%s:rwlock_timeout:%d", field, hold))
 }
 
-// queued are the members of a fair lock's queue, in order, each of which has a deadline.
+// queued returns the members of the queue of a fair lock in order. Each has a deadline.
 func (s *site) queued(t *testing.T, name string) []string {
 	t.Helper()
 	queue := s.master(name).LRange(t.Context(), fairQueue(name), 0, -1).Val()
 	deadlines := s.master(name).ZRange(t.Context(), fairTimeouts(name), 0, -1).Val()
 	if slices.Compare(slices.Sorted(slices.Values(queue)), slices.Sorted(slices.Values(deadlines))) != 0 {
-		return nil // one script changes both: look again
+		return nil // one script changes both, so look again
 	}
 	return queue
 }
@@ -37,8 +37,7 @@ func (s *site) awaitQueue(t *testing.T, name string, want ...string) {
 	})
 }
 
-// fairInOrder has threads queue up for a fair lock: they have it in that order, and nothing is
-// left.
+// fairInOrder queues threads for a fair lock. They get it in that order, and nothing remains.
 func fairInOrder(t *testing.T, s *site) {
 	name := unique("fair")
 	holder := s.java.Thread(t)
@@ -60,13 +59,13 @@ func fairInOrder(t *testing.T, s *site) {
 		had := call.OK().To
 		s.wantHeld(t, kind{}, name, fields[i], "1")
 		s.awaitQueue(t, name, fields[i+1:]...)
-		t.Logf("waiter %d had the lock %s after the release", i+1, had.Sub(last).Round(10*time.Microsecond))
+		t.Logf("waiter %d got the lock %s after the release", i+1, had.Sub(last).Round(10*time.Microsecond))
 		last = waiters[i].Unlock().OK().From
 	}
 	s.wantGone(t, name, fairQueue(name), fairTimeouts(name))
 }
 
-// fairGivesUp has a waiter in the middle of the queue give up: it leaves the list and the deadlines.
+// fairGivesUp makes a waiter in the middle of the queue give up. It leaves the list and the deadlines.
 func fairGivesUp(t *testing.T, s *site) {
 	name := unique("fair")
 	holder, second, third := s.java.Thread(t), s.java.Thread(t), s.java.Thread(t)
@@ -86,7 +85,7 @@ func fairGivesUp(t *testing.T, s *site) {
 	s.wantGone(t, name, fairQueue(name), fairTimeouts(name))
 }
 
-// readersThenWriter has two readers hold a lock and a writer wait: the last reader frees it.
+// readersThenWriter makes two readers hold a lock while a writer waits. The last reader lets the writer in.
 func readersThenWriter(t *testing.T, s *site) {
 	name := unique("rw")
 	messages := s.messages(t, name, rwChannel(name))
@@ -119,7 +118,7 @@ func readersThenWriter(t *testing.T, s *site) {
 	s.wantGone(t, name, readTimeout(name, two.Field(), 1))
 }
 
-// writerDowngrades has a writer take the read lock and give back the write lock: others can read.
+// writerDowngrades makes a writer acquire the read lock and release the write lock. Others can then read.
 func writerDowngrades(t *testing.T, s *site) {
 	name := unique("rw")
 	writer, reader := s.java.Thread(t), s.java.Thread(t)
@@ -139,7 +138,7 @@ func writerDowngrades(t *testing.T, s *site) {
 	s.wantGone(t, name, readTimeout(name, writer.Field(), 1), readTimeout(name, reader.Field(), 1))
 }
 
-// redlockOverServers has a lock span three servers, of which one dies.
+// redlockOverServers makes a lock use three servers, one of which dies.
 func redlockOverServers(t *testing.T, s *site) {
 	name := unique("redlock")
 	servers := []*redisserver.Server{redisserver.Start(t), redisserver.Start(t), redisserver.Start(t)}
@@ -151,7 +150,7 @@ func redlockOverServers(t *testing.T, s *site) {
 	}
 	one, two := s.java.Thread(t), s.java.Thread(t)
 	lock := one.Redlock(name, clients...)
-	_, id, _ := strings.Cut(one.Field(), ":") // each client has an id of its own, the thread one for all
+	_, id, _ := strings.Cut(one.Field(), ":") // each client has a different id; the thread id is the same
 	field := func(i int) string { return clients[i].ID() + ":" + id }
 	lock.TryFor(5*time.Second, time.Minute).OK()
 	for i, srv := range servers {

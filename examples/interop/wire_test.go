@@ -2,9 +2,8 @@ package interop_test
 
 import "testing"
 
-// wire is what Redisson itself leaves in Redis for one object, among several of its threads. It
-// is what a kind of package core has to meet: where there is one, a row in the table of kinds, or
-// a test with both sides, says more.
+// wire checks the data that Redisson itself writes to Redis for an object, with several of its threads. The kinds of
+// package core must match it: the table of kinds and the tests with both sides check more.
 type wire struct {
 	name string
 	run  func(t *testing.T, s *site)
@@ -23,7 +22,7 @@ var wires = []wire{
 	{name: "redlock", run: redlockOverServers, only: []string{single}},
 }
 
-// meetings are what is particular about one kind, between both sides.
+// meetings are the tests of both sides for a single kind.
 var meetings = []wire{
 	{name: "read-write, readers of both", run: readersOfBoth},
 	{name: "read-write, reader crashes", run: readerCrashes},

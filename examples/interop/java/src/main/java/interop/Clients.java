@@ -9,9 +9,9 @@ import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 
-/** The Redisson clients of this process, by the names that requests give them. */
+/** The Redisson clients of this process, by their names in requests. */
 final class Clients {
-    private static final int IDLE = 4; // connections kept open; the default of 24 per node is slow to start
+    private static final int IDLE = 4; // idle connections; the default of 24 per node starts slowly
     private static final int POOL = 64;
 
     private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
@@ -24,7 +24,7 @@ final class Clients {
         return client;
     }
 
-    /** Opens a client and answers its id, with which the fields of its holders begin. */
+    /** Opens a client and answers its id, which begins the fields of its holders. */
     String open(Request r) throws Exception {
         RedissonClient client = Redisson.create(config(r));
         clients.put(r.text("client"), client);
@@ -51,7 +51,7 @@ final class Clients {
         return config;
     }
 
-    /** Whether the client is to have Redisson's own numbers of threads and connections: many. */
+    /** Reports whether the client uses Redisson's default numbers of threads and connections, which are large. */
     private static boolean usual(Request r) {
         return r.has("usual");
     }

@@ -4,7 +4,7 @@ import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import org.redisson.api.RCountDownLatch;
 
-/** RCountDownLatch. */
+/** Verbs of RCountDownLatch. */
 final class Latches {
     private final Clients clients;
 
@@ -29,7 +29,7 @@ final class Latches {
         return "";
     }
 
-    /** Whether it opened within the wait; without one it waits until it does. */
+    /** Reports whether the latch opened within the wait. Without a wait it waits until the latch opens. */
     private static boolean await(RCountDownLatch latch, Request r) throws InterruptedException {
         if (r.has("wait")) {
             return latch.await(r.millis("wait", 0), MILLISECONDS);

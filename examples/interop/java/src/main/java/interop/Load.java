@@ -13,8 +13,8 @@ import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 
 /**
- * Callers that take turns as fast as they can, each a thread with a loop of its own, between two
- * times of the wall clock. A benchmark measures how many turns that makes, and how long they wait.
+ * Callers that take turns as fast as they can between two times of the wall clock, each in a separate
+ * thread. A benchmark measures the number of turns and the waits.
  */
 final class Load {
     private final Turns turns;
@@ -23,7 +23,7 @@ final class Load {
         turns = new Turns(clients);
     }
 
-    /** Answers the number of turns, and the waits in microseconds with how often each was, in JSON. */
+    /** Answers in JSON: the number of turns, and how often each wait in microseconds occurred. */
     String run(Request r) throws Exception {
         int callers = r.number("callers");
         List<Callable<Caller>> all = new ArrayList<>();
@@ -53,7 +53,7 @@ final class Load {
         return "{\"Turns\":" + turns + ",\"Waits\":{" + counts + "}}";
     }
 
-    /** Microseconds with three digits that count. */
+    /** Returns microseconds with three significant digits. */
     private static long rounded(long nanos) {
         long digits = nanos / 1_000, scale = 1;
         for (; digits >= 1_000; digits /= 10) {
@@ -63,8 +63,8 @@ final class Load {
     }
 
     /**
-     * One caller. Its last turn begins after the end, and counts for nothing: others may need it to
-     * end theirs. A turn that ends after the end is not counted either; how long it was waited for is.
+     * Runs a caller. Its last turn begins after the end and is not counted; other callers may need it to end
+     * their turns. A turn that ends after the end is not counted either, but its wait is.
      */
     private static final class Caller {
         private final List<Turns.Turn> turn;

@@ -8,7 +8,7 @@ import org.redisson.RedissonRedLock;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 
-/** All that is an RLock. Its kind is an argument; the calling thread is the holder. */
+/** Verbs of all kinds of RLock. The kind is an argument, and the calling thread is the holder. */
 final class Locks {
     private final Clients clients;
 
@@ -36,8 +36,8 @@ final class Locks {
     }
 
     /**
-     * A redlock has one name per client, or one name on all of them; all others have one client,
-     * and a multi lock has several names.
+     * Returns the lock of a request. A redlock has one name per client, or one name for all clients. All other
+     * kinds have one client, and a multi lock has several names.
      */
     private RLock find(Request r) {
         String[] names = r.list("names");
@@ -75,7 +75,7 @@ final class Locks {
         return "";
     }
 
-    /** Without a wait and a lease it is the form without arguments, which is a single attempt. */
+    /** Without a wait and a lease it calls the form without arguments, which makes a single attempt. */
     private static boolean tryLock(RLock lock, Request r) throws InterruptedException {
         if (!r.has("wait") && !r.has("lease")) {
             return lock.tryLock();
@@ -83,7 +83,7 @@ final class Locks {
         return lock.tryLock(r.millis("wait", 0), r.millis("lease", -1), MILLISECONDS);
     }
 
-    /** The token, or the empty text. */
+    /** Returns the token, or an empty text. */
     private static String tryToken(RFencedLock lock, Request r) {
         Long token = lock.tryLockAndGetToken(r.millis("wait", 0), r.millis("lease", -1), MILLISECONDS);
         return token == null ? "" : token.toString();

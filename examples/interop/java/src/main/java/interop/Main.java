@@ -8,10 +8,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Does what it is told on standard input, one request per line, and answers each on standard
- * output. The requests of one logical thread are carried out one after the other by one Java
- * thread, because Redisson knows a holder by its thread; those of different ones at the same
- * time. The process ends with its input.
+ * Reads requests from standard input, one per line, and answers each on standard output. One Java thread
+ * executes the requests of one logical thread in order, because Redisson identifies a holder by its thread.
+ * Requests of different threads run at the same time. The process ends with its input.
  */
 public final class Main {
     private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
@@ -21,7 +20,7 @@ public final class Main {
 
     public static void main(String[] args) throws Exception {
         new Main().serve();
-        Runtime.getRuntime().halt(0); // what waits for a lock waits for good
+        Runtime.getRuntime().halt(0); // threads that wait for a lock would never end
     }
 
     private void serve() throws Exception {
@@ -29,7 +28,7 @@ public final class Main {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             var request = Request.parse(line);
             switch (request.verb()) {
-                // These are about a thread that may be blocked.
+                // These concern a thread that may be blocked.
                 case "interrupt" -> answer(request, () -> worker(request).interrupt());
                 case "end" -> answer(request, () -> workers.remove(request.thread()).end());
                 default -> worker(request).submit(() -> answer(request, () -> verbs.run(request)));
@@ -41,7 +40,7 @@ public final class Main {
         return workers.computeIfAbsent(request.thread(), Worker::new);
     }
 
-    /** What a request does: its result is the text of the answer. */
+    /** The work of a request. Its result is the text of the answer. */
     interface Action {
         String run() throws Exception;
     }
@@ -52,7 +51,7 @@ public final class Main {
         try {
             String result = action.run();
             outcome = stamp("ok", from) + " " + Request.encode(result);
-        } catch (Throwable e) { // an Error of a missing method is an answer, too
+        } catch (Throwable e) { // the Error of a missing method is an answer too
             outcome = stamp("error", from) + " " + Request.encode(e.getClass().getSimpleName() + ": " + e.getMessage());
         }
         OUT.println(request.id() + " " + outcome);
@@ -62,7 +61,7 @@ public final class Main {
         return word + " " + from + " " + now();
     }
 
-    /** Microseconds of the wall clock, which all processes of this machine share. */
+    /** Returns microseconds of the wall clock, which all processes of this machine share. */
     private static long now() {
         var t = java.time.Instant.now();
         return t.getEpochSecond() * 1_000_000 + t.getNano() / 1_000;

@@ -4,7 +4,7 @@ import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import org.redisson.api.RPermitExpirableSemaphore;
 
-/** RPermitExpirableSemaphore: permits with ids and leases. An id is text of 32 hexadecimal digits. */
+/** Verbs of RPermitExpirableSemaphore: permits with ids and leases. An id is a text of 32 hexadecimal digits. */
 final class Permits {
     private final Clients clients;
 
@@ -45,7 +45,7 @@ final class Permits {
         return r.has("lease") ? semaphore.acquire(r.millis("lease", 0), MILLISECONDS) : semaphore.acquire();
     }
 
-    /** The id, or the empty text. */
+    /** Returns the id, or an empty text. */
     private static String tryAcquire(RPermitExpirableSemaphore semaphore, Request r) throws InterruptedException {
         String id = semaphore.tryAcquire(r.millis("wait", 0), r.millis("lease", -1), MILLISECONDS);
         return id == null ? "" : id;

@@ -47,7 +47,7 @@ record Request(String id, String thread, String verb, Map<String, String> args) 
     }
 
     String[] list(String name) {
-        text(name); // it must be there
+        text(name); // it is required
         return Stream.of(args.get(name).split(",")).map(Request::decode).toArray(String[]::new);
     }
 
@@ -55,7 +55,7 @@ record Request(String id, String thread, String verb, Map<String, String> args) 
         return Integer.parseInt(text(name));
     }
 
-    /** A time in milliseconds. */
+    /** Returns a time in milliseconds. */
     long millis(String name, long otherwise) {
         return has(name) ? Long.parseLong(text(name)) : otherwise;
     }

@@ -4,7 +4,7 @@ import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import org.redisson.api.RSemaphore;
 
-/** RSemaphore: permits that nobody owns. */
+/** Verbs of RSemaphore: permits without owners. */
 final class Semaphores {
     private final Clients clients;
 

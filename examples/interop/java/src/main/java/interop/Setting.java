@@ -5,7 +5,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.stream.Stream;
 
-/** A setting of Redisson's configuration that not every version has, or has with another type. */
+/** A setting of Redisson's configuration that some versions lack or have with another type. */
 record Setting(Object target, Method setter) {
 
     static Setting of(Object target, String name) {
@@ -16,7 +16,7 @@ record Setting(Object target, Method setter) {
         return new Setting(target, setter);
     }
 
-    /** Sets it: an enum by its name, an interface by a handler of its methods, all else as it is. */
+    /** Sets the value: an enum by its name, an interface by a handler of its methods, other types directly. */
     @SuppressWarnings({"unchecked", "rawtypes"})
     void set(Object value) throws Exception {
         Class<?> type = setter.getParameterTypes()[0];
@@ -28,7 +28,7 @@ record Setting(Object target, Method setter) {
         setter.invoke(target, value);
     }
 
-    /** A name mapper, which is of one package in 3.x and of another in 4.x. */
+    /** Sets a name mapper, whose package differs between 3.x and 4.x. */
     static InvocationHandler prefixing(String prefix) {
         return (mapper, method, args) -> switch (method.getName()) {
             case "map" -> prefix + args[0];

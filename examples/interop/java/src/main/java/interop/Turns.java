@@ -9,9 +9,9 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 
-/** What a caller of a load does over and over, by its kind. load_turns_test.go has the same in Go. */
+/** The repeated work of a caller of a load, by kind. load_turns_test.go has the same in Go. */
 final class Turns {
-    private static final int WRITES = 8; // of readers beside writers, one turn in eight writes
+    private static final int WRITES = 8; // with readers and writers, every eighth turn writes
 
     private final Clients clients;
 
@@ -19,14 +19,14 @@ final class Turns {
         this.clients = clients;
     }
 
-    /** A turn at one key. */
+    /** A turn on a key. */
     interface Turn {
         void acquire() throws Exception;
 
         void release() throws Exception;
     }
 
-    /** The turns of a caller, one for each key. */
+    /** Returns the turns of a caller, one for each key. */
     List<Turn> of(Request r, int caller) throws Exception {
         RedissonClient[] servers = Stream.of(r.list("client")).map(clients::get).toArray(RedissonClient[]::new);
         String key = r.text("key");
@@ -105,7 +105,7 @@ final class Turns {
         };
     }
 
-    /** Reads, and writes now and then. */
+    /** Reads, and writes in every eighth turn. */
     private static final class ReadWrite implements Turn {
         private final RLock read;
         private final RLock write;
@@ -114,7 +114,7 @@ final class Turns {
         ReadWrite(RLock read, RLock write, int caller) {
             this.read = read;
             this.write = write;
-            turn = caller; // not all write at the same time
+            turn = caller; // so that not all write at the same time
         }
 
         @Override
@@ -134,8 +134,8 @@ final class Turns {
     }
 
     /**
-     * All parties count a latch down and wait until it opens, then go on to the next one. After the
-     * end nobody waits: who began before it is let through by those who come later.
+     * All parties count a latch down, wait until it opens, and continue with the next latch. After the
+     * end no party waits: later parties open the latch for a party that began before the end.
      */
     private static final class Barrier implements Turn {
         private final RedissonClient client;
@@ -164,7 +164,7 @@ final class Turns {
 
         @Override
         public void release() {
-            // the latch has gone
+            // the latch no longer exists
         }
     }
 }

@@ -3,7 +3,7 @@ package interop;
 import java.io.File;
 import org.redisson.Redisson;
 
-/** Finds out what a request wants: "open" or "load", or the family of an object and a method of it, such as "lock.unlock". */
+/** Executes requests by their verb: "open", "load", or the family of an object and a method, such as "lock.unlock". */
 final class Verbs {
     private final Clients clients;
     private final Locks locks;
@@ -50,7 +50,7 @@ final class Verbs {
         return new IllegalArgumentException("no verb " + r.verb());
     }
 
-    /** The file that Redisson was loaded from, which has the version in its name. */
+    /** Returns the file from which Redisson was loaded. Its name has the version. */
     private static String jar() throws Exception {
         return new File(Redisson.class.getProtectionDomain().getCodeSource().getLocation().toURI()).getName();
     }

@@ -2,7 +2,7 @@ package interop;
 
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** One logical thread: a Java thread that carries out what it is given in order. */
+/** A logical thread: a Java thread that executes its requests in order. */
 final class Worker {
     private final LinkedBlockingQueue<Runnable> jobs = new LinkedBlockingQueue<>();
     private final Thread thread;
@@ -18,13 +18,13 @@ final class Worker {
         jobs.add(job);
     }
 
-    /** Interrupts what the thread waits in. */
+    /** Interrupts the wait of the thread. */
     String interrupt() {
         thread.interrupt();
         return "";
     }
 
-    /** Ends the thread, once it has left what it waits in. */
+    /** Ends the thread after its current wait. */
     String end() {
         ended = true;
         return interrupt();
@@ -35,7 +35,7 @@ final class Worker {
             try {
                 jobs.take().run();
             } catch (InterruptedException e) {
-                // It came when the thread had nothing to do: work goes on.
+                // The interrupt came while the thread was idle: continue.
             }
         }
     }
