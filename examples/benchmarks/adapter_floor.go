@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is what a lock on Redis costs at least: the two scripts that Interlock sends
-// for a lock that nobody else wants, called on the same kind of client with nothing
-// around them: on pooled connections, through auto-pipelining with one batch under way,
-// or with many (full duplex). No waiting, no watchdog, no deadline.
+// floor is the minimum cost of a lock on Redis: the two scripts that Interlock sends for a free
+// lock, on the same kind of client and without other work. They use pooled connections, or
+// auto-pipelining with one batch or many batches (full duplex) in progress. A floor has no
+// waiting, no watchdog and no deadline.
 type floor struct {
 	rdb              redis.UniversalClient
 	close            func() error
@@ -23,7 +23,7 @@ type floor struct {
 	next             atomic.Int64
 }
 
-// floors are the ways to the wire that go-redis has.
+// floors are the ways in which go-redis can send commands.
 func floors() []contender {
 	half, full := redis.DefaultBlockingAutoPipelineOptions(), redis.DefaultBlockingAutoPipelineOptions()
 	full.FullDuplex = true
@@ -66,7 +66,7 @@ func openFloor(owned *redis.Client, rdb redis.UniversalClient) (Locker, error) {
 	return f, nil
 }
 
-// loadScript has Redis know a script of Interlock's, behind what stands in front of it. It gives its digest.
+// loadScript loads a script of Interlock, with its common header, into Redis. It returns the digest.
 func loadScript(rdb *redis.Client, before, name string) (string, error) {
 	front, err := scriptSource(before)
 	if err != nil {
@@ -83,8 +83,8 @@ func loadScript(rdb *redis.Client, before, name string) (string, error) {
 	return digest, nil
 }
 
-// scriptSource reads a file of Interlock's scripts from the source tree: the folder that
-// holds them is internal to core.
+// scriptSource reads a script of Interlock from the source tree, because its folder is internal to
+// core.
 func scriptSource(name string) (string, error) {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
@@ -95,7 +95,7 @@ func scriptSource(name string) (string, error) {
 	return string(source), err
 }
 
-// Lock is an error when the key is taken.
+// Lock returns an error if the key is taken.
 func (f *floor) Lock(ctx context.Context, key string) (Unlock, error) {
 	field := "0b6f1b5e-0000-4000-8000-000000000000:" + strconv.FormatInt(f.next.Add(1), 10)
 	reply, err := f.rdb.EvalSha(ctx, f.acquire, []string{key}, field, lease.Milliseconds()).Int64()

@@ -14,7 +14,7 @@ type interlockLocker struct {
 	locks *core.Client
 }
 
-// openInterlock uses every default: the lease is the watchdog's.
+// openInterlock uses all defaults: the watchdog renews the lease.
 func openInterlock(addr string, _ int) (Locker, error) {
 	rdb := newRedis(addr)
 	locks, err := core.New(rdb)

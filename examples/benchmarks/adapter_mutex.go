@@ -7,8 +7,8 @@ import (
 
 const mutexFloor = "mutex"
 
-// mutex is the floor of turns on one key: the work, and nothing else. All callers are in
-// one process and share a [sync.Mutex].
+// mutex is the floor of turns on one key: only the work. All callers are in one process and share
+// a [sync.Mutex].
 func mutex() contender {
 	return contender{name: mutexFloor, open: func(string, int) (Locker, error) { return &mutexLocker{}, nil }}
 }

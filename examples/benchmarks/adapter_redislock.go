@@ -19,8 +19,8 @@ func openRedislock(addr string, callers int) (Locker, error) {
 	return &redislockLocker{rdb: rdb, locks: redislock.New(rdb), poll: pollInterval(callers)}, nil
 }
 
-// Lock polls with the strategy of the library's own example, LinearBackoff, at the
-// interval that makes it fastest here. By default it would not wait at all.
+// Lock polls with LinearBackoff, the strategy of the library's example, at the interval that is
+// fastest here. By default the library does not wait.
 func (l *redislockLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	lock, err := l.locks.Obtain(ctx, key, lease, &redislock.Options{
 		RetryStrategy: redislock.LinearBackoff(l.poll),

@@ -11,11 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// javaLike waits as Redisson does: each message wakes one of its threads, which tries
-// once it runs (1.5 ms later), and sleeps until the next message or the end of the
-// lease. Messages that nobody waits for are kept. Who comes while others of the process
-// wait has no turn without a message either: if it tried at once, one thread would come
-// back before another one has woken up, and keep the lock for itself.
+// javaLike waits like Redisson. Each message wakes one of its threads, which tries when it runs
+// (1.5 ms later) and then sleeps until the next message or the end of the lease. Messages without
+// a waiting thread are kept. A thread that comes while others of the process wait also needs a
+// message: otherwise a returning thread would get the lock before a woken one.
 func javaLike() contender { return contender{name: "Redisson, by hand", open: openRedisson} }
 
 type redisson struct {
@@ -30,11 +29,11 @@ type redisson struct {
 const (
 	redissonID      = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11"
 	redissonWakes   = 1500 * time.Microsecond
-	redissonLease   = 30 * time.Second // its watchdog's; nothing here takes as long
+	redissonLease   = 30 * time.Second // the lease of the watchdog; nothing here takes as long
 	redissonLatches = 16 * time.Second
 )
 
-// redissonLock answers nil when it was free, else how long the lease still lasts.
+// redissonLock returns nil if the lock was free, otherwise the remaining lease.
 var redissonLock = redis.NewScript(`
 if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
   redis.call('hincrby', KEYS[1], ARGV[2], 1)
@@ -43,8 +42,8 @@ if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2])
 end
 return redis.call('pttl', KEYS[1])`)
 
-// redissonUnlock answers nil when it was not held, else whether it is free now. The
-// latch is for those that ask twice.
+// redissonUnlock returns nil if the lock was not held, otherwise whether it is free now. The latch is
+// for repeated requests.
 var redissonUnlock = redis.NewScript(`
 local before = redis.call('get', KEYS[3])
 if before then return tonumber(before) end
@@ -125,7 +124,7 @@ func (r *redisson) unlock(ctx context.Context, key, field string) error {
 	if err == nil && free != 1 {
 		err = errors.New("redisson: still held")
 	}
-	r.sent.Go(func() { r.rdb.Del(ctx, latch) }) // whose answer nobody waits for
+	r.sent.Go(func() { r.rdb.Del(ctx, latch) }) // whose answer is ignored
 	return err
 }
 
@@ -147,7 +146,7 @@ func (r *redisson) waitedFor(key string) bool {
 	return r.entries[key] != nil
 }
 
-// enter reports whether the thread is behind others.
+// enter adds a waiting thread. It reports whether other threads wait already.
 func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +159,7 @@ func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, las
 	return e, last
 }
 
-// leave ends the subscription with the last thread.
+// leave removes a thread. The last one ends the subscription.
 func (r *redisson) leave(key string, e *redissonEntry) {
 	r.mu.Lock()
 	e.threads--
@@ -174,7 +173,7 @@ func (r *redisson) leave(key string, e *redissonEntry) {
 	}
 }
 
-// confirmed waits until Redis has the subscription.
+// confirmed waits until Redis has confirmed the subscription.
 func (e *redissonEntry) confirmed(ctx context.Context, channel string) error {
 	e.ready.Do(func() {
 		e.failed = e.pubsub.Subscribe(ctx, channel)
@@ -188,7 +187,7 @@ func (e *redissonEntry) confirmed(ctx context.Context, channel string) error {
 	return e.failed
 }
 
-// listen ends when the subscription is closed.
+// listen receives messages until the subscription is closed.
 func (e *redissonEntry) listen(messages <-chan *redis.Message) {
 	for range messages {
 		e.permits <- struct{}{}

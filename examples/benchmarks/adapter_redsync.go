@@ -23,9 +23,9 @@ func openRedsync(addr string, callers int) (Locker, error) {
 	return &redsyncLocker{rdb: rdb, sync: redsync.New(goredis.NewPool(rdb)), poll: pollInterval(callers)}, nil
 }
 
-// Lock polls, as redsync does: there is no notification. Its default, 50 to 250 ms
-// between at most 32 tries, would give up in every contended scenario; pollInterval
-// with redsync's own jitter is what makes it fastest here.
+// Lock polls, because redsync has no notifications. Its default of at most 32 attempts 50 to 250 ms
+// apart gives up in every contended scenario. pollInterval with the jitter of redsync is fastest
+// here.
 func (l *redsyncLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	mutex := l.sync.NewMutex(key,
 		redsync.WithExpiry(lease),

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// bar is what Interlock has to reach.
+// bar is a limit that Interlock must meet.
 type bar struct {
 	text  string
 	score func(r results, metric string) (score float64, against string)
@@ -22,7 +22,7 @@ func atLeast(limit float64) *bar {
 	return &bar{text: "≥ " + number(limit), score: own, met: func(s float64) bool { return s >= limit }}
 }
 
-// times makes a bar one for the ratio to somebody else.
+// times makes a bar for the ratio to another contender.
 func (b *bar) times(rival func(r results, metric string) string) *bar {
 	b.text += " ×"
 	b.score = func(r results, metric string) (float64, string) {
@@ -42,7 +42,7 @@ func always(name string) func(results, string) string {
 	return func(results, string) string { return name }
 }
 
-// ratioToFastestPeer compares with the peer whose median is highest.
+// ratioToFastestPeer compares with the peer with the highest median.
 func ratioToFastestPeer(limit float64) *bar {
 	return atLeast(limit).times(func(r results, metric string) string { return fastest(r[metric], peers()) })
 }
@@ -52,15 +52,15 @@ func ratioToBest(limit float64) *bar {
 	return atLeast(limit).times(func(r results, metric string) string { return fastest(r[metric], rivals()) })
 }
 
-// ratioToPaceOfBest compares with whoever has the highest rate, whatever is measured.
+// ratioToPaceOfBest compares a metric with the metric of the contender that has the highest rate.
 func ratioToPaceOfBest(limit float64) *bar {
 	return atMost(limit).times(func(r results, _ string) string { return fastest(r["rate"], rivals()) })
 }
 
 func rivals() []contender { return append(floors(), peers()...) }
 
-// hotBars are the bars of a hot key, by metric. Without work they compare with the fastest
-// peer, with work they compare with the mutex.
+// hotBars are the bars of a hot key, by metric. Without work they compare with the fastest peer, with
+// work they compare with the mutex.
 func hotBars(processes int, roundTrip, held time.Duration) map[string]*bar {
 	type row struct {
 		processes       int
@@ -91,7 +91,7 @@ func hotBars(processes int, roundTrip, held time.Duration) map[string]*bar {
 	return by
 }
 
-// fastest is the contender whose median is highest, of those that took part.
+// fastest returns the contender with the highest median, among the contenders that took part.
 func fastest(rates map[string][]float64, of []contender) string {
 	best := ""
 	for _, c := range of {

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// contest is a number of callers that all want one key.
+// contest has a number of callers that all want one key.
 type contest struct {
-	by        contender // which the parent starts a worker of
+	by        contender // the parent starts a worker of this contender
 	Contender string
 	Addr      string
 	Key       string
-	Guard     string // path, see guard
+	Guard     string // path of the file of the guard
 	Callers   int    // in each process
 	InAll     int    // in all of them
 	Hold      time.Duration
 	For       time.Duration
-	Grace     time.Duration // after the end, for whoever still waits for the last turn
+	Grace     time.Duration // time after the end for callers that wait for their last turn
 }
 
-// tally is what came of it, for all callers of a side.
+// tally is the result of a contest for all callers of a side.
 type tally struct {
 	Turns    []int64       // of each caller
-	Waits    []float64     // ms, also those for turns after the end
+	Waits    []float64     // ms, including waits for turns after the end
 	Failures int64         // acquisitions and releases that ended with an error
 	Failure  string        // one of them
-	Drought  time.Duration // the longest that a process had no turn
-	Held     time.Duration // the length of all holds, the last ones included
+	Drought  time.Duration // the longest time in which a process had no turn
+	Held     time.Duration // the length of all holds, including the last ones
 }
 
 func (t *tally) add(other tally) {
@@ -51,8 +51,8 @@ func (t *tally) total() int64 {
 	return sum
 }
 
-// contend runs a contest in this process. ready is called when everything is
-// connected, and returns the moment of the start.
+// contend runs a contest in this process. It calls ready when everything is connected; ready returns
+// the time of the start.
 func contend(ctx context.Context, c *contest, ready func() time.Time) (tally, error) {
 	contender, err := find(c.Contender)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *contest) race(ctx context.Context, locker Locker, g *guard, start time.
 	return t
 }
 
-// caller takes its turns. Each has a cache line of its own.
+// caller takes turns. Each caller has a separate cache line.
 type caller struct {
 	turns, failures int64
 	failure         error
@@ -110,9 +110,8 @@ type caller struct {
 	_               [64]byte
 }
 
-// run ends after the turn that comes after the end. That turn is not counted (how long
-// it was waited for is), and nobody is interrupted while it waits: cancelling would be
-// another benchmark.
+// run takes turns until a turn has begun after the end. That turn is not counted, but its wait is. No
+// caller is interrupted while it waits, because canceling would be another benchmark.
 func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, gaps *drought) {
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -156,7 +155,7 @@ func sum(results []caller) tally {
 	return t
 }
 
-// drought is the longest time between two turns of a process, from the start to the end.
+// drought returns the longest time between two turns of a process, from the start to the end.
 type drought struct {
 	mu      sync.Mutex
 	last    time.Time

@@ -8,9 +8,8 @@ import (
 	"unsafe"
 )
 
-// guard finds two holders at once, in one process or in several: it is a page of
-// memory that all of them map. Going through it costs nanoseconds, so that it does
-// not change what is measured.
+// guard detects two holders at the same time, in one process or in several. It is a page of memory that
+// all processes map. It costs nanoseconds, so it does not affect the measurement.
 type guard struct {
 	page *guardPage
 	raw  []byte
@@ -19,11 +18,11 @@ type guard struct {
 type guardPage struct {
 	inside     atomic.Int64
 	violations atomic.Int64
-	plain      int64 // not atomic: loses increments when two are inside
+	plain      int64 // not atomic: loses increments if two holders are inside
 	entered    atomic.Int64
 }
 
-// newGuardFile makes the file behind a guard, with everything at zero.
+// newGuardFile makes the file of a guard, filled with zeros.
 func newGuardFile() (string, error) {
 	f, err := os.CreateTemp("", "benchmarks-guard-")
 	if err != nil {
@@ -46,7 +45,7 @@ func openGuard(path string) (*guard, error) {
 	return &guard{page: (*guardPage)(unsafe.Pointer(&raw[0])), raw: raw}, nil
 }
 
-// enter and leave are called by whoever holds the lock.
+// A holder calls enter after it has got the lock and leave before it releases it.
 func (g *guard) enter() {
 	if g.page.inside.Add(1) != 1 {
 		g.page.violations.Add(1)
@@ -57,7 +56,7 @@ func (g *guard) enter() {
 
 func (g *guard) leave() { g.page.inside.Add(-1) }
 
-// violated is how often a holder was not alone.
+// violated returns how often a holder was not alone.
 func (g *guard) violated() int64 {
 	lost := g.page.entered.Load() - g.page.plain
 	return max(g.page.violations.Load(), lost)

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// load is a worker process whose callers lock and unlock keys that nobody else wants. It
-// is a process of its own so that garbage, goroutines and connections of one library
-// are not in the way of the next.
+// load is a worker process whose callers lock and unlock keys that no other caller wants. It is a separate
+// process, so that garbage, goroutines and connections of one library do not affect the next.
 type load struct {
 	Contender string
 	Addr      string
 	Prefix    string
 	Callers   int
-	Warm      time.Duration // not measured: connections are made
+	Warm      time.Duration // not measured, for new connections
 	For       time.Duration
 }
 
-// pace is the result of a load. P50 and P99 are the times of a lock and its unlock in ms. CPU
-// is the time in µs that the process used per lock and unlock.
+// pace is the result of a load. P50 and P99 are the times of a lock and its unlock in ms. CPU is the CPU time
+// of the process per lock and unlock in µs.
 type pace struct {
 	Rate, P50, P99, CPU float64
 }
@@ -77,9 +76,8 @@ func (l *load) run(ctx context.Context, locker Locker) (pace, error) {
 	}, errors.Join(errs...)
 }
 
-// lockUntil goes round 16 keys, so that none is a stranger to Redis or to the
-// library, and none is always the same. It returns how long each turn took that
-// ended between start and end.
+// lockUntil cycles through 16 keys, so that no key is new to Redis or to the library, and the key changes with
+// each turn. It returns the durations of the turns that ended between start and end.
 func lockUntil(ctx context.Context, locker Locker, prefix string, start, end time.Time) ([]float64, error) {
 	keys := make([]string, 16)
 	for i := range keys {

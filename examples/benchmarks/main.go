@@ -65,12 +65,12 @@ func parseFlags() (flags, error) {
 	var only string
 	flag.StringVar(&f.redis, "redis", "", "host:port of a Redis to use (default: start redis-server on a free port)")
 	flag.IntVar(&f.rounds, "rounds", 3, "rounds to take medians of")
-	flag.BoolVar(&f.quick, "quick", false, "one short round: checks that everything runs, not how fast")
-	flag.BoolVar(&f.check, "check", false, "exit with an error when a bar is missed")
-	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated, or how their names begin up to a dash: "+strings.Join(names(scenarios()), ","))
+	flag.BoolVar(&f.quick, "quick", false, "one short round that only checks that everything runs")
+	flag.BoolVar(&f.check, "check", false, "exit with an error if a bar is missed")
+	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated: their names, or the beginning of names up to a dash: "+strings.Join(names(scenarios()), ","))
 	flag.StringVar(&f.before, "before", "", "another build of this program, whose Interlock is measured as the contender \""+beforeName+"\"")
 	flag.StringVar(&f.profiles, "cpuprofile", "", "existing folder to which each worker process writes a CPU profile")
-	flag.DurationVar(&f.proxy, "proxy", 0, "measure nothing: print the address of a proxy to -redis with this round trip, and end with the standard input")
+	flag.DurationVar(&f.proxy, "proxy", 0, "do not measure: run a proxy to -redis with this round trip, print its address, and end with the standard input")
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1
@@ -101,7 +101,7 @@ func parseFlags() (flags, error) {
 	return f, nil
 }
 
-// wanted are the scenarios to run. A long one runs with -quick when it is asked for by name.
+// wanted returns the scenarios to run. With -quick a long scenario runs only if -only has its name.
 func (f flags) wanted() []scenario {
 	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
 		if len(f.only) == 0 {
@@ -115,7 +115,7 @@ func (f flags) wanted() []scenario {
 	return all
 }
 
-// called reports whether name is the scenario's, or its beginning up to a dash.
+// called reports whether name is the name of the scenario, or its beginning up to a dash.
 func (s scenario) called(name string) bool {
 	return s.name == name || strings.HasPrefix(s.name, name+"-")
 }
@@ -128,7 +128,7 @@ func names(all []scenario) []string {
 	return list
 }
 
-// compare runs the scenarios and prints the rows of each when it is done.
+// compare runs the scenarios and prints the rows of each at its end.
 func (f flags) compare(ctx context.Context) error {
 	wanted := f.wanted()
 	var distances []time.Duration

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// match is one key that everybody wants, in one process or in several.
+// match is a key that all callers want, in one process or in several.
 type match struct {
 	sides   func(c contender) []side
 	held    time.Duration
 	lasting time.Duration
 }
 
-// side is processes alike.
+// side is a number of equal processes.
 type side struct {
 	contender          contender
 	processes, callers int // callers in each
 }
 
-// alike are that many processes of whoever is measured.
+// alike returns a side with a number of processes of the measured contender.
 func alike(processes, callers int) func(c contender) []side {
 	return func(c contender) []side { return []side{{c, processes, callers}} }
 }
@@ -99,14 +99,14 @@ func (m match) play(ctx context.Context, e env, c contest, sides []side) ([]tall
 	return tallies, nil
 }
 
-// judge makes metrics of what the sides did: of all callers, and of the first side.
+// judge computes the metrics of all callers and of the first side.
 func judge(sides []tally, lasting time.Duration) (sample, error) {
 	var all tally
 	for _, side := range sides {
 		all.add(side)
 	}
 	if all.total() == 0 {
-		return nil, errors.New("nobody got the lock: " + all.Failure)
+		return nil, errors.New("no caller got the lock: " + all.Failure)
 	}
 	if all.Failures > 0 {
 		fmt.Fprintf(os.Stderr, "  %d failed, such as: %s\n", all.Failures, all.Failure)

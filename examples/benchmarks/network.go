@@ -13,16 +13,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// roundTrips are how far away Redis is, beside the loopback's own way.
+// roundTrips are the distances of Redis, in addition to the loopback.
 var roundTrips = []time.Duration{0, 500 * time.Microsecond, time.Millisecond, 5 * time.Millisecond}
 
-// network is one Redis at several distances.
+// network is a Redis at several distances.
 type network struct {
 	addrs map[time.Duration]string
 	stops []func() punctuality
 }
 
-// openNetwork starts a proxy for each round trip but 0, which is the server itself.
+// openNetwork starts a proxy for each round trip except 0, which is the server itself.
 func openNetwork(server string, distances []time.Duration) (*network, error) {
 	n := &network{addrs: map[time.Duration]string{0: server}}
 	for _, roundTrip := range distances {
@@ -40,7 +40,7 @@ func openNetwork(server string, distances []time.Duration) (*network, error) {
 	return n, nil
 }
 
-// serveProxy is a proxy for another program, until the standard input ends.
+// serveProxy runs a proxy for another program until the standard input ends.
 func serveProxy(server string, roundTrip time.Duration) error {
 	addr, stop, err := startProxy(server, roundTrip)
 	if err != nil {
@@ -52,7 +52,7 @@ func serveProxy(server string, roundTrip time.Duration) error {
 	return err
 }
 
-// close returns how punctual all proxies were together.
+// close closes the proxies and returns their common punctuality.
 func (n *network) close() punctuality {
 	var all punctuality
 	for _, stop := range n.stops {
@@ -64,8 +64,8 @@ func (n *network) close() punctuality {
 	return all
 }
 
-// punctuality counts what went through a proxy, and what left it later than it had to
-// by more than 0.1 ms: because of the machine, which has no core free for it.
+// punctuality counts the parcels that went through a proxy, and those that left it more than 0.1 ms late because
+// the machine had no free core.
 type punctuality struct{ parcels, late int }
 
 func (p *punctuality) add(delay time.Duration) {
@@ -80,7 +80,7 @@ func (p punctuality) String() string {
 	return fmt.Sprintf("Of %d parcels of bytes %.2f %% left the proxy at most 0.1 ms late.", p.parcels, onTime)
 }
 
-// measured is a sentence on what the round trips really are.
+// measured returns a sentence with the measured round trips.
 func (n *network) measured(ctx context.Context) (string, error) {
 	var text strings.Builder
 	for _, roundTrip := range slices.Sorted(maps.Keys(n.addrs)) {
@@ -97,7 +97,7 @@ func (n *network) measured(ctx context.Context) (string, error) {
 	return text.String() + ".\n", nil
 }
 
-// pingTime is the median of 100, in milliseconds.
+// pingTime returns the median time of 100 PINGs in milliseconds.
 func pingTime(ctx context.Context, addr string) (float64, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	defer rdb.Close()

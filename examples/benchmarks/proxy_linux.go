@@ -9,14 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxy makes Redis as far away as a network would: every byte arrives half of the
-// round trip later than without it, in order, at any bandwidth. Opening a connection
-// costs nothing, what is said on it first does.
+// proxy simulates a network: every byte arrives half of the round trip later, in order and without a limit of
+// bandwidth. Opening a connection takes no extra time; the first bytes on it do.
 //
-// One thread does everything, with epoll and a timer of the kernel: [time.Sleep]
-// rounds up to a millisecond when the process is idle, a goroutine per connection
-// and direction would take the CPU that Redis and the callers need. As all bytes wait
-// equally long, what waits is one queue in the order of arrival.
+// One thread does everything, with epoll and a timer of the kernel. [time.Sleep] rounds up to a millisecond in an
+// idle process, and a goroutine for each connection and direction would use the CPU that Redis and the callers
+// need. All bytes wait for the same time, so one queue in the order of arrival is enough.
 type proxy struct {
 	half                          time.Duration
 	target                        unix.SockaddrInet4
@@ -24,20 +22,20 @@ type proxy struct {
 	pipes                         map[int]*pipe // by source
 	waiting                       []parcel      // by due time
 	armed                         time.Time
-	early                         time.Duration // the timer is set by so much, see alarm
+	early                         time.Duration // correction of the timer, see alarm
 	counts                        punctuality
 	stopped                       chan struct{}
 }
 
-// parcel is what arrived at once: so many bytes, or the end.
+// parcel is a number of bytes that arrived together, or the end of a direction.
 type parcel struct {
 	pipe *pipe
 	size int
 	due  time.Time
 }
 
-// startProxy listens on a free port for connections to target. stop closes all, and
-// says how punctual the proxy was.
+// startProxy listens on a free port for connections to target. stop closes everything and returns the
+// punctuality of the proxy.
 func startProxy(target string, roundTrip time.Duration) (addr string, stop func() punctuality, err error) {
 	p := &proxy{half: roundTrip / 2, pipes: map[int]*pipe{}, stopped: make(chan struct{})}
 	if p.target, err = resolve(target); err != nil {
@@ -49,7 +47,7 @@ func startProxy(target string, roundTrip time.Duration) (addr string, stop func(
 	}
 	go p.run()
 	stop = func() punctuality {
-		_, _ = unix.Write(p.closer, []byte{1, 0, 0, 0, 0, 0, 0, 0}) //nolint:errcheck // a counter at 0 takes it
+		_, _ = unix.Write(p.closer, []byte{1, 0, 0, 0, 0, 0, 0, 0}) //nolint:errcheck // the counter is at 0, so the write succeeds
 		<-p.stopped
 		return p.counts
 	}
@@ -87,7 +85,7 @@ func (p *proxy) open() (port int, err error) {
 		return 0, err
 	}
 	for _, fd := range []int{p.timer, p.closer, p.listener} {
-		// Edge-triggered, so that nobody has to read the timer.
+		// Edge-triggered, so that the timer need not be read.
 		if err := p.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLET); err != nil {
 			return 0, err
 		}
@@ -96,15 +94,15 @@ func (p *proxy) open() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return name.(*unix.SockaddrInet4).Port, nil //nolint:errcheck,forcetypeassert // it was bound to such an address
+	return name.(*unix.SockaddrInet4).Port, nil //nolint:errcheck,forcetypeassert // it is bound to an address of this type
 }
 
 func (p *proxy) control(how, fd int, events uint32) error {
 	return unix.EpollCtl(p.poll, how, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
-// watch asks for the events of a pipe's source that matter now: bytes to read, and room
-// for what goes back. Of a source without any, hang-ups would be told again and again.
+// watch requests the events of a pipe's source that matter now: bytes to read, and room for bytes in the other
+// direction. A source without either is removed, because epoll would report a hang-up again and again.
 func (p *proxy) watch(in *pipe) {
 	var events uint32
 	if !in.silent {
@@ -123,24 +121,24 @@ func (p *proxy) watch(in *pipe) {
 		err = p.control(unix.EPOLL_CTL_ADD, in.from, events)
 	}
 	if err != nil {
-		panic(err) // only for bad arguments
+		panic(err) // fails only for bad arguments
 	}
 	in.watched = events != 0
 }
 
-// run is the loop of the proxy's thread.
+// run is the loop of the thread of the proxy.
 func (p *proxy) run() {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the loop
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
-	//nolint:errcheck // where it is not allowed, it is as late as the report says
-	_ = unix.SchedSetAttr(0, &first, 0) // before Redis and callers: a network needs no core
+	//nolint:errcheck // without the permission the proxy may be late, and the report shows it
+	_ = unix.SchedSetAttr(0, &first, 0) // higher than Redis and callers, because a network needs no core
 	defer close(p.stopped)
 	defer p.close()
 	events := make([]unix.EpollEvent, 128)
 	for wait := -1; ; wait = p.deliver() {
 		n, err := unix.EpollWait(p.poll, events, wait)
 		if err != nil && err != unix.EINTR {
-			panic(err) // only for bad arguments
+			panic(err) // fails only for bad arguments
 		}
 		for _, event := range events[:max(n, 0)] {
 			if int(event.Fd) == p.closer {
@@ -163,7 +161,7 @@ func (p *proxy) handle(fd int, events uint32) {
 	}
 	in := p.pipes[fd]
 	if in == nil {
-		return // closed a moment ago
+		return // just closed
 	}
 	if events&unix.EPOLLOUT != 0 {
 		in.back.flush(p)
@@ -173,8 +171,8 @@ func (p *proxy) handle(fd int, events uint32) {
 	}
 }
 
-// accept takes one connection, and reports whether there was one. What cannot be
-// connected to Redis is closed.
+// accept accepts a connection and reports whether there was one. It closes a connection that cannot be connected
+// to Redis.
 func (p *proxy) accept() bool {
 	from, _, err := unix.Accept4(p.listener, unix.SOCK_CLOEXEC)
 	if err != nil {
@@ -213,8 +211,8 @@ func (p *proxy) connect(from int) (int, error) {
 	return to, err
 }
 
-// deliver hands over what is due, sets the timer for what is next, and returns how long
-// to wait: 0 when that is a moment away, else until something happens.
+// deliver writes the parcels that are due and sets the timer for the next one. It returns how long to wait: 0 if the
+// next one is due very soon, otherwise until an event.
 func (p *proxy) deliver() int {
 	now := time.Now()
 	for len(p.waiting) > 0 && !p.waiting[0].due.After(now) {
@@ -237,15 +235,15 @@ func (p *proxy) deliver() int {
 		in := max(left-p.early, 1) // 0 would mean never
 		at := unix.ItimerSpec{Value: unix.NsecToTimespec(in.Nanoseconds())}
 		if err := unix.TimerfdSettime(p.timer, 0, &at, nil); err != nil {
-			panic(err) // only for bad arguments
+			panic(err) // fails only for bad arguments
 		}
 	}
 	return -1
 }
 
-// alarm learns from the timer by how much it is late. On an idle virtual machine that is
-// up to 0.1 ms, on a busy one next to nothing. It is set earlier by what makes it come
-// too early as often as too late; who is too early waits for the rest.
+// alarm learns how late the timer is. On an idle virtual machine it is up to 0.1 ms late, on a busy one hardly at all.
+// The timer is set earlier by a correction with which it is early as often as late. If it is early, the loop waits
+// for the rest.
 func (p *proxy) alarm() {
 	const step = time.Microsecond
 	if time.Now().Before(p.armed) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// echo is a server that returns what it gets, and its address.
+// echo starts a server that returns the bytes it gets, and returns its address.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func through(t *testing.T, roundTrip time.Duration) func() net.Conn {
 	}
 }
 
-func TestProxy_IsNeverFasterThanSaid(t *testing.T) {
+func TestProxy_MinimumDelay(t *testing.T) {
 	t.Parallel()
 	for _, roundTrip := range []time.Duration{500 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 		conn := through(t, roundTrip)()
@@ -68,15 +68,15 @@ func TestProxy_IsNeverFasterThanSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(start); took < roundTrip || string(answer) != "ping" {
-				t.Errorf("%q after %s, want \"ping\" after %s at least", answer, took, roundTrip)
+				t.Errorf("%q after %s, want \"ping\" after at least %s", answer, took, roundTrip)
 			}
 		}
 	}
 }
 
-// More than any buffer between takes must not be lost, mixed up or held back for ever:
-// the sender does not read before it has sent all, and says that it is done.
-func TestProxy_KeepsOrderAndLosesNothing(t *testing.T) {
+// More data than all buffers can take must not be lost, reordered or blocked. The sender sends everything, closes its
+// direction, and only then reads.
+func TestProxy_KeepsOrderAndBytes(t *testing.T) {
 	t.Parallel()
 	dial := through(t, time.Millisecond)
 	var senders sync.WaitGroup
@@ -100,7 +100,7 @@ func TestProxy_KeepsOrderAndLosesNothing(t *testing.T) {
 	senders.Wait()
 }
 
-func TestProxy_TellsTheEnd(t *testing.T) {
+func TestProxy_ForwardsTheEnd(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -123,20 +123,20 @@ func TestProxy_TellsTheEnd(t *testing.T) {
 	if err := near.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := far.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // io.Reader's contract
+	if n, err := far.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // by the contract of io.Reader
 		t.Errorf("after the client closed: %d bytes, %v, want the end", n, err)
 	}
 	if counts := stop(); counts.parcels != 1 {
-		t.Errorf("%d parcels went through, want the end alone", counts.parcels)
+		t.Errorf("%d parcels went through, want only the end", counts.parcels)
 	}
 	if _, err := net.Dial("tcp", addr); err == nil {
 		t.Error("still listening when stopped")
 	}
 }
 
-// A client that sends without end and never reads goes away: what was on the way, and
-// what the server could not get rid of, must not disturb the others.
-func TestProxy_OutlivesABrokenConnection(t *testing.T) {
+// A client that sends without end and never reads disconnects. Its pending data, and data that the server could not
+// send, must not affect other connections.
+func TestProxy_SurvivesABrokenConnection(t *testing.T) {
 	t.Parallel()
 	dial := through(t, time.Millisecond)
 	for range 5 {
@@ -144,7 +144,7 @@ func TestProxy_OutlivesABrokenConnection(t *testing.T) {
 		if err := conn.SetDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = conn.Write(make([]byte, 64<<20)) // as much as goes in
+		_, _ = conn.Write(make([]byte, 64<<20)) // as much as fits
 		_ = conn.SetLinger(0)
 		_ = conn.Close() // with a reset
 	}

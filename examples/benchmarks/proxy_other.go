@@ -9,5 +9,5 @@ import (
 
 // startProxy needs epoll and its timers.
 func startProxy(string, time.Duration) (addr string, stop func() punctuality, err error) {
-	return "", nil, errors.New("scenarios with a round trip are for Linux only: leave them out with -only")
+	return "", nil, errors.New("scenarios with a round trip need Linux: omit them with -only")
 }

@@ -7,23 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe is one direction of a connection. It is open, then silent (nothing more will be
-// read), then ended (its destination knows, half a round trip later). When both
-// directions are ended, the connection is closed.
+// pipe is one direction of a connection. It is open, then silent (its source has ended), then ended (its destination has
+// the end, half a round trip later). The connection is closed when both directions have ended.
 type pipe struct {
 	from, to int
 	back     *pipe
-	buffer   []byte // what was read
+	buffer   []byte // bytes that were read
 	written  int    // of the buffer
-	due      int    // of the rest may be written
-	blocked  bool   // the destination takes nothing now
+	due      int    // how many of the remaining bytes may be written
+	blocked  bool   // the destination accepts no bytes now
 	watched  bool   // its source, by epoll
 	silent   bool
 	last     bool // the end is due after these
 	ended    bool
 }
 
-// receive takes what has arrived, or notes the end, and lets it wait.
+// receive reads arrived bytes, or the end, and queues them.
 func (d *pipe) receive(p *proxy) {
 	const most = 16 << 10
 	d.makeRoom(most)
@@ -42,7 +41,7 @@ func (d *pipe) receive(p *proxy) {
 }
 
 func (d *pipe) makeRoom(most int) {
-	if d.written == len(d.buffer) || d.ended { // which nobody takes any more
+	if d.written == len(d.buffer) || d.ended { // the destination accepts no more bytes
 		d.buffer, d.written = d.buffer[:0], 0
 	}
 	if cap(d.buffer)-len(d.buffer) >= most {
@@ -54,15 +53,14 @@ func (d *pipe) makeRoom(most int) {
 	d.buffer = slices.Grow(d.buffer, most)
 }
 
-// arrive says that so many bytes may be written, or that the end may be told.
+// arrive releases a number of bytes, or the end, for writing.
 func (d *pipe) arrive(p *proxy, size int) {
 	d.due += size
 	d.last = size == 0
 	d.flush(p)
 }
 
-// flush writes what is due. What the destination does not take now waits until it says
-// that it can.
+// flush writes the bytes that are due. Bytes that the destination does not accept wait until it is writable.
 func (d *pipe) flush(p *proxy) {
 	if d.ended {
 		return
@@ -98,7 +96,7 @@ func (d *pipe) end(p *proxy) {
 	}
 	d.ended = true
 	d.block(p, false)
-	_ = unix.Shutdown(d.to, unix.SHUT_WR) //nolint:errcheck // it may be gone
+	_ = unix.Shutdown(d.to, unix.SHUT_WR) //nolint:errcheck // it may be closed
 	if d.back.ended {
 		p.hangUp(d)
 	}

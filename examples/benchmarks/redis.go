@@ -13,21 +13,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pollInterval is how often each caller of the polling libraries looks: every
-// millisecond, or as often as makes 32 looks in a millisecond by all callers
-// together. Shorter intervals make Redis and the callers busy with refusals, longer
-// ones leave the lock unused.
+// pollInterval returns the time between two polls of a caller of the polling libraries: a millisecond, or more if all
+// callers together would poll more than 32 times in a millisecond. Shorter intervals load Redis and the callers
+// with refusals, longer ones leave the lock unused.
 func pollInterval(callers int) time.Duration {
 	return max(time.Millisecond, time.Duration(callers)*time.Millisecond/32)
 }
 
-// newRedis is the client of everybody who uses go-redis: the defaults, and
-// connections enough that the polling libraries do not queue for one.
+// newRedis makes the client of all libraries on go-redis: with the defaults, and with enough connections that the
+// polling libraries do not queue for one.
 func newRedis(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128})
 }
 
-// startRedis starts a server of our own on a free port, with nothing written to disk.
+// startRedis starts a server on a free port that writes nothing to disk.
 func startRedis(ctx context.Context) (addr string, stop func(), err error) {
 	port, err := freePort()
 	if err != nil {
@@ -65,7 +64,7 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// ping waits until the server answers, five seconds at most.
+// ping waits until the server answers, for at most five seconds.
 func ping(ctx context.Context, addr string) error {
 	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer rdb.Close()
@@ -88,14 +87,13 @@ func ping(ctx context.Context, addr string) error {
 
 // costs are counters of the server.
 type costs struct {
-	executed float64 // commands, those called by scripts included
+	executed float64 // commands, including commands called by scripts
 	sent     float64 // commands by clients
 	cpu      float64 // seconds, user and system
 }
 
-// countCosts reads what the server has executed and used so far. Redis counts a script and
-// the commands that it calls alike; sent leaves the latter out, except for those of a
-// library that sends the same commands outside of scripts.
+// countCosts reads the counters of the server. Redis counts scripts and the commands that they call. sent excludes the
+// called commands, except if a library also sends the same commands outside of scripts.
 func countCosts(ctx context.Context, addr string, sends []string) (c costs, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	defer rdb.Close()

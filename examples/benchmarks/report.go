@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// row is one line of the table.
+// row is a row of the table.
 type row struct {
 	title  string
 	metric string
 	digits int
-	bar    *bar // nil: shown only
+	bar    *bar // nil: the row has no bar
 }
 
-// table prints Markdown, and counts the bars that were missed.
+// table prints Markdown and counts the missed bars.
 type table struct {
 	out     io.Writer
 	columns []contender
 	missed  int
 }
 
-// columns are the contenders that take part in some scenario.
+// columns returns the contenders that take part in a scenario.
 func columns(of []scenario) []contender {
-	all := slices.Insert(everybody(), 1, contender{name: beforeName})
+	all := slices.Insert(everyone(), 1, contender{name: beforeName})
 	return slices.DeleteFunc(all, func(column contender) bool {
 		return !slices.ContainsFunc(of, func(s scenario) bool {
 			return slices.ContainsFunc(s.contenders, func(c contender) bool { return c.name == column.name })
@@ -34,7 +34,7 @@ func columns(of []scenario) []contender {
 	})
 }
 
-// hasBefore reports whether Interlock of another build takes part.
+// hasBefore reports whether the Interlock of another build takes part.
 func (t *table) hasBefore() bool {
 	return slices.ContainsFunc(t.columns, func(c contender) bool { return c.name == beforeName })
 }

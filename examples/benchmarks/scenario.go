@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// scenario is one situation in which contenders are measured.
+// scenario is a situation in which contenders are measured.
 type scenario struct {
 	name       string        // for -only
 	roundTrip  time.Duration // to Redis
-	long       bool          // left out with -quick
+	long       bool          // omitted with -quick
 	contenders []contender
 	measure    func(ctx context.Context, e env, c contender) (sample, error)
 	rows       []row
 }
 
-// sample is what one measurement gives, by metric.
+// sample is the result of a measurement, by metric.
 type sample map[string]float64
 
-// env is what a measurement needs to know of the run.
+// env has the parameters of a run for a measurement.
 type env struct {
-	addr  string // as far away as the scenario says
-	redis string // the same without a way
+	addr  string // address at the distance of the scenario
+	redis string // address without a distance
 	quick bool
-	key   string // nobody else's, in the whole run
+	key   string // unique in the whole run
 
 	profiles string // folder for CPU profiles of worker processes; empty: none
 }
 
-// lasting is how long a measurement takes: d, or a moment with -quick.
+// lasting returns the duration of a measurement: d, or much less with -quick.
 func (e env) lasting(d time.Duration) time.Duration {
 	if e.quick {
 		return min(d, 200*time.Millisecond)
@@ -39,7 +39,7 @@ func (e env) lasting(d time.Duration) time.Duration {
 	return d
 }
 
-// results are the samples of a scenario: metric, contender, rounds.
+// results are the samples of a scenario: metric → contender → rounds.
 type results map[string]map[string][]float64
 
 func (r results) add(contender string, s sample) {
@@ -51,8 +51,8 @@ func (r results) add(contender string, s sample) {
 	}
 }
 
-// run measures every contender once a round. Each round begins with another one, so
-// that none always runs on the heels of the same predecessor.
+// run measures every contender once in each round. Each round begins with another contender, so that no contender
+// always follows the same one.
 func (s scenario) run(ctx context.Context, e env, rounds int) (results, error) {
 	r := results{}
 	for round := range rounds {
@@ -87,7 +87,7 @@ func scenarios() []scenario {
 	return append(all, heldLocks())
 }
 
-// besideBefore adds Interlock of another build to each scenario, next to Interlock.
+// besideBefore adds the Interlock of another build to each scenario with Interlock.
 func besideBefore(all []scenario, binary string) {
 	for i := range all {
 		s := &all[i]

@@ -32,7 +32,7 @@ func matched(name, who string, m match) scenario {
 	}
 }
 
-// bars puts bars on rows, by metric.
+// bars adds bars to rows, by metric.
 func (s scenario) bars(by map[string]*bar) scenario {
 	for i := range s.rows {
 		if b := by[s.rows[i].metric]; b != nil {

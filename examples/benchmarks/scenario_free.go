@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// alone is one caller on keys that nobody else wants.
+// alone has one caller on keys that no other caller wants.
 func alone() scenario {
 	return scenario{
 		name:       "alone",
@@ -23,8 +23,8 @@ func alone() scenario {
 	}
 }
 
-// parallel is 128 callers, each on keys that nobody else wants. The floor goes
-// through go-redis's auto-pipelining, as Interlock does.
+// parallel has 128 callers, each on keys that no other caller wants. The floor uses the auto-pipelining of go-redis, like
+// Interlock.
 func parallel() scenario {
 	return scenario{
 		name:       "parallel",
@@ -39,7 +39,7 @@ func parallel() scenario {
 	}
 }
 
-// free is callers on keys that nobody else wants, so far away from Redis.
+// free has callers on keys that no other caller wants, at a distance from Redis.
 func free(roundTrip time.Duration, callers int) scenario {
 	return scenario{
 		name:       fmt.Sprintf("free-%s-%d", distance(roundTrip), callers),
@@ -76,8 +76,8 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 	return []row{rate, half, most, cpu}
 }
 
-// enough is the share of the best rate that is to be reached. One caller waits for two
-// round trips whoever it is: who is best there is decided by noise.
+// enough is the share of the best rate that Interlock must reach. A single caller waits for two round trips with every
+// library, so noise decides which is the best.
 func enough(callers int) float64 {
 	if callers == 1 {
 		return 0.95

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// held is a worker process that holds many locks with the watchdog and does nothing
-// else. It is a process of its own so that heap, goroutines and CPU are its own.
+// held is a worker process that holds many locks with the watchdog and has no other work. It is a separate process, so
+// that its heap, goroutines and CPU can be measured.
 type held struct {
 	Addr     string
 	Prefix   string
@@ -23,16 +23,16 @@ type held struct {
 	For      time.Duration
 }
 
-// footprint is what the locks cost their process.
+// footprint is the cost of the locks for their process.
 type footprint struct {
 	BytesPerLock      float64
 	GoroutinesPerLock float64
 	CPU               float64 // seconds in held.For
 }
 
-// heldLocks measures 10,000 held locks. The share of CPU is taken over one watchdog
-// lease, which has three renewals of every lock. With -quick the watchdog is shorter
-// by ten, so that renewals are ten times as frequent, and the share divided by ten.
+// heldLocks measures 10,000 held locks. The share of CPU is measured over one lease of the watchdog, which has three
+// renewals of every lock. With -quick the lease is a tenth, so renewals are ten times as frequent, and the share is
+// divided by ten.
 func heldLocks() scenario {
 	const locks = 10_000
 	return scenario{
@@ -82,7 +82,7 @@ func (h *held) serve(ctx context.Context, l link) error {
 		names[i] = h.Prefix + ":" + strconv.Itoa(i)
 	}
 	holds := make([]*core.Hold, len(names))
-	// The first time is for connections, buffers and maps that stay.
+	// The first run makes connections, buffers and maps that stay.
 	if err := errors.Join(acquireAll(ctx, locks, names, holds), releaseAll(ctx, holds)); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func inParallel(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// heapInUse is what the heap holds after garbage collection.
+// heapInUse returns the size of the heap after garbage collection.
 func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -143,11 +143,11 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// cpuTime is what this process has used so far, user and system.
+// cpuTime returns the user and system time of this process so far.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // only for a bad argument
+		panic(err) // fails only for a bad argument
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hot is one key that 32 callers want, in one process or in four.
+// hot has one key that 32 callers want, in one process or in four.
 func hot() []scenario {
 	var all []scenario
 	for _, processes := range []int{1, 4} {
@@ -43,7 +43,7 @@ func hotKey(processes int, roundTrip, held time.Duration) scenario {
 	return s.bars(hotBars(processes, roundTrip, held))
 }
 
-// togetherOrAlike has the callers of all processes in one for the mutex, which only works there.
+// togetherOrAlike puts all callers into one process for the mutex, which works only there.
 func togetherOrAlike(processes, callers int) func(c contender) []side {
 	return func(c contender) []side {
 		if c.name == mutexFloor {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// turns are what processes of one library leave to each other on a key that each caller
-// holds for 1 ms.
+// turns has processes of one library whose callers want one key and hold it for 1 ms.
 func turns() []scenario {
 	all := []scenario{between(4, 2), between(2, 16), between(4, 500), lone()}
 	all[0].long, all[1].long, all[2].long = true, true, true
@@ -30,7 +29,7 @@ func between(processes, callers int) scenario {
 	})
 }
 
-// queued is a match whose waits are compared with the length of the queue.
+// queued returns a match whose waits are compared with the length of the queue.
 func queued(name, who string, m match) scenario {
 	s := matched(name, who, m)
 	at := slices.IndexFunc(s.rows, func(r row) bool { return r.metric == "longest" })
@@ -43,7 +42,7 @@ func queued(name, who string, m match) scenario {
 	return s
 }
 
-// lone is one caller in a process of its own beside a hundred in another.
+// lone has one caller in a separate process and a hundred callers in another.
 func lone() scenario {
 	m := match{
 		sides: func(c contender) []side {
@@ -66,7 +65,7 @@ func lone() scenario {
 	}
 }
 
-// besideRedisson are 8 threads of a Redisson on a key that callers of ours want too.
+// besideRedisson has 8 threads of a Redisson and callers of Interlock that want the same key.
 func besideRedisson() []scenario {
 	var all []scenario
 	for _, ours := range []int{8, 1} {

@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// wakeup is a worker process that locks and unlocks a key when it is told to, and
-// answers each time with the moment (wall clock, ns): when it had the lock, and before
-// it released it.
+// wakeup is a worker process that locks and unlocks a key on request. It answers with the time (wall clock, ns): after it
+// got the lock, and before it released the lock.
 type wakeup struct {
 	Contender string
 	Addr      string
 	Key       string
 }
 
-// wakeups measures the time from the release in one process to the hold in another.
-// The clock is the wall clock of the one machine that both run on; it starts before
-// the release is called, so that its way to Redis counts. Two round trips are what it
-// takes by message: half of one for the release, half for the message, one for the attempt.
+// wakeups measures the time from the release in one process to the hold in another, by the wall clock of the machine. It
+// starts before the call of the release, so that the way to Redis counts. With a message it takes two round trips:
+// half of one for the release, half of one for the message, and one for the attempt.
 func wakeups(roundTrip time.Duration) scenario {
 	title := "release in one process to hold in another: ms, median"
 	if roundTrip > 0 {
@@ -43,18 +41,17 @@ func wakeups(roundTrip time.Duration) scenario {
 	}
 }
 
-// wakeupTime is for all turns of a library together: one whose waiter misses its wake-up may
-// wait for ever.
+// wakeupTime limits all turns of a library together, because a waiter that misses its wake-up may wait for ever.
 const wakeupTime = time.Minute
 
 func measureWakeup(ctx context.Context, e env, c contender, roundTrip time.Duration) (sample, error) {
-	ctx, cancel := context.WithTimeout(ctx, wakeupTime) // it ends the workers
+	ctx, cancel := context.WithTimeout(ctx, wakeupTime) // ends the workers
 	defer cancel()
 	from, err := e.start(ctx, c, job{Wakeup: &wakeup{Contender: c.inWorker(), Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = from.wait() }() // the end of its input stops it
+	defer func() { _ = from.wait() }() // the worker ends with its input
 	to, err := e.start(ctx, c, job{Wakeup: &wakeup{Contender: c.inWorker(), Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
@@ -107,7 +104,7 @@ func oneWakeup(from, to *worker, roundTrip time.Duration) (time.Duration, error)
 	return time.Duration(held - released), err
 }
 
-// ask sends a word and receives a moment.
+// ask sends a word and receives a time.
 func (w *worker) ask(word string) (at int64, err error) {
 	if err := w.send(word); err != nil {
 		return 0, err

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// median of values; NaN when there are none.
+// median returns the median of values, or NaN if there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -18,8 +18,7 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// quantile of values: the smallest that is not below a share p of them; NaN when there
-// are none.
+// quantile returns the smallest value that is not below a share p of the values, or NaN if there are none.
 func quantile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -29,7 +28,7 @@ func quantile(values []float64, p float64) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// jain is Jain's fairness index: 1 when all have the same, 1/n when one has all.
+// jain returns Jain's fairness index: 1 if all values are equal, 1/n if one value has all.
 func jain(turns []int64) float64 {
 	var sum, squares float64
 	for _, n := range turns {
@@ -42,8 +41,8 @@ func jain(turns []int64) float64 {
 	return sum * sum / (float64(len(turns)) * squares)
 }
 
-// pairedRatio is the median of the ratios within each round, so that a machine that
-// gets slower during the run slows both sides.
+// pairedRatio returns the median of the ratios within each round, so that a machine that becomes slower during the run
+// affects both sides.
 func pairedRatio(a, b []float64) float64 {
 	ratios := make([]float64, 0, len(a))
 	for i := range min(len(a), len(b)) {

@@ -82,7 +82,7 @@ func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
 		interlockName: {30}, "redsync": {10}, "bsm/redislock": {25}, "rueidislock": {20},
 	}
 	var out strings.Builder
-	table := table{out: &out, columns: everybody()}
+	table := table{out: &out, columns: everyone()}
 	table.add([]row{
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.2)},
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.3)},
@@ -90,12 +90,11 @@ func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
 	want := "| rate | 30 |  |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.2 × | yes |\n" +
 		"| rate | 30 |  |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.3 × | **no** |\n"
 	if out.String() != want || table.missed != 1 {
-		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
+		t.Errorf("got %d missed bars and\n%swant 1 missed bar and\n%s", table.missed, &out, want)
 	}
 }
 
-// The latency is compared with that of whoever has the best throughput, not with the
-// best latency.
+// The latency is compared with the latency of the contender with the best throughput, not with the best latency.
 func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
 	t.Parallel()
 	r := results{
@@ -103,7 +102,7 @@ func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
 		"p99":  {interlockName: {6}, bareFloor: {1}, halfDuplexFloor: {4}, "rueidislock": {2}},
 	}
 	var out strings.Builder
-	table := table{out: &out, columns: everybody()}
+	table := table{out: &out, columns: everyone()}
 	table.add([]row{
 		{title: "rate", metric: "rate", bar: ratioToBest(0.75)},
 		{title: "p99", metric: "p99", bar: ratioToPaceOfBest(1.2)},
@@ -111,7 +110,7 @@ func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
 	want := "| rate | 30 | 10 | 40 |  |  |  |  | 20 | 0.75 × half duplex | ≥ 0.75 × | yes |\n" +
 		"| p99 | 6 | 1 | 4 |  |  |  |  | 2 | 1.50 × half duplex | ≤ 1.2 × | **no** |\n"
 	if out.String() != want || table.missed != 1 {
-		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
+		t.Errorf("got %d missed bars and\n%swant 1 missed bar and\n%s", table.missed, &out, want)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// workerEnv makes this program a worker process of itself. Parent and worker speak
-// in lines of JSON: the parent sends a job, the rest is the job's matter.
+// workerEnv makes this program a worker process of itself. Parent and worker exchange lines of JSON. The parent sends a
+// job first; the job defines the rest.
 const workerEnv = "INTERLOCK_BENCHMARKS_WORKER"
 
 // job is the first line to a worker. One of the pointers is set.
@@ -25,7 +25,7 @@ type job struct {
 	Load    *load
 	Wakeup  *wakeup
 	Held    *held
-	Profile string // where the worker writes a CPU profile; the number of its process is added
+	Profile string // file for a CPU profile; the worker adds its process id
 }
 
 // runWorker is the main function of a worker process.
@@ -61,11 +61,11 @@ func (j job) serve(ctx context.Context, l link) error {
 	case j.Held != nil:
 		return j.Held.serve(ctx, l)
 	default:
-		return fmt.Errorf("a worker without a job")
+		return fmt.Errorf("the worker got no job")
 	}
 }
 
-// link is one end of the conversation.
+// link is one end of the connection.
 type link struct {
 	decoder *json.Decoder
 	encoder *json.Encoder
@@ -117,8 +117,8 @@ func (w *worker) wait() error {
 	return w.cmd.Wait()
 }
 
-// serve is a contest in a worker: it says when it is ready, is told when to start,
-// and answers with its tally.
+// serve runs a contest in a worker. It reports that it is ready, receives the time of the start, and answers with its
+// tally.
 func (c *contest) serve(ctx context.Context, l link) error {
 	var failed error
 	t, err := contend(ctx, c, func() time.Time {
@@ -138,13 +138,12 @@ func (c *contest) serve(ctx context.Context, l link) error {
 	return l.send(t)
 }
 
-// contendIn runs contests for one key at once, each in a process of its own, and
-// returns a tally of each.
+// contendIn runs contests for one key at the same time, each in a separate process, and returns their tallies.
 func (e env) contendIn(ctx context.Context, contests []*contest) ([]tally, error) {
 	var workers []*worker
 	defer func() {
 		for _, w := range workers {
-			_ = w.wait() // its tally has come, or the error is known
+			_ = w.wait() // its tally has arrived, or there is an error
 		}
 	}()
 	for _, c := range contests {
