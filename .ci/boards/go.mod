@@ -4,7 +4,7 @@ go 1.26.3
 
 tool github.com/grafana/dashboard-linter
 
-// The names with which the linter is compiled, instead of all of Grafana's API server.
+// A stub with the names that the linter needs to compile, instead of Grafana's API server.
 replace github.com/grafana/grafana/apps/dashboard => ./stubs/v2
 
 require (

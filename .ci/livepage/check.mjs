@@ -1,9 +1,9 @@
-// Looks at the page of examples/livepage in a browser without a window: what is shown, what an
-// operator can do, with and without scripts, in light and dark, and what axe says of it.
+// Checks the page of examples/livepage in a headless browser: its content, the actions of an operator, with and
+// without scripts, in light and dark, and with axe.
 //
 //   node check.mjs <program> [folder for pictures]
 //
-// CHROMIUM is the browser, /usr/bin/chromium if unset. Ends with 1 if anything is not as it should be.
+// CHROMIUM is the browser; the default is /usr/bin/chromium. The exit code is 1 if a check fails.
 import { spawn } from "node:child_process";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
@@ -13,7 +13,7 @@ import { chromium } from "playwright-core";
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const [program, pictures] = process.argv.slice(2);
 const operator = { username: "operator", password: "teapot" };
-const patience = 60_000; // for what has to happen in the shop first
+const patience = 60_000; // for events that must happen in the shop first
 const failures = [];
 
 const check = (ok, what, more = "") => {
@@ -21,7 +21,7 @@ const check = (ok, what, more = "") => {
   if (!ok) failures.push(what);
 };
 
-// start runs the shop and gives its address, from what it prints.
+// start runs the shop and returns its address from its output.
 const start = (listen = "127.0.0.1:0") => new Promise((resolve, reject) => {
   const shop = spawn(program, ["-listen", listen, "-for", "10m", "-traces", "https://traces.example/{trace_id}"], { stdio: ["ignore", "pipe", "ignore"] });
   let printed = "";
@@ -33,14 +33,14 @@ const start = (listen = "127.0.0.1:0") => new Promise((resolve, reject) => {
   shop.on("exit", (code) => reject(new Error(`the shop ended with ${code}: ${printed}`)));
 });
 
-// open loads a page in a context of its own, and collects what the browser complains about.
+// open loads a page in a separate context and collects the errors and warnings of the browser.
 const open = async (browser, url, options = {}) => {
   const context = await browser.newContext({ viewport: { width: 1500, height: 1000 }, ...options });
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complaints.push(message.text()); });
   page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => { if (!/^(data:|http:\/\/(127\.0\.0\.1|ops\.test):)/.test(request.url())) complaints.push(`asked ${request.url()}`); });
+  page.on("request", (request) => { if (!/^(data:|http:\/\/(127\.0\.0\.1|ops\.test):)/.test(request.url())) complaints.push(`requested ${request.url()}`); });
   const answer = await page.goto(url);
   return { context, page, complaints, answer };
 };
@@ -64,27 +64,27 @@ const showsEverything = async (page, name) => {
   check(/Deadlock \d+, since/.test(text), `${name}: the deadlock is shown`);
   check(await page.locator("#deadlocks ol li").count() === 2, `${name}: it has two callers`);
   check(await page.locator("#waiters tr.bad").count() === 2, `${name}: both are marked among the waiters`);
-  check(/^shop on \S+, process \d+: locks in .*database 0/.test(await page.title()), `${name}: the title says whose page it is`, await page.title());
+  check(/^shop on \S+, process \d+: locks in .*database 0/.test(await page.title()), `${name}: the title names the service and the process`, await page.title());
   check(/which answers/.test(text), `${name}: Redis answers`);
   check(await page.locator("#incidents tr.bad").filter({ hasText: /20\d\d-\d\d-\d\d/ }).count() > 0, `${name}: lost locks are red and dated`);
   check(await page.locator("#waiters tbody tr").filter({ hasText: "report" }).count() === 1, `${name}: the waiters of one key are one row`);
   const own = text.match(/Client ([0-9a-f-]{36})/)[1];
-  check(text.split(own).length === 2, `${name}: the own client is named once`, `${text.split(own).length - 1} times`);
+  check(text.split(own).length === 2, `${name}: the client is named once`, `${text.split(own).length - 1} times`);
   check(/^https:\/\/traces\.example\/[0-9a-f]{32}$/.test(await page.locator("#deadlocks a").first().getAttribute("href")), `${name}: traces are links`);
   check(await page.locator("#holds tbody tr").count() >= 10, `${name}: holds are listed`);
   check(/POST \/orders\/:id\/pay/.test(text) && /wait for the report/.test(text), `${name}: holds and waiters have their rules`);
   check(await page.locator("h1").count() === 1 && await page.locator("main img").count() === 0 && !/^gone$/m.test(text),
-    `${name}: hostile names do no harm`);
+    `${name}: hostile names have no effect`);
 };
 
-// lasting waits until there is a deadlock and a loss to see, which the shop needs a moment for.
+// lasting waits until the page shows a deadlock and a loss, which takes the shop a moment.
 const lasting = async (page) => {
   await page.locator("#deadlocks ol").waitFor({ timeout: patience });
   await page.locator("#incidents tbody tr").first().waitFor({ timeout: patience });
   await page.locator("#incidents tr.bad").first().waitFor({ timeout: patience });
 };
 
-// renewed waits until the page has been renewed.
+// renewed waits until the page has refreshed its data.
 const renewed = async (page) => {
   const time = await page.locator("#numbers dl time").last().innerText();
   await page.waitForFunction((old) => [...document.querySelectorAll("#numbers dl time")].at(-1).innerText !== old, time, { timeout: patience });
@@ -93,7 +93,7 @@ const renewed = async (page) => {
 const inBothSchemes = async (browser, address) => {
   for (const colorScheme of ["light", "dark"]) {
     const { context, page, complaints } = await open(browser, `${address}/admin/locks`, { colorScheme, httpCredentials: operator });
-    await lasting(page); // the page renews itself: nothing is loaded again here
+    await lasting(page); // the page refreshes itself, so it is not loaded again here
     await page.locator("#pause").click();
     await showsEverything(page, colorScheme);
     await axe(page, `page, ${colorScheme}`);
@@ -105,7 +105,7 @@ const inBothSchemes = async (browser, address) => {
     check((await page.locator("#locks").innerText()).includes("3. "), `fleet, ${colorScheme}: a fair lock has its queue`);
     await axe(page, `fleet, ${colorScheme}`);
     await picture(page, `fleet-${colorScheme}`);
-    check(complaints.length === 0, `the browser has no complaint, ${colorScheme}`, complaints.join("; "));
+    check(complaints.length === 0, `no errors in the browser, ${colorScheme}`, complaints.join("; "));
     await context.close();
   }
 };
@@ -113,13 +113,13 @@ const inBothSchemes = async (browser, address) => {
 const withoutScripts = async (browser, address) => {
   const { context, page, complaints } = await open(browser, `${address}/debug/locks`, { javaScriptEnabled: false });
   await showsEverything(page, "without scripts");
-  check(await page.locator("#pause").isHidden(), "without scripts: no button that does nothing");
-  check(await page.locator("form[method=post]").count() === 0, "without authority: no button is shown");
-  check(complaints.length === 0, "without scripts: no complaint", complaints.join("; "));
+  check(await page.locator("#pause").isHidden(), "without scripts: no button without effect");
+  check(await page.locator("form[method=post]").count() === 0, "without authorization: no button is shown");
+  check(complaints.length === 0, "without scripts: no errors in the browser", complaints.join("; "));
   await context.close();
 };
 
-// reachable tabs through the page, and expects to get to a button.
+// byKeyboard tabs through the page and expects to reach a button.
 const byKeyboard = async (browser, address) => {
   const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
   await page.keyboard.press("Tab");
@@ -136,8 +136,8 @@ const byKeyboard = async (browser, address) => {
   const [before, age] = [await row(), await held()];
   await renewed(page);
   check(await page.evaluate(() => document.activeElement.tagName) === "SUMMARY" && await page.locator("#holds details[open]").count() === 1 && await row() === before,
-    "by keyboard: a refresh leaves the focus and what is unfolded");
-  check(await held() !== age, "by keyboard: the table with the focus goes on", await held());
+    "by keyboard: a refresh keeps the focus and unfolded details");
+  check(await held() !== age, "by keyboard: the table with the focus is refreshed", await held());
   await page.locator("#pause").click();
   check(await page.locator("#pause").getAttribute("aria-pressed") === "true", "by keyboard: the page can be paused");
   await context.close();
@@ -148,7 +148,7 @@ const release = async (browser, address) => {
   const status = await stranger.page.evaluate(() => fetch("?release=1", {
     method: "POST", body: new URLSearchParams({ ticket: "anything" }),
   }).then((answer) => answer.status));
-  check(status === 403, "release without authority is refused", `status ${status}`);
+  check(status === 403, "release without authorization is refused", `status ${status}`);
   await stranger.context.close();
 
   const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
@@ -159,9 +159,9 @@ const release = async (browser, address) => {
   check(question.includes("line\\nbreak") && question.includes(holder) && /held for \d/.test(question), "the question names the key, the holder and the age", question);
   await row.getByRole("button").click();
   await page.getByRole("status").waitFor({ timeout: patience });
-  check((await page.getByRole("status").innerText()).includes("was released"), "release with authority is done");
+  check((await page.getByRole("status").innerText()).includes("was released"), "release with authorization works");
   await page.waitForFunction((field) => ![...document.querySelectorAll("#holds [data-th=Holder]")].some((cell) => cell.innerText === field), holder, { timeout: patience });
-  check(true, "the holder has lost it");
+  check(true, "the holder has lost the lock");
   check(/force released/.test(await page.locator("#incidents").innerText()), "the release is among the incidents");
 
   await page.goto(`${address}/admin/locks?fleet=1`);
@@ -179,9 +179,9 @@ const searchAndSort = async (browser, address) => {
   await page.locator("#q").fill("STUCK");
   await page.keyboard.press("Enter");
   await page.locator("#holds caption").filter({ hasText: "STUCK" }).waitFor();
-  check(await page.locator("#holds tbody tr").count() === 1, "a search leaves the rows with the word");
+  check(await page.locator("#holds tbody tr").count() === 1, "a search keeps the rows with the word");
   await renewed(page);
-  check(await page.locator("#holds tbody tr").count() === 1, "a search stays when the page is renewed");
+  check(await page.locator("#holds tbody tr").count() === 1, "a search stays after a refresh");
   await page.getByRole("link", { name: "All rows" }).click();
   await page.locator("#holds thead").getByRole("link", { name: "Waiting for it" }).click();
   check(await page.locator("#holds th[aria-sort=descending]").innerText() === "Waiting for it", "the column is marked");
@@ -206,8 +206,8 @@ const onAPhone = async (browser, address) => {
   await context.close();
 };
 
-// The browser speaks plain HTTP to a name that is not its own machine, so that it says nothing but Origin
-// of where the page was shown, and the proxy rewrites Host as nginx does.
+// The browser uses plain HTTP and a name other than localhost, so only Origin says where the page was shown. The
+// proxy rewrites Host like nginx.
 const behindAProxy = async (browser, address) => {
   const proxy = createServer((asked, answer) => {
     const { host, ...headers } = asked.headers;
@@ -228,7 +228,7 @@ const behindAProxy = async (browser, address) => {
   proxy.close();
 };
 
-// Whatever becomes of the process, the page does not show what was as what is.
+// If the process stops or ends, the page does not show old data as current.
 const notLive = async (browser, shop, address) => {
   const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
   await lasting(page);
@@ -241,21 +241,21 @@ const notLive = async (browser, shop, address) => {
     await stale.waitFor({ state: "hidden", timeout: patience });
     check(!(await page.title()).startsWith("Not live"), `live again: ${how}`);
   };
-  check(/Updated \d+ s ago/.test(await page.locator("#age").innerText()), "the page says how old it is");
+  check(/Updated \d+ s ago/.test(await page.locator("#age").innerText()), "the page shows its age");
   await page.route("**/admin/locks", (route) => route.fulfill({ status: 503, body: "" }));
   await says(/503/, "an error is shown");
   await page.unroute("**/admin/locks");
   await recovers("after an error");
   shop.kill("SIGSTOP");
-  await says(/no answer within/, "a process that stands still");
+  await says(/no answer within/, "a stopped process");
   await axe(page, "page that is not live");
   await picture(page, "not-live");
   shop.kill("SIGCONT");
-  await recovers("the process goes on");
-  const over = new Promise((resolve) => shop.on("exit", resolve));
+  await recovers("the process continues");
+  const ended = new Promise((resolve) => shop.on("exit", resolve));
   shop.kill("SIGKILL");
-  await over;
-  await says(/may be gone/, "a process that is gone");
+  await ended;
+  await says(/may be gone/, "a process that has ended");
   const next = await start(new URL(address).host);
   try {
     await says(/this process is gone, and another one answers: shop on/, "another process answers");
@@ -285,5 +285,5 @@ try {
 } finally {
   shop.kill("SIGINT");
 }
-console.log(failures.length === 0 ? "all is well" : `${failures.length} are not as they should be`);
+console.log(failures.length === 0 ? "all checks passed" : `${failures.length} checks failed`);
 process.exitCode = failures.length === 0 ? 0 : 1;

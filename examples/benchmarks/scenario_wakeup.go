@@ -86,8 +86,8 @@ func oneWakeup(from, to *worker, roundTrip time.Duration) (time.Duration, error)
 	if err := to.send("lock"); err != nil {
 		return 0, err
 	}
-	// Until it waits (an attempt, a subscription, an attempt); the random part keeps polls
-	// from falling into step.
+	// Until the waiter waits (an attempt, a subscription, an attempt). The random part keeps polls from being in
+	// phase.
 	time.Sleep(3*roundTrip + 4*time.Millisecond + rand.N(4*time.Millisecond))
 	released, err := from.ask("unlock")
 	if err != nil {

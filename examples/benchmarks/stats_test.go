@@ -58,10 +58,10 @@ func TestJain(t *testing.T) {
 		turns []int64
 		want  float64
 	}{
-		{"all the same", []int64{7, 7, 7, 7}, 1},
+		{"all equal", []int64{7, 7, 7, 7}, 1},
 		{"one has all", []int64{12, 0, 0, 0}, 0.25},
 		{"half has all", []int64{5, 5, 0, 0}, 0.5},
-		{"nobody has any", []int64{0, 0}, 0},
+		{"all zero", []int64{0, 0}, 0},
 	} {
 		if got := jain(test.turns); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)

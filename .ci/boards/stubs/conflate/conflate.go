@@ -1,10 +1,10 @@
-// Package conflate has the names with which the dashboard linter mends a dashboard, which is never
-// asked of it here. The package itself comes with Google's cloud storage.
+// Package conflate has the names that the dashboard linter uses to fix a dashboard, which this project never
+// does. The real package depends on Google's cloud storage.
 package conflate
 
 import "errors"
 
-// Conflate puts documents together.
+// Conflate merges documents.
 type Conflate struct{}
 
 // New makes a Conflate.
@@ -13,7 +13,7 @@ func New() *Conflate { return &Conflate{} }
 // AddData refuses all data.
 func (*Conflate) AddData(...[]byte) error { return errRefused }
 
-// MarshalJSON gives nothing.
+// MarshalJSON returns nothing.
 func (*Conflate) MarshalJSON() ([]byte, error) { return nil, errRefused }
 
 var errRefused = errors.New("the linter mends no dashboards here: they are generated")

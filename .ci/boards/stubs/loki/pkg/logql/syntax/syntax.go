@@ -1,7 +1,7 @@
-// Package syntax has the names of Loki's parser with which the dashboard linter is compiled.
-// The dashboard of Interlock asks Prometheus only, so the linter never parses a query of
-// Loki's; here it would be refused. Loki's own package comes with all of Loki, etcd and gRPC, which
-// takes some ten minutes to compile.
+// Package syntax has the names of Loki's parser that the dashboard linter needs to compile. The
+// dashboard of Interlock has only queries for Prometheus, so the linter never parses a query for Loki;
+// this package would refuse it. The real package depends on all of Loki, etcd and gRPC, which take about
+// ten minutes to compile.
 package syntax
 
 import (
@@ -12,7 +12,7 @@ import (
 // Expr is an expression.
 type Expr any
 
-// The expressions into which the linter looks.
+// The expressions that the linter inspects.
 type (
 	BinOpExpr struct {
 		SampleExpr Expr

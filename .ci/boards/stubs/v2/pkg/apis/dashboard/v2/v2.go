@@ -1,7 +1,6 @@
-// Package v2 has the names of Grafana's package of dashboards in schema v2 with which the
-// dashboard linter is compiled. The dashboard of Interlock has the classic schema, so the
-// linter never fills one of these. Grafana's own package comes with all of Grafana's API server,
-// and not every module proxy has it.
+// Package v2 has the names of Grafana's package of dashboards in schema v2 that the dashboard linter
+// needs to compile. The dashboard of Interlock has the classic schema, so the linter never uses these
+// types. The real package depends on Grafana's API server, which some module proxies lack.
 package v2
 
 // DashboardSpec is a dashboard.
@@ -66,10 +65,10 @@ type variable[Q any] struct {
 	Query          Q
 }
 
-// DashboardVariableRefresh says when a variable is read anew.
+// DashboardVariableRefresh says when a variable is reloaded.
 type DashboardVariableRefresh string
 
-// The times at which a variable is read anew.
+// The times at which a variable is reloaded.
 const (
 	DashboardVariableRefreshOnTimeRangeChanged DashboardVariableRefresh = "onTimeRangeChanged"
 	DashboardVariableRefreshOnDashboardLoad    DashboardVariableRefresh = "onDashboardLoad"
