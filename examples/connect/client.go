@@ -32,7 +32,7 @@ func (i *service) try(ctx context.Context, out io.Writer) error {
 		c.want("Pay", c.pay, "paid 42")
 		errs = append(errs, i.locks.MultiLock("order:42", "import:acme", "screen:42").Do(ctx, func(context.Context) error {
 			fmt.Fprintln(out, "  while another program holds the locks")
-			c.want("Pay", c.pay, "aborted: somebody is paying this order", "LOCK_BUSY", "again in")
+			c.want("Pay", c.pay, "aborted: this order is already being paid", "LOCK_BUSY", "again in")
 			c.want("Import", c.importAll, "later")
 			c.want("Follow", c.follow, "lock status skipped")
 			c.want("Show", c.show, "order 42")

@@ -11,25 +11,25 @@ import (
 
 // killSwitch lets every handler run without its lock while the file has the switch.
 func killSwitch(ctx context.Context, d *demo) (string, error) {
-	answers, meanwhile, err := d.switched(ctx, "disabled: true\n")
-	if err == nil && meanwhile.Unlocked != aspect.UnlockedDisabled {
-		err = fmt.Errorf("the handler ran unlocked because of %q, want %q", meanwhile.Unlocked, aspect.UnlockedDisabled)
+	answers, during, err := d.switched(ctx, "disabled: true\n")
+	if err == nil && during.Unlocked != aspect.UnlockedDisabled {
+		err = fmt.Errorf("the handler ran unlocked because of %q, want %q", during.Unlocked, aspect.UnlockedDisabled)
 	}
 	return fmt.Sprintf("%s, %s, %s", answers[0], answers[1], answers[2]), err
 }
 
 // dryRun also lets handlers run unlocked, and counts what would have happened.
 func dryRun(ctx context.Context, d *demo) (string, error) {
-	answers, meanwhile, err := d.switched(ctx, "dry_run: true\n")
-	if err == nil && (!meanwhile.DryRun || meanwhile.Cause != failpolicy.Busy) {
-		err = fmt.Errorf("dry run %t with cause %q was counted, want one with cause busy", meanwhile.DryRun, meanwhile.Cause)
+	answers, during, err := d.switched(ctx, "dry_run: true\n")
+	if err == nil && (!during.DryRun || during.Cause != failpolicy.Busy) {
+		err = fmt.Errorf("dry run %t with cause %q was counted, want one with cause busy", during.DryRun, during.Cause)
 	}
-	return fmt.Sprintf("%s, %s (%s counted), %s", answers[0], answers[1], meanwhile.Cause, answers[2]), err
+	return fmt.Sprintf("%s, %s (%s counted), %s", answers[0], answers[1], during.Cause, answers[2]), err
 }
 
 // switched calls a route whose lock is taken: before a setting is in the file, while it is
 // there, and afterwards. It returns the observed decision about the second call.
-func (d *demo) switched(ctx context.Context, setting string) (answers [3]string, meanwhile aspect.Decision, err error) {
+func (d *demo) switched(ctx context.Context, setting string) (answers [3]string, during aspect.Decision, err error) {
 	err = d.whileTaken(ctx, "admin:/admin/reindex", func() (err error) {
 		for i, text := range []string{"", setting + d.file.original, d.file.original} {
 			if text != "" {
@@ -42,10 +42,10 @@ func (d *demo) switched(ctx context.Context, setting string) (answers [3]string,
 			}
 			d.out.linef("POST /admin/reindex: %s", answers[i])
 			if i == 1 {
-				meanwhile = d.witness.decision("POST /admin/*")
+				during = d.witness.decision("POST /admin/*")
 			}
 		}
 		return nil
 	})
-	return answers, meanwhile, errors.Join(err, want("the answers", fmt.Sprint(answers), "[423 200 423]"))
+	return answers, during, errors.Join(err, want("the answers", fmt.Sprint(answers), "[423 200 423]"))
 }

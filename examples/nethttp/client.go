@@ -20,11 +20,11 @@ func (i *service) try(ctx context.Context, out io.Writer) error {
 	c.want("POST", "/orders/42/pay", "200", "order 42 is paid")
 	err := i.locks.MultiLock("order:pay:42", "cart:7").Do(ctx, func(context.Context) error {
 		fmt.Fprintln(out, "\nanother program pays order 42 and changes cart 7")
-		c.want("POST", "/orders/42/pay", "409", "Retry-After", "application/problem+json", "Somebody is paying this order")
+		c.want("POST", "/orders/42/pay", "409", "Retry-After", "application/problem+json", "This order is already being paid")
 		c.want("POST", "/orders/43/pay", "200", "order 43 is paid")
 		c.want("DELETE", "/carts/7", "202", "the cart will be deleted when it is free")
 		fmt.Fprintln(out, "\nthe rule of orders has on_busy: skip from now on")
-		if err := i.change("message: Somebody is paying this order", "on_busy: skip"); err != nil {
+		if err := i.change("message: This order is already being paid", "on_busy: skip"); err != nil {
 			return err
 		}
 		c.want("POST", "/orders/42/pay", "204", "X-Lock-Status: skipped")

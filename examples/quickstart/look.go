@@ -47,7 +47,7 @@ func (s lockState) holder() (field, count string, err error) {
 // holders describes the holders of the lock and their counts.
 func (s lockState) holders() string {
 	if len(s.fields) == 0 {
-		return "nobody"
+		return "no holder"
 	}
 	var words []string
 	for _, field := range slices.Sorted(maps.Keys(s.fields)) {

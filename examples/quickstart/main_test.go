@@ -80,7 +80,7 @@ func TestRun_Refuses(t *testing.T) {
 	}{
 		"unknown step":     {[]string{"-steps", "sold,nap"}, `unknown step "nap"`},
 		"not a URL":        {[]string{"-redis", "localhost:6379"}, "write redis://"},
-		"nobody listening": {[]string{"-redis", "redis://127.0.0.1:1"}, "redis unavailable"},
+		"no server": {[]string{"-redis", "redis://127.0.0.1:1"}, "redis unavailable"},
 		"unknown flag":     {[]string{"-fast"}, "-fast"},
 	}
 	for name, test := range tests {

@@ -211,9 +211,9 @@ const file_orders_proto_rawDesc = "" +
 	"\rFollowRequest\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\"\x1b\n" +
 	"\x05Event\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text2\xaa\x03\n" +
-	"\x06Orders\x12~\n" +
-	"\x03Pay\x12\x1a.connectshop.v1.PayRequest\x1a\x18.connectshop.v1.PayReply\"A\xca\xf6$=\x12\x15order:#{req.order_id}*\x04none\x9a\x01\x1dsomebody is paying this order\x12u\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text2\xae\x03\n" +
+	"\x06Orders\x12\x81\x01\n" +
+	"\x03Pay\x12\x1a.connectshop.v1.PayRequest\x1a\x18.connectshop.v1.PayReply\"D\xca\xf6$@\x12\x15order:#{req.order_id}*\x04none\x9a\x01 this order is already being paid\x12u\n" +
 	"\x06Import\x12\x1a.connectshop.v1.PayRequest\x1a\x18.connectshop.v1.PayReply\"3\xca\xf6$/\x12\x1eimport:#{metadata[\"x-tenant\"]}*\x04none8\x04b\x05later(\x01\x12f\n" +
 	"\x06Follow\x12\x1d.connectshop.v1.FollowRequest\x1a\x15.connectshop.v1.Event\"$\xca\xf6$ \x12\x16screen:#{req.order_id}*\x04none8\x020\x01\x12A\n" +
 	"\x04Show\x12\x1d.connectshop.v1.FollowRequest\x1a\x15.connectshop.v1.Event\"\x03\x90\x02\x01BFZDgithub.com/interlock-go/interlock/examples/connect/orderspb;orderspbb\x06proto3"
