@@ -74,9 +74,9 @@ func TestRun_Refuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"not a URL":        {[]string{"-redis", "localhost:6379"}, "write redis://"},
-		"no server": {[]string{"-redis", "redis://127.0.0.1:1"}, "redis unavailable"},
-		"unknown flag":     {[]string{"-fast"}, "-fast"},
+		"not a URL":    {[]string{"-redis", "localhost:6379"}, "write redis://"},
+		"no server":    {[]string{"-redis", "redis://127.0.0.1:1"}, "redis unavailable"},
+		"unknown flag": {[]string{"-fast"}, "-fast"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
