@@ -178,7 +178,7 @@ func TestCheck_HandlerThatFitsNoRoute(t *testing.T) {
 		{"a time", ruleset.Rule{Key: "order", WaitTime: -5}, ": WaitTime: -5ns is out of range"},
 		{"a parameter", ruleset.Rule{Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: path parameter idd does not exist: there is id\n"},
 		{"a parameter of a rule with its route", ruleset.Rule{Endpoint: orders, Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: path parameter idd does not exist: there is id\n"},
-		{"a parameter that is near none", ruleset.Rule{Key: "#{path.id}:#{path.customer}"}, " (nearest route: POST /orders/:id): Key: 1:19: path parameter customer does not exist: there is id\n"},
+		{"a parameter that no route has", ruleset.Rule{Key: "#{path.id}:#{path.customer}"}, " (nearest route: POST /orders/:id): Key: 1:19: path parameter customer does not exist: there is id\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
