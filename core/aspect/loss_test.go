@@ -34,8 +34,8 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 		{"fail, it finishes", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return nil }, aspect.VerdictLost, nil},
 		{"fail, its error", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return errHandler }, aspect.VerdictLost, errHandler},
 		{"ignore, its own timeout", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return context.DeadlineExceeded }, aspect.VerdictRan, context.DeadlineExceeded}, // in the time of the bubble
-		{"ignore, it gives up", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return core.ErrLost }, aspect.VerdictLost, core.ErrLost},                                       // in the time of the bubble
-		{"ignore, it runs on", failpolicy.Ignore, func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }, aspect.VerdictRan, nil},                                                 // in the time of the bubble
+		{"ignore, it gives up", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return core.ErrLost }, aspect.VerdictLost, core.ErrLost},                            // in the time of the bubble
+		{"ignore, it runs on", failpolicy.Ignore, func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }, aspect.VerdictRan, nil},                                      // in the time of the bubble
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

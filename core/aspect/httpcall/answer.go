@@ -30,15 +30,15 @@ var errAnswered = errors.New("the guard runs after a handler that has answered t
 // answer writes the answer of a guard for the outcome of a run. It knows nothing of how the run went.
 type answer struct {
 	w       Writer
-	route   func() string // returns "" for a request that matches no route
-	entered bool          // the handlers behind the guard were called
-	buffer  *buffer       // holds their response back; nil without
-	header  http.Header   // a copy from before they ran; nil without
-	inner   *final        // see exchange
+	router  Router
+	entered bool        // the handlers behind the guard were called
+	buffer  *buffer     // holds their response back; nil without
+	header  http.Header // a copy from before they ran; nil without
+	inner   *final      // see exchange
 }
 
 // result writes the answer as far as the guard writes it, and returns the work that remains for the adapter.
-func (a *answer) result(o *aspect.Outcome) Result {
+func (a answer) result(o *aspect.Outcome) Result {
 	if !a.entered && a.routerAnswers(o) {
 		return Result{Abort: true}
 	}
@@ -66,12 +66,12 @@ func (a *answer) result(o *aspect.Outcome) Result {
 
 // routerAnswers reports whether a request that yields no key has no route either. The router answers it with
 // 404 or 405, as it would if there were a key.
-func (a *answer) routerAnswers(o *aspect.Outcome) bool {
-	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && a.route() == ""
+func (a answer) routerAnswers(o *aspect.Outcome) bool {
+	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && a.router.Route() == ""
 }
 
 // reply answers for strategies skip and null_response.
-func (a *answer) reply(o *aspect.Outcome) Result {
+func (a answer) reply(o *aspect.Outcome) Result {
 	setOwnHeader(a.w.Header())
 	a.w.Header().Set(failpolicy.StatusHeader, o.Reply.Mark)
 	if o.Reply.Body {
@@ -88,7 +88,7 @@ func (a *answer) reply(o *aspect.Outcome) Result {
 }
 
 // lost answers for handlers whose lock was lost, unless their response has begun to leave.
-func (a *answer) lost(refusal *aspect.RefusedError) Result {
+func (a answer) lost(refusal *aspect.RefusedError) Result {
 	if a.w.Written() {
 		return Result{Problem: refusal, Writer: settled(a.w, a.w.Status())}
 	}
@@ -102,7 +102,7 @@ func (a *answer) lost(refusal *aspect.RefusedError) Result {
 
 // refuse prepares the answer to a request whose handler does not run, or whose result does not count. The
 // adapter writes it with [Result.Refuse].
-func (a *answer) refuse(refusal *aspect.RefusedError) Result {
+func (a answer) refuse(refusal *aspect.RefusedError) Result {
 	setOwnHeader(a.w.Header())
 	if refusal.Status.HTTP == 0 {
 		a.w.WriteHeader(statusUnread)

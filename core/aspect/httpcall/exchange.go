@@ -66,8 +66,8 @@ func newFrame(c *Call) Frame {
 }
 
 // answer returns the part of the exchange that answers.
-func (x *exchange) answer() *answer {
-	return &answer{w: x.Writer, route: x.Router.Route, entered: x.entered, buffer: x.buffer, header: x.header, inner: x.inner}
+func (x *exchange) answer() answer {
+	return answer{w: x.Writer, router: x.Router, entered: x.entered, buffer: x.buffer, header: x.header, inner: x.inner}
 }
 
 // variables returns the variables of the request.

@@ -54,9 +54,9 @@ func TestHandle_Mistakes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for want, err := range map[string]error{
-		"mux or the handler is nil":    b.guard.Handle(nil, "POST /a", http.HandlerFunc(ok)),
-		"write a pattern with a path":  b.guard.HandleFunc(b.mux, "POST orders", ok),
-		"path parameter i": b.guard.HandleFunc(b.mux, "POST /b/{id}", ok, ruleset.Rule{Key: "b:#{path.i}"}),
+		"mux or the handler is nil":   b.guard.Handle(nil, "POST /a", http.HandlerFunc(ok)),
+		"write a pattern with a path": b.guard.HandleFunc(b.mux, "POST orders", ok),
+		"path parameter i":            b.guard.HandleFunc(b.mux, "POST /b/{id}", ok, ruleset.Rule{Key: "b:#{path.i}"}),
 		"the rule is put on http POST /c": b.guard.HandleFunc(b.mux, "POST /c", ok,
 			ruleset.Rule{Endpoint: ruleset.HTTP("POST /d"), Key: "c"}),
 	} {
