@@ -37,15 +37,16 @@ type answer struct {
 	inner   *final      // see exchange
 }
 
-// result writes the answer as far as the guard writes it, and returns the work that remains for the adapter.
+// result writes the answer as far as the guard writes it, and returns the work that remains for the adapter. Serve
+// adds Abort if no handler has run.
 func (a answer) result(o *aspect.Outcome) Result {
 	if !a.entered && a.routerAnswers(o) {
-		return Result{Abort: true}
+		return Result{}
 	}
 	switch o.Verdict {
 	case aspect.VerdictAnswered, aspect.VerdictRefused:
 		if a.w.Written() { // a handler outside the guard has answered
-			return Result{Abort: true, Problem: errAnswered, Writer: settled(a.w, a.w.Status())}
+			return Result{Problem: errAnswered, Writer: settled(a.w, a.w.Status())}
 		}
 		if o.Verdict == aspect.VerdictRefused {
 			return a.refuse(o.Refusal())
@@ -54,7 +55,7 @@ func (a answer) result(o *aspect.Outcome) Result {
 	case aspect.VerdictLost:
 		return a.lost(o.Refusal())
 	case aspect.VerdictFallback:
-		return Result{Abort: true} // the fallback has answered
+		return Result{} // the fallback has answered
 	default: // the handlers have answered
 		a.buffer.send()
 		if a.inner != nil {
@@ -84,7 +85,7 @@ func (a answer) reply(o *aspect.Outcome) Result {
 		a.w.WriteHeader(o.Reply.HTTP)
 		a.w.WriteHeaderNow()
 	}
-	return Result{Abort: true, Writer: settled(a.w, o.Reply.HTTP)}
+	return Result{Writer: settled(a.w, o.Reply.HTTP)}
 }
 
 // lost answers for handlers whose lock was lost, unless their response has begun to leave.

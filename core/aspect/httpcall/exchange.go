@@ -38,7 +38,9 @@ func Serve(call *Call) Result {
 	if !x.entered && outcome.Verdict != aspect.VerdictFallback { // a fallback may have read the body
 		x.drainBody()
 	}
-	return x.answer().result(&outcome)
+	result := x.answer().result(&outcome)
+	result.Abort = result.Abort || !x.entered
+	return result
 }
 
 // exchange is one request under the rules of one route. It implements [aspect.Call].
