@@ -218,8 +218,8 @@ func TestHandler_WithoutARouteUnderCheck(t *testing.T) {
 	})
 }
 
-// A Handler for all routes leaves the status of a request without a route, whatever its rule reads and whatever its
-// strategy for a missing key is.
+// A Handler for all routes does not change the status of a request without a route, whatever its rule reads and
+// whatever its strategy for a missing key is.
 func TestHandler_StatusWithoutARoute(t *testing.T) {
 	t.Parallel()
 	keys := map[string]ruleset.Rule{

@@ -71,7 +71,7 @@ func tokenOf(t *testing.T, p *aspect.Point, id string) (token int64) {
 	return token
 }
 
-// acquiredKinds returns the kinds of the acquisitions that core reported.
+// acquiredKinds records the kinds of the acquisitions that core reports.
 type acquiredKinds struct{ list []core.Kind }
 
 func (s *acquiredKinds) observer() *core.Observer {
