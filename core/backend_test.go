@@ -4,42 +4,21 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// backendRecorder is an observer of the state of Redis.
-type backendRecorder struct {
-	mu     sync.Mutex
-	events []core.BackendChange
-}
-
-func (r *backendRecorder) observer() *core.Observer { return &core.Observer{Backend: r.observeBackend} }
-
-func (r *backendRecorder) observeBackend(_ context.Context, b core.BackendChange) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, b)
-}
-
-func (r *backendRecorder) all() []core.BackendChange {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.events)
-}
-
 // recorded is a client behind a proxy that has locked once, and what it tells of Redis.
-func (b *bed) recorded(t *testing.T) (*core.Client, *faultproxy.Proxy, *backendRecorder) {
+func recordBackend(b *locktest.Redis, t *testing.T) (*core.Client, *faultproxy.Proxy, *locktest.BackendRecorder) {
 	t.Helper()
-	obs := &backendRecorder{}
-	locks, proxy := b.behindProxy(core.WithObserver(obs.observer()))
-	must(t, attempt(t, locks, "k"))
+	obs := &locktest.BackendRecorder{}
+	locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+	locktest.Must(t, attempt(t, locks, "k"))
 	return locks, proxy, obs
 }
 
@@ -52,26 +31,26 @@ func attempt(t *testing.T, locks *core.Client, key string) error {
 // again, however many callers there are in between.
 func TestBackend_OneEventPerChange(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy, obs := b.recorded(t)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy, obs := recordBackend(b, t)
 		proxy.Refuse(true)
 		for range 20 {
-			wantErr(t, attempt(t, locks, "k"), core.ErrUnavailable)
-			pass(time.Second)
+			locktest.WantErr(t, attempt(t, locks, "k"), core.ErrUnavailable)
+			locktest.Pass(time.Second)
 		}
 		proxy.Refuse(false)
-		eventually(t, "locks again", func() bool {
-			pass(time.Second)
+		locktest.Eventually(t, "locks again", func() bool {
+			locktest.Pass(time.Second)
 			return attempt(t, locks, "k") == nil
 		})
 		for range 20 {
-			must(t, attempt(t, locks, "k"))
+			locktest.Must(t, attempt(t, locks, "k"))
 		}
-		events := obs.all()
+		events := obs.All()
 		if len(events) != 2 || events[0].Available || !events[1].Available {
 			t.Fatalf("got %+v", events)
 		}
-		wantErr(t, events[0].Cause, core.ErrUnavailable)
+		locktest.WantErr(t, events[0].Cause, core.ErrUnavailable)
 		if down := events[1].Lasted; events[1].Cause != nil || down < 20*time.Second || down > 30*time.Second {
 			t.Errorf("the end of an outage of 20s: got %+v", events[1])
 		}
@@ -83,19 +62,19 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 // no other.
 func TestBackend_AnAnswerAfterAShortWaitIsNoOutage(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy, obs := b.recorded(t)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy, obs := recordBackend(b, t)
 		for range 20 {
 			slow := proxy.DelayReply(faultproxy.Any(), 50*time.Millisecond)
 			short := core.WaitTime(20 * time.Millisecond)
-			for _, o := range []<-chan outcome{acquiring(t.Context(), locks.Lock("k"), short), acquiring(t.Context(), locks.Lock("k"), short)} {
-				wantErr(t, (<-o).err, core.ErrUnavailable)
+			for _, o := range []<-chan locktest.Outcome{locktest.GoAcquire(t.Context(), locks.Lock("k"), short), locktest.GoAcquire(t.Context(), locks.Lock("k"), short)} {
+				locktest.WantErr(t, (<-o).Err, core.ErrUnavailable)
 			}
 			slow.Remove()
-			pass(20 * time.Second)
-			must(t, attempt(t, locks, "k"))
+			locktest.Pass(20 * time.Second)
+			locktest.Must(t, attempt(t, locks, "k"))
 		}
-		if events := obs.all(); len(events) != 0 {
+		if events := obs.All(); len(events) != 0 {
 			t.Errorf("got %+v", events)
 		}
 	})
@@ -105,15 +84,15 @@ func TestBackend_AnAnswerAfterAShortWaitIsNoOutage(t *testing.T) {
 // timeout.
 func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy, obs := b.recorded(t)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy, obs := recordBackend(b, t)
 		proxy.BlackHole(true)
 		for range 50 {
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(20*time.Millisecond))
-			wantErr(t, err, core.ErrUnavailable)
-			pass(100 * time.Millisecond)
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Pass(100 * time.Millisecond)
 		}
-		if events := obs.all(); len(events) != 1 || events[0].Available {
+		if events := obs.All(); len(events) != 1 || events[0].Available {
 			t.Errorf("got %+v", events)
 		}
 		proxy.BlackHole(false)
@@ -124,17 +103,17 @@ func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
 // outage at every request.
 func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		obs := &backendRecorder{}
-		locks := b.locks(core.WithObserver(obs.observer()))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.BackendRecorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
 		b.Set(t.Context(), "redisson_lock_token:{bad}", "text", 0)
 		for range 300 {
 			_, _, err := locks.FencedLock("bad").Acquire(t.Context(), core.WaitTime(0))
-			wantErr(t, err, core.ErrUnavailable)
-			must(t, attempt(t, locks, "good"))
-			pass(100 * time.Millisecond)
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Must(t, attempt(t, locks, "good"))
+			locktest.Pass(100 * time.Millisecond)
 		}
-		if n := len(obs.all()); n < 2 || n > 2*4 {
+		if n := len(obs.All()); n < 2 || n > 2*4 {
 			t.Errorf("%d events in 30 seconds", n)
 		}
 	})
@@ -143,17 +122,17 @@ func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
 // A key that holds something other than a lock is no outage of Redis.
 func TestBackend_AKeyThatHoldsNoLockIsNoOutage(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		obs := &backendRecorder{}
-		locks := b.locks(core.WithObserver(obs.observer()))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.BackendRecorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
 		b.Set(t.Context(), "bad", "text", 0)
 		for range 3 {
-			wantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
+			locktest.WantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
 			_, _, err := locks.MultiLock("bad", "good").Acquire(t.Context(), core.WaitTime(0))
-			wantErr(t, err, core.ErrUnavailable)
-			must(t, attempt(t, locks, "good"))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Must(t, attempt(t, locks, "good"))
 		}
-		if events := obs.all(); len(events) != 0 {
+		if events := obs.All(); len(events) != 0 {
 			t.Errorf("got %+v", events)
 		}
 	})
@@ -166,13 +145,13 @@ func TestBackend_AKeyThatHoldsNoLockIsLogged(t *testing.T) { //nolint:parallelte
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
 	defer slog.SetDefault(before)
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Set(t.Context(), "order:secret", "text", 0)
-		locks, observed := b.locks(), b.locks(core.WithObserver(newRecorder().observer()))
+		locks, observed := b.Locks(), b.Locks(core.WithObserver((&locktest.Recorder{}).Observer()))
 		for range 12 {
-			wantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
-			wantErr(t, attempt(t, observed, "order:secret"), core.ErrUnavailable)
-			pass(time.Second)
+			locktest.WantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
+			locktest.WantErr(t, attempt(t, observed, "order:secret"), core.ErrUnavailable)
+			locktest.Pass(time.Second)
 		}
 	})
 	text := buf.String()
@@ -187,16 +166,16 @@ func TestBackend_AKeyThatHoldsNoLockIsLogged(t *testing.T) { //nolint:parallelte
 // What is taken is no outage, nor is what the caller has ended.
 func TestBackend_TakenIsNoOutage(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		obs := &backendRecorder{}
-		locks := b.locks(core.WithObserver(obs.observer()))
-		b.take("k", stranger, time.Hour)
-		wantErr(t, attempt(t, locks, "k"), core.ErrNotAcquired)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.BackendRecorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		b.Take("k", locktest.Stranger, time.Hour)
+		locktest.WantErr(t, attempt(t, locks, "k"), core.ErrNotAcquired)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, _, err := locks.Lock("k").Acquire(ctx)
-		wantErr(t, err, core.ErrNotAcquired)
-		if events := obs.all(); len(events) != 0 {
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		if events := obs.All(); len(events) != 0 {
 			t.Errorf("got %+v", events)
 		}
 	})
@@ -210,8 +189,8 @@ func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest
 		want int
 	}{
 		"none":                 {nil, 2},
-		"of other things":      {[]core.Option{core.WithObserver(newRecorder().observer())}, 2},
-		"of the backend state": {[]core.Option{core.WithObserver((&backendRecorder{}).observer())}, 0},
+		"of other things":      {[]core.Option{core.WithObserver((&locktest.Recorder{}).Observer())}, 2},
+		"of the backend state": {[]core.Option{core.WithObserver((&locktest.BackendRecorder{}).Observer())}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer
@@ -219,14 +198,14 @@ func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest
 			slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
 			defer slog.SetDefault(before)
 
-			b := serverBed(t)
-			must(t, b.Do(t.Context(), "acl", "setuser", "default", "-evalsha").Err())
-			locks := locksOn(t, b.connect(), tt.opts...)
+			b := locktest.Real(t)
+			locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "-evalsha").Err())
+			locks := locktest.NewClient(t, b.Connect(), tt.opts...)
 			for range 5 {
-				wantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
+				locktest.WantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
 			}
-			must(t, b.Do(t.Context(), "acl", "setuser", "default", "+evalsha").Err())
-			must(t, attempt(t, locks, "order:secret"))
+			locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "+evalsha").Err())
+			locktest.Must(t, attempt(t, locks, "order:secret"))
 
 			lines := strings.Split(strings.TrimSpace(buf.String()), "\n")
 			if buf.Len() == 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // preparing counts how often an acquisition has prepared its wait.
@@ -29,18 +30,18 @@ func (p *preparing) option() core.AcquireOption {
 
 func TestBeforeWait_NotWithoutAWait(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
-		b.warm(locks)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		b.Warm(locks)
 		before := sent.Hits()
 		var p preparing
-		ctx, hold := acquired(t, t.Context(), locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
-		wantSame(t, "scripts", sent.Hits()-before, 1)
-		_, inner := acquired(t, ctx, locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
+		locktest.WantSame(t, "scripts", sent.Hits()-before, 1)
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
 		_, _, err := locks.Lock("free").Acquire(t.Context(), p.option(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		released(t, inner)
-		released(t, hold)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
 		if p.times != 0 {
 			t.Errorf("prepared %d times", p.times)
 		}
@@ -61,20 +62,20 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 	}
 	for name, lock := range locks {
 		for where, same := range map[string]bool{"of another process": false, "of this process": true} {
-			parallelBubble(t, name+" "+where, func(t *testing.T, b *bed) {
-				obs := newRecorder()
-				mine := b.locks(core.WithObserver(obs.observer()))
+			locktest.ParallelBubble(t, name+" "+where, func(t *testing.T, b *locktest.Redis) {
+				obs := &locktest.Recorder{}
+				mine := b.Locks(core.WithObserver(obs.Observer()))
 				other := mine
 				if !same {
-					other = b.locks()
+					other = b.Locks()
 				}
 				holder := lock(other)
 				if name == "read" {
 					holder = other.WriteLock("k")
 				}
-				_, hold := acquired(t, t.Context(), holder)
+				_, hold := locktest.MustAcquire(t, t.Context(), holder)
 				p := preparing{do: func(context.Context) error {
-					wantSame(t, "waiters while it prepares", mine.Stats().Waiters, 0)
+					locktest.WantSame(t, "waiters while it prepares", mine.Stats().Waiters, 0)
 					time.Sleep(time.Second) // in the time of the bubble
 					return nil
 				}}
@@ -88,7 +89,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 					t.Errorf("prepared %d times", p.times)
 				}
 				time.Sleep(10 * time.Second) // in the time of the bubble
-				released(t, hold)
+				locktest.MustRelease(t, hold)
 				if err := <-done; err != nil {
 					t.Errorf("got %v", err)
 				}
@@ -96,13 +97,13 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 					t.Errorf("prepared %d times in the end", p.times)
 				}
 				contentions := 0
-				for _, e := range obs.names() {
+				for _, e := range obs.Names() {
 					if e == "contention" {
 						contentions++
 					}
 				}
 				if contentions != 1 {
-					t.Errorf("observers were notified %d times: %q", contentions, obs.names())
+					t.Errorf("observers were notified %d times: %q", contentions, obs.Names())
 				}
 			})
 		}
@@ -111,36 +112,36 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 
 func TestBeforeWait_OfARedlock(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		var p preparing
-		mine, other := process(t, servers), process(t, servers)
+		mine, other := locktest.BehindEach(t, servers), locktest.BehindEach(t, servers)
 		for _, holder := range [][]*core.Client{other, mine} {
 			p.times = 0
-			_, hold := acquired(t, t.Context(), core.Redlock("k", holder...))
-			time.AfterFunc(10*time.Second, func() { released(t, hold) })
+			_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", holder...))
+			time.AfterFunc(10*time.Second, func() { locktest.MustRelease(t, hold) })
 			err := core.Redlock("k", mine...).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
 			if err != nil || p.times != 1 {
 				t.Errorf("prepared %d times: %v", p.times, err)
 			}
-			_, hold = acquired(t, t.Context(), core.Redlock("k", mine...), p.option())
-			released(t, hold)
+			_, hold = locktest.MustAcquire(t, t.Context(), core.Redlock("k", mine...), p.option())
+			locktest.MustRelease(t, hold)
 		}
 		failing := preparing{do: func(context.Context) error { return core.ErrTooManyWaiters }}
-		_, hold := acquired(t, t.Context(), core.Redlock("k", other...))
+		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", other...))
 		_, _, err := core.Redlock("k", mine...).Acquire(t.Context(), failing.option())
-		wantErr(t, err, core.ErrTooManyWaiters)
-		released(t, hold)
+		locktest.WantErr(t, err, core.ErrTooManyWaiters)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 // One attempt comes before it, and after it another one: one more than without it.
 func TestBeforeWait_Commands(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
-		b.warm(locks)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		b.Warm(locks)
 		count := func(opts ...core.AcquireOption) int {
-			b.take("k", stranger, time.Hour)
+			b.Take("k", locktest.Stranger, time.Hour)
 			before := sent.Hits()
 			ctx, leave := context.WithCancel(t.Context())
 			done := make(chan struct{})
@@ -165,9 +166,9 @@ func TestBeforeWait_Commands(t *testing.T) {
 // A caller that prepares for long keeps no other caller from the lock, and has its place by its age.
 func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		var mu sync.Mutex
 		var order []string
 		do := func(name string, opts ...core.AcquireOption) {
@@ -190,8 +191,8 @@ func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 		do("second")
 		do("third")
 		do("fourth")
-		released(t, hold)     // the second has the lock for a minute, and the third until the first is ready
-		time.Sleep(time.Hour) // in the time of the bubble
+		locktest.MustRelease(t, hold) // the second has the lock for a minute, and the third until the first is ready
+		time.Sleep(time.Hour)         // in the time of the bubble
 		mu.Lock()
 		defer mu.Unlock()
 		if got, want := order, []string{"second", "third", "first", "fourth"}; len(got) != 4 || got[2] != want[2] {
@@ -219,9 +220,9 @@ func TestBeforeWait_Ends(t *testing.T) {
 		"with an overload, itself": {func(context.Context) error { return core.ErrTooManyWaiters }, nil, []error{core.ErrTooManyWaiters}},
 	}
 	for name, tt := range tests {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks := b.locks()
-			b.take("k", stranger, time.Hour)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			b.Take("k", locktest.Stranger, time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			done := make(chan error)
@@ -235,9 +236,9 @@ func TestBeforeWait_Ends(t *testing.T) {
 			if tt.end != nil {
 				tt.end(cancel, locks)
 			}
-			wantErr(t, <-done, tt.want...)
-			wantSoon(t, "it took %s", start, 10*time.Second+time.Millisecond)
-			wantSame(t, "waiters left", locks.Stats().Waiters, 0)
+			locktest.WantErr(t, <-done, tt.want...)
+			locktest.WantSoon(t, "it took %s", start, 10*time.Second+time.Millisecond)
+			locktest.WantSame(t, "waiters left", locks.Stats().Waiters, 0)
 		})
 	}
 }
@@ -245,20 +246,20 @@ func TestBeforeWait_Ends(t *testing.T) {
 // A caller that comes back to a queue which has filled up is refused, like any other.
 func TestBeforeWait_CountsWhenItWaits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks(core.WithMaxWaitersPerKey(1))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithMaxWaitersPerKey(1))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		full := preparing{do: func(context.Context) error { t.Error("it prepares for a full queue"); return nil }}
 		p := preparing{do: func(context.Context) error {
 			go func() { _ = locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
 			synctest.Wait()
 			_, _, err := locks.Lock("k").Acquire(t.Context(), full.option())
-			wantErr(t, err, core.ErrTooManyWaiters)
+			locktest.WantErr(t, err, core.ErrTooManyWaiters)
 			return nil
 		}}
 		_, _, err := locks.Lock("k").Acquire(t.Context(), p.option())
-		wantErr(t, err, core.ErrTooManyWaiters)
-		released(t, hold)
+		locktest.WantErr(t, err, core.ErrTooManyWaiters)
+		locktest.MustRelease(t, hold)
 		synctest.Wait()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // page is the context type of a framework: it is passed on as a context.Context and
@@ -47,16 +48,16 @@ func free(t *testing.T, ctx context.Context, l core.Lock) bool {
 
 func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		for range 2 {
 			locks.ForAdapters().FindThrough(pageKey{})
 		}
-		outer, hold := acquired(t, t.Context(), locks.Lock("k"))
+		outer, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		p := newPage(outer)
 		derived, cancel := context.WithTimeout(p, time.Hour)
 		defer cancel()
-		nested, other := acquired(t, p, locks.Lock("other"))
+		nested, other := locktest.MustAcquire(t, p, locks.Lock("other"))
 		for name, ctx := range map[string]context.Context{"it": p, "one derived": derived, "one with another lock": nested} {
 			if !free(t, ctx, locks.Lock("k")) {
 				t.Errorf("Acquire with %s waits for itself", name)
@@ -65,8 +66,8 @@ func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
 				t.Errorf("MultiLock with %s waits for itself", name)
 			}
 		}
-		released(t, other)
-		released(t, hold)
+		locktest.MustRelease(t, other)
+		locktest.MustRelease(t, hold)
 		if !free(t, t.Context(), locks.Lock("k")) {
 			t.Error("the lock is not free after the outer release")
 		}
@@ -75,12 +76,12 @@ func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
 
 func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, stranger := b.locks(), b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, stranger := b.Locks(), b.Locks()
 		locks.ForAdapters().FindThrough(pageKey{})
-		outer, hold := acquired(t, t.Context(), locks.Lock("k"))
+		outer, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		p := newPage(outer)
-		moved, kept := acquired(t, core.Detach(p), locks.Lock("other"))
+		moved, kept := locktest.MustAcquire(t, core.Detach(p), locks.Lock("other"))
 		for name, ctx := range map[string]context.Context{
 			"another request":           newPage(t.Context()),
 			"none":                      &page{Context: t.Context()},
@@ -96,25 +97,25 @@ func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
 		if free(t, p, stranger.Lock("k")) {
 			t.Error("a client that was not told finds the hold")
 		}
-		released(t, kept)
-		released(t, hold)
+		locktest.MustRelease(t, kept)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 // A context of a hold may be that of the request from which it was derived.
 func TestFindThrough_EndsWhereContextsGoRoundInACircle(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		locks.ForAdapters().FindThrough(pageKey{})
 		p := newPage(t.Context())
-		ctx, hold := acquired(t, p, locks.Lock("k"))
+		ctx, hold := locktest.MustAcquire(t, p, locks.Lock("k"))
 		p.request.ctx = ctx
 		for name, ctx := range map[string]context.Context{"the request's": p, "the hold's": ctx} {
 			if !free(t, ctx, locks.Lock("k")) || !free(t, ctx, locks.Lock("other")) {
 				t.Errorf("Acquire with %s context fails", name)
 			}
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }

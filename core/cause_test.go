@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Why Redis cannot be reached is in the error, whatever the wait: also when go-redis
@@ -40,20 +41,20 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	waits := map[string][]core.AcquireOption{
 		"a long wait": nil, "a short wait": {core.WaitTime(2 * time.Second)}, "one attempt": {core.WaitTime(0)},
 	}
-	var cases []oneOf
+	var cases []locktest.Subtest
 	for name, tt := range map[string]struct {
 		server func(t *testing.T) (string, *tls.Config)
 		is     func(error) bool
 	}{"unknown CA": {unknownCA, isUnknownCA}, "refused": {refused, isRefused}} {
 		for wait, opts := range waits {
 			for _, cluster := range []bool{false, true} {
-				cases = append(cases, oneOf{name + ", " + wait + map[bool]string{true: ", cluster"}[cluster], func(t *testing.T) {
+				cases = append(cases, locktest.Subtest{Name: name + ", " + wait + map[bool]string{true: ", cluster"}[cluster], Body: func(t *testing.T) {
 					addr, config := tt.server(t)
 					// A slow machine needs its time for the handshake.
-					locks := locksOn(t, unreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
+					locks := locktest.NewClient(t, unreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
 					for range 2 {
 						err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, opts...)
-						wantErr(t, err, core.ErrUnavailable)
+						locktest.WantErr(t, err, core.ErrUnavailable)
 						if !tt.is(err) {
 							t.Errorf("the cause is not in %v", err)
 						}
@@ -65,7 +66,7 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 			}
 		}
 	}
-	together(t, cases...)
+	locktest.Together(t, cases...)
 }
 
 // unreachable makes a client whose pool does not begin to dial by itself after too many

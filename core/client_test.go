@@ -10,16 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
-
-// nowhere is a client of a port on which nobody listens.
-func nowhere(t *testing.T) *redis.Client {
-	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
 
 func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
 	t.Parallel()
@@ -30,7 +23,7 @@ func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
 		"struct": struct{ redis.UniversalClient }{},
 	} {
 		locks, err := core.New(rdb)
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 		if locks != nil {
 			t.Errorf("%s: got a client", name)
 		}
@@ -56,12 +49,12 @@ func TestNew_BadOptionsAreErrorsAllAtOnce(t *testing.T) {
 	}
 	var all []core.Option
 	for name, opt := range bad {
-		if _, err := core.New(nowhere(t), opt); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), name) {
+		if _, err := core.New(locktest.Nowhere(t), opt); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		all = append(all, opt)
 	}
-	_, err := core.New(nowhere(t), all...)
+	_, err := core.New(locktest.Nowhere(t), all...)
 	for name := range bad {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is missing in\n%v", name, err)
@@ -71,24 +64,24 @@ func TestNew_BadOptionsAreErrorsAllAtOnce(t *testing.T) {
 
 func TestNew_RedisMayBeDown(t *testing.T) {
 	t.Parallel()
-	locks := locksOn(t, nowhere(t), core.WithBackendTimeout(50*time.Millisecond))
-	wantErr(t, locks.Ready(t.Context()), core.ErrUnavailable)
+	locks := locktest.NewClient(t, locktest.Nowhere(t), core.WithBackendTimeout(50*time.Millisecond))
+	locktest.WantErr(t, locks.Ready(t.Context()), core.ErrUnavailable)
 	_, _, err := locks.Lock("k").Acquire(t.Context())
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	if errors.Is(err, core.ErrNotAcquired) {
 		t.Errorf("%v: down is taken for taken", err)
 	}
 	_, err = locks.Lock("k").State(t.Context())
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	_, err = locks.Lock("k").ForceRelease(t.Context())
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 }
 
 func TestClient_ReadyAndIdentity(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		one, two := b.locks(core.WithPrefix("p:")), b.locks()
-		wantOK(t, one.Ready(t.Context()))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		one, two := b.Locks(core.WithPrefix("p:")), b.Locks()
+		locktest.WantOK(t, one.Ready(t.Context()))
 		if one.ID() == two.ID() || one.Prefix() != "p:" || two.Prefix() != "" {
 			t.Errorf("got %s %q, %s %q", one.ID(), one.Prefix(), two.ID(), two.Prefix())
 		}
@@ -104,22 +97,22 @@ func TestClient_Address(t *testing.T) {
 		"the master of a Sentinel, database 0": redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"s:1"}}),
 	} {
 		locks, err := core.New(rdb)
-		must(t, err)
-		wantSame(t, "address", locks.Address(), want)
-		wantOK(t, errors.Join(locks.Close(t.Context()), rdb.Close()))
+		locktest.Must(t, err)
+		locktest.WantSame(t, "address", locks.Address(), want)
+		locktest.WantOK(t, errors.Join(locks.Close(t.Context()), rdb.Close()))
 	}
 }
 
 func TestClient_HoldsAndStats(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, a := acquired(t, t.Context(), locks.Lock("a"), core.Label("one"))
-		_, again := acquired(t, ctx, locks.Lock("a"))
-		_, both := acquired(t, t.Context(), locks.MultiLock("b", "c"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, a := locktest.MustAcquire(t, t.Context(), locks.Lock("a"), core.Label("one"))
+		_, again := locktest.MustAcquire(t, ctx, locks.Lock("a"))
+		_, both := locktest.MustAcquire(t, t.Context(), locks.MultiLock("b", "c"))
 		waiting, cancel := context.WithCancel(t.Context())
-		done := busyCallers(waiting, locks, "a", 2)
-		pass(3 * time.Second)
+		done := locktest.KeepBusy(waiting, locks, "a", 2)
+		locktest.Pass(3 * time.Second)
 
 		s := locks.Stats()
 		if s.Holds != 3 || s.Waiters != 2 || s.OldestWait != 3*time.Second || s.OldestHold != 3*time.Second {
@@ -138,7 +131,7 @@ func TestClient_HoldsAndStats(t *testing.T) {
 		cancel()
 		<-done
 		for _, h := range []*core.Hold{both, again, a} {
-			released(t, h)
+			locktest.MustRelease(t, h)
 		}
 		if s := locks.Stats(); s != (core.Stats{}) || len(locks.Holds()) != 0 {
 			t.Errorf("at the end: got %+v, %v", s, locks.Holds())
@@ -150,22 +143,22 @@ func TestOpen_OwnsItsClient(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	locks, err := core.Open("redis://"+srv.Addr()+"/0", core.WithPrefix("p:"))
-	must(t, err)
-	wantOK(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
-	wantOK(t, locks.Close(t.Context()))
+	locktest.Must(t, err)
+	locktest.WantOK(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+	locktest.WantOK(t, locks.Close(t.Context()))
 }
 
 func TestOpen_BadURLAndBadOption(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "http://127.0.0.1", "redis://127.0.0.1:port", "127.0.0.1:6379"} {
 		_, err := core.Open(url)
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 		if err != nil && !strings.Contains(err.Error(), "want redis://user:password@host:6379/0") {
 			t.Errorf("%q: the error does not show a good URL: %v", url, err)
 		}
 	}
 	_, err := core.Open("redis://127.0.0.1:1", core.WithMaxWaiters(0))
-	wantErr(t, err, core.ErrInvalid)
+	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
 // What the parsers do not understand they quote, and in a URL with a raw special
@@ -177,7 +170,7 @@ func TestOpen_NeverShowsThePassword(t *testing.T) {
 		"redis://app:s3cr@db:6379/zero", "redis://app:s3cr@db:port", "app:s3cr@db:6379", "http://app:s3cr@db",
 	} {
 		_, err := core.Open(url)
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 		if err != nil && (strings.Contains(err.Error(), "s3cr") || strings.Contains(err.Error(), "app")) {
 			t.Errorf("%q: %v", url, err)
 		}

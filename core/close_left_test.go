@@ -10,25 +10,17 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// closedNow closes a client without patience, in the background.
-func closedNow(locks *core.Client) <-chan error {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	done := make(chan error, 1)
-	go func() { done <- locks.Close(ended) }()
-	return done
-}
-
 // wantLeft wants the last hold that has ended to be left, and observers to have been told so once.
-func wantLeft(t *testing.T, obs *recorder) {
+func wantLeft(t *testing.T, obs *locktest.Recorder) {
 	t.Helper()
-	if n := obs.count("loss"); n != 1 {
+	if n := obs.Count("loss"); n != 1 {
 		t.Fatalf("told %d times that a hold is over, want once", n)
 	}
-	wantOnly(t, obs.first(t, "loss").data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
-	if r := obs.last(t, "hold end").data.(core.HoldResult); r.Lost || !r.Left {
+	locktest.WantOnly(t, obs.First(t, "loss").Data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
+	if r := obs.Last(t, "hold end").Data.(core.HoldResult); r.Lost || !r.Left {
 		t.Errorf("hold end: got %+v, want one that is left", r)
 	}
 }
@@ -38,25 +30,25 @@ func wantLeft(t *testing.T, obs *recorder) {
 func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []bool{false, true} {
-		parallelBubble(t, map[bool]string{false: "the only hold", true: "an inner hold"}[inner], func(t *testing.T, b *bed) {
-			obs := newRecorder()
-			locks, proxy := b.knowing(core.WithObserver(obs.observer()))
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		locktest.ParallelBubble(t, map[bool]string{false: "the only hold", true: "an inner hold"}[inner], func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			if inner {
-				_, hold = acquired(t, ctx, locks.Lock("k"))
+				_, hold = locktest.MustAcquire(t, ctx, locks.Lock("k"))
 			}
-			proxy.HoldReply(scriptOn(t, "refresh", "k"))
-			proxy.HoldReply(scriptOn(t, "sethold", "k"))
+			proxy.HoldReply(locktest.ScriptOn(t, "refresh", "k"))
+			proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
 			go func() { _ = hold.Refresh(context.Background(), time.Minute) }() // has the turn
-			pass(time.Millisecond)
-			done := releasing(hold)
-			pass(time.Millisecond)
-			closed := closedNow(locks)
-			wantErr(t, <-done, core.ErrClosed)
-			wantErr(t, <-closed, core.ErrClosed)
+			locktest.Pass(time.Millisecond)
+			done := locktest.GoRelease(hold)
+			locktest.Pass(time.Millisecond)
+			closed := locktest.GoClose(locks)
+			locktest.WantErr(t, <-done, core.ErrClosed)
+			locktest.WantErr(t, <-closed, core.ErrClosed)
 			if inner { // the outer one is left, too
-				wantSame(t, "losses", obs.count("loss"), 2)
-				if r := obs.last(t, "hold end").data.(core.HoldResult); !r.Reentrant || !r.Left {
+				locktest.WantSame(t, "losses", obs.Count("loss"), 2)
+				if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Reentrant || !r.Left {
 					t.Errorf("hold end: got %+v, want the inner one, left", r)
 				}
 				return
@@ -70,14 +62,14 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 // to its lease is no release that has failed.
 func TestClose_LeavesAPartOfARedlock(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		obs := newRecorder()
-		clients := process(t, servers, core.WithObserver(obs.observer()))
-		ctx, hold := acquired(t, t.Context(), core.Redlock("k", clients...))
-		wantErr(t, <-closedNow(clients[2]), core.ErrClosed)
-		wantAlive(t, ctx)
-		wantErr(t, hold.Release(t.Context()), core.ErrClosed)
-		wantHeldOn(t, servers, "k", 1)
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		obs := &locktest.Recorder{}
+		clients := locktest.BehindEach(t, servers, core.WithObserver(obs.Observer()))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", clients...))
+		locktest.WantErr(t, <-locktest.GoClose(clients[2]), core.ErrClosed)
+		locktest.WantAlive(t, ctx)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrClosed)
+		locktest.WantHeldOn(t, servers, "k", 1)
 		wantLeft(t, obs)
 	})
 }
@@ -85,22 +77,22 @@ func TestClose_LeavesAPartOfARedlock(t *testing.T) {
 // A renewal that Close cuts short is no renewal that has failed.
 func TestClose_CutsARenewalShort(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		obs := newRecorder()
-		locks, proxy := b.knowing(core.WithObserver(obs.observer()))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		renewal := proxy.HoldReply(scriptOn(t, "renew", "k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		renewal := proxy.HoldReply(locktest.ScriptOn(t, "renew", "k"))
 		<-renewal.Hit()
-		wantErr(t, <-closedNow(locks), core.ErrClosed)
-		wantErr(t, hold.Release(t.Context()), core.ErrClosed)
+		locktest.WantErr(t, <-locktest.GoClose(locks), core.ErrClosed)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrClosed)
 		wantLeft(t, obs)
-		wantSame(t, "renewals", obs.count("renewal"), 0)
+		locktest.WantSame(t, "renewals", obs.Count("renewal"), 0)
 	})
 }
 
 // slowObserver takes its time for the first loss.
 type slowObserver struct {
-	*recorder
+	*locktest.Recorder
 
 	first   atomic.Bool
 	told    chan struct{}
@@ -108,7 +100,7 @@ type slowObserver struct {
 }
 
 func (o *slowObserver) observer() *core.Observer {
-	observer := o.recorder.observer()
+	observer := o.Recorder.Observer()
 	observer.Loss = o.observeLoss
 	return observer
 }
@@ -118,35 +110,35 @@ func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 		close(o.told)
 		<-o.release
 	}
-	o.recorder.observeLoss(ctx, l)
+	o.Recorder.ObserveLoss(ctx, l)
 }
 
 // One key of a MultiLock was lost, and Close leaves the other one before anybody was told: the whole
 // is lost.
 func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		obs := &slowObserver{recorder: newRecorder(), told: make(chan struct{}), release: make(chan struct{})}
-		locks := b.locks(core.WithObserver(obs.observer()))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &slowObserver{Recorder: &locktest.Recorder{}, told: make(chan struct{}), release: make(chan struct{})}
+		locks := b.Locks(core.WithObserver(obs.observer()))
 		for i := range 10 {
-			acquired(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // whose losses are told first, mostly
+			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // whose losses are told first, mostly
 		}
-		ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b"))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b"))
 		for i := range 10 {
-			b.take(fmt.Sprint("other", i), stranger, time.Hour)
+			b.Take(fmt.Sprint("other", i), locktest.Stranger, time.Hour)
 		}
-		b.take("b", stranger, time.Hour)
+		b.Take("b", locktest.Stranger, time.Hour)
 		<-obs.told
 		synctest.Wait()
-		closed := closedNow(locks)
-		pass(time.Millisecond)
+		closed := locktest.GoClose(locks)
+		locktest.Pass(time.Millisecond)
 		close(obs.release)
 		<-closed
 		if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
 			t.Errorf("the context has ended with %v", cause)
 		}
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		if r := obs.last(t, "hold end").data.(core.HoldResult); !r.Lost || r.Left {
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Lost || r.Left {
 			t.Errorf("hold end: got %+v, want one that is lost", r)
 		}
 	})

@@ -9,13 +9,14 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 func TestClose_NewAndWaitingGetErrClosed(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Minute)
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Minute)
+		locks := b.Locks()
 		results := make(chan error, 5)
 		for range 5 {
 			go func() {
@@ -23,42 +24,42 @@ func TestClose_NewAndWaitingGetErrClosed(t *testing.T) {
 				results <- err
 			}()
 		}
-		waiters(t, locks, 5)
-		wantOK(t, locks.Close(t.Context()))
+		locktest.AwaitWaiters(t, locks, 5)
+		locktest.WantOK(t, locks.Close(t.Context()))
 		for range 5 {
-			wantErr(t, <-results, core.ErrClosed)
+			locktest.WantErr(t, <-results, core.ErrClosed)
 		}
 		_, _, err := locks.Lock("free").Acquire(t.Context())
-		wantErr(t, err, core.ErrClosed)
+		locktest.WantErr(t, err, core.ErrClosed)
 		_, _, err = locks.MultiLock("a", "b").Acquire(t.Context())
-		wantErr(t, err, core.ErrClosed)
+		locktest.WantErr(t, err, core.ErrClosed)
 		_, err = locks.Lock("k").State(t.Context())
-		wantErr(t, err, core.ErrClosed)
-		wantErr(t, locks.Ready(t.Context()), core.ErrClosed)
-		wantErr(t, locks.Close(t.Context()), core.ErrClosed)
-		b.wantGone("free")
-		b.wantHolders("k", map[string]string{stranger: "1"})
+		locktest.WantErr(t, err, core.ErrClosed)
+		locktest.WantErr(t, locks.Ready(t.Context()), core.ErrClosed)
+		locktest.WantErr(t, locks.Close(t.Context()), core.ErrClosed)
+		b.WantGone("free")
+		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
 	})
 }
 
 func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for range 20 {
-			locks := b.locks()
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			locks := b.Locks()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			closed := make(chan error, 1)
 			go func() { closed <- locks.Close(t.Context()) }()
-			eventually(t, "callers to be refused", func() bool { return locks.Ready(t.Context()) != nil })
+			locktest.Eventually(t, "callers to be refused", func() bool { return locks.Ready(t.Context()) != nil })
 			select {
 			case err := <-closed:
 				t.Fatalf("closed while held: %v", err)
 			default:
 			}
-			wantAlive(t, ctx)
-			released(t, hold)
-			wantOK(t, <-closed)
-			b.wantGone("k")
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
+			locktest.WantOK(t, <-closed)
+			b.WantGone("k")
 		}
 	})
 }
@@ -75,14 +76,14 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 		"release": {"release", func(h *core.Hold) error { return h.Release(context.Background()) }, 0},
 		"leave":   {"handoff", func(h *core.Hold) error { return h.Leave(context.Background(), time.Minute) }, 1},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing(core.WithBackendTimeout(2 * time.Second))
-			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
-			proxy.DelayReply(scriptOn(t, c.script, "k"), 800*time.Millisecond)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(2 * time.Second))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
+			proxy.DelayReply(locktest.ScriptOn(t, c.script, "k"), 800*time.Millisecond)
 			start, done := time.Now(), make(chan error, 1)
 			go func() { done <- c.end(hold) }()
-			pass(10 * time.Millisecond)
-			wantOK(t, locks.Close(context.Background()))
+			locktest.Pass(10 * time.Millisecond)
+			locktest.WantOK(t, locks.Close(context.Background()))
 			if took := time.Since(start); took < 800*time.Millisecond {
 				t.Errorf("closed after %s, before Redis had answered", took)
 			}
@@ -100,69 +101,69 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 // and Close waits for that hold too.
 func TestClose_WaitsForCallersInside(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		proxy.DelayReply(faultproxy.Once(scripts), 40*time.Millisecond)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		proxy.DelayReply(faultproxy.Once(locktest.Scripts), 40*time.Millisecond)
 		got := make(chan *core.Hold, 1)
 		go func() {
 			_, hold, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			wantOK(t, err)
+			locktest.WantOK(t, err)
 			got <- hold
 		}()
-		pass(10 * time.Millisecond)
+		locktest.Pass(10 * time.Millisecond)
 		closed := make(chan error, 1)
 		go func() { closed <- locks.Close(t.Context()) }()
 		hold := <-got
 		if hold == nil {
 			return
 		}
-		pass(time.Second)
+		locktest.Pass(time.Second)
 		select {
 		case <-closed:
 			t.Error("closed while held")
 		default:
 		}
-		released(t, hold)
-		wantOK(t, <-closed)
-		b.wantGone("k")
+		locktest.MustRelease(t, hold)
+		locktest.WantOK(t, <-closed)
+		b.WantGone("k")
 	})
 }
 
 func TestClose_RenewsWhileItWaits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		closed := make(chan error, 1)
 		go func() { closed <- locks.Close(t.Context()) }()
-		pass(5 * time.Minute)
-		wantAlive(t, ctx)
-		b.wantCount(hold, "1")
-		released(t, hold)
-		wantOK(t, <-closed)
-		b.wantGone("k")
+		locktest.Pass(5 * time.Minute)
+		locktest.WantAlive(t, ctx)
+		b.WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
+		locktest.WantOK(t, <-closed)
+		b.WantGone("k")
 	})
 }
 
 func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		patience, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		start := time.Now()
 		err := locks.Close(patience)
-		wantErr(t, err, context.DeadlineExceeded)
-		wantSame(t, "returned after", time.Since(start), 20*time.Second)
-		wantEnded(t, ctx, core.ErrClosed)
-		b.wantCount(hold, "1") // nothing is freed under a running handler
+		locktest.WantErr(t, err, context.DeadlineExceeded)
+		locktest.WantSame(t, "returned after", time.Since(start), 20*time.Second)
+		locktest.WantEnded(t, ctx, core.ErrClosed)
+		b.WantCount(hold, "1") // nothing is freed under a running handler
 		if hold.Release(t.Context()) == nil {
 			t.Error("release after Close: got nil")
 		}
-		b.wantCount(hold, "1")
-		pass(31 * time.Second)
-		b.wantGone("k") // nobody renews it
+		b.WantCount(hold, "1")
+		locktest.Pass(31 * time.Second)
+		b.WantGone("k") // nobody renews it
 	})
 }
 
@@ -172,10 +173,10 @@ func TestClose_SaysHowManyHoldsItLeaves(t *testing.T) {
 		1: "core: client closed with 1 lock held, which is left to its lease: ",
 		2: "core: client closed with 2 locks held, which are left to their leases: ",
 	} {
-		inBubble(t, func(t *testing.T, b *bed) {
-			locks := b.locks()
+		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
 			for i := range n {
-				acquired(t, t.Context(), locks.Lock(fmt.Sprint("k", i)))
+				locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("k", i)))
 			}
 			patience, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -188,22 +189,22 @@ func TestClose_SaysHowManyHoldsItLeaves(t *testing.T) {
 
 func TestClose_TheCallersClientStaysOpen(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		rdb := b.connect()
-		locks := locksOn(t, rdb)
-		must(t, locks.Close(t.Context()))
-		wantOK(t, rdb.Ping(t.Context()).Err())
-		again := locksOn(t, rdb)
-		wantOK(t, again.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		rdb := b.Connect()
+		locks := locktest.NewClient(t, rdb)
+		locktest.Must(t, locks.Close(t.Context()))
+		locktest.WantOK(t, rdb.Ping(t.Context()).Err())
+		again := locktest.NewClient(t, rdb)
+		locktest.WantOK(t, again.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
 	})
 }
 
 // A grant that is on its way to a waiter when Close sends it away is freed.
 func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		result := make(chan error, 1)
 		go func() {
 			_, h, err := locks.Lock("k").Acquire(t.Context())
@@ -212,16 +213,16 @@ func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 			}
 			result <- err
 		}()
-		pass(time.Second)
-		slow := proxy.DelayReply(scripts, 100*time.Millisecond)
+		locktest.Pass(time.Second)
+		slow := proxy.DelayReply(locktest.Scripts, 100*time.Millisecond)
 		defer slow.Remove()
 		done := make(chan error, 1)
 		go func() { done <- hold.Release(t.Context()) }()
-		pass(50 * time.Millisecond)
-		wantOK(t, locks.Close(t.Context()))
-		wantErr(t, <-result, core.ErrClosed)
-		wantOK(t, <-done)
-		b.wantGone("k")
+		locktest.Pass(50 * time.Millisecond)
+		locktest.WantOK(t, locks.Close(t.Context()))
+		locktest.WantErr(t, <-result, core.ErrClosed)
+		locktest.WantOK(t, <-done)
+		b.WantGone("k")
 	})
 }
 
@@ -229,10 +230,10 @@ func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 // also while the client is being closed.
 func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		for range 30 {
-			locks, _ := b.behindProxy()
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			locks, _ := b.BehindAProxy()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			result := make(chan error, 1)
 			go func() {
 				_, h, err := locks.Lock("k").Acquire(t.Context())
@@ -241,22 +242,22 @@ func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
 				}
 				result <- err
 			}()
-			pass(time.Second)
+			locktest.Pass(time.Second)
 			done := make(chan error, 1)
 			go func() { done <- hold.Release(t.Context()) }()
-			wantOK(t, locks.Close(t.Context()))
+			locktest.WantOK(t, locks.Close(t.Context()))
 			<-result
-			wantOK(t, <-done)
-			b.wantGone("k")
+			locktest.WantOK(t, <-done)
+			b.WantGone("k")
 		}
 	})
 }
 
 func TestClose_WhileRedisIsBlackHoled(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		waiting := make(chan error, 1)
 		go func() {
 			_, _, err := locks.Lock("other").Acquire(t.Context())
@@ -266,9 +267,9 @@ func TestClose_WhileRedisIsBlackHoled(t *testing.T) {
 		patience, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		start := time.Now()
-		wantErr(t, locks.Close(patience), context.DeadlineExceeded)
-		wantSoon(t, "close took %s", start, 7*time.Second)
-		wantEnded(t, ctx, core.ErrClosed)
+		locktest.WantErr(t, locks.Close(patience), context.DeadlineExceeded)
+		locktest.WantSoon(t, "close took %s", start, 7*time.Second)
+		locktest.WantEnded(t, ctx, core.ErrClosed)
 		<-waiting
 		proxy.BlackHole(false)
 	})
@@ -276,15 +277,15 @@ func TestClose_WhileRedisIsBlackHoled(t *testing.T) {
 
 func TestClose_SendsNoMoreCommands(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		wantErr(t, locks.Close(ended), context.Canceled)
+		locktest.WantErr(t, locks.Close(ended), context.Canceled)
 		all := proxy.Watch(faultproxy.Any())
-		pass(time.Minute)
-		wantSame(t, "commands after Close", all.Hits(), 0)
+		locktest.Pass(time.Minute)
+		locktest.WantSame(t, "commands after Close", all.Hits(), 0)
 	})
 }
 
@@ -301,17 +302,17 @@ func TestClose_ObserversAreToldThatAHoldIsLeft(t *testing.T) {
 		},
 	}
 	for name, end := range ends {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			obs := newRecorder()
-			locks := b.locks(core.WithObserver(obs.observer()))
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks := b.Locks(core.WithObserver(obs.Observer()))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			wantErr(t, locks.Close(ended), core.ErrClosed)
-			wantOnly(t, obs.first(t, "loss").data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
-			wantErr(t, end(t.Context(), hold), core.ErrClosed)
-			wantSame(t, "losses", obs.count("loss"), 1)
-			if r := obs.last(t, "hold end").data.(core.HoldResult); r.Lost || !r.Left {
+			locktest.WantErr(t, locks.Close(ended), core.ErrClosed)
+			locktest.WantOnly(t, obs.First(t, "loss").Data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
+			locktest.WantErr(t, end(t.Context(), hold), core.ErrClosed)
+			locktest.WantSame(t, "losses", obs.Count("loss"), 1)
+			if r := obs.Last(t, "hold end").Data.(core.HoldResult); r.Lost || !r.Left {
 				t.Errorf("hold end: got %+v, want one that is left", r)
 			}
 		})
@@ -321,14 +322,14 @@ func TestClose_ObserversAreToldThatAHoldIsLeft(t *testing.T) {
 // What was lost before Close stays lost.
 func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs.observer()))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Second))
-		pass(2 * time.Second)
-		wantOK(t, locks.Close(t.Context()))
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		if r := obs.first(t, "hold end").data.(core.HoldResult); !r.Lost || r.Left {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Second))
+		locktest.Pass(2 * time.Second)
+		locktest.WantOK(t, locks.Close(t.Context()))
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if r := obs.First(t, "hold end").Data.(core.HoldResult); !r.Lost || r.Left {
 			t.Errorf("hold end: got %+v, want one that is lost", r)
 		}
 	})

@@ -11,19 +11,20 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
 // moved is a lock of some kind whose slot moves to another node, in steps, and in which of
 // them it is given back.
 type moved struct {
-	member
+	locktest.Kind
 
 	t        *testing.T
 	key      string
 	backward bool // the last key moves first
 	stage    stage
-	has      has
+	has      locktest.Taken
 	move     *redisserver.Move
 	given    atomic.Bool
 	returned chan error
@@ -48,18 +49,18 @@ func (m *moved) String() string { return fmt.Sprintf("%s, given back when %s", m
 // tags, their keys moved in one order and the other. All move to the same node.
 func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
 	t.Helper()
-	for _, kind := range family() {
+	for _, kind := range locktest.KindsOnOneServer() {
 		for stage := open; stage <= over; stage++ {
 			for _, backward := range []bool{false, true} {
-				key := fmt.Sprintf("%s-%s-%t", kind.kind, stage, backward)
+				key := fmt.Sprintf("%s-%s-%t", kind.Name, stage, backward)
 				for cluster.Master(key) == cluster.Masters[2] {
 					key += "+"
 				}
-				if backward && !kind.untagged {
+				if backward && !kind.IsUntagged {
 					key = "order:{" + key + "}:lock"
 				}
 				list = append(list, &moved{
-					member: kind, t: t, key: key, backward: backward, stage: stage,
+					Kind: kind, t: t, key: key, backward: backward, stage: stage,
 					returned: make(chan error, 1), got: make(chan error, 1),
 				})
 			}
@@ -71,7 +72,7 @@ func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
 func (m *moved) take(locks *core.Client) {
 	m.t.Helper()
 	var err error
-	if m.has, err = m.have(m.t.Context(), locks, m.key); err != nil {
+	if m.has, err = m.Take(m.t.Context(), locks, m.key); err != nil {
 		m.t.Fatalf("%s: %v", m, err)
 	}
 }
@@ -82,14 +83,14 @@ func (m *moved) wait(locks *core.Client) {
 }
 
 func (m *moved) waited(locks *core.Client) error {
-	has, err := m.want(m.t.Context(), locks, m.key)
+	has, err := m.Want(m.t.Context(), locks, m.key)
 	if err != nil {
 		return err
 	}
 	if !m.given.Load() {
 		m.t.Errorf("%s: two have it", m)
 	}
-	return unlessAway(has.giveBack())
+	return unlessAway(has.GiveBack())
 }
 
 func (m *moved) await(what string, result chan error) {
@@ -99,7 +100,7 @@ func (m *moved) await(what string, result chan error) {
 		if err != nil {
 			m.t.Errorf("%s: %s: %v", m, what, err)
 		}
-	case <-time.After(hangs):
+	case <-time.After(locktest.HangTimeout):
 		m.t.Fatalf("%s: %s: never", m, what)
 	}
 }
@@ -132,8 +133,8 @@ func (m *moved) giveBack(now stage) {
 		return
 	}
 	m.given.Store(true)
-	go func() { m.returned <- m.has.giveBack() }()
-	if !m.givesSeveral || now == open {
+	go func() { m.returned <- m.has.GiveBack() }()
+	if !m.GivesSeveral || now == open {
 		m.await("giving back", m.returned)
 	}
 }
@@ -143,7 +144,7 @@ func (m *moved) giveBack(now stage) {
 func (m *moved) left() (keys []string) {
 	count := m.move.To.Client().Get(m.t.Context(), m.key).Val()
 	for _, key := range append(m.move.Arrived(), m.move.Left()...) {
-		stays := m.kind == "read" && strings.Contains(key, ":rwlock_timeout:") || strings.HasPrefix(key, "redisson_lock_token:") || strings.HasSuffix(key, ":interlock_ops") || key == m.key && count == "1"
+		stays := m.Name == "read" && strings.Contains(key, ":rwlock_timeout:") || strings.HasPrefix(key, "redisson_lock_token:") || strings.HasSuffix(key, ":interlock_ops") || key == m.key && count == "1"
 		if !stays {
 			keys = append(keys, key)
 		}
@@ -169,7 +170,7 @@ func tryAgains(t *testing.T, cluster *redisserver.Cluster) (n string) {
 	t.Helper()
 	for _, node := range cluster.Masters {
 		info, err := node.Client().Info(t.Context(), "errorstats").Result()
-		must(t, err)
+		locktest.Must(t, err)
 		for line := range strings.Lines(info) {
 			if strings.HasPrefix(line, "errorstat_TRYAGAIN") {
 				n += line
@@ -185,7 +186,7 @@ var steady = core.WithBackendTimeout(time.Minute)
 
 // renewedFor is the lease of locks that move: longer than one step takes on this machine.
 func renewedFor() time.Duration {
-	if isQuiet() {
+	if locktest.IsQuiet() {
 		return 5 * time.Second
 	}
 	return 20 * time.Second
@@ -197,15 +198,15 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	seen := &renewedKeys{}
-	locks := locksOn(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen.observer()))
+	locks := locktest.NewClient(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen.observer()))
 	// Those that cannot be renewed while their keys are apart come last in that step and first
 	// in the next one: on a slow machine all the others take longer than a lease.
 	list := movedOf(t, cluster)
 	slices.SortStableFunc(list, func(a, b *moved) int {
 		switch {
-		case a.renewsSeveral == b.renewsSeveral:
+		case a.RenewsSeveral == b.RenewsSeveral:
 			return 0
-		case a.renewsSeveral:
+		case a.RenewsSeveral:
 			return -1
 		default:
 			return 1
@@ -216,28 +217,28 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	}
 	for now := open; now <= over; now++ {
 		for _, m := range list {
-			if now != halved || !m.renewsSeveral {
+			if now != halved || !m.RenewsSeveral {
 				m.proceed(now, cluster)
 			}
 		}
 		for _, m := range list {
-			if m.givesSeveral && m.stage == now-1 && m.stage != open {
+			if m.GivesSeveral && m.stage == now-1 && m.stage != open {
 				m.await("giving back", m.returned)
 			}
 		}
 		before := tryAgains(t, cluster)
 		seen.each(t, list, now)
 		for _, m := range list {
-			if now == halved && m.renewsSeveral {
+			if now == halved && m.RenewsSeveral {
 				m.proceed(now, cluster)
 			}
 		}
 		for _, m := range list {
-			if m.givesSeveral {
+			if m.GivesSeveral {
 				continue
 			}
-			if m.stage == now && (now != halved || !m.renewsSeveral) {
-				must(t, m.has.hold.Refresh(t.Context(), time.Minute))
+			if m.stage == now && (now != halved || !m.RenewsSeveral) {
+				locktest.Must(t, m.has.Hold.Refresh(t.Context(), time.Minute))
 			}
 			m.giveBack(now)
 		}
@@ -245,14 +246,14 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 			t.Errorf("%s: told to try again: %s, before %s", now, after, before)
 		}
 		for _, m := range list {
-			if m.givesSeveral {
+			if m.GivesSeveral {
 				m.giveBack(now)
 			}
 		}
 	}
-	end := time.Now().Add(hangs)
+	end := time.Now().Add(locktest.HangTimeout)
 	for _, m := range list {
-		if m.givesSeveral && m.stage == over {
+		if m.GivesSeveral && m.stage == over {
 			m.await("giving back", m.returned)
 		}
 		m.wantNothingLeft(end)
@@ -298,14 +299,14 @@ func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
 	t.Helper()
 	before := make(map[*moved]int)
 	for _, m := range list {
-		if m.has.hold != nil && !m.given.Load() && (now != halved || !m.renewsSeveral) {
+		if m.has.Hold != nil && !m.given.Load() && (now != halved || !m.RenewsSeveral) {
 			before[m] = r.count(m.key)
 		}
 	}
 	for m, n := range before {
-		eventually(t, fmt.Sprintf("%s: a renewal while %s", m, now), func() bool { return r.count(m.key) > n || m.has.ctx.Err() != nil })
-		if m.has.ctx.Err() != nil {
-			t.Errorf("%s: lost while %s: %v; a renewal: %v", m, now, context.Cause(m.has.ctx), r.failure(m.key))
+		locktest.Eventually(t, fmt.Sprintf("%s: a renewal while %s", m, now), func() bool { return r.count(m.key) > n || m.has.Ctx.Err() != nil })
+		if m.has.Ctx.Err() != nil {
+			t.Errorf("%s: lost while %s: %v; a renewal: %v", m, now, context.Cause(m.has.Ctx), r.failure(m.key))
 		}
 	}
 }
@@ -315,13 +316,13 @@ func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
 func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	holders, waiting := locksOn(t, cluster.Client(), steady), locksOn(t, cluster.Client(), steady)
+	holders, waiting := locktest.NewClient(t, cluster.Client(), steady), locktest.NewClient(t, cluster.Client(), steady)
 	list := movedOf(t, cluster)
 	for _, m := range list {
 		m.take(holders)
 		m.wait(waiting)
 	}
-	waiters(t, waiting, len(list))
+	locktest.AwaitWaiters(t, waiting, len(list))
 	for now := open; now <= over; now++ {
 		for _, m := range list {
 			m.proceed(now, cluster)
@@ -333,17 +334,17 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 			m.giveBack(now)
 		}
 		for _, m := range list {
-			if m.stage == now && !m.takesSeveral && !m.givesSeveral {
+			if m.stage == now && !m.TakesSeveral && !m.GivesSeveral {
 				m.await("having it", m.got)
 			}
 		}
 	}
-	end := time.Now().Add(hangs)
+	end := time.Now().Add(locktest.HangTimeout)
 	for _, m := range list {
-		if m.givesSeveral && m.stage != open {
+		if m.GivesSeveral && m.stage != open {
 			m.await("giving back", m.returned)
 		}
-		if m.takesSeveral || m.givesSeveral {
+		if m.TakesSeveral || m.GivesSeveral {
 			m.await("having it", m.got)
 		}
 		m.wantNothingLeft(end)
@@ -353,12 +354,12 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 // wantListener waits until somebody listens at the new owner.
 func (m *moved) wantListener() {
 	m.t.Helper()
-	if m.channel == nil {
+	if m.Channel == nil {
 		return
 	}
 	to := m.move.To.Client()
-	eventually(m.t, m.String()+": a listener at the new owner", func() bool {
-		return len(to.PubSubShardChannels(m.t.Context(), m.channel(m.key)+"*").Val()) > 0
+	locktest.Eventually(m.t, m.String()+": a listener at the new owner", func() bool {
+		return len(to.PubSubShardChannels(m.t.Context(), m.Channel(m.key)+"*").Val()) > 0
 	})
 }
 
@@ -367,36 +368,36 @@ func (m *moved) wantListener() {
 func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks := locksOn(t, cluster.Client(), patient)
+	locks := locktest.NewClient(t, cluster.Client(), locktest.Patient)
 	names := keysOn(cluster, cluster.Masters[0], 2) // both move in one direction
 	read, key := names[0], names[1]
-	_, hold := acquired(t, t.Context(), locks.ReadLock(read), core.LeaseTime(time.Minute))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.ReadLock(read), core.LeaseTime(time.Minute))
 	wait := func(d time.Duration) {
 		_, _, err := locks.WriteLock(read).Acquire(t.Context(), core.WaitTime(d))
-		wantErr(t, err, core.ErrNotAcquired)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
 	}
 	move := cluster.PlanMove(read)
-	mark := inSlotOf(read) + ":interlock_writer"
-	must(t, move.From.Client().Set(t.Context(), mark, "0 somebody", time.Minute).Err())
+	mark := locktest.Tagged(read) + ":interlock_writer"
+	locktest.Must(t, move.From.Client().Set(t.Context(), mark, "0 somebody", time.Minute).Err())
 	move.Open()
-	move.Keys(read, timeoutOf(read, hold.Field(), "1"))
+	move.Keys(read, locktest.ReaderTimeoutOf(read, hold.Field(), "1"))
 	wait(50 * time.Millisecond)
 	move.Keys(mark)
 	move.End()
-	released(t, hold)
+	locktest.MustRelease(t, hold)
 
-	_, hold = acquired(t, t.Context(), locks.FairLock(key), core.LeaseTime(time.Minute))
+	_, hold = locktest.MustAcquire(t, t.Context(), locks.FairLock(key), core.LeaseTime(time.Minute))
 	move = cluster.PlanMove(key)
 	from := move.From.Client()
-	waiting := acquiring(t.Context(), locks.FairLock(key))
-	eventually(t, "a waiter in the queue", func() bool { return from.LLen(t.Context(), fairQueue(key)).Val() == 1 })
-	note := inSlotOf(key) + ":interlock_seen"
-	must(t, from.HSet(t.Context(), note, "somebody", 1).Err())
-	must(t, from.PExpire(t.Context(), note, time.Minute).Err())
+	waiting := locktest.GoAcquire(t.Context(), locks.FairLock(key))
+	locktest.Eventually(t, "a waiter in the queue", func() bool { return from.LLen(t.Context(), locktest.FairQueue(key)).Val() == 1 })
+	note := locktest.Tagged(key) + ":interlock_seen"
+	locktest.Must(t, from.HSet(t.Context(), note, "somebody", 1).Err())
+	locktest.Must(t, from.PExpire(t.Context(), note, time.Minute).Err())
 	move.Open()
-	move.Keys(key, fairQueue(key), fairDeadlines(key))
-	released(t, hold)
+	move.Keys(key, locktest.FairQueue(key), locktest.FairDeadlines(key))
+	locktest.MustRelease(t, hold)
 	move.Keys(note)
 	move.End()
-	released(t, got(t, waiting).hold)
+	locktest.MustRelease(t, locktest.Got(t, waiting).Hold)
 }

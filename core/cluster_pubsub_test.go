@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +27,7 @@ func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 	got := make(map[string]chan error)
 	for _, key := range keys {
 		_, hold, err := holder.Lock(key).Acquire(t.Context())
-		must(t, err)
+		locktest.Must(t, err)
 		done := make(chan error, 1)
 		holds[key], got[key] = hold, done
 		go func() {
@@ -42,12 +43,12 @@ func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 		}
 		return true
 	}
-	eventually(t, "all channels to be subscribed", subscribed)
-	must(t, direct.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
-	eventually(t, "all channels to be subscribed again", subscribed)
+	locktest.Eventually(t, "all channels to be subscribed", subscribed)
+	locktest.Must(t, direct.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+	locktest.Eventually(t, "all channels to be subscribed again", subscribed)
 	for _, key := range keys {
-		must(t, holds[key].Release(t.Context()))
-		must(t, <-got[key])
+		locktest.Must(t, holds[key].Release(t.Context()))
+		locktest.Must(t, <-got[key])
 	}
 }
 
@@ -64,8 +65,8 @@ func keysOn(cluster *redisserver.Cluster, node *redisserver.Server, n int) (keys
 func clusterLocks(t *testing.T, cluster *redisserver.Cluster) *core.Client {
 	t.Helper()
 	var rdb redis.UniversalClient = cluster.Client()
-	locks, err := core.New(rdb, patient)
-	must(t, err)
-	t.Cleanup(func() { faultClose(t, locks) })
+	locks, err := core.New(rdb, locktest.Patient)
+	locktest.Must(t, err)
+	t.Cleanup(func() { locktest.MustClose(t, locks) })
 	return locks
 }

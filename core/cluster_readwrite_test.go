@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -18,33 +19,33 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	locks := clusterLocks(t, cluster)
 	other := clusterLocks(t, cluster)
 	lock := locks.ReadLock(key)
-	ctx, one := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
-	_, two := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
-	_, three := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	ctx, one := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	_, two := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	_, three := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
 
 	move := cluster.BeginMove(key)
-	must(t, one.Refresh(t.Context(), 2*time.Minute)) // all is still there
-	move.Keys(timeoutOf(key, two.Field(), "1"))
-	released(t, three) // one that has gone ahead is not dead
+	locktest.Must(t, one.Refresh(t.Context(), 2*time.Minute)) // all is still there
+	move.Keys(locktest.ReaderTimeoutOf(key, two.Field(), "1"))
+	locktest.MustRelease(t, three) // one that has gone ahead is not dead
 	for _, l := range []core.Lock{other.WriteLock(key), other.ReadLock(key)} {
 		_, _, err := l.Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
 		if err == nil {
 			t.Errorf("acquired from a slot on the move")
 		}
 	}
-	move.Keys(key, timeoutOf(key, one.Field(), "1"))
+	move.Keys(key, locktest.ReaderTimeoutOf(key, one.Field(), "1"))
 	_, _, err := other.WriteLock(key).Acquire(t.Context(), core.WaitTime(0))
-	wantErr(t, err, core.ErrNotAcquired)
-	_, again := acquired(t, ctx, lock)
-	released(t, again)
-	must(t, two.Refresh(t.Context(), 3*time.Minute))
-	released(t, two)
+	locktest.WantErr(t, err, core.ErrNotAcquired)
+	_, again := locktest.MustAcquire(t, ctx, lock)
+	locktest.MustRelease(t, again)
+	locktest.Must(t, two.Refresh(t.Context(), 3*time.Minute))
+	locktest.MustRelease(t, two)
 	move.End()
-	writing := acquiring(t.Context(), other.WriteLock(key))
-	waiters(t, other, 1)
-	released(t, one)
-	released(t, got(t, writing).hold)
-	must(t, locks.ReadLock(key).Do(context.Background(), func(context.Context) error { return nil }))
+	writing := locktest.GoAcquire(t.Context(), other.WriteLock(key))
+	locktest.AwaitWaiters(t, other, 1)
+	locktest.MustRelease(t, one)
+	locktest.MustRelease(t, locktest.Got(t, writing).Hold)
+	locktest.Must(t, locks.ReadLock(key).Do(context.Background(), func(context.Context) error { return nil }))
 	if keys := append(move.Left(), move.Arrived()...); len(keys) != 0 {
 		t.Errorf("left behind: %q", keys)
 	}
@@ -69,20 +70,20 @@ func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 		},
 	} {
 		lock := locks.ReadLock(name)
-		ctx, hold := acquired(t, t.Context(), lock, core.LeaseTime(20*time.Second))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(20*time.Second))
 		move := cluster.BeginMove(name)
 		move.Keys(name)
 		done := make(chan error, 1)
 		go func() { done <- longer(ctx, hold, lock) }()
 		before := tryAgains(t, cluster)
-		eventually(t, "an answer", func() bool { return len(done) > 0 || tryAgains(t, cluster) != before })
+		locktest.Eventually(t, "an answer", func() bool { return len(done) > 0 || tryAgains(t, cluster) != before })
 		move.End()
-		must(t, <-done)
-		ttl := move.To.Client().PTTL(t.Context(), timeoutOf(name, hold.Field(), "1")).Val()
+		locktest.Must(t, <-done)
+		ttl := move.To.Client().PTTL(t.Context(), locktest.ReaderTimeoutOf(name, hold.Field(), "1")).Val()
 		if left := hold.Remaining(); ttl < left {
 			t.Errorf("%s: a lease of %s, of which others see %s", name, left, ttl)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	}
 }
 
@@ -93,22 +94,22 @@ func TestCluster_WriterWithAReaderInsideOnASlotOnTheMove(t *testing.T) {
 	cluster := redisserver.StartCluster(t)
 	const key = "{moving}map"
 	locks, other := clusterLocks(t, cluster), clusterLocks(t, cluster)
-	writing, w := acquired(t, t.Context(), locks.WriteLock(key), core.LeaseTime(time.Minute))
-	_, r := acquired(t, writing, locks.ReadLock(key), core.LeaseTime(time.Hour))
+	writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock(key), core.LeaseTime(time.Minute))
+	_, r := locktest.MustAcquire(t, writing, locks.ReadLock(key), core.LeaseTime(time.Hour))
 	_, r = r.Handover()
 	move := cluster.BeginMove(key)
 	move.Keys(key)
-	must(t, w.Refresh(t.Context(), 2*time.Minute))
+	locktest.Must(t, w.Refresh(t.Context(), 2*time.Minute))
 	_, _, err := other.ReadLock(key).Acquire(t.Context(), core.WaitTime(0))
-	if e := notAcquired(t, err); e.BlockedBy != w.Field() || e.RetryAfter > 2*time.Minute {
+	if e := locktest.NotAcquired(t, err); e.BlockedBy != w.Field() || e.RetryAfter > 2*time.Minute {
 		t.Errorf("in the way: %+v, want the writer for what its lease has left", e)
 	}
-	released(t, w)
-	move.Keys(timeoutOf(key, r.Field(), "1"))
+	locktest.MustRelease(t, w)
+	move.Keys(locktest.ReaderTimeoutOf(key, r.Field(), "1"))
 	move.End()
-	_, beside := acquired(t, t.Context(), other.ReadLock(key), core.WaitTime(time.Minute))
-	released(t, beside)
-	released(t, r)
+	_, beside := locktest.MustAcquire(t, t.Context(), other.ReadLock(key), core.WaitTime(time.Minute))
+	locktest.MustRelease(t, beside)
+	locktest.MustRelease(t, r)
 	if keys := append(move.Left(), move.Arrived()...); len(keys) != 0 {
 		t.Errorf("left behind: %q", keys)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -16,7 +17,7 @@ func TestCluster_SlotOnTheMove(t *testing.T) {
 	cluster := redisserver.StartCluster(t)
 	key := "moving"
 	locks := clusterLocks(t, cluster)
-	must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the slots are known
+	locktest.Must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the slots are known
 	move := cluster.BeginMove(key)
 	lifeOfALock(t, locks, key)
 
@@ -31,16 +32,16 @@ func TestCluster_SlotOnTheMove(t *testing.T) {
 func lifeOfALock(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	lock := locks.Lock(key)
-	ctx, hold := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
-	_, inner := acquired(t, ctx, lock)
-	released(t, inner)
-	must(t, hold.Refresh(t.Context(), 2*time.Minute))
+	ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	_, inner := locktest.MustAcquire(t, ctx, lock)
+	locktest.MustRelease(t, inner)
+	locktest.Must(t, hold.Refresh(t.Context(), 2*time.Minute))
 	state, err := lock.State(t.Context())
-	must(t, err)
+	locktest.Must(t, err)
 	if state.Holders[hold.Field()] != 1 || state.TTL < time.Minute {
 		t.Errorf("got %+v, want one hold for two minutes", state)
 	}
 	_, _, err = locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
-	wantErr(t, err, core.ErrNotAcquired)
-	released(t, hold)
+	locktest.WantErr(t, err, core.ErrNotAcquired)
+	locktest.MustRelease(t, hold)
 }

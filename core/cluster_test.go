@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -37,7 +38,7 @@ func clusterOf(t *testing.T, c *redisserver.Cluster) *clusterBed {
 
 func (c *clusterBed) locks(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
-	return locksOn(t, c.Client(), append([]core.Option{patient}, opts...)...)
+	return locktest.NewClient(t, c.Client(), append([]core.Option{locktest.Patient}, opts...)...)
 }
 
 func (c *clusterBed) wantGone(t *testing.T, keys ...string) {
@@ -72,15 +73,15 @@ func (c *clusterBed) lockReenterRelease(t *testing.T) {
 	locks := c.locks(t)
 	for _, name := range []string{"one", "two", "three", "order:{42}"} {
 		l := locks.Lock(name)
-		ctx, outer := acquired(t, t.Context(), l)
-		_, inner := acquired(t, ctx, l)
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, ctx, l)
 		if got := c.rdb.HGet(t.Context(), name, outer.Field()).Val(); got != "2" {
 			t.Errorf("%s: count %q, want 2", name, got)
 		}
 		_, _, err := c.locks(t).Lock(name).Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		released(t, inner)
-		released(t, outer)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, outer)
 		c.wantGone(t, name)
 	}
 }
@@ -100,7 +101,7 @@ func (c *clusterBed) contend(t *testing.T) {
 						held.Add(-1)
 						return nil
 					})
-					wantOK(t, err)
+					locktest.WantOK(t, err)
 				}
 			})
 		}
@@ -113,29 +114,29 @@ func (c *clusterBed) contend(t *testing.T) {
 func (c *clusterBed) shardedWakeUp(t *testing.T) {
 	c.NeedSharded(t)
 	locks := c.locks(t)
-	channel := channelOf("k")
+	channel := locktest.ChannelOf("k")
 	sub := c.rdb.SSubscribe(t.Context(), channel)
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, hold := acquired(t, t.Context(), locks.Lock("k"))
-	released(t, hold)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	locktest.MustRelease(t, hold)
 	if m, err := sub.ReceiveMessage(t.Context()); err != nil || m.Payload != "0" {
 		t.Errorf("message: got %v, %v", m, err)
 	}
-	c.wantWoken(t, locks, func(key string) { c.rdb.SPublish(t.Context(), channelOf(key), "0") }, func(key string) bool {
-		n, err := c.onMaster(key).PubSubShardNumSub(t.Context(), channelOf(key)).Result()
-		return err == nil && n[channelOf(key)] == 1
+	c.wantWoken(t, locks, func(key string) { c.rdb.SPublish(t.Context(), locktest.ChannelOf(key), "0") }, func(key string) bool {
+		n, err := c.onMaster(key).PubSubShardNumSub(t.Context(), locktest.ChannelOf(key)).Result()
+		return err == nil && n[locktest.ChannelOf(key)] == 1
 	})
 }
 
 func (c *clusterBed) classicWakeUp(t *testing.T) {
 	locks := c.locks(t, core.WithPubSub(core.PubSubClassic))
-	c.wantWoken(t, locks, func(key string) { c.rdb.Publish(t.Context(), channelOf(key), "0") }, func(key string) bool {
+	c.wantWoken(t, locks, func(key string) { c.rdb.Publish(t.Context(), locktest.ChannelOf(key), "0") }, func(key string) bool {
 		for _, m := range c.Masters {
-			n, err := m.Client().PubSubNumSub(t.Context(), channelOf(key)).Result()
-			if err == nil && n[channelOf(key)] == 1 {
+			n, err := m.Client().PubSubNumSub(t.Context(), locktest.ChannelOf(key)).Result()
+			if err == nil && n[locktest.ChannelOf(key)] == 1 {
 				return true
 			}
 		}
@@ -143,12 +144,12 @@ func (c *clusterBed) classicWakeUp(t *testing.T) {
 	})
 	// Two classic clients wake each other.
 	other := c.locks(t, core.WithPubSub(core.PubSubClassic))
-	_, hold := acquired(t, t.Context(), other.Lock("k"))
+	_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("k"))
 	got := make(chan error, 1)
 	go func() { got <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
-	waiters(t, locks, 1)
-	released(t, hold)
-	wantOK(t, <-got)
+	locktest.AwaitWaiters(t, locks, 1)
+	locktest.MustRelease(t, hold)
+	locktest.WantOK(t, <-got)
 }
 
 func (c *clusterBed) onMaster(key string) *redis.Client {
@@ -179,13 +180,13 @@ func (c *clusterBed) wantWoken(t *testing.T, locks *core.Client, publish func(ke
 // The key is a new one: its waiter subscribes, and looks once more, before it sleeps.
 func (c *clusterBed) freed(t *testing.T, locks *core.Client, key string, publish func(key string), listening func(key string) bool) time.Duration {
 	t.Helper()
-	c.rdb.HSet(t.Context(), key, stranger, 1)
+	c.rdb.HSet(t.Context(), key, locktest.Stranger, 1)
 	c.rdb.PExpire(t.Context(), key, time.Minute)
 	before := c.scripts(key)
-	at := acquiredAt(t, locks, key)
-	waiters(t, locks, 1)
-	eventually(t, "a subscription", func() bool { return listening(key) })
-	eventually(t, "the look after it", func() bool { return c.scripts(key) >= before+2 })
+	at := locktest.AcquiredAt(t, locks, key)
+	locktest.AwaitWaiters(t, locks, 1)
+	locktest.Eventually(t, "a subscription", func() bool { return listening(key) })
+	locktest.Eventually(t, "the look after it", func() bool { return c.scripts(key) >= before+2 })
 	freed := time.Now()
 	c.rdb.Del(t.Context(), key)
 	publish(key)
@@ -206,13 +207,13 @@ func (c *clusterBed) scripts(key string) int {
 // A client that has never acquired anything still knows how wake-ups travel.
 func (c *clusterBed) forceReleasePublishesSharded(t *testing.T) {
 	c.NeedSharded(t)
-	sub := c.rdb.SSubscribe(t.Context(), channelOf("k"))
+	sub := c.rdb.SSubscribe(t.Context(), locktest.ChannelOf("k"))
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.rdb.HSet(t.Context(), "k", stranger, 1)
-	wantGot(t, "ForceRelease", true)(c.locks(t).Lock("k").ForceRelease(t.Context()))
+	c.rdb.HSet(t.Context(), "k", locktest.Stranger, 1)
+	locktest.WantGot(t, "ForceRelease", true)(c.locks(t).Lock("k").ForceRelease(t.Context()))
 	if m, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
 		t.Errorf("message: got %v, %v", m, err)
 	}
@@ -222,32 +223,32 @@ func (c *clusterBed) badBracesRefused(t *testing.T) {
 	locks := c.locks(t)
 	for _, name := range []string{"a{b", "a}b", "{}x", "}a{b}"} {
 		_, _, err := locks.Lock(name).Acquire(t.Context())
-		wantErr(t, err, core.ErrInvalid)
-		wantErr(t, locks.MultiLock("fine", name).Do(t.Context(), nil), core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, locks.MultiLock("fine", name).Do(t.Context(), nil), core.ErrInvalid)
 	}
 	_, _, err := c.locks(t, core.WithPrefix("shop{")).Lock("k").Acquire(t.Context())
-	wantErr(t, err, core.ErrInvalid)
+	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
 func (c *clusterBed) multiAcrossSlots(t *testing.T) {
 	locks := c.locks(t)
 	names := []string{"alpha", "beta", "gamma", "delta"}
-	_, hold := acquired(t, t.Context(), locks.MultiLock(names...))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 	for _, name := range names {
 		if c.rdb.HLen(t.Context(), name).Val() != 1 {
 			t.Errorf("%s is not held", name)
 		}
 	}
 	_, _, err := c.locks(t).MultiLock("gamma", "zeta").Acquire(t.Context(), core.WaitTime(0))
-	wantErr(t, err, core.ErrNotAcquired)
+	locktest.WantErr(t, err, core.ErrNotAcquired)
 	c.wantGone(t, "zeta")
-	released(t, hold)
+	locktest.MustRelease(t, hold)
 	c.wantGone(t, names...)
 
-	c.rdb.HSet(t.Context(), "gamma", stranger, 1)
+	c.rdb.HSet(t.Context(), "gamma", locktest.Stranger, 1)
 	_, _, err = locks.MultiLock(names...).Acquire(t.Context(), core.WaitTime(time.Second))
-	wantErr(t, err, core.ErrNotAcquired)
-	eventually(t, "rolled back", func() bool { return c.rdb.Exists(t.Context(), "alpha").Val() == 0 })
+	locktest.WantErr(t, err, core.ErrNotAcquired)
+	locktest.Eventually(t, "rolled back", func() bool { return c.rdb.Exists(t.Context(), "alpha").Val() == 0 })
 	c.wantGone(t, "beta", "delta")
 	c.rdb.Del(t.Context(), "gamma")
 
@@ -255,7 +256,7 @@ func (c *clusterBed) multiAcrossSlots(t *testing.T) {
 	for _, order := range [][]string{{"alpha", "beta", "gamma"}, {"gamma", "beta", "alpha"}} {
 		group.Go(func() {
 			for range 10 {
-				wantOK(t, c.locks(t).MultiLock(order...).Do(t.Context(), func(context.Context) error { return nil }))
+				locktest.WantOK(t, c.locks(t).MultiLock(order...).Do(t.Context(), func(context.Context) error { return nil }))
 			}
 		})
 	}
@@ -266,45 +267,45 @@ func (c *clusterBed) multiAcrossSlots(t *testing.T) {
 func (c *clusterBed) multiInOneSlot(t *testing.T) {
 	locks := c.locks(t)
 	names := []string{"a{shop}", "b{shop}", "c{shop}"}
-	_, hold := acquired(t, t.Context(), locks.MultiLock(names...))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 	for _, name := range names {
 		if got := c.rdb.HGet(t.Context(), name, hold.Field()).Val(); got != "1" {
 			t.Errorf("%s: count %q, want 1 for the one field", name, got)
 		}
 	}
-	released(t, hold)
+	locktest.MustRelease(t, hold)
 	c.wantGone(t, names...)
 }
 
 func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
-	obs := newRecorder()
-	watchdog := unhurried(3 * time.Second)
-	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs.observer()))
+	obs := &locktest.Recorder{}
+	watchdog := locktest.Unhurried(3 * time.Second)
+	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs.Observer()))
 	var contexts []context.Context
 	var holds []*core.Hold
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "one", "two", "three"} {
-		ctx, hold := acquired(t, t.Context(), locks.Lock(name))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(name))
 		contexts, holds = append(contexts, ctx), append(holds, hold)
 	}
 	start := time.Now()
-	eventually(t, "renewals beyond the first lease", func() bool {
-		return time.Since(start) > 6*watchdog/5 && obs.count("renewal") >= 2*len(holds)
+	locktest.Eventually(t, "renewals beyond the first lease", func() bool {
+		return time.Since(start) > 6*watchdog/5 && obs.Count("renewal") >= 2*len(holds)
 	})
 	for i, hold := range holds {
-		wantAlive(t, contexts[i])
-		released(t, hold)
+		locktest.WantAlive(t, contexts[i])
+		locktest.MustRelease(t, hold)
 	}
 }
 
 func (c *clusterBed) readyAndState(t *testing.T) {
 	locks := c.locks(t)
-	wantOK(t, locks.Ready(t.Context()))
-	_, hold := acquired(t, t.Context(), locks.Lock("one"))
+	locktest.WantOK(t, locks.Ready(t.Context()))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("one"))
 	state, err := c.locks(t).Lock("one").State(t.Context())
 	if err != nil || state.Holders[hold.Field()] != 1 {
 		t.Errorf("state: got %+v, %v", state, err)
 	}
-	released(t, hold)
+	locktest.MustRelease(t, hold)
 }
 
 // One node stops: its keys answer with ErrUnavailable in bounded time, those of the
@@ -318,7 +319,7 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	var alive, silent []string
 	for i := range 40 {
 		name := "k" + strconv.Itoa(i)
-		must(t, locks.Lock(name).Do(t.Context(), nothing))
+		locktest.Must(t, locks.Lock(name).Do(t.Context(), nothing))
 		if c.Master(name) == dead {
 			silent = append(silent, name)
 		} else {
@@ -326,13 +327,13 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 		}
 	}
 	for _, m := range c.Masters { // which would refuse all keys once they have given one of them up
-		must(t, m.Client().ConfigSet(t.Context(), "cluster-node-timeout", "3600000").Err())
+		locktest.Must(t, m.Client().ConfigSet(t.Context(), "cluster-node-timeout", "3600000").Err())
 	}
 	dead.Stop()
 	defer dead.Continue()
 	var callers sync.WaitGroup
 	for _, name := range silent {
-		callers.Go(func() { wantErr(t, locks.Lock(name).Do(t.Context(), nothing), core.ErrUnavailable) })
+		callers.Go(func() { locktest.WantErr(t, locks.Lock(name).Do(t.Context(), nothing), core.ErrUnavailable) })
 	}
 	for range 2 { // while they wait, and when they fail at once
 		for _, name := range alive {
@@ -346,13 +347,13 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	}
 	start := time.Now()
 	_, _, err := locks.Lock("alpha").Acquire(t.Context())
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	if errors.Is(err, core.ErrNotAcquired) {
 		t.Errorf("%v: down is taken for taken", err)
 	}
-	wantSoon(t, "known after %s", start, measured(5*time.Second))
+	locktest.WantSoon(t, "known after %s", start, locktest.Measured(5*time.Second))
 	dead.Continue()
-	eventually(t, "recovery", func() bool {
+	locktest.Eventually(t, "recovery", func() bool {
 		return locks.Lock("alpha").Do(t.Context(), nothing) == nil
 	})
 }
@@ -368,12 +369,12 @@ func TestCluster_DownAtTheStart(t *testing.T) {
 	}
 	start := time.Now()
 	_, _, err := locks.Lock("k").Acquire(t.Context())
-	wantErr(t, err, core.ErrUnavailable)
-	wantSoon(t, "known after %s", start, measured(5*time.Second))
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	locktest.WantSoon(t, "known after %s", start, locktest.Measured(5*time.Second))
 	for _, m := range c.Masters {
 		m.Continue()
 	}
-	eventually(t, "recovery", func() bool {
+	locktest.Eventually(t, "recovery", func() bool {
 		return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // contest is a number of processes whose callers take one lock again and again, for so
@@ -45,24 +46,15 @@ func (s *outcomes) all() (n float64) {
 	return n
 }
 
-// percentile is the wait that so many of a hundred are no longer than.
-func percentile(waits []time.Duration, p int) time.Duration {
-	if len(waits) == 0 {
-		return 0
-	}
-	slices.Sort(waits)
-	return waits[min(len(waits)-1, len(waits)*p/100)]
-}
-
-func (c contest) play(t *testing.T, b *bed) (all []*outcomes, sent float64) {
+func (c contest) play(t *testing.T, b *locktest.Redis) (all []*outcomes, sent float64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var callers sync.WaitGroup
 	var scriptsOf []*faultproxy.Rule
 	for i, r := range c.processes {
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		scriptsOf = append(scriptsOf, proxy.Watch(scripts))
-		wobble(proxy, uint64(i))
+		scriptsOf = append(scriptsOf, proxy.Watch(locktest.Scripts))
+		locktest.Wobble(proxy, uint64(i))
 		s := &outcomes{turns: make([]float64, r.callers)}
 		all = append(all, s)
 		lock := c.lockers(t, r, rdb)
@@ -91,7 +83,7 @@ func (c contest) play(t *testing.T, b *bed) (all []*outcomes, sent float64) {
 			})
 		}
 	}
-	pass(c.lasts)
+	locktest.Pass(c.lasts)
 	for _, rule := range scriptsOf {
 		sent += float64(rule.Hits())
 	}
@@ -100,28 +92,13 @@ func (c contest) play(t *testing.T, b *bed) (all []*outcomes, sent float64) {
 	return all, sent
 }
 
-// wobble makes the way of every script to Redis last 0.1 to 0.4 ms.
-func wobble(proxy *faultproxy.Proxy, seed uint64) {
-	const grades = 4
-	var mu sync.Mutex
-	r := rand.New(rand.NewPCG(seed, 1))
-	for i := range grades {
-		some := func([]string) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return r.IntN(grades-i) == 0
-		}
-		proxy.DelayRequest(faultproxy.All(scripts, some), time.Duration(i+1)*100*time.Microsecond)
-	}
-}
-
 func (c contest) lockers(t *testing.T, r rival, rdb *redis.Client) func(ctx context.Context, caller int) (func(), error) {
 	t.Helper()
 	if r.java {
 		j := &threads{rdb: rdb, id: fmt.Sprintf("5a1f0a0e-9f0b-4a3e-8d33-%012x", rand.Uint64()>>16), barges: r.barges}
 		return j.lock
 	}
-	locks := locksOn(t, rdb, patient)
+	locks := locktest.NewClient(t, rdb, locktest.Patient)
 	return func(ctx context.Context, _ int) (func(), error) {
 		_, hold, err := locks.Lock("k").Acquire(ctx)
 		if err != nil {
@@ -148,7 +125,7 @@ type threads struct {
 const wakesUpIn = 1500 * time.Microsecond
 
 func (j *threads) try(ctx context.Context, thread int) (bool, error) {
-	err := j.rdb.Eval(ctx, redissonTryLock, []string{"k"}, 30_000, fmt.Sprintf("%s:%d", j.id, 70+thread)).Err()
+	err := j.rdb.Eval(ctx, locktest.RedissonTryLock, []string{"k"}, 30_000, fmt.Sprintf("%s:%d", j.id, 70+thread)).Err()
 	if errors.Is(err, redis.Nil) {
 		return true, nil
 	}
@@ -158,7 +135,7 @@ func (j *threads) try(ctx context.Context, thread int) (bool, error) {
 func (j *threads) lock(ctx context.Context, thread int) (func(), error) {
 	free := func() {
 		const script = `redis.call('del', KEYS[1]); redis.call('publish', ARGV[1], '0'); return 1`
-		_ = j.rdb.Eval(context.Background(), script, []string{"k"}, channelOf("k")).Err()
+		_ = j.rdb.Eval(context.Background(), script, []string{"k"}, locktest.ChannelOf("k")).Err()
 	}
 	j.mu.Lock()
 	first := j.barges || len(j.waiting) == 0
@@ -193,7 +170,7 @@ func (j *threads) enter(ctx context.Context) chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.users++; j.users == 1 {
-		j.sub = j.rdb.Subscribe(ctx, channelOf("k"))
+		j.sub = j.rdb.Subscribe(ctx, locktest.ChannelOf("k"))
 		sub := j.sub
 		j.reader.Go(func() { j.read(sub) })
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
@@ -26,7 +27,7 @@ func TestTurns_GoToWhoHasWaitedLongest(t *testing.T) {
 		"4 x 2, 0.1 ms": {ours(2, 2, 2, 2), 100 * time.Microsecond, 2},
 		"4 x 2, 10 ms":  {ours(2, 2, 2, 2), 10 * time.Millisecond, 5.5},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			lasts := max(time.Duration(thorough.Or(2, 1))*time.Second, 200*c.hold)
 			all, sent := contest{processes: c.processes, hold: c.hold, lasts: lasts}.play(t, b)
 			var turns []float64
@@ -37,12 +38,12 @@ func TestTurns_GoToWhoHasWaitedLongest(t *testing.T) {
 			}
 			queue := time.Duration(len(turns)) * max(c.hold, 400*time.Microsecond)
 			t.Logf("%.0f turns, Jain %.3f, waits: 95 %% up to %s, 99 %% up to %s, all up to %s; %.2f scripts each",
-				sum, jain(turns), percentile(waits, 95), percentile(waits, 99), percentile(waits, 100), sent/sum)
+				sum, jain(turns), locktest.Percentile(waits, 95), locktest.Percentile(waits, 99), locktest.Percentile(waits, 100), sent/sum)
 			if j := jain(turns); j < 0.97 {
 				t.Errorf("Jain's index is %.3f: %v", j, turns)
 			}
 			runs := 5 * time.Millisecond * time.Duration(len(all)) // as long as others can have it in turn
-			if p := percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
+			if p := locktest.Percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
 				t.Errorf("5 %% of the waits are over %s, of a queue of %s", p, queue)
 			}
 			if sent > c.sent*sum {
@@ -55,9 +56,9 @@ func TestTurns_GoToWhoHasWaitedLongest(t *testing.T) {
 // A lone caller does not wait for all those of a busy process.
 func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		all, _ := contest{processes: ours(1, 100), hold: time.Millisecond, lasts: 3 * time.Second}.play(t, b)
-		if p := percentile(all[0].waits, 99); p > 60*time.Millisecond {
+		if p := locktest.Percentile(all[0].waits, 99); p > 60*time.Millisecond {
 			t.Errorf("the lone caller waits for up to %s", p)
 		}
 		if all[0].all() < 200 {
@@ -90,7 +91,7 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 		"in a hurry, beside 1":  {barging, ours(1), time.Millisecond, 0.35},
 		"beside 8, hold 1.5 ms": {threads, ours(8), 1500 * time.Microsecond, 0.35},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			all, _ := contest{
 				processes: append([]rival{c.java}, c.ours...), hold: c.hold, lasts: max(time.Second, 200*c.hold),
 			}.play(t, b)
@@ -98,7 +99,7 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 			for _, o := range all {
 				sum += o.all()
 			}
-			share, longest := all[0].all()/sum, percentile(all[0].waits, 100)
+			share, longest := all[0].all()/sum, locktest.Percentile(all[0].waits, 100)
 			t.Logf("%.0f %% of %.0f turns, waits of up to %s", 100*share, sum, longest)
 			if share < c.share || share > 0.75 {
 				t.Errorf("Redisson has %.0f %% of %.0f turns", 100*share, sum)
@@ -115,20 +116,20 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 // goes on nearly as if it were alone, and sees at once when somebody wants the lock again.
 func TestTurns_IdleListenersCostLittle(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		idle := b.subscribe(t, channelOf("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		idle := b.SubscribeTo(t, locktest.ChannelOf("k"))
 		defer idle.Close()
-		locks := b.locks()
+		locks := b.Locks()
 		ctx, cancel := context.WithCancel(t.Context())
 		turns, ended := holders(ctx, locks, 1, time.Millisecond)
-		pass(3 * time.Second)
+		locktest.Pass(3 * time.Second)
 		if n := turns.Load(); n < 2600 {
 			t.Errorf("%d turns of 1 ms in three seconds", n)
 		}
 		start := time.Now()
-		_, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.WaitTime(10*time.Second))
-		wantSoon(t, "a turn after %s", start, 250*time.Millisecond)
-		released(t, hold)
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.WaitTime(10*time.Second))
+		locktest.WantSoon(t, "a turn after %s", start, 250*time.Millisecond)
+		locktest.MustRelease(t, hold)
 		cancel()
 		ended.Wait()
 	})
@@ -138,11 +139,11 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 // no message of its own releases comes back to it.
 func TestTurns_AloneListensToNobody(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, cancel := context.WithCancel(t.Context())
-		turns, ended := holders(ctx, b.locks(), 8, time.Millisecond)
-		pass(4 * time.Second)
-		wantSame(t, "subscriptions", b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")], 0)
+		turns, ended := holders(ctx, b.Locks(), 8, time.Millisecond)
+		locktest.Pass(4 * time.Second)
+		locktest.WantSame(t, "subscriptions", b.PubSubNumSub(t.Context(), locktest.ChannelOf("k")).Val()[locktest.ChannelOf("k")], 0)
 		if n := turns.Load(); n < 3500 {
 			t.Errorf("%d turns of 1 ms in four seconds", n)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A change that has failed is not reported as done when its first reply was lost: nothing is
@@ -33,46 +34,46 @@ func TestCounts_FailedChangeAndLostReply(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change string
-		ruin   func(b *bed)
+		ruin   func(b *locktest.Redis)
 		why    string
 	}{
-		"set, leases are none":           {"set", func(b *bed) { b.Set(context.Background(), leases, "x", 0) }, "not a count"},
-		"add, leases are none":           {"add", func(b *bed) { b.Set(context.Background(), leases, "x", 0) }, "not a count"},
-		"release by id, leases are none": {"release by id", func(b *bed) { b.Set(context.Background(), leases, "x", 0) }, "not a count"},
+		"set, leases are none":           {"set", func(b *locktest.Redis) { b.Set(context.Background(), locktest.PermitLeases, "x", 0) }, "not a count"},
+		"add, leases are none":           {"add", func(b *locktest.Redis) { b.Set(context.Background(), locktest.PermitLeases, "x", 0) }, "not a count"},
+		"release by id, leases are none": {"release by id", func(b *locktest.Redis) { b.Set(context.Background(), locktest.PermitLeases, "x", 0) }, "not a count"},
 		"set, no number":                 {"set", notANumber, "not an integer"},
 		"add, no number":                 {"add", notANumber, "not an integer"},
 		"release, no number":             {"release", notANumber, "not an integer"},
 		"down, no number":                {"down", notANumber, "not an integer"},
 	} {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			for _, script := range []string{"semaphore/clear", "plain_semaphore/clear", "latch/clear"} {
-				warmScript(t, permits{b}, script)
+				warmScript(t, locktest.PermitsOf(b), script)
 			}
 			b.Set(t.Context(), "pool", "4", 0)
 			tt.ruin(b)
 			before := b.Get(t.Context(), "pool").Val()
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			rule := proxy.DropReply(faultproxy.Once(scripts))
-			err := changes[tt.change](t.Context(), locksOn(t, rdb, patient))
-			wantErr(t, err, core.ErrUnavailable)
+			rule := proxy.DropReply(faultproxy.Once(locktest.Scripts))
+			err := changes[tt.change](t.Context(), locktest.NewClient(t, rdb, locktest.Patient))
+			locktest.WantErr(t, err, core.ErrUnavailable)
 			if err != nil && !strings.Contains(err.Error(), tt.why) {
 				t.Errorf("%v says nothing of %q", err, tt.why)
 			}
 			if got := b.Get(t.Context(), "pool").Val(); got != before || rule.Hits() != 1 {
 				t.Errorf("the count is %s after %d lost replies, want %s", got, rule.Hits(), before)
 			}
-			b.wantGone("{pool}:interlock_ops")
+			b.WantGone("{pool}:interlock_ops")
 		})
 	}
 }
 
-func notANumber(b *bed) { b.Set(context.Background(), "pool", "many", 0) }
+func notANumber(b *locktest.Redis) { b.Set(context.Background(), "pool", "many", 0) }
 
 // Who asks for what is no number learns that it is none.
 func TestCounts_NoNumber(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks(patient)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(locktest.Patient)
 		notANumber(b)
 		for name, ask := range map[string]func() error{
 			"permit": func() error {
@@ -91,11 +92,11 @@ func TestCounts_NoNumber(t *testing.T) {
 			},
 		} {
 			err := ask()
-			wantErr(t, err, core.ErrUnavailable)
+			locktest.WantErr(t, err, core.ErrUnavailable)
 			if err != nil && !strings.Contains(err.Error(), "not an integer") {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		b.wantGone("{pool}:interlock_ops", leases)
+		b.WantGone("{pool}:interlock_ops", locktest.PermitLeases)
 	})
 }

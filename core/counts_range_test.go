@@ -10,13 +10,14 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A number that Redisson cannot have is refused without a command, by whatever method.
 func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
 		pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("pool")
 		methods := map[string]func(n int) error{
 			"Release":     func(n int) error { return plain.Release(t.Context(), n) },
@@ -42,11 +43,11 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 				if err := method(n); err == nil {
 					t.Errorf("%s(%d) is nil", name, n)
 				} else {
-					wantErr(t, err, core.ErrInvalid)
+					locktest.WantErr(t, err, core.ErrInvalid)
 				}
 			}
 		}
-		wantSame(t, "scripts", sent.Hits(), 0)
+		locktest.WantSame(t, "scripts", sent.Hits(), 0)
 	})
 }
 
@@ -54,8 +55,8 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 // another one would not last: it is refused without a command.
 func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
 		pool := locks.Semaphore("pool", 3)
 		for name, method := range map[string]func() error{
 			"TrySetPermits": func() error { _, err := pool.TrySetPermits(t.Context(), 5); return err },
@@ -63,13 +64,13 @@ func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 			"AddPermits":    func() error { return pool.AddPermits(t.Context(), 5) },
 		} {
 			err := method()
-			wantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
 			want := name + `(5): each acquisition of Semaphore("pool", 3) sets it to 3 again: to set the number by hand, want Semaphore("pool", 0) wherever it is used`
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
-		wantSame(t, "scripts", sent.Hits(), 0)
+		locktest.WantSame(t, "scripts", sent.Hits(), 0)
 	})
 }
 
@@ -107,26 +108,26 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 		"permits beside it":   {leased(1), "9223372036854775807", ""},
 		"beside the smallest": {plain(-1), "-9223372036854775808", ""},
 	} {
-		parallelBeds(t, name, func(t *testing.T, bed *bed) {
-			b := permits{bed}
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, bed *locktest.Redis) {
+			b := locktest.PermitsOf(bed)
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			locks := locksOn(t, rdb, patient)
+			locks := locktest.NewClient(t, rdb, locktest.Patient)
 			warmScript(t, b, "plain_semaphore/clear")
 			warmScript(t, b, "semaphore/clear")
 			b.Set(t.Context(), "pool", 1, 0)
-			b.javaAcquire([]byte("0123456789abcdef"), neverExpires)
+			b.RedissonAcquire([]byte("0123456789abcdef"), locktest.PermitForEver)
 			b.Set(t.Context(), "pool", tt.count, 0)
-			sub := b.subscribe(t, semaphoreChannel)
-			rule := proxy.DropReply(faultproxy.Once(scripts))
+			sub := b.SubscribeTo(t, locktest.PermitChannel)
+			rule := proxy.DropReply(faultproxy.Once(locktest.Scripts))
 			err, want := tt.change(t.Context(), locks), tt.fits
 			if want == "" {
 				want = tt.count
-				wantOnly(t, err, core.ErrInvalid, core.ErrUnavailable)
-				must(t, b.Publish(t.Context(), semaphoreChannel, "end").Err())
-				sub.want("end")
-				b.wantGone("{pool}:interlock_ops")
+				locktest.WantOnly(t, err, core.ErrInvalid, core.ErrUnavailable)
+				locktest.Must(t, b.Publish(t.Context(), locktest.PermitChannel, "end").Err())
+				sub.Want("end")
+				b.WantGone("{pool}:interlock_ops")
 			} else {
-				must(t, err)
+				locktest.Must(t, err)
 			}
 			if got := b.Get(t.Context(), "pool").Val(); got != want || rule.Hits() != 1 {
 				t.Errorf("%s permits after %d lost replies, want %s", got, rule.Hits(), want)
@@ -140,14 +141,14 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 	t.Parallel()
 	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one"
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		pool := locks.Semaphore("pool", 0)
 		attempt := func(limit time.Duration, opts ...core.AcquireOption) error {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			_, _, err := pool.Acquire(ctx, opts...)
-			wantErr(t, err, core.ErrNotAcquired)
+			locktest.WantErr(t, err, core.ErrNotAcquired)
 			return err
 		}
 		for name, err := range map[string]error{
@@ -162,11 +163,11 @@ func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 				t.Errorf("%s: matches a deadline: %v", name, got)
 			}
 		}
-		must(t, pool.SetPermits(t.Context(), 1))
-		_, hold := acquired(t, t.Context(), pool.Lock)
+		locktest.Must(t, pool.SetPermits(t.Context(), 1))
+		_, hold := locktest.MustAcquire(t, t.Context(), pool.Lock)
 		if err := attempt(time.Hour, core.WaitTime(0)); strings.Contains(err.Error(), "no permits") {
 			t.Errorf("of one that is taken: %v", err)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }

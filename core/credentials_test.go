@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -118,7 +119,7 @@ func (f *failures) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 func users(t *testing.T, admin *redis.Client, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		must(t, admin.Do(t.Context(), "acl", "setuser", name, "on", ">"+password, "~*", "&*", "+@all").Err())
+		locktest.Must(t, admin.Do(t.Context(), "acl", "setuser", name, "on", ">"+password, "~*", "&*", "+@all").Err())
 	}
 }
 
@@ -126,7 +127,7 @@ func users(t *testing.T, admin *redis.Client, names ...string) {
 func connectionsOf(t *testing.T, admin *redis.Client, user string) int {
 	t.Helper()
 	list, err := admin.ClientList(t.Context()).Result()
-	must(t, err)
+	locktest.Must(t, err)
 	return strings.Count(list, " user="+user+" ")
 }
 
@@ -137,17 +138,17 @@ func TestNew_CredentialsRotate(t *testing.T) {
 	for name, opts := range map[string][]core.Option{
 		"master alone": nil, "replicas": {core.WithReplicaAcks(core.AcksAll, 2*time.Second)},
 	} {
-		parallel(t, name, func(t *testing.T) {
+		locktest.Parallel(t, name, func(t *testing.T) {
 			replicated := redisserver.StartReplicated(t, 1)
 			admin := replicated.Master.Client()
 			users(t, admin, "old", "new")
 			provider, failed := startsWith("old"), &failures{}
 			rdb := replicated.Master.Client(func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
 			rdb.AddHook(failed)
-			locks := locksOn(t, rdb, append(opts, patient)...)
+			locks := locktest.NewClient(t, rdb, append(opts, locktest.Patient)...)
 
-			_, other := acquired(t, t.Context(), locksOn(t, admin, patient).Lock("contended"))
-			at := acquiredAt(t, locks, "contended")
+			_, other := locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, admin, locktest.Patient).Lock("contended"))
+			at := locktest.AcquiredAt(t, locks, "contended")
 			ctx, stop := context.WithCancel(t.Context())
 			var callers sync.WaitGroup
 			for i := range 4 {
@@ -160,11 +161,11 @@ func TestNew_CredentialsRotate(t *testing.T) {
 					}
 				})
 			}
-			eventually(t, "a subscription", func() bool {
-				return admin.PubSubNumSub(t.Context(), channelOf("contended")).Val()[channelOf("contended")] == 1
+			locktest.Eventually(t, "a subscription", func() bool {
+				return admin.PubSubNumSub(t.Context(), locktest.ChannelOf("contended")).Val()[locktest.ChannelOf("contended")] == 1
 			})
 			provider.next("new")
-			eventually(t, "a subscription by the new user", func() bool {
+			locktest.Eventually(t, "a subscription by the new user", func() bool {
 				list := admin.ClientList(t.Context()).Val()
 				for line := range strings.Lines(list) {
 					if strings.Contains(line, " user=new ") && strings.Contains(line, "sub=1 ") {
@@ -174,16 +175,16 @@ func TestNew_CredentialsRotate(t *testing.T) {
 				return false
 			})
 			if name == "master alone" { // idle connections of acknowledged commands leave when they are wanted
-				eventually(t, "no connection of the old user", func() bool { return connectionsOf(t, admin, "old") == 0 })
+				locktest.Eventually(t, "no connection of the old user", func() bool { return connectionsOf(t, admin, "old") == 0 })
 			}
-			must(t, admin.Do(t.Context(), "acl", "deluser", "old").Err())
-			released(t, other)
+			locktest.Must(t, admin.Do(t.Context(), "acl", "deluser", "old").Err())
+			locktest.MustRelease(t, other)
 			<-at
 			stop()
 			callers.Wait()
-			wantOK(t, failed.err())
-			must(t, locks.Close(t.Context()))
-			wantSame(t, "subscriptions to the provider after Close", provider.listening(), 0)
+			locktest.WantOK(t, failed.err())
+			locktest.Must(t, locks.Close(t.Context()))
+			locktest.WantSame(t, "subscriptions to the provider after Close", provider.listening(), 0)
 		})
 	}
 }
@@ -192,46 +193,46 @@ func TestNew_CredentialsRotate(t *testing.T) {
 // it travel with the new ones.
 func TestNew_CredentialsRotateBehindACommand(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	users(t, r.direct, "old", "new")
+	r := locktest.NewProxied(t)
+	users(t, r.Client, "old", "new")
 	provider := startsWith("old")
-	rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr(), StreamingCredentialsProvider: provider})
+	rdb := redis.NewClient(&redis.Options{Addr: r.Proxy.Addr(), StreamingCredentialsProvider: provider})
 	t.Cleanup(func() { _ = rdb.Close() })
-	locks := locksOn(t, rdb, patient)
-	warm(t, locks)
+	locks := locktest.NewClient(t, rdb, locktest.Patient)
+	locktest.Warm(t, locks)
 
-	held := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "slow")))
-	slow := acquiring(t.Context(), locks.Lock("slow"))
+	held := r.Proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "slow")))
+	slow := locktest.GoAcquire(t.Context(), locks.Lock("slow"))
 	<-held.Hit()
 	provider.next("new")
-	eventually(t, "a connection of the new user", func() bool {
-		must(t, locks.Lock("quick").Do(t.Context(), func(context.Context) error { return nil }))
-		return connectionsOf(t, r.direct, "new") > 0
+	locktest.Eventually(t, "a connection of the new user", func() bool {
+		locktest.Must(t, locks.Lock("quick").Do(t.Context(), func(context.Context) error { return nil }))
+		return connectionsOf(t, r.Client, "new") > 0
 	})
-	wantSame(t, "connections of the old user", connectionsOf(t, r.direct, "old"), 1)
+	locktest.WantSame(t, "connections of the old user", connectionsOf(t, r.Client, "old"), 1)
 	held.Release()
-	released(t, r.mustHold(slow).hold)
-	eventually(t, "no connection of the old user", func() bool {
-		must(t, locks.Lock("quick").Do(t.Context(), func(context.Context) error { return nil }))
-		return connectionsOf(t, r.direct, "old") == 0
+	locktest.MustRelease(t, locktest.Got(r.T, slow).Hold)
+	locktest.Eventually(t, "no connection of the old user", func() bool {
+		locktest.Must(t, locks.Lock("quick").Do(t.Context(), func(context.Context) error { return nil }))
+		return connectionsOf(t, r.Client, "old") == 0
 	})
 }
 
 // The same credentials again change nothing, and others replace each connection once.
 func TestNew_CredentialsThatStay(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		provider := startsWith("#1")
 		d, rdb := dialed(t, b.Client, func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
-		locks := locksOn(t, rdb)
+		locks := locktest.NewClient(t, rdb)
 		for _, user := range []string{"#1", "#1", "#2", "#2", "#3"} {
 			provider.next(user)
 			for range 10 {
-				b.warm(locks)
-				pass(time.Second)
+				b.Warm(locks)
+				locktest.Pass(time.Second)
 			}
 		}
-		wantSame(t, "connections for three credentials", d.Load(), 3)
+		locktest.WantSame(t, "connections for three credentials", d.Load(), 3)
 	})
 }
 
@@ -244,38 +245,38 @@ func TestNew_CredentialsFail(t *testing.T) {
 		"fails":  func() error { return errNone },
 		"panics": func() error { panic("oops") },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			provider := startsWith("")
 			provider.subscribe = fail
 			_, rdb := dialed(t, b.Client, func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
-			locks := locksOn(t, rdb)
+			locks := locktest.NewClient(t, rdb)
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			wantErr(t, err, core.ErrUnavailable)
+			locktest.WantErr(t, err, core.ErrUnavailable)
 			if name == "fails" {
-				wantErr(t, err, errNone)
+				locktest.WantErr(t, err, errNone)
 			}
 			provider.mu.Lock()
 			provider.subscribe = nil
 			provider.mu.Unlock()
-			pass(time.Minute)
-			b.warm(locks)
+			locktest.Pass(time.Minute)
+			b.Warm(locks)
 		})
 	}
-	parallelBubble(t, "blocks", func(t *testing.T, b *bed) {
+	locktest.ParallelBubble(t, "blocks", func(t *testing.T, b *locktest.Redis) {
 		provider, unblock := startsWith(""), make(chan struct{})
 		provider.subscribe = func() error {
 			<-unblock
 			return nil
 		}
 		_, rdb := dialed(t, b.Client, func(o *redis.Options) { o.StreamingCredentialsProvider = provider })
-		locks := locksOn(t, rdb)
+		locks := locktest.NewClient(t, rdb)
 		start := time.Now()
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrUnavailable)
-		wantSoon(t, "the call took %s, and Redis answers pings", start, 8*core.DefaultBackendTimeout)
-		must(t, locks.Close(t.Context()))
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		locktest.WantSoon(t, "the call took %s, and Redis answers pings", start, 8*core.DefaultBackendTimeout)
+		locktest.Must(t, locks.Close(t.Context()))
 		close(unblock)
-		pass(time.Second)
-		wantSame(t, "subscriptions to the provider after Close", provider.listening(), 0)
+		locktest.Pass(time.Second)
+		locktest.WantSame(t, "subscriptions to the provider after Close", provider.listening(), 0)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Redis counts a lease from when it executes the command. Whoever counted from the
@@ -24,52 +25,52 @@ func TestDeadline_CountsFromTheSending(t *testing.T) {
 			return hold
 		}},
 		{"acquire of several keys", "acquire_all", func(s *slowReplies) *core.Hold {
-			_, hold := acquired(s.t, s.t.Context(), s.locks.MultiLock("k", "l"), core.LeaseTime(lease))
+			_, hold := locktest.MustAcquire(s.t, s.t.Context(), s.locks.MultiLock("k", "l"), core.LeaseTime(lease))
 			return hold
 		}},
 		{"renewal", "renew", func(s *slowReplies) *core.Hold {
-			_, hold := acquired(s.t, s.t.Context(), s.locks.Lock("k"))
+			_, hold := locktest.MustAcquire(s.t, s.t.Context(), s.locks.Lock("k"))
 			for s.rule.Executed() == 0 {
-				pass(late / 10)
+				locktest.Pass(late / 10)
 			}
-			pass(late)
+			locktest.Pass(late)
 			return hold
 		}},
 		{"re-entry", "sethold", func(s *slowReplies) *core.Hold {
 			ctx, _ := s.acquired(time.Second)
-			_, inner := acquired(s.t, ctx, s.locks.Lock("k"), core.LeaseTime(lease))
+			_, inner := locktest.MustAcquire(s.t, ctx, s.locks.Lock("k"), core.LeaseTime(lease))
 			return inner
 		}},
 		{"refresh", "refresh", func(s *slowReplies) *core.Hold {
 			_, hold := s.acquired(time.Second)
-			must(s.t, hold.Refresh(s.t.Context(), lease))
+			locktest.Must(s.t, hold.Refresh(s.t.Context(), lease))
 			return hold
 		}},
 		{"refresh that may only raise", "sethold", func(s *slowReplies) *core.Hold {
 			ctx, hold := s.acquired(2 * time.Second)
-			acquired(s.t, ctx, s.locks.Lock("k"), core.LeaseTime(time.Second))
-			must(s.t, hold.Refresh(s.t.Context(), lease))
+			locktest.MustAcquire(s.t, ctx, s.locks.Lock("k"), core.LeaseTime(time.Second))
+			locktest.Must(s.t, hold.Refresh(s.t.Context(), lease))
 			return hold
 		}},
 		{"hand-off", "handoff", func(s *slowReplies) *core.Hold {
 			_, hold := s.acquired(lease)
-			got := acquiring(s.t.Context(), s.locks.Lock("k"), core.LeaseTime(lease))
-			waiters(s.t, s.locks, 1)
-			released(s.t, hold)
-			return (<-got).hold
+			got := locktest.GoAcquire(s.t.Context(), s.locks.Lock("k"), core.LeaseTime(lease))
+			locktest.AwaitWaiters(s.t, s.locks, 1)
+			locktest.MustRelease(s.t, hold)
+			return (<-got).Hold
 		}},
 		{"first key of several", "sethold", func(s *slowReplies) *core.Hold {
 			core.PutKeysApart(s.locks)
-			s.b.take("k", stranger, time.Second)
-			ctx, hold := acquired(s.t, s.t.Context(), s.locks.MultiLock("k", "l"), core.LeaseTime(lease))
-			acquired(s.t, ctx, s.locks.Lock("l"), core.LeaseTime(2*lease)) // so that k is what ends first
+			s.b.Take("k", locktest.Stranger, time.Second)
+			ctx, hold := locktest.MustAcquire(s.t, s.t.Context(), s.locks.MultiLock("k", "l"), core.LeaseTime(lease))
+			locktest.MustAcquire(s.t, ctx, s.locks.Lock("l"), core.LeaseTime(2*lease)) // so that k is what ends first
 			return hold
 		}},
 	} {
-		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing(patient, core.WithWatchdog(lease))
+		locktest.ParallelBubble(t, tt.name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(locktest.Patient, core.WithWatchdog(lease))
 			s := &slowReplies{t: t, b: b, locks: locks}
-			s.rule = proxy.DelayReply(scriptOn(t, tt.reply, "k"), late)
+			s.rule = proxy.DelayReply(locktest.ScriptOn(t, tt.reply, "k"), late)
 			hold := tt.act(s)
 			if s.rule.Executed() == 0 {
 				t.Fatal("no reply was late")
@@ -85,49 +86,49 @@ func TestDeadline_CountsFromTheSending(t *testing.T) {
 // slowReplies is a client that gets the replies of one script late.
 type slowReplies struct {
 	t     *testing.T
-	b     *bed
+	b     *locktest.Redis
 	locks *core.Client
 	rule  *faultproxy.Rule
 }
 
 func (s *slowReplies) acquired(lease time.Duration) (context.Context, *core.Hold) {
 	s.t.Helper()
-	return acquired(s.t, s.t.Context(), s.locks.Lock("k"), core.LeaseTime(lease))
+	return locktest.MustAcquire(s.t, s.t.Context(), s.locks.Lock("k"), core.LeaseTime(lease))
 }
 
 // A command without an answer may land at any time and raise the TTL again. Until it
 // no longer can, a refresh lowers neither the TTL nor what the holder believes.
 func TestRefresh_LowersNothingWhileACommandMayStillLand(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease, lower = time.Hour, time.Minute
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
-		stuck := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "sethold", "k")))
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		stuck := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "sethold", "k")))
 		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
 		_, _, err := locks.Lock("k").Acquire(short, core.LeaseTime(lease))
-		wantErr(t, err, context.DeadlineExceeded)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
 		if stuck.Hits() != 1 {
 			t.Fatal("no re-entry is stuck")
 		}
-		pass(2 * time.Second) // the entry is taken back
-		b.wantCount(hold, "1")
+		locktest.Pass(2 * time.Second) // the entry is taken back
+		b.WantCount(hold, "1")
 
-		must(t, hold.Refresh(t.Context(), lower))
-		b.wantTTL("k", lease-10*time.Second, lease)
+		locktest.Must(t, hold.Refresh(t.Context(), lower))
+		b.WantTTL("k", lease-10*time.Second, lease)
 		if left := hold.Remaining(); left < lease-time.Minute {
 			t.Errorf("remaining: got %s", left)
 		}
-		pass(3 * time.Minute)
-		must(t, hold.Refresh(t.Context(), lower))
-		b.wantTTL("k", lower-time.Second, lower)
+		locktest.Pass(3 * time.Minute)
+		locktest.Must(t, hold.Refresh(t.Context(), lower))
+		b.WantTTL("k", lower-time.Second, lower)
 		if left := hold.Remaining(); left > lower {
 			t.Errorf("remaining: got %s with a lease of %s", left, lower)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		stuck.Release()
-		pass(time.Second)
-		b.wantGone("k")
+		locktest.Pass(time.Second)
+		b.WantGone("k")
 	})
 }

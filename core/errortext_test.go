@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
@@ -40,10 +41,10 @@ func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 		},
 		"no code": func(args []string) string { return strings.Join(args, " ") },
 	} {
-		parallel(t, name, func(t *testing.T) {
-			locks := locksOn(t, refusing(t, refuse))
+		locktest.Parallel(t, name, func(t *testing.T) {
+			locks := locktest.NewClient(t, refusing(t, refuse))
 			_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
-			wantErr(t, err, core.ErrUnavailable)
+			locktest.WantErr(t, err, core.ErrUnavailable)
 			if !strings.Contains(err.Error(), key) {
 				t.Errorf("the error itself is not whole: %v", err)
 			}
@@ -138,7 +139,7 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 // The text of a loss says what has happened, and not beside it what else the error matches.
 func TestErrLost_SaysOnlyThat(t *testing.T) {
 	t.Parallel()
-	wantSame(t, "ErrLost", core.ErrLost.Error(), "core: lock lost")
+	locktest.WantSame(t, "ErrLost", core.ErrLost.Error(), "core: lock lost")
 	for _, err := range []error{core.ErrLost, fmt.Errorf("%w: the lease is over", core.ErrLost)} {
 		if !errors.Is(err, core.ErrLost) || !errors.Is(err, core.ErrNotHeld) {
 			t.Errorf("%v does not match both", err)

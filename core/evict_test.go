@@ -9,28 +9,29 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A lock of every kind is freed by its key by somebody who does not know its kind, and it is told who has
 // lost it.
 func TestEvict_FreesEveryKind(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, operator := b.locks(), b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, operator := b.Locks(), b.Locks()
 		for i, lock := range []core.Lock{
 			locks.Lock("plain"), locks.Lock("of{42}"), locks.SpinLock("spin"), locks.FencedLock("fenced"), locks.FairLock("fair"),
 			locks.ReadLock("read"), locks.WriteLock("write"), locks.Semaphore("permits", 3).Lock,
 		} {
-			_, hold := acquired(t, t.Context(), lock)
+			_, hold := locktest.MustAcquire(t, t.Context(), lock)
 			e, err := operator.Evict(t.Context(), hold.Key(), hold.Field())
-			must(t, err)
+			locktest.Must(t, err)
 			if e.Kind == "" || len(e.Holders) != 1 || e.Holders[0].Field != hold.Field() || e.TTL <= 0 {
 				t.Errorf("%d, %s: got %+v, want that %s has lost it", i, hold.Key(), e, hold.Field())
 			}
-			if e := inspected(t, operator, hold.Key()); e.HolderCount != 0 {
+			if e := locktest.MustInspect(t, operator, hold.Key()); e.HolderCount != 0 {
 				t.Errorf("%s: still held: %+v", hold.Key(), e)
 			}
-			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 		}
 	})
 }
@@ -42,19 +43,19 @@ func TestEvict_NotifiesWaiters(t *testing.T) {
 		"plain": (*core.Client).Lock, "fair": (*core.Client).FairLock, "write": (*core.Client).WriteLock,
 		"permits": func(c *core.Client, name string) core.Lock { return c.Semaphore(name, 1).Lock },
 	}
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for name, of := range inEach {
-			holding, waiting, operator := b.locks(), b.locks(), b.locks()
-			_, hold := acquired(t, t.Context(), of(holding, name), core.LeaseTime(time.Hour))
+			holding, waiting, operator := b.Locks(), b.Locks(), b.Locks()
+			_, hold := locktest.MustAcquire(t, t.Context(), of(holding, name), core.LeaseTime(time.Hour))
 			got := make(chan error, 1)
 			go func() {
 				_, _, err := of(waiting, name).Acquire(t.Context(), core.WaitTime(time.Minute))
 				got <- err
 			}()
-			waiters(t, waiting, 1)
+			locktest.AwaitWaiters(t, waiting, 1)
 			_, err := operator.Evict(t.Context(), name, hold.Field())
-			must(t, err)
-			must(t, <-got)
+			locktest.Must(t, err)
+			locktest.Must(t, <-got)
 		}
 	})
 }
@@ -62,13 +63,13 @@ func TestEvict_NotifiesWaiters(t *testing.T) {
 // A holder of the same client finds out at once.
 func TestEvict_OwnHolder(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		_, err := locks.Evict(t.Context(), "k", hold.Field())
-		must(t, err)
+		locktest.Must(t, err)
 		<-ctx.Done()
-		wantEnded(t, ctx, core.ErrLost)
+		locktest.WantEnded(t, ctx, core.ErrLost)
 	})
 }
 
@@ -76,44 +77,44 @@ func TestEvict_OwnHolder(t *testing.T) {
 // an earlier caller hears nothing.
 func TestEvict_HolderOfARun(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, operator := b.locks(), b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, operator := b.Locks(), b.Locks()
 		core.LetRunsLast(locks)
-		ctx, first := acquired(t, t.Context(), locks.Lock("k"))
-		next := acquiring(t.Context(), locks.Lock("k"))
-		waiters(t, locks, 1)
+		ctx, first := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.AwaitWaiters(t, locks, 1)
 		seen, err := operator.Inspect(t.Context(), "k")
-		must(t, err)
-		released(t, first)
+		locktest.Must(t, err)
+		locktest.MustRelease(t, first)
 		o := <-next
-		must(t, o.err)
+		locktest.Must(t, o.Err)
 		lost, err := operator.Evict(t.Context(), "k", seen.Holders[0].Field)
-		must(t, err)
-		if len(lost.Holders) != 1 || lost.Holders[0].Field != o.hold.Field() {
-			t.Errorf("lost by %+v, want %s", lost.Holders, o.hold.Field())
+		locktest.Must(t, err)
+		if len(lost.Holders) != 1 || lost.Holders[0].Field != o.Hold.Field() {
+			t.Errorf("lost by %+v, want %s", lost.Holders, o.Hold.Field())
 		}
-		wantEnded(t, ctx, core.ErrReleased)
-		wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
+		locktest.WantEnded(t, ctx, core.ErrReleased)
+		locktest.WantErr(t, o.Hold.Release(t.Context()), core.ErrLost)
 	})
 }
 
 // A lock is taken from the holder that the operator has seen, and from no later one with another field.
 func TestEvict_OnlyFromAHolder(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		e, err := locks.Evict(t.Context(), "k", stranger)
-		wantErr(t, err, core.ErrNotHeld)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		e, err := locks.Evict(t.Context(), "k", locktest.Stranger)
+		locktest.WantErr(t, err, core.ErrNotHeld)
 		if len(e.Holders) != 1 || e.Holders[0].Field != hold.Field() {
 			t.Errorf("got %+v, want what is there", e)
 		}
-		b.wantCount(hold, "1")
-		_, err = locks.Evict(t.Context(), "k", stranger, hold.Field())
-		must(t, err)
-		b.wantGone("k")
-		_, err = locks.Evict(t.Context(), "k", stranger)
-		wantErr(t, err, core.ErrNotHeld)
+		b.WantCount(hold, "1")
+		_, err = locks.Evict(t.Context(), "k", locktest.Stranger, hold.Field())
+		locktest.Must(t, err)
+		b.WantGone("k")
+		_, err = locks.Evict(t.Context(), "k", locktest.Stranger)
+		locktest.WantErr(t, err, core.ErrNotHeld)
 	})
 }
 
@@ -121,8 +122,8 @@ func TestEvict_OnlyFromAHolder(t *testing.T) {
 // writer, permits, and holders of which there are more than an entry lists.
 func TestEvict_OthersKeepIt(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, operator := b.locks(), b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, operator := b.Locks(), b.Locks()
 		for name, tt := range map[string]struct {
 			lock core.Lock
 			all  int
@@ -134,27 +135,27 @@ func TestEvict_OthersKeepIt(t *testing.T) {
 			fields := map[string]bool{}
 			var key, seen string
 			for range tt.all {
-				_, hold := acquired(t, t.Context(), tt.lock)
+				_, hold := locktest.MustAcquire(t, t.Context(), tt.lock)
 				key, seen = hold.Key(), hold.Field()
 				fields[seen] = true
 			}
-			e, err := operator.Evict(t.Context(), key, seen, stranger)
-			must(t, err)
+			e, err := operator.Evict(t.Context(), key, seen, locktest.Stranger)
+			locktest.Must(t, err)
 			if len(e.Holders) != 1 || e.Holders[0].Field != seen || e.HolderCount != tt.all {
 				t.Errorf("%s: got %+v, want that %s of %d has lost it", name, e, seen, tt.all)
 			}
 			delete(fields, seen)
 			state, err := tt.lock.State(t.Context())
-			must(t, err)
+			locktest.Must(t, err)
 			if len(state.Holders) != tt.all-1 || !fields[firstOf(state.Holders)] {
 				t.Errorf("%s: held by %v, want the other %d", name, state.Holders, tt.all-1)
 			}
 		}
-		writing, writer := acquired(t, t.Context(), locks.WriteLock("write"))
-		_, inside := acquired(t, writing, locks.ReadLock("write"))
+		writing, writer := locktest.MustAcquire(t, t.Context(), locks.WriteLock("write"))
+		_, inside := locktest.MustAcquire(t, writing, locks.ReadLock("write"))
 		_, err := operator.Evict(t.Context(), "write", writer.Field())
-		must(t, err)
-		if e := inspected(t, operator, "write"); e.Kind != core.KindRead || len(e.Holders) != 1 || e.Holders[0].Field != inside.Field() {
+		locktest.Must(t, err)
+		if e := locktest.MustInspect(t, operator, "write"); e.Kind != core.KindRead || len(e.Holders) != 1 || e.Holders[0].Field != inside.Field() {
 			t.Errorf("got %+v, want the reader inside", e)
 		}
 	})
@@ -170,27 +171,27 @@ func firstOf(holders map[string]int) string {
 // Without a holder, or with what cannot be one, nothing is done.
 func TestEvict_WithoutAHolder(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, plain := acquired(t, t.Context(), locks.Lock("k"))
-		_, reader := acquired(t, t.Context(), locks.ReadLock("r"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, plain := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		_, reader := locktest.MustAcquire(t, t.Context(), locks.ReadLock("r"))
 		for _, fields := range [][]string{nil, {""}, {"mode"}, {"sku:7"}, {plain.Field(), ""}} {
 			for _, key := range []string{"k", "r"} {
 				_, err := locks.Evict(t.Context(), key, fields...)
-				wantOutcome(t, fmt.Sprintf("%s %q", key, fields), err, core.ErrInvalid)
+				locktest.WantOutcome(t, fmt.Sprintf("%s %q", key, fields), err, core.ErrInvalid)
 			}
 		}
-		released(t, plain)
-		released(t, reader)
+		locktest.MustRelease(t, plain)
+		locktest.MustRelease(t, reader)
 	})
 }
 
 // A free lock has no holder that could lose it.
 func TestEvict_Free(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		e, err := b.locks().Evict(t.Context(), "k", stranger)
-		wantErr(t, err, core.ErrNotHeld)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		e, err := b.Locks().Evict(t.Context(), "k", locktest.Stranger)
+		locktest.WantErr(t, err, core.ErrNotHeld)
 		if len(e.Holders) != 0 {
 			t.Errorf("got %+v", e)
 		}
@@ -200,25 +201,25 @@ func TestEvict_Free(t *testing.T) {
 // What is no lock, and a number that nobody holds, stays.
 func TestEvict_OfSomethingElse(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		ctx := context.Background()
 		for name, put := range map[string]func() error{
 			"text":              func() error { return b.Set(ctx, "k", "Ada", 0).Err() },
 			"number":            func() error { return b.Set(ctx, "k", "5", 0).Err() },
-			"list":              func() error { return b.RPush(ctx, "k", stranger).Err() },
-			"sorted set":        func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: stranger}).Err() },
+			"list":              func() error { return b.RPush(ctx, "k", locktest.Stranger).Err() },
+			"sorted set":        func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: locktest.Stranger}).Err() },
 			"hash of something": func() error { return b.HSet(ctx, "k", "name", "Ada", "age", "36").Err() },
-			"lock and another":  func() error { return b.HSet(ctx, "k", stranger, "1", "name", "Ada").Err() },
+			"lock and another":  func() error { return b.HSet(ctx, "k", locktest.Stranger, "1", "name", "Ada").Err() },
 			"cart":              func() error { return b.HSet(ctx, "k", "sku:7", "2").Err() },
 			"cart with a mode":  func() error { return b.HSet(ctx, "k", "mode", "read", "sku:7", "2").Err() },
 		} {
-			must(t, put())
-			_, err := b.locks().Evict(t.Context(), "k", stranger)
-			wantOutcome(t, name, err, core.ErrInvalid)
+			locktest.Must(t, put())
+			_, err := b.Locks().Evict(t.Context(), "k", locktest.Stranger)
+			locktest.WantOutcome(t, name, err, core.ErrInvalid)
 			if b.Exists(ctx, "k").Val() != 1 {
 				t.Errorf("%s: deleted", name)
 			}
-			must(t, b.Del(ctx, "k").Err())
+			locktest.Must(t, b.Del(ctx, "k").Err())
 		}
 	})
 }
@@ -227,20 +228,20 @@ func TestEvict_OfSomethingElse(t *testing.T) {
 // keys too, and permits come back.
 func TestEvict_LeavesNothing(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		for range 2 {
-			acquired(t, t.Context(), locks.ReadLock("read"))
+			locktest.MustAcquire(t, t.Context(), locks.ReadLock("read"))
 		}
-		writing, _ := acquired(t, t.Context(), locks.WriteLock("write"))
-		acquired(t, writing, locks.ReadLock("write"))
+		writing, _ := locktest.MustAcquire(t, t.Context(), locks.WriteLock("write"))
+		locktest.MustAcquire(t, writing, locks.ReadLock("write"))
 		for i := range 2 {
-			acquired(t, t.Context(), locks.Semaphore("permits", 2).Lock, core.LeaseTime(time.Duration(i+1)*time.Minute))
+			locktest.MustAcquire(t, t.Context(), locks.Semaphore("permits", 2).Lock, core.LeaseTime(time.Duration(i+1)*time.Minute))
 		}
 		for _, key := range []string{"read", "write", "permits"} {
-			seen := inspected(t, locks, key)
+			seen := locktest.MustInspect(t, locks, key)
 			e, err := locks.Evict(t.Context(), key, seen.Holders[0].Field, seen.Holders[1].Field)
-			must(t, err)
+			locktest.Must(t, err)
 			if len(e.Holders) != 2 || e.HolderCount != 2 {
 				t.Errorf("%s: got %+v, want two holders who have lost it", key, e)
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -85,7 +86,7 @@ func newFailovers(t *testing.T, acks core.Acks) *failovers {
 	ctx, f.stop = context.WithCancel(context.Background())
 	t.Cleanup(f.end)
 	for range contendedByEach {
-		locks := locksOn(t, f.r.Client(), core.WithWatchdog(failoverLease), core.WithBackendTimeout(500*time.Millisecond),
+		locks := locktest.NewClient(t, f.r.Client(), core.WithWatchdog(failoverLease), core.WithBackendTimeout(500*time.Millisecond),
 			core.WithReplicaAcks(acks, failoverAcks), core.WithObserver(&core.Observer{
 				Backend: func(context.Context, core.BackendChange) {}, // keeps outages out of the log
 			}))
@@ -105,7 +106,7 @@ func (f *failovers) end() {
 func (f *failovers) next() {
 	f.t.Helper()
 	before := f.book.taken.Load()
-	eventually(f.t, "locks are acquired", func() bool { return f.book.taken.Load() > before+contendedLocks })
+	locktest.Eventually(f.t, "locks are acquired", func() bool { return f.book.taken.Load() > before+contendedLocks })
 	twice := f.book.count()
 	nap(time.Second)
 	for _, s := range f.r.Replicas {

@@ -8,25 +8,17 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// listening subscribes a thread of Redisson to its channel.
-func (j *fairThread) listening(t *testing.T) (stop func()) {
-	t.Helper()
-	sub := j.rdb.Subscribe(context.Background(), channelOf(j.key)+":"+j.field)
-	_, err := sub.Receive(context.Background())
-	must(t, err)
-	return func() { _ = sub.Close() }
-}
-
 // hangs queues a thread of Redisson that listens, and never comes.
-func (b *bed) hangs(key string) (stop func()) {
-	b.t.Helper()
-	j := b.fairThread(key)
-	if taken, _, err := j.try(context.Background()); taken || err != nil {
-		b.t.Fatal(taken, err)
+func hangInQueue(b *locktest.Redis, key string) (stop func()) {
+	b.T.Helper()
+	j := b.NewFairThread(key)
+	if taken, _, err := j.Try(context.Background()); taken || err != nil {
+		b.T.Fatal(taken, err)
 	}
-	return j.listening(b.t)
+	return j.Listen(b.T)
 }
 
 // A thread of Redisson that hangs is passed over after half a minute, also where the only one who
@@ -35,22 +27,22 @@ func (b *bed) hangs(key string) (stop func()) {
 func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond, time.Second} {
-		parallelBubble(t, rtt.String(), func(t *testing.T, b *bed) {
-			b.take("k", stranger, time.Hour)
-			defer b.hangs("k")()
+		locktest.ParallelBubble(t, rtt.String(), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			defer hangInQueue(b, "k")()
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			proxy.DelayRequest(script(t, "fair/acquire"), rtt)
-			_, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
-			pass(3 * time.Second)
+			proxy.DelayRequest(locktest.Script(t, "fair/acquire"), rtt)
+			_, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
+			locktest.Pass(3 * time.Second)
 			b.Del(t.Context(), "k") // without a message
 			freed := time.Now()
 			o := <-got
-			must(t, o.err)
+			locktest.Must(t, o.Err)
 			if took := time.Since(freed); took < 25*time.Second || took > 62*time.Second {
 				t.Errorf("the lock was free for %s", took)
 			}
-			released(t, o.hold)
-			b.wantNoQueue("k")
+			locktest.MustRelease(t, o.Hold)
+			b.WantNoQueue("k")
 		})
 	}
 }
@@ -59,23 +51,23 @@ func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
-		parallelBubble(t, every.String(), func(t *testing.T, b *bed) {
-			b.take("k", stranger, time.Hour)
-			defer b.hangs("k")()
-			other := b.locks()
+		locktest.ParallelBubble(t, every.String(), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			defer hangInQueue(b, "k")()
+			other := b.Locks()
 			b.Del(t.Context(), "k")
 			freed := time.Now()
 			for {
 				_, hold, err := other.FairLock("k").Acquire(t.Context(), core.WaitTime(0))
 				if err == nil {
-					released(t, hold)
+					locktest.MustRelease(t, hold)
 					break
 				}
-				wantErr(t, err, core.ErrNotAcquired)
+				locktest.WantErr(t, err, core.ErrNotAcquired)
 				if time.Since(freed) > 60*time.Second+3*every {
 					t.Fatal("nobody has the lock")
 				}
-				pass(every)
+				locktest.Pass(every)
 			}
 			if took := time.Since(freed); took < 25*time.Second {
 				t.Errorf("passed over after %s", took)
@@ -88,32 +80,32 @@ func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
 // somebody looked at a free lock that was not for it.
 func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		first, second := b.fairThread("k"), b.fairThread("k")
-		for _, j := range []*fairThread{first, second} {
-			_, _, err := j.try(t.Context())
-			must(t, err)
-			defer j.listening(t)()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		first, second := b.NewFairThread("k"), b.NewFairThread("k")
+		for _, j := range []*locktest.FairThread{first, second} {
+			_, _, err := j.Try(t.Context())
+			locktest.Must(t, err)
+			defer j.Listen(t)()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		behind, got := b.joins(ctx, b.locks(), "k")
-		other := b.locks()
-		pass(2 * time.Second)
-		b.freeFair("k")
+		behind, got := b.JoinQueue(ctx, b.Locks(), "k")
+		other := b.Locks()
+		locktest.Pass(2 * time.Second)
+		b.FreeFair("k")
 		refusedOnce(t, other, "k")
-		b.take("k", stranger, time.Hour) // as if the first had been overtaken by one that was there before
-		pass(2 * time.Minute)
-		b.freeFair("k")
-		if taken, _, err := first.try(t.Context()); !taken || err != nil {
+		b.Take("k", locktest.Stranger, time.Hour) // as if the first had been overtaken by one that was there before
+		locktest.Pass(2 * time.Minute)
+		b.FreeFair("k")
+		if taken, _, err := first.Try(t.Context()); !taken || err != nil {
 			t.Fatal(taken, err)
 		}
-		first.unlock(t)
+		first.Unlock(t)
 		refusedOnce(t, other, "k")
-		b.wantQueue("k", second.field, behind)
+		b.WantQueue("k", second.Field, behind)
 		cancel()
-		wantErr(t, (<-got).err, context.Canceled)
+		locktest.WantErr(t, (<-got).Err, context.Canceled)
 	})
 }
 
@@ -121,35 +113,35 @@ func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 func TestFair_ManyDeadHeads(t *testing.T) {
 	t.Parallel()
 	const dead = 250
-	die := map[string]func(b *bed) (stop func()){
-		"of this library": func(b *bed) func() {
-			proxy, rdb := faultproxy.Around(b.t, b.Client)
-			locks := locksOn(b.t, rdb, patient)
+	die := map[string]func(b *locktest.Redis) (stop func()){
+		"of this library": func(b *locktest.Redis) func() {
+			proxy, rdb := faultproxy.Around(b.T, b.Client)
+			locks := locktest.NewClient(b.T, rdb, locktest.Patient)
 			ctx, cancel := context.WithCancel(context.Background())
 			for range dead {
 				go func() { _, _, _ = locks.FairLock("k").Acquire(ctx) }()
 			}
-			eventually(b.t, "all queued", func() bool { return len(b.queued("k")) == dead })
-			pass(time.Second)
+			locktest.Eventually(b.T, "all queued", func() bool { return len(b.Queued("k")) == dead })
+			locktest.Pass(time.Second)
 			proxy.Refuse(true)
 			return cancel
 		},
-		"of Redisson": func(b *bed) func() {
+		"of Redisson": func(b *locktest.Redis) func() {
 			for range dead {
-				_, _, err := b.fairThread("k").try(context.Background())
-				must(b.t, err)
+				_, _, err := b.NewFairThread("k").Try(context.Background())
+				locktest.Must(b.T, err)
 			}
 			return func() {}
 		},
 	}
 	for name, die := range die {
-		parallelBubble(t, fmt.Sprintf("%d %s", dead, name), func(t *testing.T, b *bed) {
-			b.take("k", stranger, time.Hour)
+		locktest.ParallelBubble(t, fmt.Sprintf("%d %s", dead, name), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
 			defer die(b)()
-			_, got := b.joins(t.Context(), b.locks(), "k")
-			pass(5 * time.Second)
-			b.freeFair("k")
-			b.wantPassedOver("k", got, stall)
+			_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+			locktest.Pass(5 * time.Second)
+			b.FreeFair("k")
+			wantPassedOver(b, "k", got, stall)
 		})
 	}
 }
@@ -159,21 +151,21 @@ func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond} {
 		for _, hangs := range []bool{false, true} {
-			parallelBubble(t, fmt.Sprintf("%s, hangs %t", rtt, hangs), func(t *testing.T, b *bed) {
-				b.take("k", stranger, time.Hour)
+			locktest.ParallelBubble(t, fmt.Sprintf("%s, hangs %t", rtt, hangs), func(t *testing.T, b *locktest.Redis) {
+				b.Take("k", locktest.Stranger, time.Hour)
 				dead, rdb := faultproxy.Around(t, b.Client)
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
-				b.joins(ctx, locksOn(t, rdb, core.WithBackendTimeout(time.Minute)), "k")
+				b.JoinQueue(ctx, locktest.NewClient(t, rdb, core.WithBackendTimeout(time.Minute)), "k")
 				far, rdb := faultproxy.Around(t, b.Client)
-				far.DelayRequest(script(t, "fair/acquire"), rtt)
-				_, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
-				pass(time.Second)
+				far.DelayRequest(locktest.Script(t, "fair/acquire"), rtt)
+				_, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
+				locktest.Pass(time.Second)
 				dead.BlackHole(hangs)
 				dead.Refuse(!hangs)
-				pass(100 * time.Millisecond)
-				b.freeFair("k")
-				b.wantPassedOver("k", got, stall+2*rtt)
+				locktest.Pass(100 * time.Millisecond)
+				b.FreeFair("k")
+				wantPassedOver(b, "k", got, stall+2*rtt)
 			})
 		}
 	}

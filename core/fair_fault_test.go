@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
@@ -21,38 +22,38 @@ const stall = 2 * time.Second
 // one or many, before the lock is freed or at that moment. The lock is not left free for long.
 func TestFair_DeadHeads(t *testing.T) {
 	t.Parallel()
-	dead := map[string]func(b *bed, n int){
-		"of this library": func(b *bed, n int) {
-			proxy, rdb := faultproxy.Around(b.t, b.Client)
-			locks := locksOn(b.t, rdb, patient)
+	dead := map[string]func(b *locktest.Redis, n int){
+		"of this library": func(b *locktest.Redis, n int) {
+			proxy, rdb := faultproxy.Around(b.T, b.Client)
+			locks := locktest.NewClient(b.T, rdb, locktest.Patient)
 			ctx, cancel := context.WithCancel(context.Background())
-			b.t.Cleanup(cancel)
+			b.T.Cleanup(cancel)
 			for range n {
-				b.joins(ctx, locks, "k")
+				b.JoinQueue(ctx, locks, "k")
 			}
-			pass(100 * time.Millisecond)
+			locktest.Pass(100 * time.Millisecond)
 			proxy.Refuse(true)
 		},
-		"that hang": func(b *bed, n int) {
-			proxy, rdb := faultproxy.Around(b.t, b.Client)
-			locks := locksOn(b.t, rdb, core.WithBackendTimeout(time.Minute))
+		"that hang": func(b *locktest.Redis, n int) {
+			proxy, rdb := faultproxy.Around(b.T, b.Client)
+			locks := locktest.NewClient(b.T, rdb, core.WithBackendTimeout(time.Minute))
 			ctx, cancel := context.WithCancel(context.Background())
-			b.t.Cleanup(cancel)
+			b.T.Cleanup(cancel)
 			for range n {
-				b.joins(ctx, locks, "k")
+				b.JoinQueue(ctx, locks, "k")
 			}
-			pass(100 * time.Millisecond)
+			locktest.Pass(100 * time.Millisecond)
 			proxy.BlackHole(true) // what is subscribed stays so, as of a stopped process
 		},
-		"of Redisson": func(b *bed, n int) {
+		"of Redisson": func(b *locktest.Redis, n int) {
 			for range n {
-				if taken, _, err := b.fairThread("k").try(context.Background()); taken || err != nil {
-					b.t.Fatal(taken, err)
+				if taken, _, err := b.NewFairThread("k").Try(context.Background()); taken || err != nil {
+					b.T.Fatal(taken, err)
 				}
 			}
 		},
 	}
-	both := func(b *bed, n int) {
+	both := func(b *locktest.Redis, n int) {
 		dead["of this library"](b, n)
 		dead["of Redisson"](b, n)
 	}
@@ -60,22 +61,22 @@ func TestFair_DeadHeads(t *testing.T) {
 	for name, die := range dead {
 		for _, n := range []int{1, 12} {
 			for _, how := range []string{"released", "expires"} {
-				parallelBubble(t, fmt.Sprintf("%d %s, the lock is %s", n, name, how), func(t *testing.T, b *bed) {
-					_, hold := acquired(t, t.Context(), b.locks().FairLock("k"), core.LeaseTime(1500*time.Millisecond))
+				locktest.ParallelBubble(t, fmt.Sprintf("%d %s, the lock is %s", n, name, how), func(t *testing.T, b *locktest.Redis) {
+					_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"), core.LeaseTime(1500*time.Millisecond))
 					die(b, n)
-					locks, sent := b.counted()
-					field, got := b.joins(t.Context(), locks, "k")
-					_, last := b.joins(t.Context(), b.locks(), "k")
-					pass(300 * time.Millisecond)
+					locks, sent := b.Counted()
+					field, got := b.JoinQueue(t.Context(), locks, "k")
+					_, last := b.JoinQueue(t.Context(), b.Locks(), "k")
+					locktest.Pass(300 * time.Millisecond)
 					before := sent.Hits()
 					if how == "released" {
-						released(t, hold)
+						locktest.MustRelease(t, hold)
 					} else {
-						pass(b.PTTL(t.Context(), "k").Val())
+						locktest.Pass(b.PTTL(t.Context(), "k").Val())
 					}
 					freed := time.Now()
 					o := <-got
-					must(t, o.err)
+					locktest.Must(t, o.Err)
 					took := time.Since(freed)
 					t.Logf("%s: free for %s, %d scripts", t.Name(), took, sent.Hits()-before)
 					if took > stall {
@@ -86,14 +87,14 @@ func TestFair_DeadHeads(t *testing.T) {
 					if n := sent.Hits() - before; n > 7 {
 						t.Errorf("%d scripts of one who waits", n)
 					}
-					if o.hold.Field() != field {
-						t.Errorf("the holder is %s, want %s", o.hold.Field(), field)
+					if o.Hold.Field() != field {
+						t.Errorf("the holder is %s, want %s", o.Hold.Field(), field)
 					}
-					released(t, o.hold)
+					locktest.MustRelease(t, o.Hold)
 					next := <-last
-					must(t, next.err)
-					released(t, next.hold)
-					b.wantQueue("k")
+					locktest.Must(t, next.Err)
+					locktest.MustRelease(t, next.Hold)
+					b.WantQueue("k")
 				})
 			}
 		}
@@ -104,65 +105,65 @@ func TestFair_DeadHeads(t *testing.T) {
 // come in half a minute is dropped.
 func TestFair_RedissonThatDoesNotCome(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		j := b.fairThread("k")
-		if _, _, err := j.try(t.Context()); err != nil {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		j := b.NewFairThread("k")
+		if _, _, err := j.Try(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sub := j.rdb.Subscribe(t.Context(), channelOf("k")+":"+j.field)
+		sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field)
 		defer func() { _ = sub.Close() }()
 		if _, err := sub.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		locks, sent := b.counted()
-		_, got := b.joins(t.Context(), locks, "k")
-		pass(10 * time.Second)
-		b.wantQueue("k", b.queued("k")...)
+		locks, sent := b.Counted()
+		_, got := b.JoinQueue(t.Context(), locks, "k")
+		locktest.Pass(10 * time.Second)
+		b.WantQueue("k", b.Queued("k")...)
 		b.Del(t.Context(), "k") // without a message
 		freed, before := time.Now(), sent.Hits()
 		if _, err := sub.ReceiveTimeout(t.Context(), 3*time.Second); err != nil {
 			t.Errorf("not told again: %v", err)
 		}
 		o := <-got
-		must(t, o.err)
+		locktest.Must(t, o.Err)
 		if took := time.Since(freed); took < 20*time.Second || took > 35*time.Second {
 			t.Errorf("dropped after %s", took)
 		}
 		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // it looks every 500 ms, jittered
 			t.Errorf("%.1f scripts in a second", rate)
 		}
-		released(t, o.hold)
-		b.wantNoQueue("k")
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
 	})
 }
 
 // Many wait behind a head that is dead: each of them looks every 500 ms, jittered, and no more.
 func TestFair_NobodySpinsBehindADeadHead(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const callers = 40
-		b.take("k", stranger, time.Hour)
-		j := b.fairThread("k")
-		if _, _, err := j.try(t.Context()); err != nil {
+		b.Take("k", locktest.Stranger, time.Hour)
+		j := b.NewFairThread("k")
+		if _, _, err := j.Try(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sub := j.rdb.Subscribe(t.Context(), channelOf("k")+":"+j.field) // it seems to listen: that takes longest
+		sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field) // it seems to listen: that takes longest
 		defer func() { _ = sub.Close() }()
 		if _, err := sub.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		locks, sent := b.counted()
+		locks, sent := b.Counted()
 		ctx, cancel := context.WithCancel(t.Context())
-		var all []<-chan outcome
+		var all []<-chan locktest.Outcome
 		for range callers {
-			_, got := b.joins(ctx, locks, "k")
+			_, got := b.JoinQueue(ctx, locks, "k")
 			all = append(all, got)
 		}
 		b.Del(t.Context(), "k")
 		before := sent.Hits()
 		seconds := thorough.Or(20, 6)
-		pass(time.Duration(seconds) * time.Second)
+		locktest.Pass(time.Duration(seconds) * time.Second)
 		rate := float64(sent.Hits()-before) / float64(seconds) / callers
 		t.Logf("%.2f scripts in a second, of each waiter", rate)
 		if rate > 2.5 {
@@ -170,7 +171,7 @@ func TestFair_NobodySpinsBehindADeadHead(t *testing.T) {
 		}
 		cancel()
 		for _, got := range all {
-			wantErr(t, (<-got).err, context.Canceled)
+			locktest.WantErr(t, (<-got).Err, context.Canceled)
 		}
 	})
 }
@@ -180,35 +181,35 @@ func TestFair_NobodySpinsBehindADeadHead(t *testing.T) {
 func TestFair_LostReplyKeepsThePlace(t *testing.T) {
 	t.Parallel()
 	for nth := 1; nth <= 4; nth++ {
-		parallelBubble(t, fmt.Sprintf("of attempt %d", nth), func(t *testing.T, b *bed) {
-			b.take("k", stranger, time.Hour)
-			locks, proxy := b.knowing()
-			lost := proxy.DropReply(faultproxy.Nth(nth, script(t, "fair/acquire")))
-			_, got := b.joins(t.Context(), locks, "k")
-			_, behind := b.joins(t.Context(), b.locks(), "k")
-			pass(3 * time.Second)
+		locktest.ParallelBubble(t, fmt.Sprintf("of attempt %d", nth), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			locks, proxy := b.BehindAProxy()
+			lost := proxy.DropReply(faultproxy.Nth(nth, locktest.Script(t, "fair/acquire")))
+			_, got := b.JoinQueue(t.Context(), locks, "k")
+			_, behind := b.JoinQueue(t.Context(), b.Locks(), "k")
+			locktest.Pass(3 * time.Second)
 			if nth < 4 && lost.Hits() == 0 {
 				t.Error("no reply was lost")
 			}
-			wantSame(t, "waiters in Redis", len(b.queued("k")), 2)
+			locktest.WantSame(t, "waiters in Redis", len(b.Queued("k")), 2)
 			if nth == 4 {
 				lost.Remove()
-				lost = proxy.DropReply(faultproxy.Once(script(t, "fair/acquire")))
+				lost = proxy.DropReply(faultproxy.Once(locktest.Script(t, "fair/acquire")))
 			}
 			freed := time.Now()
-			b.freeFair("k")
+			b.FreeFair("k")
 			first := <-got
-			must(t, first.err)
-			wantSoon(t, "after %s", freed, 200*time.Millisecond)
+			locktest.Must(t, first.Err)
+			locktest.WantSoon(t, "after %s", freed, 200*time.Millisecond)
 			if lost.Hits() == 0 {
 				t.Error("no reply was lost")
 			}
-			b.wantCount(first.hold, "1")
-			released(t, first.hold)
+			b.WantCount(first.Hold, "1")
+			locktest.MustRelease(t, first.Hold)
 			second := <-behind
-			must(t, second.err)
-			released(t, second.hold)
-			b.wantNoQueue("k")
+			locktest.Must(t, second.Err)
+			locktest.MustRelease(t, second.Hold)
+			b.WantNoQueue("k")
 		})
 	}
 }
@@ -217,25 +218,25 @@ func TestFair_LostReplyKeepsThePlace(t *testing.T) {
 func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, free := range []bool{true, false} {
-		parallelBubble(t, fmt.Sprintf("free %v", free), func(t *testing.T, b *bed) {
-			b.take("k", stranger, time.Hour)
-			locks, proxy := b.knowing()
-			late := proxy.HoldRequest(faultproxy.Once(script(t, "fair/acquire")))
+		locktest.ParallelBubble(t, fmt.Sprintf("free %v", free), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			locks, proxy := b.BehindAProxy()
+			late := proxy.HoldRequest(faultproxy.Once(locktest.Script(t, "fair/acquire")))
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			_, _, err := locks.FairLock("k").Acquire(ctx)
-			wantErr(t, err, context.DeadlineExceeded)
-			pass(10 * time.Second)
-			b.wantQueue("k")
+			locktest.WantErr(t, err, context.DeadlineExceeded)
+			locktest.Pass(10 * time.Second)
+			b.WantQueue("k")
 			if free {
-				b.freeFair("k")
+				b.FreeFair("k")
 			}
 			late.Release()
-			pass(2 * time.Second)
+			locktest.Pass(2 * time.Second)
 			if free {
-				b.wantGone("k")
+				b.WantGone("k")
 			}
-			b.wantQueue("k")
+			b.WantQueue("k")
 		})
 	}
 }
@@ -244,49 +245,49 @@ func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 // the waiter, and one grant.
 func TestFair_LateLandingWhileItWaits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		locks, proxy := b.knowing()
-		late := proxy.HoldRequest(faultproxy.Once(script(t, "fair/acquire")))
-		got := acquiring(t.Context(), locks.FairLock("k"), core.WaitTime(time.Minute))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		late := proxy.HoldRequest(faultproxy.Once(locktest.Script(t, "fair/acquire")))
+		got := locktest.GoAcquire(t.Context(), locks.FairLock("k"), core.WaitTime(time.Minute))
 		<-late.Hit()
-		pass(300 * time.Millisecond)
+		locktest.Pass(300 * time.Millisecond)
 		late.Release()
-		pass(3 * time.Second)
-		if n := len(b.queued("k")); n != 1 {
-			t.Errorf("%d in the queue: %v", n, b.queued("k"))
+		locktest.Pass(3 * time.Second)
+		if n := len(b.Queued("k")); n != 1 {
+			t.Errorf("%d in the queue: %v", n, b.Queued("k"))
 		}
-		b.freeFair("k")
+		b.FreeFair("k")
 		o := <-got
-		must(t, o.err)
-		b.wantCount(o.hold, "1")
-		released(t, o.hold)
-		b.wantNoQueue("k")
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
 	})
 }
 
 // Everything is deleted under the waiters: they take places anew.
 func TestFair_Flush(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		_, one := b.joins(t.Context(), b.locks(), "k")
-		_, two := b.joins(t.Context(), b.locks(), "k")
-		pass(100 * time.Millisecond)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		_, one := b.JoinQueue(t.Context(), b.Locks(), "k")
+		_, two := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
 		start := time.Now()
 		b.FlushAll(t.Context())
 		for range 2 {
 			select {
 			case o := <-one:
-				must(t, o.err)
-				released(t, o.hold)
+				locktest.Must(t, o.Err)
+				locktest.MustRelease(t, o.Hold)
 			case o := <-two:
-				must(t, o.err)
-				released(t, o.hold)
+				locktest.Must(t, o.Err)
+				locktest.MustRelease(t, o.Hold)
 			}
 		}
-		wantSoon(t, "both had it after %s", start, stall)
-		b.wantNoQueue("k")
+		locktest.WantSoon(t, "both had it after %s", start, stall)
+		b.WantNoQueue("k")
 	})
 }
 
@@ -294,53 +295,53 @@ func TestFair_Flush(t *testing.T) {
 // handed nothing later. Who is behind goes up.
 func TestFair_GivingUp(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		closing := b.locks(patient)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		closing := b.Locks(locktest.Patient)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, timed := b.joins(t.Context(), b.locks(patient), "k", core.WaitTime(2*time.Second))
-		_, left := b.joins(ctx, b.locks(patient), "k")
-		_, closed := b.joins(t.Context(), closing, "k")
-		field, got := b.joins(t.Context(), b.locks(patient), "k")
-		wantErr(t, (<-timed).err, core.ErrNotAcquired)
+		_, timed := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k", core.WaitTime(2*time.Second))
+		_, left := b.JoinQueue(ctx, b.Locks(locktest.Patient), "k")
+		_, closed := b.JoinQueue(t.Context(), closing, "k")
+		field, got := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k")
+		locktest.WantErr(t, (<-timed).Err, core.ErrNotAcquired)
 		cancel()
-		wantErr(t, (<-left).err, context.Canceled)
-		faultClose(t, closing)
-		wantErr(t, (<-closed).err, core.ErrClosed)
-		within(t, "the others have left", func() bool { return len(b.queued("k")) == 1 })
-		b.wantQueue("k", field)
-		b.freeFair("k")
+		locktest.WantErr(t, (<-left).Err, context.Canceled)
+		locktest.MustClose(t, closing)
+		locktest.WantErr(t, (<-closed).Err, core.ErrClosed)
+		locktest.WithinASecond(t, "the others have left", func() bool { return len(b.Queued("k")) == 1 })
+		b.WantQueue("k", field)
+		b.FreeFair("k")
 		o := <-got
-		must(t, o.err)
-		released(t, o.hold)
-		b.wantNoQueue("k")
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
 	})
 }
 
 // A head that gives up when the lock has been freed for it passes that on.
 func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
 		ctx, cancel := context.WithCancel(t.Context())
-		_, head := b.joins(ctx, locks, "k")
-		_, got := b.joins(t.Context(), b.locks(), "k")
-		pass(100 * time.Millisecond)
-		proxy.DelayRequest(script(t, "fair/acquire"), 50*time.Millisecond)
+		_, head := b.JoinQueue(ctx, locks, "k")
+		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
+		proxy.DelayRequest(locktest.Script(t, "fair/acquire"), 50*time.Millisecond)
 		freed := time.Now()
-		b.freeFair("k")
+		b.FreeFair("k")
 		cancel()
-		if o := <-head; o.err == nil {
+		if o := <-head; o.Err == nil {
 			t.Error("it has the lock")
 		}
 		o := <-got
-		must(t, o.err)
-		wantSoon(t, "the next one had it after %s", freed, 200*time.Millisecond)
-		released(t, o.hold)
-		pass(time.Second)
-		b.wantNoQueue("k")
+		locktest.Must(t, o.Err)
+		locktest.WantSoon(t, "the next one had it after %s", freed, 200*time.Millisecond)
+		locktest.MustRelease(t, o.Hold)
+		locktest.Pass(time.Second)
+		b.WantNoQueue("k")
 	})
 }
 
@@ -349,7 +350,7 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 func TestFair_RandomKills(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
-		parallelBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T, b *locktest.Redis) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			ctx, stop := context.WithCancel(context.Background())
 			over, end := context.WithCancel(context.Background())
@@ -358,7 +359,7 @@ func TestFair_RandomKills(t *testing.T) {
 			var turns atomic.Int64
 			start := func() (kill func()) {
 				proxy, rdb := faultproxy.Around(t, b.Client)
-				locks := locksOn(t, rdb, patient, core.WithWatchdog(time.Second))
+				locks := locktest.NewClient(t, rdb, locktest.Patient, core.WithWatchdog(time.Second))
 				for range 3 {
 					all.Go(func() {
 						for ctx.Err() == nil {
@@ -381,12 +382,12 @@ func TestFair_RandomKills(t *testing.T) {
 			redisson := func(ctx context.Context) {
 				all.Go(func() {
 					for ctx.Err() == nil {
-						j := b.fairThread("k")
-						if j.lock(ctx) != nil {
+						j := b.NewFairThread("k")
+						if j.Lock(ctx) != nil {
 							return
 						}
 						turns.Add(1)
-						j.unlock(t)
+						j.Unlock(t)
 					}
 				})
 			}
@@ -399,8 +400,8 @@ func TestFair_RandomKills(t *testing.T) {
 			var free, longest time.Duration
 			const look = 10 * time.Millisecond
 			for i := range 800 {
-				pass(look)
-				if b.Exists(ctx, "k").Val() == 0 && len(b.queued("k")) > 0 {
+				locktest.Pass(look)
+				if b.Exists(ctx, "k").Val() == 0 && len(b.Queued("k")) > 0 {
 					free += look
 					longest = max(longest, free)
 				} else {
@@ -424,10 +425,10 @@ func TestFair_RandomKills(t *testing.T) {
 			if longest > stall {
 				t.Errorf("the lock was free for %s while somebody waited", longest)
 			}
-			pass(3 * time.Second)
-			_, hold := acquired(t, context.Background(), b.locks().FairLock("k"), core.WaitTime(5*time.Second))
-			released(t, hold)
-			b.wantNoQueue("k")
+			locktest.Pass(3 * time.Second)
+			_, hold := locktest.MustAcquire(t, context.Background(), b.Locks().FairLock("k"), core.WaitTime(5*time.Second))
+			locktest.MustRelease(t, hold)
+			b.WantNoQueue("k")
 		})
 	}
 }
@@ -435,8 +436,8 @@ func TestFair_RandomKills(t *testing.T) {
 // A thread of Redisson that comes again and again is not taken for dead, whatever is noted of it.
 func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, j := b.locks(), b.fairThread("k")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, j := b.Locks(), b.NewFairThread("k")
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		var ours, theirs int
@@ -450,13 +451,13 @@ func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			for j.lock(ctx) == nil {
+			for j.Lock(ctx) == nil {
 				time.Sleep(200 * time.Millisecond) // likewise
 				theirs++
-				j.unlock(t)
+				j.Unlock(t)
 			}
 		})
-		pass(2 * time.Minute)
+		locktest.Pass(2 * time.Minute)
 		cancel()
 		all.Wait()
 		if d := ours - theirs; d < -1 || d > 1 || ours < 290 {
@@ -469,28 +470,28 @@ func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 // places; all go on.
 func TestFair_StoppedProcess(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		stopped := locksOn(t, rdb, patient)
-		ctx, hold := acquired(t, t.Context(), stopped.FairLock("k"), core.LeaseTime(time.Second))
-		_, waits := b.joins(t.Context(), stopped, "k")
-		field, got := b.joins(t.Context(), b.locks(), "k")
-		pass(100 * time.Millisecond)
+		stopped := locktest.NewClient(t, rdb, locktest.Patient)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), stopped.FairLock("k"), core.LeaseTime(time.Second))
+		_, waits := b.JoinQueue(t.Context(), stopped, "k")
+		field, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
 		silent := proxy.HoldRequest(faultproxy.Any()) // what it sends is on its way, as long as it is stopped
 		o := <-got
-		must(t, o.err)
-		if o.hold.Field() != field {
-			t.Errorf("the holder is %s", o.hold.Field())
+		locktest.Must(t, o.Err)
+		if o.Hold.Field() != field {
+			t.Errorf("the holder is %s", o.Hold.Field())
 		}
 		silent.Remove()
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		b.wantCount(o.hold, "1")
-		eventually(t, "the other one is back", func() bool { return len(b.queued("k")) == 1 })
-		released(t, o.hold)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantCount(o.Hold, "1")
+		locktest.Eventually(t, "the other one is back", func() bool { return len(b.Queued("k")) == 1 })
+		locktest.MustRelease(t, o.Hold)
 		o = <-waits
-		must(t, o.err)
-		released(t, o.hold)
-		b.wantNoQueue("k")
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
 	})
 }

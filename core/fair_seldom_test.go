@@ -9,45 +9,46 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // fairNotes is the hash with when waiters of a fair lock were seen, or found missing.
-func fairNotes(key string) string { return inSlotOf(key) + ":interlock_seen" }
+func fairNotes(key string) string { return locktest.Tagged(key) + ":interlock_seen" }
 
 // diesWaiting has a client wait for a fair lock n times, and its process die.
-func (b *bed) diesWaiting(key string, n int) {
-	b.t.Helper()
-	proxy, rdb := faultproxy.Around(b.t, b.Client)
-	locks := locksOn(b.t, rdb, patient)
+func dieWaiting(b *locktest.Redis, key string, n int) {
+	b.T.Helper()
+	proxy, rdb := faultproxy.Around(b.T, b.Client)
+	locks := locktest.NewClient(b.T, rdb, locktest.Patient)
 	ctx, cancel := context.WithCancel(context.Background())
-	b.t.Cleanup(cancel)
+	b.T.Cleanup(cancel)
 	for range n {
-		b.joins(ctx, locks, key)
+		b.JoinQueue(ctx, locks, key)
 	}
-	pass(100 * time.Millisecond)
+	locktest.Pass(100 * time.Millisecond)
 	proxy.Refuse(true)
-	pass(time.Second)
+	locktest.Pass(time.Second)
 }
 
 // wantPassedOver wants the only live waiter to get a fair lock soon that is free now, and to be the
 // last one in its queue.
-func (b *bed) wantPassedOver(key string, got <-chan outcome, soon time.Duration) {
-	b.t.Helper()
+func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, soon time.Duration) {
+	b.T.Helper()
 	freed := time.Now()
 	o := <-got
-	must(b.t, o.err)
+	locktest.Must(b.T, o.Err)
 	if took := time.Since(freed); took > soon {
-		b.t.Errorf("the lock was free for %s", took)
+		b.T.Errorf("the lock was free for %s", took)
 	}
-	released(b.t, o.hold)
-	b.wantNoQueue(key)
+	locktest.MustRelease(b.T, o.Hold)
+	b.WantNoQueue(key)
 }
 
 // refusedOnce wants one attempt to find a lock not to be acquired.
 func refusedOnce(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	_, _, err := locks.FairLock(key).Acquire(t.Context(), core.WaitTime(0))
-	wantErr(t, err, core.ErrNotAcquired)
+	locktest.WantErr(t, err, core.ErrNotAcquired)
 }
 
 // Waiters have died, and nobody waits behind them: callers come now and then, with one attempt or
@@ -64,26 +65,26 @@ func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
 		{1500 * time.Millisecond, 3 * time.Second},
 	} {
 		for _, dead := range []struct{ ours, threads int }{{1, 0}, {5, 0}, {0, 5}, {3, 2}} {
-			parallelBubble(t, fmt.Sprint(tt, dead), func(t *testing.T, b *bed) {
-				_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
+			locktest.ParallelBubble(t, fmt.Sprint(tt, dead), func(t *testing.T, b *locktest.Redis) {
+				_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
 				for range dead.threads {
-					if taken, _, err := b.fairThread("k").try(t.Context()); taken || err != nil {
+					if taken, _, err := b.NewFairThread("k").Try(t.Context()); taken || err != nil {
 						t.Fatal(taken, err)
 					}
 				}
-				b.diesWaiting("k", dead.ours)
-				released(t, hold)
-				other := b.locks().FairLock("k")
+				dieWaiting(b, "k", dead.ours)
+				locktest.MustRelease(t, hold)
+				other := b.Locks().FairLock("k")
 				for n := 1; ; n++ {
-					pass(tt.every)
+					locktest.Pass(tt.every)
 					_, hold, err := other.Acquire(t.Context(), core.WaitTime(tt.wait))
 					if err == nil {
-						released(t, hold)
-						b.wantNoQueue("k")
-						b.wantGone(fairNotes("k"))
+						locktest.MustRelease(t, hold)
+						b.WantNoQueue("k")
+						b.WantGone(fairNotes("k"))
 						return
 					}
-					wantErr(t, err, core.ErrNotAcquired)
+					locktest.WantErr(t, err, core.ErrNotAcquired)
 					if n == 3 {
 						t.Fatal("the third caller has not got the free lock")
 					}
@@ -99,35 +100,35 @@ func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
 func TestFair_NobodyIsDroppedForAStall(t *testing.T) {
 	t.Parallel()
 	for _, stalls := range []time.Duration{1600 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
-		parallelBubble(t, fmt.Sprint(stalls), func(t *testing.T, b *bed) {
-			_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
+		locktest.ParallelBubble(t, fmt.Sprint(stalls), func(t *testing.T, b *locktest.Redis) {
+			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			head, got := b.joins(t.Context(), locksOn(t, rdb, patient, core.WithBackendTimeout(time.Minute)), "k")
-			other := b.locks()
-			pass(100 * time.Millisecond)
+			head, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient, core.WithBackendTimeout(time.Minute)), "k")
+			other := b.Locks()
+			locktest.Pass(100 * time.Millisecond)
 			for range 2 { // the second time with notes of the first
-				stopped := proxy.HoldRequest(script(t, "fair/acquire"))
-				released(t, hold)
-				pass(stalls)
+				stopped := proxy.HoldRequest(locktest.Script(t, "fair/acquire"))
+				locktest.MustRelease(t, hold)
+				locktest.Pass(stalls)
 				refusedOnce(t, other, "k")
-				pass(time.Second)
+				locktest.Pass(time.Second)
 				refusedOnce(t, other, "k")
-				b.wantQueue("k", head)
+				b.WantQueue("k", head)
 				stopped.Remove()
 				o := <-got
-				must(t, o.err)
-				if o.hold.Field() != head {
-					t.Errorf("the holder is %s, want %s", o.hold.Field(), head)
+				locktest.Must(t, o.Err)
+				if o.Hold.Field() != head {
+					t.Errorf("the holder is %s, want %s", o.Hold.Field(), head)
 				}
-				hold = o.hold
-				head, got = b.joins(t.Context(), locksOn(t, rdb, patient, core.WithBackendTimeout(time.Minute)), "k")
-				pass(100 * time.Millisecond)
+				hold = o.Hold
+				head, got = b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient, core.WithBackendTimeout(time.Minute)), "k")
+				locktest.Pass(100 * time.Millisecond)
 			}
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 			o := <-got
-			must(t, o.err)
-			released(t, o.hold)
-			b.wantNoQueue("k")
+			locktest.Must(t, o.Err)
+			locktest.MustRelease(t, o.Hold)
+			b.WantNoQueue("k")
 		})
 	}
 }
@@ -137,28 +138,28 @@ func TestFair_NobodyIsDroppedForAStall(t *testing.T) {
 func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
-		parallelBubble(t, fmt.Sprint(every), func(t *testing.T, b *bed) {
-			other := b.locks()
+		locktest.ParallelBubble(t, fmt.Sprint(every), func(t *testing.T, b *locktest.Redis) {
+			other := b.Locks()
 			for range 20 {
-				b.take("k", stranger, time.Hour)
+				b.Take("k", locktest.Stranger, time.Hour)
 				proxy, rdb := faultproxy.Around(t, b.Client)
 				proxy.HoldRequest(faultproxy.Command("subscribe")) // never answered
-				proxy.DelayRequest(script(t, "fair/acquire"), 150*time.Millisecond)
-				head, got := b.joins(t.Context(), locksOn(t, rdb, patient), "k")
-				pass(300 * time.Millisecond)
+				proxy.DelayRequest(locktest.Script(t, "fair/acquire"), 150*time.Millisecond)
+				head, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
+				locktest.Pass(300 * time.Millisecond)
 				refusedOnce(t, other, "k")
 				b.Del(t.Context(), "k") // without a message
 				for b.Exists(t.Context(), "k").Val() == 0 {
 					refusedOnce(t, other, "k")
-					pass(every)
+					locktest.Pass(every)
 				}
 				o := <-got
-				must(t, o.err)
-				if o.hold.Field() != head {
-					t.Errorf("the holder is %s, want %s", o.hold.Field(), head)
+				locktest.Must(t, o.Err)
+				if o.Hold.Field() != head {
+					t.Errorf("the holder is %s, want %s", o.Hold.Field(), head)
 				}
-				released(t, o.hold)
-				b.wantNoQueue("k")
+				locktest.MustRelease(t, o.Hold)
+				b.WantNoQueue("k")
 			}
 		})
 	}
@@ -171,27 +172,27 @@ func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{0, time.Second, 2 * time.Second, 20 * time.Second} {
 		for _, listens := range []bool{true, false} {
-			parallelBubble(t, fmt.Sprintf("every %s, listens %v", every, listens), func(t *testing.T, b *bed) {
-				other, j := b.locks(), b.fairThread("k")
+			locktest.ParallelBubble(t, fmt.Sprintf("every %s, listens %v", every, listens), func(t *testing.T, b *locktest.Redis) {
+				other, j := b.Locks(), b.NewFairThread("k")
 				if listens {
-					sub := j.rdb.Subscribe(t.Context(), channelOf("k")+":"+j.field)
+					sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field)
 					defer func() { _ = sub.Close() }()
 					_, err := sub.Receive(t.Context())
-					must(t, err)
+					locktest.Must(t, err)
 				}
 				for range 50 {
-					b.take("k", stranger, time.Hour)
-					if taken, _, err := j.try(t.Context()); taken || err != nil {
+					b.Take("k", locktest.Stranger, time.Hour)
+					if taken, _, err := j.Try(t.Context()); taken || err != nil {
 						t.Fatal(taken, err)
 					}
 					b.Del(t.Context(), "k")
 					refusedOnce(t, other, "k")
-					b.wantQueue("k", j.field)
-					if taken, _, err := j.try(t.Context()); !taken || err != nil {
+					b.WantQueue("k", j.Field)
+					if taken, _, err := j.Try(t.Context()); !taken || err != nil {
 						t.Fatal(taken, err)
 					}
-					j.unlock(t)
-					pass(every)
+					j.Unlock(t)
+					locktest.Pass(every)
 				}
 			})
 		}
@@ -201,46 +202,46 @@ func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
 // The clock of the server goes back after a head was noted as missing: it is passed over soon all the same.
 func TestFair_NotesOfTimesToCome(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
-		b.diesWaiting("k", 2)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+		dieWaiting(b, "k", 2)
 		later := time.Now().Add(time.Hour).UnixMilli()
-		for _, name := range append(b.queued("k"), "told") {
-			must(t, b.HSet(t.Context(), fairNotes("k"), name, fmt.Sprintf("%d ", later)).Err())
+		for _, name := range append(b.Queued("k"), "told") {
+			locktest.Must(t, b.HSet(t.Context(), fairNotes("k"), name, fmt.Sprintf("%d ", later)).Err())
 		}
-		_, got := b.joins(t.Context(), b.locks(), "k")
-		released(t, hold)
-		b.wantPassedOver("k", got, stall)
+		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.MustRelease(t, hold)
+		wantPassedOver(b, "k", got, stall)
 	})
 }
 
 // Notes are of those in the queue: who has gone leaves none, whatever way he went.
 func TestFair_NoNotesOfThoseWhoHaveGone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		_, hold := acquired(t, t.Context(), b.locks().FairLock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
 		ctx, cancel := context.WithCancel(t.Context())
-		gone, left := b.joins(ctx, b.locks(), "k")
-		late := b.fairThread("k")
-		late.wait = -time.Hour.Milliseconds() // its deadline is over
-		_, _, err := late.try(t.Context())
-		must(t, err)
-		_, got := b.joins(t.Context(), b.locks(), "k")
-		pass(100 * time.Millisecond)
+		gone, left := b.JoinQueue(ctx, b.Locks(), "k")
+		late := b.NewFairThread("k")
+		late.Wait = -time.Hour.Milliseconds() // its deadline is over
+		_, _, err := late.Try(t.Context())
+		locktest.Must(t, err)
+		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
 		now := time.Now().UnixMilli()
-		must(t, b.HSet(t.Context(), fairNotes("k"), gone, now, late.field, now).Err())
+		locktest.Must(t, b.HSet(t.Context(), fairNotes("k"), gone, now, late.Field, now).Err())
 		cancel()
-		wantErr(t, (<-left).err, context.Canceled)
-		pass(3 * time.Second)
-		if notes := b.HKeys(t.Context(), fairNotes("k")).Val(); !slices.Equal(notes, b.queued("k")) {
+		locktest.WantErr(t, (<-left).Err, context.Canceled)
+		locktest.Pass(3 * time.Second)
+		if notes := b.HKeys(t.Context(), fairNotes("k")).Val(); !slices.Equal(notes, b.Queued("k")) {
 			t.Errorf("notes of %v", notes)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		o := <-got
-		must(t, o.err)
-		released(t, o.hold)
-		b.wantNoQueue("k")
-		b.wantGone(fairNotes("k"))
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+		b.WantGone(fairNotes("k"))
 	})
 }
 
@@ -248,21 +249,21 @@ func TestFair_NoNotesOfThoseWhoHaveGone(t *testing.T) {
 // queue all the same, and what nobody holds is freed.
 func TestFair_WrongTypeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
-	for _, poisoned := range []string{fairQueue("a"), fairDeadlines("a"), fairNotes("a")} {
-		parallelBeds(t, poisoned, func(t *testing.T, b *bed) {
-			locks, rdb := b.locks(), b.Client
-			b.take("a", stranger, time.Hour)
-			b.take("b", stranger, time.Hour)
+	for _, poisoned := range []string{locktest.FairQueue("a"), locktest.FairDeadlines("a"), fairNotes("a")} {
+		locktest.ParallelEachRedis(t, poisoned, func(t *testing.T, b *locktest.Redis) {
+			locks, rdb := b.Locks(), b.Client
+			b.Take("a", locktest.Stranger, time.Hour)
+			b.Take("b", locktest.Stranger, time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
-			_, one := b.joins(ctx, locks, "a")
-			_, two := b.joins(ctx, locks, "b")
-			must(t, rdb.Del(t.Context(), poisoned).Err())
-			must(t, rdb.Set(t.Context(), poisoned, "x", 0).Err())
+			_, one := b.JoinQueue(ctx, locks, "a")
+			_, two := b.JoinQueue(ctx, locks, "b")
+			locktest.Must(t, rdb.Del(t.Context(), poisoned).Err())
+			locktest.Must(t, rdb.Set(t.Context(), poisoned, "x", 0).Err())
 			cancel()
 			<-one
 			<-two
-			within(t, "nobody queued", func() bool { return len(b.queued("a"))+len(b.queued("b")) == 0 })
-			b.wantQueue("b")
+			locktest.WithinASecond(t, "nobody queued", func() bool { return len(b.Queued("a"))+len(b.Queued("b")) == 0 })
+			b.WantQueue("b")
 		})
 	}
 }

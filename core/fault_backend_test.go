@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/redis/go-redis/v9"
 )
@@ -25,28 +26,28 @@ func TestFault_ErrorReplies(t *testing.T) {
 		want   string // in the text of the cause
 		passes bool   // by itself, so that it is waited for
 	}{
-		{"wrong type", func(t *testing.T, rdb *redis.Client) { must(t, rdb.Set(t.Context(), "k", "v", 0).Err()) }, "WRONGTYPE", false},
+		{"wrong type", func(t *testing.T, rdb *redis.Client) { locktest.Must(t, rdb.Set(t.Context(), "k", "v", 0).Err()) }, "WRONGTYPE", false},
 		{"out of memory", func(t *testing.T, rdb *redis.Client) {
-			must(t, rdb.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
-			must(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
+			locktest.Must(t, rdb.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
+			locktest.Must(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
 		}, "OOM", false},
 		{"no permission", func(t *testing.T, rdb *redis.Client) {
-			must(t, rdb.Do(t.Context(), "acl", "setuser", "default", "-evalsha", "-eval").Err())
+			locktest.Must(t, rdb.Do(t.Context(), "acl", "setuser", "default", "-evalsha", "-eval").Err())
 		}, "NOPERM", false},
 		{"read-only replica", func(t *testing.T, rdb *redis.Client) {
-			must(t, rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "yes").Err())
-			must(t, rdb.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+			locktest.Must(t, rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "yes").Err())
+			locktest.Must(t, rdb.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 		}, "READONLY", true},
 		{"min replicas", func(t *testing.T, rdb *redis.Client) {
-			must(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+			locktest.Must(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 		}, "NOREPLICAS", true},
 	} {
-		parallel(t, tt.name, func(t *testing.T) {
+		locktest.Parallel(t, tt.name, func(t *testing.T) {
 			rdb := redisserver.Start(t).Client()
 			const timeout = 4 * time.Second
 			locks, err := core.New(rdb, core.WithBackendTimeout(timeout))
-			must(t, err)
-			defer faultClose(t, locks)
+			locktest.Must(t, err)
+			defer locktest.MustClose(t, locks)
 			tt.fault(t, rdb)
 			long := time.Hour
 			if tt.passes {
@@ -65,7 +66,7 @@ func TestFault_ErrorReplies(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("wait %s: %q does not name the cause %s", wait, err, tt.want)
 				}
-				if d := time.Since(start); d > measured(known) {
+				if d := time.Since(start); d > locktest.Measured(known) {
 					t.Errorf("wait %s: known after %s, with a backend timeout of %s", wait, d, timeout)
 				}
 			}
@@ -77,22 +78,22 @@ func TestFault_ErrorReplies(t *testing.T) {
 func TestFault_ScriptFlush(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
-		locks, err := core.New(rdb, patient)
-		must(t, err)
-		defer faultClose(t, locks)
-		flush := func() { must(t, rdb.ScriptFlush(t.Context()).Err()) }
+		locks, err := core.New(rdb, locktest.Patient)
+		locktest.Must(t, err)
+		defer locktest.MustClose(t, locks)
+		flush := func() { locktest.Must(t, rdb.ScriptFlush(t.Context()).Err()) }
 		flush()
 		ctx, hold, err := locks.Lock("k").Acquire(t.Context())
-		must(t, err)
+		locktest.Must(t, err)
 		flush()
 		_, inner, err := locks.Lock("k").Acquire(ctx)
-		must(t, err)
+		locktest.Must(t, err)
 		flush()
-		must(t, inner.Release(t.Context()))
+		locktest.Must(t, inner.Release(t.Context()))
 		flush()
-		must(t, hold.Refresh(t.Context(), time.Minute))
+		locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
 		flush()
-		must(t, hold.Release(t.Context()))
+		locktest.Must(t, hold.Release(t.Context()))
 	})
 }
 
@@ -105,7 +106,7 @@ func TestFault_RedisDown(t *testing.T) {
 	server := redisserver.Start(t)
 	server.Kill()
 	locks := newLocks(t, server, core.WithBackendTimeout(timeout))
-	defer faultClose(t, locks)
+	defer locktest.MustClose(t, locks)
 	down := func(when string) {
 		t.Helper()
 		start := time.Now()
@@ -113,12 +114,12 @@ func TestFault_RedisDown(t *testing.T) {
 		if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrNotAcquired) {
 			t.Fatalf("%s: got %v, want ErrUnavailable", when, err)
 		}
-		if d := time.Since(start); d > measured(timeout+slack) {
+		if d := time.Since(start); d > locktest.Measured(timeout+locktest.Slack) {
 			t.Errorf("%s: known after %s", when, d)
 		}
 		// On a busy machine this process may have slept, which is no silence: then one more
 		// has to find out.
-		eventually(t, when+": the next caller to get ErrUnavailable at once", func() bool {
+		locktest.Eventually(t, when+": the next caller to get ErrUnavailable at once", func() bool {
 			start = time.Now()
 			_, _, err = locks.Lock("another").Acquire(t.Context())
 			return errors.Is(err, core.ErrUnavailable) && time.Since(start) < timeout/2
@@ -137,7 +138,7 @@ func TestFault_RedisDown(t *testing.T) {
 	}
 	down("at the start")
 	server.Restart()
-	must(t, up("first start").Release(t.Context()))
+	locktest.Must(t, up("first start").Release(t.Context()))
 	server.Kill()
 	down("later")
 	server.Restart()
@@ -147,7 +148,7 @@ func TestFault_RedisDown(t *testing.T) {
 		t.Errorf("release while down: got %v, want ErrUnavailable", err)
 	}
 	server.Restart()
-	must(t, up("third start").Release(t.Context()))
+	locktest.Must(t, up("third start").Release(t.Context()))
 }
 
 // TestFault_StoppedRedis_WaitIsKept stops Redis under a waiter: the wait ends
@@ -157,9 +158,9 @@ func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	locks := newLocks(t, server)
-	warm(t, locks)
+	locktest.Warm(t, locks)
 	server.Stop()
-	defer faultClose(t, locks)
+	defer locktest.MustClose(t, locks)
 	defer server.Continue()
 	for _, tt := range []struct {
 		name     string
@@ -183,7 +184,7 @@ func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
-		if d := time.Since(start); d > measured(min(tt.deadline, core.DefaultBackendTimeout)+slack) {
+		if d := time.Since(start); d > locktest.Measured(min(tt.deadline, core.DefaultBackendTimeout)+locktest.Slack) {
 			t.Errorf("%s: returned after %s", tt.name, d)
 		}
 		cancel()
@@ -198,12 +199,12 @@ func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
 	server := redisserver.Start(t)
 	locks := newLocks(t, server)
 	_, hold, err := locks.Lock("k").Acquire(t.Context())
-	must(t, err)
+	locktest.Must(t, err)
 	server.Stop()
-	defer faultClose(t, locks)
+	defer locktest.MustClose(t, locks)
 	defer func() {
 		server.Continue()
-		wantOK(t, hold.Release(t.Context()))
+		locktest.WantOK(t, hold.Release(t.Context()))
 	}()
 	var waiters sync.WaitGroup
 	for wait := 100 * time.Millisecond; wait <= 1500*time.Millisecond; wait += 100 * time.Millisecond {
@@ -223,33 +224,35 @@ func TestFault_Subscription(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		fault func(r *rig)
+		fault func(r *locktest.Redis)
 	}{
-		{"none", func(*rig) {}},
-		{"killed", func(r *rig) { must(r.t, r.direct.ClientKillByFilter(r.t.Context(), "TYPE", "pubsub").Err()) }},
-		{"black hole", func(r *rig) { r.proxy.BlackHole(true) }}, // over after the release
-		{"cut", func(r *rig) { r.proxy.Cut() }},
-		{"server restarted", func(r *rig) { r.server.Restart() }},
-		{"key deleted", func(r *rig) { must(r.t, r.direct.Del(r.t.Context(), "k").Err()) }},
-		{"flushed", func(r *rig) { must(r.t, r.direct.FlushAll(r.t.Context()).Err()) }},
+		{"none", func(*locktest.Redis) {}},
+		{"killed", func(r *locktest.Redis) {
+			locktest.Must(r.T, r.Client.ClientKillByFilter(r.T.Context(), "TYPE", "pubsub").Err())
+		}},
+		{"black hole", func(r *locktest.Redis) { r.Proxy.BlackHole(true) }}, // over after the release
+		{"cut", func(r *locktest.Redis) { r.Proxy.Cut() }},
+		{"server restarted", func(r *locktest.Redis) { r.Server.Restart() }},
+		{"key deleted", func(r *locktest.Redis) { locktest.Must(r.T, r.Client.Del(r.T.Context(), "k").Err()) }},
+		{"flushed", func(r *locktest.Redis) { locktest.Must(r.T, r.Client.FlushAll(r.T.Context()).Err()) }},
 	} {
-		parallel(t, tt.name, func(t *testing.T) {
-			r := newRig(t)
-			waiter, holder := r.locks(core.WithBackendTimeout(3*time.Second)), r.beside()
-			_, hold := acquired(t, t.Context(), holder.Lock("k"), core.LeaseTime(time.Hour))
-			asked := r.proxy.Watch(faultproxy.Command("SUBSCRIBE"))
-			got := acquiring(t.Context(), waiter.Lock("k"), core.WaitTime(30*time.Second))
+		locktest.Parallel(t, tt.name, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			waiter, holder := r.Behind(core.WithBackendTimeout(3*time.Second)), r.Beside()
+			_, hold := locktest.MustAcquire(t, t.Context(), holder.Lock("k"), core.LeaseTime(time.Hour))
+			asked := r.Proxy.Watch(faultproxy.Command("SUBSCRIBE"))
+			got := locktest.GoAcquire(t.Context(), waiter.Lock("k"), core.WaitTime(30*time.Second))
 			<-asked.Hit()
 			tt.fault(r)
 			if err := hold.Release(t.Context()); err != nil && !errors.Is(err, core.ErrLost) {
 				t.Errorf("release: %v", err)
 			}
 			free := time.Now()
-			r.proxy.BlackHole(false)
-			o := r.mustHold(got)
-			wantAtMost(t, "waking", time.Since(free), 5*time.Second) // a poll, and a command that the black hole swallowed
-			released(t, o.hold)
-			r.freed("k")
+			r.Proxy.BlackHole(false)
+			o := locktest.Got(r.T, got)
+			locktest.WantAtMost(t, "waking", time.Since(free), 5*time.Second) // a poll, and a command that the black hole swallowed
+			locktest.MustRelease(t, o.Hold)
+			r.WantFreed("k")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // TestFault_ErrAtTheInstantOfTheLoss asks a context again and again while its lease
@@ -14,10 +15,10 @@ import (
 // about to cancel it.
 func TestFault_ErrAtTheInstantOfTheLoss(t *testing.T) {
 	t.Parallel()
-	locks := embeddedBed(t).locks(patient)
+	locks := locktest.Embedded(t).Locks(locktest.Patient)
 	var rounds sync.WaitGroup
 	for range 30 {
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(20*time.Millisecond))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(20*time.Millisecond))
 		for range 4 {
 			rounds.Go(func() {
 				for {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/redis/go-redis/v9"
 )
@@ -32,26 +33,26 @@ func TestFault_ManyCallersInFourProcesses(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	direct := server.Client()
-	children := make([]*child, processes)
+	children := make([]*locktest.Child, processes)
 	for i := range children {
-		children[i] = startChild(t, "caller", server.Addr())
+		children[i] = locktest.StartChild(t, "caller", server.Addr())
 	}
 	for _, c := range children {
-		if got := c.says(); got != "ready" {
+		if got := c.Hear(); got != "ready" {
 			t.Fatal(got)
 		}
 	}
 	for _, c := range children {
-		c.hears("go")
+		c.Tell("go")
 	}
 	var procs []float64
 	var sum float64
 	for _, c := range children {
 		var callers []float64
 		var own float64
-		for text := range strings.FieldsSeq(c.says()) {
+		for text := range strings.FieldsSeq(c.Hear()) {
 			turns, err := strconv.ParseFloat(text, 64)
-			must(t, err)
+			locktest.Must(t, err)
 			callers = append(callers, turns)
 			own += turns
 		}
@@ -68,7 +69,7 @@ func TestFault_ManyCallersInFourProcesses(t *testing.T) {
 		t.Errorf("fairness of the processes is %.2f: %v", j, procs)
 	}
 	t.Logf("turns by process: %v, fairness %.3f", procs, jain(procs))
-	within(t, "no key left", func() bool { return direct.Exists(context.Background(), "hot").Val() == 0 })
+	locktest.WithinASecond(t, "no key left", func() bool { return direct.Exists(context.Background(), "hot").Val() == 0 })
 }
 
 // jain is Jain's index: 1 when all have the same, 1/n when one has everything.
@@ -84,28 +85,28 @@ func jain(xs []float64) float64 {
 // callerRole has many callers take turns until all processes together have had
 // enough, and reports how many turns each of them had. The count is read and written
 // in two steps, so that two holders at a time would lose turns.
-func callerRole(c childSide) error {
-	locks, err := core.New(c.rdb, patient)
+func callerRole(c locktest.ChildSide) error {
+	locks, err := core.New(c.Redis, locktest.Patient)
 	if err != nil {
 		return err
 	}
-	if err := locks.Ready(c.ctx); err != nil {
+	if err := locks.Ready(c.Ctx); err != nil {
 		return err
 	}
-	c.tellf("ready")
-	c.wait()
-	ctx, cancel := context.WithTimeout(c.ctx, hangs)
+	c.Tellf("ready")
+	c.Hear()
+	ctx, cancel := context.WithTimeout(c.Ctx, locktest.HangTimeout)
 	defer cancel()
 	turns, errs := make([]int, callersPerProc), make([]error, callersPerProc)
 	var callers sync.WaitGroup
 	for i := range turns {
-		callers.Go(func() { turns[i], errs[i] = takeTurns(ctx, locks, c.rdb) })
+		callers.Go(func() { turns[i], errs[i] = takeTurns(ctx, locks, c.Redis) })
 	}
 	callers.Wait()
 	if err := errors.Join(errors.Join(errs...), locks.Close(ctx)); err != nil {
 		return err
 	}
-	c.tellf("%s", strings.Trim(fmt.Sprint(turns), "[]"))
+	c.Tellf("%s", strings.Trim(fmt.Sprint(turns), "[]"))
 	return nil
 }
 

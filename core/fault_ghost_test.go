@@ -7,16 +7,17 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // abandoned starts an acquire that is kept from Redis until its caller gives up.
 func abandoned(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *faultproxy.Rule {
 	t.Helper()
-	rule := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
+	rule := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Minute))
-	wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+	locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
 	<-rule.Hit()
 	return rule
 }
@@ -26,41 +27,41 @@ func abandoned(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *fault
 // ghost is cleared up.
 func TestFault_Ghost_IsNotTakenForOneWhoDoesNotWait(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	locks := r.locks(patient)
-	ghost := abandoned(t, locks, r.proxy)
-	clearing := r.proxy.HoldRequest(scriptOn(t, "clear", "k"))
-	r.land(ghost)
-	refusal := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
-	result := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0))
+	r := locktest.NewProxied(t)
+	locks := r.Behind(locktest.Patient)
+	ghost := abandoned(t, locks, r.Proxy)
+	clearing := r.Proxy.HoldRequest(locktest.ScriptOn(t, "clear", "k"))
+	locktest.Land(r.T, ghost)
+	refusal := r.Proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
+	result := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
 	<-refusal.Hit()
-	r.land(refusal)
+	locktest.Land(r.T, refusal)
 	clearing.Release()
-	released(t, got(t, result).hold)
-	r.freed("k")
+	locktest.MustRelease(t, locktest.Got(t, result).Hold)
+	r.WantFreed("k")
 }
 
 // TestFault_Ghost_LandsWhenTheConnectionIsGone has the abandoned acquire land long
 // after its connection was given up: nobody knows that it did but who asks.
 func TestFault_Ghost_LandsWhenTheConnectionIsGone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing(core.WithBackendTimeout(100 * time.Millisecond))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(100 * time.Millisecond))
 		ghost := abandoned(t, locks, proxy)
-		other := b.locks()
+		other := b.Locks()
 		for range 15 {
-			must(t, other.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
-			pass(100 * time.Millisecond)
+			locktest.Must(t, other.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+			locktest.Pass(100 * time.Millisecond)
 		}
 		ghost.Release()
-		pass(0)
-		wantSame(t, "abandoned acquires that have landed", ghost.Executed(), 1)
+		locktest.Pass(0)
+		locktest.WantSame(t, "abandoned acquires that have landed", ghost.Executed(), 1)
 		start := time.Now()
-		_, hold := acquired(t, t.Context(), other.Lock("k"))
-		wantSoon(t, "acquired after %s", start, time.Second)
-		released(t, hold)
-		pass(time.Second)
-		b.wantGone("k")
+		_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("k"))
+		locktest.WantSoon(t, "acquired after %s", start, time.Second)
+		locktest.MustRelease(t, hold)
+		locktest.Pass(time.Second)
+		b.WantGone("k")
 	})
 }
 
@@ -92,26 +93,26 @@ func leaving(t *testing.T, way string, after time.Duration) (context.Context, []
 // its attempt: who is behind it goes on.
 func TestFault_CancelledAcquire_InAQueue(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
-		parallel(t, name, func(t *testing.T) {
-			r := newRig(t)
-			locks := r.locks(patient)
-			rule := f(r.proxy, faultproxy.Once(scriptOn(t, "acquire", "k")))
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
+		locktest.Parallel(t, f.Name, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			locks := r.Behind(locktest.Patient)
+			rule := f.Inject(r.Proxy, faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 			ctx, cancel := context.WithCancel(t.Context())
-			head := acquiring(ctx, locks.Lock("k"), core.LeaseTime(time.Minute))
+			head := locktest.GoAcquire(ctx, locks.Lock("k"), core.LeaseTime(time.Minute))
 			<-rule.Hit()
-			next := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-			waiters(t, locks, 2)
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			locktest.AwaitWaiters(t, locks, 2)
 			cancel()
-			wantErr(t, (<-head).err, context.Canceled)
+			locktest.WantErr(t, (<-head).Err, context.Canceled)
 			left := time.Now()
-			o := r.mustHold(next)
-			wantAtMost(t, "the next waiter", time.Since(left), time.Second)
-			r.land(rule)
-			r.wantHolder("k", o.hold.Field())
-			wantAlive(t, o.ctx)
-			released(t, o.hold)
-			r.freed("k")
+			o := locktest.Got(r.T, next)
+			locktest.WantAtMost(t, "the next waiter", time.Since(left), time.Second)
+			locktest.Land(r.T, rule)
+			r.WantHolder("k", o.Hold.Field())
+			locktest.WantAlive(t, o.Ctx)
+			locktest.MustRelease(t, o.Hold)
+			r.WantFreed("k")
 		})
 	}
 }
@@ -120,22 +121,22 @@ func TestFault_CancelledAcquire_InAQueue(t *testing.T) {
 // the lock, and its one release frees it.
 func TestFault_CancelledReentry(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
-		parallel(t, name, func(t *testing.T) {
-			r := newRig(t)
-			locks := r.locks(patient)
-			outerCtx, outer := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-			rule := f(r.proxy, faultproxy.Once(scriptOn(t, "sethold", "k")))
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
+		locktest.Parallel(t, f.Name, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			locks := r.Behind(locktest.Patient)
+			outerCtx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			rule := f.Inject(r.Proxy, faultproxy.Once(locktest.ScriptOn(t, "sethold", "k")))
 			ctx, cancel := context.WithTimeout(outerCtx, 50*time.Millisecond)
 			defer cancel()
-			o := <-acquiring(ctx, locks.Lock("k"), core.LeaseTime(time.Minute))
-			wantErr(t, o.err, context.DeadlineExceeded, core.ErrNotAcquired)
-			wantAtMost(t, "re-entry", o.took, 50*time.Millisecond)
-			within(t, "the count is 1 again", func() bool { return r.direct.HGet(t.Context(), "k", outer.Field()).Val() == "1" })
-			wantAlive(t, outerCtx)
-			released(t, outer)
-			r.land(rule)
-			r.freed("k")
+			o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.LeaseTime(time.Minute))
+			locktest.WantErr(t, o.Err, context.DeadlineExceeded, core.ErrNotAcquired)
+			locktest.WantAtMost(t, "re-entry", o.Took, 50*time.Millisecond)
+			locktest.WithinASecond(t, "the count is 1 again", func() bool { return r.Client.HGet(t.Context(), "k", outer.Field()).Val() == "1" })
+			locktest.WantAlive(t, outerCtx)
+			locktest.MustRelease(t, outer)
+			locktest.Land(r.T, rule)
+			r.WantFreed("k")
 		})
 	}
 }
@@ -144,18 +145,18 @@ func TestFault_CancelledReentry(t *testing.T) {
 // wait. What is in the way then is its own abandoned attempt, not another holder.
 func TestFault_LostReply_OwnGhostIsNotTaken(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"reply lost": dropReply, "request lost": dropRequest} {
-		r := newRig(t)
-		locks := r.locks(patient)
-		f(r.proxy, faultproxy.Once(scriptOn(t, "acquire", "k")))
-		r.proxy.DropRequest(faultproxy.Once(scriptOn(t, "release", "k"))) // so that the ghost is there a little longer
+	for _, f := range []locktest.Fault{locktest.DropReply, locktest.DropRequest} {
+		r := locktest.NewProxied(t)
+		locks := r.Behind(locktest.Patient)
+		f.Inject(r.Proxy, faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
+		r.Proxy.DropRequest(faultproxy.Once(locktest.ScriptOn(t, "release", "k"))) // so that the ghost is there a little longer
 		_, hold, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Minute), core.WaitTime(0))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", f.Name, err)
 			continue
 		}
-		r.wantHolder("k", hold.Field())
-		released(t, hold)
-		r.freed("k")
+		r.WantHolder("k", hold.Field())
+		locktest.MustRelease(t, hold)
+		r.WantFreed("k")
 	}
 }

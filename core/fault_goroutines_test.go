@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"go.uber.org/goleak"
 )
@@ -21,8 +22,8 @@ func TestFault_NothingLeaks(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	direct := server.Client()
-	c := startChild(t, "leaker", server.Addr())
-	if got := c.says(); got != "quiet" {
+	c := locktest.StartChild(t, "leaker", server.Addr())
+	if got := c.Hear(); got != "quiet" {
 		t.Fatal(got)
 	}
 	if channels := direct.PubSubChannels(t.Context(), "*").Val(); len(channels) != 0 {
@@ -31,20 +32,20 @@ func TestFault_NothingLeaks(t *testing.T) {
 	if keys := direct.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("keys: %v", keys)
 	}
-	c.hears("close")
-	if got := c.says(); got != "ended" {
+	c.Tell("close")
+	if got := c.Hear(); got != "ended" {
 		t.Error(got)
 	}
 }
 
 // leakerRole compares the goroutines before and after every kind of end.
-func leakerRole(c childSide) error {
+func leakerRole(c locktest.ChildSide) error {
 	before := goleak.IgnoreCurrent()
-	locks, err := core.New(c.rdb, core.WithWatchdog(unhurried(3*time.Second)), patient)
+	locks, err := core.New(c.Redis, core.WithWatchdog(locktest.Unhurried(3*time.Second)), locktest.Patient)
 	if err != nil {
 		return err
 	}
-	if err := locks.Lock("warm").Do(c.ctx, func(context.Context) error { return nil }); err != nil {
+	if err := locks.Lock("warm").Do(c.Ctx, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
 	open := goleak.IgnoreCurrent()
@@ -55,28 +56,28 @@ func leakerRole(c childSide) error {
 			}
 		}
 	}
-	eventually(c.t, "nothing held and wanted", func() bool { return locks.Stats() == core.Stats{} })
+	locktest.Eventually(c.T, "nothing held and wanted", func() bool { return locks.Stats() == core.Stats{} })
 	if err := settled(open); err != nil {
-		c.tellf("open: %v", err)
+		c.Tellf("open: %v", err)
 		return err
 	}
-	c.tellf("quiet")
-	c.wait()
-	if err := locks.Close(c.ctx); err != nil {
+	c.Tellf("quiet")
+	c.Hear()
+	if err := locks.Close(c.Ctx); err != nil {
 		return err
 	}
 	if err := settled(before); err != nil {
-		c.tellf("closed: %v", err)
+		c.Tellf("closed: %v", err)
 		return err
 	}
-	c.tellf("ended")
+	c.Tellf("ended")
 	return nil
 }
 
 // settled waits until there are no other goroutines than before: for longer than an
 // unused subscription is kept.
 func settled(before goleak.Option) (err error) {
-	for end := time.Now().Add(hangs); time.Now().Before(end); {
+	for end := time.Now().Add(locktest.HangTimeout); time.Now().Before(end); {
 		if err = goleak.Find(before); err == nil {
 			return nil
 		}
@@ -85,58 +86,58 @@ func settled(before goleak.Option) (err error) {
 }
 
 // ends are the ways in which an acquisition or a hold ends.
-var ends = map[string]func(c childSide, locks *core.Client, key string) error{
-	"success": func(c childSide, locks *core.Client, key string) error {
-		return locks.Lock(key).Do(c.ctx, func(context.Context) error { return nil })
+var ends = map[string]func(c locktest.ChildSide, locks *core.Client, key string) error{
+	"success": func(c locktest.ChildSide, locks *core.Client, key string) error {
+		return locks.Lock(key).Do(c.Ctx, func(context.Context) error { return nil })
 	},
-	"hand-off": func(c childSide, locks *core.Client, key string) error {
+	"hand-off": func(c locktest.ChildSide, locks *core.Client, key string) error {
 		return whileHeld(c, locks, key, func(hold *core.Hold) error {
-			got := acquiring(c.ctx, locks.Lock(key))
-			waiters(c.t, locks, 1)
-			if err := hold.Release(c.ctx); err != nil {
+			got := locktest.GoAcquire(c.Ctx, locks.Lock(key))
+			locktest.AwaitWaiters(c.T, locks, 1)
+			if err := hold.Release(c.Ctx); err != nil {
 				return err
 			}
-			return (<-got).hold.Release(c.ctx)
+			return (<-got).Hold.Release(c.Ctx)
 		})
 	},
-	"timeout": func(c childSide, locks *core.Client, key string) error {
+	"timeout": func(c locktest.ChildSide, locks *core.Client, key string) error {
 		return whileTaken(c, key, func() error {
-			_, _, err := locks.Lock(key).Acquire(c.ctx, core.WaitTime(5*time.Millisecond))
+			_, _, err := locks.Lock(key).Acquire(c.Ctx, core.WaitTime(5*time.Millisecond))
 			if errors.Is(err, core.ErrUnavailable) {
 				return nil // five milliseconds are little on a busy machine
 			}
 			return wants(err, core.ErrNotAcquired)
 		})
 	},
-	"cancel": func(c childSide, locks *core.Client, key string) error {
+	"cancel": func(c locktest.ChildSide, locks *core.Client, key string) error {
 		return whileTaken(c, key, func() error {
-			ctx, cancel := context.WithCancel(c.ctx)
-			got := acquiring(ctx, locks.Lock(key))
-			waiters(c.t, locks, 1)
+			ctx, cancel := context.WithCancel(c.Ctx)
+			got := locktest.GoAcquire(ctx, locks.Lock(key))
+			locktest.AwaitWaiters(c.T, locks, 1)
 			cancel()
-			return wants((<-got).err, context.Canceled)
+			return wants((<-got).Err, context.Canceled)
 		})
 	},
-	"loss": func(c childSide, locks *core.Client, key string) error {
-		ctx, hold, err := locks.Lock(key).Acquire(c.ctx, core.LeaseTime(10*time.Millisecond))
+	"loss": func(c locktest.ChildSide, locks *core.Client, key string) error {
+		ctx, hold, err := locks.Lock(key).Acquire(c.Ctx, core.LeaseTime(10*time.Millisecond))
 		if err != nil {
 			return err
 		}
 		<-ctx.Done()
-		return wants(hold.Release(c.ctx), core.ErrLost)
+		return wants(hold.Release(c.Ctx), core.ErrLost)
 	},
-	"failed release": func(c childSide, locks *core.Client, key string) error {
+	"failed release": func(c locktest.ChildSide, locks *core.Client, key string) error {
 		return whileHeld(c, locks, key, func(hold *core.Hold) error {
-			err := c.rdb.Set(c.ctx, key, "not a lock", 0).Err()
-			err = errors.Join(err, wants(hold.Release(c.ctx), core.ErrUnavailable))
-			return errors.Join(err, c.rdb.Del(c.ctx, key).Err())
+			err := c.Redis.Set(c.Ctx, key, "not a lock", 0).Err()
+			err = errors.Join(err, wants(hold.Release(c.Ctx), core.ErrUnavailable))
+			return errors.Join(err, c.Redis.Del(c.Ctx, key).Err())
 		})
 	},
-	"re-entry": func(c childSide, locks *core.Client, key string) error {
-		return reenterOften(c.ctx, locks.Lock(key), 50)
+	"re-entry": func(c locktest.ChildSide, locks *core.Client, key string) error {
+		return reenterOften(c.Ctx, locks.Lock(key), 50)
 	},
-	"forgotten": func(c childSide, locks *core.Client, key string) error {
-		_, _, err := locks.Lock(key).Acquire(c.ctx, core.LeaseTime(50*time.Millisecond))
+	"forgotten": func(c locktest.ChildSide, locks *core.Client, key string) error {
+		_, _, err := locks.Lock(key).Acquire(c.Ctx, core.LeaseTime(50*time.Millisecond))
 		runtime.GC()
 		return err
 	},
@@ -149,8 +150,8 @@ func reenterOften(ctx context.Context, lock core.Lock, times int) error {
 	return lock.Do(ctx, func(ctx context.Context) error { return reenterOften(ctx, lock, times-1) })
 }
 
-func whileHeld(c childSide, locks *core.Client, key string, body func(*core.Hold) error) error {
-	_, hold, err := locks.Lock(key).Acquire(c.ctx)
+func whileHeld(c locktest.ChildSide, locks *core.Client, key string, body func(*core.Hold) error) error {
+	_, hold, err := locks.Lock(key).Acquire(c.Ctx)
 	if err != nil {
 		return err
 	}
@@ -158,9 +159,9 @@ func whileHeld(c childSide, locks *core.Client, key string, body func(*core.Hold
 }
 
 // whileTaken runs body while somebody elsewhere has the lock.
-func whileTaken(c childSide, key string, body func() error) error {
-	err := c.rdb.HSet(c.ctx, key, stranger, 1).Err()
-	return errors.Join(err, body(), c.rdb.Del(c.ctx, key).Err())
+func whileTaken(c locktest.ChildSide, key string, body func() error) error {
+	err := c.Redis.HSet(c.Ctx, key, locktest.Stranger, 1).Err()
+	return errors.Join(err, body(), c.Redis.Del(c.Ctx, key).Err())
 }
 
 func wants(err, want error) error {

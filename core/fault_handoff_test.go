@@ -7,25 +7,16 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-)
-
-// A fault that a test injects at one command.
-type fault = func(*faultproxy.Proxy, faultproxy.Match) *faultproxy.Rule
-
-var (
-	holdRequest = (*faultproxy.Proxy).HoldRequest
-	holdReply   = (*faultproxy.Proxy).HoldReply
-	dropRequest = (*faultproxy.Proxy).DropRequest
-	dropReply   = (*faultproxy.Proxy).DropReply
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // handoff is a lock that is held by a client behind a proxy, and wanted by waiters
 // of the same client.
 type handoff struct {
-	*rig
+	*locktest.Redis
 	client  *core.Client
 	hold    *core.Hold
-	waiting []<-chan outcome
+	waiting []<-chan locktest.Outcome
 	cancel  context.CancelFunc // of the first waiter, who will be chosen
 	rule    *faultproxy.Rule   // applies to the next hand-off
 }
@@ -39,33 +30,33 @@ type queued struct {
 	every   bool          // the fault applies to every hand-off, also to those sent again
 }
 
-func newHandoff(t *testing.T, q queued, f fault) *handoff {
+func newHandoff(t *testing.T, q queued, f locktest.Fault) *handoff {
 	t.Helper()
 	if q.opts == nil {
-		q.opts = []core.Option{patient}
+		q.opts = []core.Option{locktest.Patient}
 	}
-	h := &handoff{rig: newRig(t)}
-	h.client = h.locks(q.opts...)
+	h := &handoff{Redis: locktest.NewProxied(t)}
+	h.client = h.Behind(q.opts...)
 	core.LetRunsLast(h.client)
-	_, h.hold = acquired(t, t.Context(), h.client.Lock("k"), leaseOrMinute(q.lease))
+	_, h.hold = locktest.MustAcquire(t, t.Context(), h.client.Lock("k"), leaseOrMinute(q.lease))
 	ctx, cancel := context.WithCancel(t.Context())
 	h.cancel = cancel
 	for i := range q.waiters {
-		h.waiting = append(h.waiting, acquiring(ctx, h.client.Lock("k"), leaseOrMinute(q.wanted)))
-		waiters(t, h.client, i+1)
+		h.waiting = append(h.waiting, locktest.GoAcquire(ctx, h.client.Lock("k"), leaseOrMinute(q.wanted)))
+		locktest.AwaitWaiters(t, h.client, i+1)
 		ctx = t.Context()
 	}
-	match := scriptOn(t, "handoff", "k")
+	match := locktest.ScriptOn(t, "handoff", "k")
 	if !q.every {
 		match = faultproxy.Once(match)
 	}
-	h.rule = f(h.proxy, match)
+	h.rule = f.Inject(h.Proxy, match)
 	return h
 }
 
 // release starts the release, and waits until the fault has its hand-off.
 func (h *handoff) release() <-chan error {
-	h.t.Helper()
+	h.T.Helper()
 	done, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -75,7 +66,7 @@ func (h *handoff) release() <-chan error {
 	case <-h.rule.Hit():
 	case <-ended:
 		if h.rule.Hits() == 0 {
-			h.t.Fatalf("released without a hand-off: %v", <-done)
+			h.T.Fatalf("released without a hand-off: %v", <-done)
 		}
 	}
 	return done
@@ -91,20 +82,20 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 // goesOn has the waiters take the lock one after the other, and nobody else with
 // them; nothing is left at the end. Their order is that of the queue, but for the
 // chosen one, who may be put back into it late.
-func (h *handoff) goesOn(waiting []<-chan outcome) {
-	h.t.Helper()
-	next := make(chan outcome, len(waiting))
+func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
+	h.T.Helper()
+	next := make(chan locktest.Outcome, len(waiting))
 	for _, w := range waiting {
 		go func() { next <- <-w }()
 	}
 	for range waiting {
-		o := h.mustHold(next)
-		wantAlive(h.t, o.ctx)
-		h.wantHolder("k", o.hold.Field())
-		released(h.t, o.hold)
+		o := locktest.Got(h.T, next)
+		locktest.WantAlive(h.T, o.Ctx)
+		h.WantHolder("k", o.Hold.Field())
+		locktest.MustRelease(h.T, o.Hold)
 	}
-	h.freed("k")
-	eventually(h.t, "nothing left behind", func() bool {
+	h.WantFreed("k")
+	locktest.Eventually(h.T, "nothing left behind", func() bool {
 		s := h.client.Stats()
 		return s.Holds == 0 && s.Waiters == 0
 	})
@@ -115,21 +106,21 @@ func (h *handoff) goesOn(waiting []<-chan outcome) {
 // the lock goes to the next waiter, or is free.
 func TestFault_Handoff_ChosenWaiterCancelled(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"before": holdRequest, "after": holdReply, "reply lost": dropReply, "request lost": dropRequest} {
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply, locktest.DropReply, locktest.DropRequest} {
 		for _, n := range []int{1, 3} {
-			parallel(t, name+map[int]string{1: "/alone", 3: "/in a queue"}[n], func(t *testing.T) {
+			locktest.Parallel(t, f.Name+map[int]string{1: "/alone", 3: "/in a queue"}[n], func(t *testing.T) {
 				h := newHandoff(t, queued{waiters: n}, f)
 				done := h.release()
 				h.cancel()
 				start, o := time.Now(), <-h.waiting[0]
-				wantAtMost(t, "the cancelled waiter", time.Since(start), 0)
-				if o.hold != nil { // the cancel came too late, where nothing is held up
-					released(t, o.hold)
+				locktest.WantAtMost(t, "the cancelled waiter", time.Since(start), 0)
+				if o.Hold != nil { // the cancel came too late, where nothing is held up
+					locktest.MustRelease(t, o.Hold)
 				} else {
-					wantErr(t, o.err, context.Canceled, core.ErrNotAcquired)
+					locktest.WantErr(t, o.Err, context.Canceled, core.ErrNotAcquired)
 				}
 				h.rule.Release()
-				must(t, <-done)
+				locktest.Must(t, <-done)
 				h.goesOn(h.waiting[1:])
 			})
 		}
@@ -142,13 +133,13 @@ func TestFault_Handoff_ChosenWaiterPrepares(t *testing.T) {
 	t.Parallel()
 	var h *handoff
 	done := make(chan (<-chan error), 1)
-	h = newHandoff(t, queued{opts: []core.Option{patient, core.WithObserver(&core.Observer{
+	h = newHandoff(t, queued{opts: []core.Option{locktest.Patient, core.WithObserver(&core.Observer{
 		Contention: func(context.Context, core.Contention) { done <- h.release() },
-	})}}, holdReply)
-	waiting := acquiring(t.Context(), h.client.Lock("k"), core.LeaseTime(time.Minute),
+	})}}, locktest.HoldReply)
+	waiting := locktest.GoAcquire(t.Context(), h.client.Lock("k"), core.LeaseTime(time.Minute),
 		core.BeforeWait(func(context.Context) error { h.rule.Release(); return nil }))
-	must(t, <-<-done)
-	h.goesOn([]<-chan outcome{waiting})
+	locktest.Must(t, <-<-done)
+	h.goesOn([]<-chan locktest.Outcome{waiting})
 }
 
 // TestFault_Handoff_LeaseOver has the releaser's lease run out while the hand-off is
@@ -156,21 +147,21 @@ func TestFault_Handoff_ChosenWaiterPrepares(t *testing.T) {
 func TestFault_Handoff_LeaseOver(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
-		parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
-			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, every: true}, holdRequest)
-			attempts := h.proxy.HoldRequest(scriptOn(t, "acquire", "k")) // else a waiter takes what is free
-			other := h.beside()
+		locktest.Parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
+			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, every: true}, locktest.HoldRequest)
+			attempts := h.Proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // else a waiter takes what is free
+			other := h.Beside()
 			done := h.release()
-			h.gone("k")
+			h.AwaitGone("k")
 			var between *core.Hold
 			if taken {
-				_, between = acquired(t, t.Context(), other.Lock("k"))
+				_, between = locktest.MustAcquire(t, t.Context(), other.Lock("k"))
 			}
-			h.land(h.rule)
-			wantErr(t, <-done, core.ErrLost)
+			locktest.Land(h.T, h.rule)
+			locktest.WantErr(t, <-done, core.ErrLost)
 			if taken {
-				h.wantHolder("k", between.Field())
-				released(t, between)
+				h.WantHolder("k", between.Field())
+				locktest.MustRelease(t, between)
 			}
 			attempts.Release()
 			h.goesOn(h.waiting)
@@ -182,29 +173,29 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 // chosen waiter has run out too: that is no success for it, and it goes on waiting.
 func TestFault_Handoff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
-	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, holdReply)
+	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
 	done := h.release()
-	h.gone("k")
+	h.AwaitGone("k")
 	h.rule.Release()
-	must(t, <-done)
-	o := h.mustHold(h.waiting[0])
-	wantAlive(t, o.ctx)
-	if o.hold.Remaining() <= 0 {
+	locktest.Must(t, <-done)
+	o := locktest.Got(h.T, h.waiting[0])
+	locktest.WantAlive(t, o.Ctx)
+	if o.Hold.Remaining() <= 0 {
 		t.Error("granted with a lease that is over")
 	}
-	h.wantHolder("k", o.hold.Field())
-	released(t, o.hold)
-	h.freed("k")
+	h.WantHolder("k", o.Hold.Field())
+	locktest.MustRelease(t, o.Hold)
+	h.WantFreed("k")
 }
 
 // between are the ways in which others meddle with a lock while it is handed over.
-var between = map[string]func(r *rig, other *core.Client){
-	"deleted": func(r *rig, _ *core.Client) { must(r.t, r.direct.Del(r.t.Context(), "k").Err()) },
-	"forced": func(r *rig, other *core.Client) {
-		_, err := other.Lock("k").ForceRelease(r.t.Context())
-		must(r.t, err)
+var between = map[string]func(r *locktest.Redis, other *core.Client){
+	"deleted": func(r *locktest.Redis, _ *core.Client) { locktest.Must(r.T, r.Client.Del(r.T.Context(), "k").Err()) },
+	"forced": func(r *locktest.Redis, other *core.Client) {
+		_, err := other.Lock("k").ForceRelease(r.T.Context())
+		locktest.Must(r.T, err)
 	},
-	"stolen": func(r *rig, _ *core.Client) { r.steal("k") },
+	"stolen": func(r *locktest.Redis, _ *core.Client) { r.Steal("k") },
 }
 
 // TestFault_Handoff_MeddledBefore has the key deleted, forced away or stolen before
@@ -213,16 +204,16 @@ var between = map[string]func(r *rig, other *core.Client){
 func TestFault_Handoff_MeddledBefore(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range between {
-		parallel(t, name, func(t *testing.T) {
-			h := newHandoff(t, queued{waiters: 2, every: true}, holdRequest)
-			other := h.beside()
+		locktest.Parallel(t, name, func(t *testing.T) {
+			h := newHandoff(t, queued{waiters: 2, every: true}, locktest.HoldRequest)
+			other := h.Beside()
 			done := h.release()
-			meddle(h.rig, other)
-			h.land(h.rule)
-			wantErr(t, <-done, core.ErrLost)
+			meddle(h.Redis, other)
+			locktest.Land(h.T, h.rule)
+			locktest.WantErr(t, <-done, core.ErrLost)
 			if name == "stolen" {
-				h.wantHolder("k", stranger)
-				must(t, h.direct.Del(t.Context(), "k").Err())
+				h.WantHolder("k", locktest.Stranger)
+				locktest.Must(t, h.Client.Del(t.Context(), "k").Err())
 			}
 			h.goesOn(h.waiting)
 		})
@@ -234,32 +225,32 @@ func TestFault_Handoff_MeddledBefore(t *testing.T) {
 // frees nobody else's lock.
 func TestFault_Handoff_MeddledAfter(t *testing.T) {
 	t.Parallel()
-	watchdog := unhurried(3 * time.Second)
+	watchdog := locktest.Unhurried(3 * time.Second)
 	for name, meddle := range between {
-		parallel(t, name, func(t *testing.T) {
-			r := newRig(t)
-			locks, other := r.locks(core.WithWatchdog(watchdog), patient), r.beside()
+		locktest.Parallel(t, name, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			locks, other := r.Behind(core.WithWatchdog(watchdog), locktest.Patient), r.Beside()
 			core.LetRunsLast(locks)
-			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-			got := acquiring(t.Context(), locks.Lock("k"))
-			waiters(t, locks, 1)
-			rule := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
-			done := releasing(hold)
-			within(t, "handed over", func() bool {
-				return rule.Hits() == 1 && !r.direct.HExists(t.Context(), "k", hold.Field()).Val()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			got := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+			locktest.AwaitWaiters(t, locks, 1)
+			rule := r.Proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")))
+			done := locktest.GoRelease(hold)
+			locktest.WithinASecond(t, "handed over", func() bool {
+				return rule.Hits() == 1 && !r.Client.HExists(t.Context(), "k", hold.Field()).Val()
 			})
 			meddle(r, other)
 			granted := time.Now()
 			rule.Release()
-			must(t, <-done)
-			o := r.mustHold(got) // it cannot know yet
-			awaitEnd(t, o.ctx)
-			wantAtMost(t, "finding out", time.Since(granted), watchdog/3)
-			wantEnded(t, o.ctx, core.ErrLost)
-			wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
+			locktest.Must(t, <-done)
+			o := locktest.Got(r.T, got) // it cannot know yet
+			locktest.AwaitEnd(t, o.Ctx)
+			locktest.WantAtMost(t, "finding out", time.Since(granted), watchdog/3)
+			locktest.WantEnded(t, o.Ctx, core.ErrLost)
+			locktest.WantErr(t, o.Hold.Release(t.Context()), core.ErrLost)
 			if name == "stolen" {
-				r.wantHolder("k", stranger)
-			} else if r.exists("k") {
+				r.WantHolder("k", locktest.Stranger)
+			} else if r.Has("k") {
 				t.Error("rose from the dead")
 			}
 		})
@@ -272,32 +263,32 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 func TestFault_Handoff_Unanswered(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
-	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
 		for _, held := range []bool{true, false} {
-			parallel(t, name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T) {
-				r := newRig(t)
-				locks := r.locks(core.WithBackendTimeout(timeout))
+			locktest.Parallel(t, f.Name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T) {
+				r := locktest.NewProxied(t)
+				locks := r.Behind(core.WithBackendTimeout(timeout))
 				core.LetRunsLast(locks)
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-				got := acquiring(t.Context(), locks.Lock("k"))
-				waiters(t, locks, 1)
-				rule := f(r.proxy, scriptOn(t, "handoff", "k"))
+				_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+				got := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+				locktest.AwaitWaiters(t, locks, 1)
+				rule := f.Inject(r.Proxy, locktest.ScriptOn(t, "handoff", "k"))
 				start := time.Now()
-				wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
-				wantAtMost(t, "the release", time.Since(start), timeout)
-				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-				o := r.mustHold(got)
-				wantAtMost(t, "the waiter", time.Since(start), timeout+time.Second)
-				r.wantHolder("k", o.hold.Field())
+				locktest.WantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
+				locktest.WantAtMost(t, "the release", time.Since(start), timeout)
+				locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+				o := locktest.Got(r.T, got)
+				locktest.WantAtMost(t, "the waiter", time.Since(start), timeout+time.Second)
+				r.WantHolder("k", o.Hold.Field())
 				if held {
-					r.land(rule)
-					r.wantHolder("k", o.hold.Field())
-					wantAlive(t, o.ctx)
+					locktest.Land(r.T, rule)
+					r.WantHolder("k", o.Hold.Field())
+					locktest.WantAlive(t, o.Ctx)
 				}
-				released(t, o.hold)
-				r.freed("k")
-				r.land(rule)
-				r.freed("k")
+				locktest.MustRelease(t, o.Hold)
+				r.WantFreed("k")
+				locktest.Land(r.T, rule)
+				r.WantFreed("k")
 			})
 		}
 	}

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // TestFault_LeakedHold_DoneIsClosed has work that waits for nothing but the Done
 // channel of a hold that nobody refers to any more: it ends with the lease.
 func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks(core.WithWatchdog(3*time.Second), patient)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithWatchdog(3*time.Second), locktest.Patient)
 		for name, opt := range map[string]core.AcquireOption{"watchdog": {}, "fixed": core.LeaseTime(200 * time.Millisecond)} {
 			done := func() <-chan struct{} {
-				ctx, _ := acquired(t, t.Context(), locks.Lock(name), opt)
+				ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock(name), opt)
 				return ctx.Done()
 			}()
 			ended := func() bool {
@@ -28,16 +29,16 @@ func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 					return false
 				}
 			}
-			collected(t, "the context of a leaked hold to end", ended)
+			locktest.EventuallyCollected(t, "the context of a leaked hold to end", ended)
 		}
-		ctx, outer := acquired(t, context.Background(), locks.Lock("nested"))
-		func() { acquired(t, ctx, locks.Lock("nested")) }()
+		ctx, outer := locktest.MustAcquire(t, context.Background(), locks.Lock("nested"))
+		func() { locktest.MustAcquire(t, ctx, locks.Lock("nested")) }()
 		for range 5 {
 			runtime.GC()
 		}
-		collected(t, "the inner hold to be forgotten", func() bool { return len(locks.Holds()) == 1 })
-		released(t, outer)
-		b.wantGone("nested")
+		locktest.EventuallyCollected(t, "the inner hold to be forgotten", func() bool { return len(locks.Holds()) == 1 })
+		locktest.MustRelease(t, outer)
+		b.WantGone("nested")
 	})
 }
 
@@ -46,20 +47,20 @@ func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 // count holds, it has to end too.
 func TestFault_LostHold_NeverReleased_IsReported(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		told := make(leaks, 3)
-		locks := b.locks(core.WithWatchdog(time.Minute), core.WithObserver(told.observer()), patient)
+		locks := b.Locks(core.WithWatchdog(time.Minute), core.WithObserver(told.observer()), locktest.Patient)
 		fixed := core.LeaseTime(200 * time.Millisecond)
 		func() {
-			acquired(t, t.Context(), locks.Lock("fixed"), fixed)
-			acquired(t, t.Context(), locks.Lock("forced"))
-			ctx, hold := acquired(t, t.Context(), locks.Lock("moved"), fixed)
+			locktest.MustAcquire(t, t.Context(), locks.Lock("fixed"), fixed)
+			locktest.MustAcquire(t, t.Context(), locks.Lock("forced"))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("moved"), fixed)
 			<-ctx.Done()
 			hold.Handover()
 		}()
 		if _, err := locks.Lock("forced").ForceRelease(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		collected(t, "the three holds to be told", func() bool { return len(told) == 3 })
+		locktest.EventuallyCollected(t, "the three holds to be told", func() bool { return len(told) == 3 })
 	})
 }

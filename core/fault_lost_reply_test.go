@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +27,7 @@ func TestFault_LostReplies(t *testing.T) {
 	}
 	server := redisserver.Start(t)
 	const clients = 8 // a life mostly waits
-	eachOf(clients, func(client int) { loseReplies(t, server, client, rounds/clients) })
+	locktest.Concurrently(clients, func(client int) { loseReplies(t, server, client, rounds/clients) })
 }
 
 // loseReplies has a client of its own live so many lives, each of which loses one reply.
@@ -36,12 +37,12 @@ func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
 	renewals := &renewalCounter{}
-	locks, err := core.New(rdb, core.WithWatchdog(6*time.Second), patient, core.WithObserver(renewals.observer()))
+	locks, err := core.New(rdb, core.WithWatchdog(6*time.Second), locktest.Patient, core.WithObserver(renewals.observer()))
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer faultClose(t, locks)
+	defer locktest.MustClose(t, locks)
 
 	direct := server.Client()
 	const commands = 6 // of one undisturbed life, at least
@@ -127,12 +128,12 @@ func (l life) run() {
 	}
 	l.check("hand-off", hold, 1)
 	l.must("last release", hold.Release(ctx))
-	within(l.t, "no key left", func() bool { return l.direct.Exists(context.Background(), l.key).Val() == 0 })
+	locktest.WithinASecond(l.t, "no key left", func() bool { return l.direct.Exists(context.Background(), l.key).Val() == 0 })
 }
 
 // await waits for a step of the life. The bound is for a test that fails.
 func (l life) await(what string, ok func() bool) {
-	for end := time.Now().Add(hangs); !ok(); time.Sleep(time.Millisecond) { // a poll with a bound
+	for end := time.Now().Add(locktest.HangTimeout); !ok(); time.Sleep(time.Millisecond) { // a poll with a bound
 		if time.Now().After(end) {
 			l.t.Errorf("never: %s", what)
 			return

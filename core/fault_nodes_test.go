@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -35,17 +36,17 @@ func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.
 func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const perNode = 5
-	watchdog, timeout := unhurried(3*time.Second), time.Second
+	watchdog, timeout := locktest.Unhurried(3*time.Second), time.Second
 	cluster := redisserver.StartCluster(t)
 	for _, m := range cluster.Masters { // so that the others serve on without it
-		must(t, m.Client().ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
+		locktest.Must(t, m.Client().ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
 	}
 	dead := cluster.Masters[1]
 	keys := keysOf(t, cluster, perNode)
 	elsewhere := &renewalTimes{not: keys[dead]}
 	clients := make([]*core.Client, perNode)
 	for i := range clients {
-		clients[i] = locksOn(t, cluster.Client(), core.WithWatchdog(watchdog), core.WithBackendTimeout(timeout), core.WithObserver(elsewhere.observer()))
+		clients[i] = locktest.NewClient(t, cluster.Client(), core.WithWatchdog(watchdog), core.WithBackendTimeout(timeout), core.WithObserver(elsewhere.observer()))
 	}
 	locks := clients[0]
 	type one struct {
@@ -55,21 +56,21 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	holds := make(map[*redisserver.Server][]one)
 	for m, keys := range keys {
 		for i, key := range keys {
-			ctx, hold := acquired(t, t.Context(), clients[i].Lock(key))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), clients[i].Lock(key))
 			holds[m] = append(holds[m], one{ctx, hold})
 		}
 	}
 	stopped := time.Now()
 	dead.Stop()
 	for _, h := range holds[dead] {
-		awaitEnd(t, h.ctx)
-		wantEnded(t, h.ctx, core.ErrLost)
+		locktest.AwaitEnd(t, h.ctx)
+		locktest.WantEnded(t, h.ctx, core.ErrLost)
 	}
-	wantAtMost(t, "the loss", time.Since(stopped), watchdog)
+	locktest.WantAtMost(t, "the loss", time.Since(stopped), watchdog)
 	start := time.Now()
 	_, _, err := locks.Lock(holds[dead][0].hold.Key()).Acquire(t.Context(), core.WaitTime(time.Minute))
-	wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-	wantAtMost(t, "knowing that the node is dead", time.Since(start), timeout)
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+	locktest.WantAtMost(t, "knowing that the node is dead", time.Since(start), timeout)
 	alive := func() {
 		t.Helper()
 		for m, list := range holds {
@@ -85,7 +86,7 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // the time in which nothing must happen
 	}
 	renewals := 2 * perNode * 8 // three leases, renewed every third
-	if !isQuiet() {
+	if !locktest.IsQuiet() {
 		renewals = 2 * perNode * 2 // as few as keep them
 	}
 	elsewhere.wantInTime(t, watchdog/10, renewals)
@@ -94,7 +95,7 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 		_, hold, err := locks.Lock(holds[dead][0].hold.Key()).Acquire(t.Context(), core.WaitTime(time.Second))
 		return err == nil && hold.Release(t.Context()) == nil
 	}
-	eventually(t, "the dead node to be used again", back)
+	locktest.Eventually(t, "the dead node to be used again", back)
 	alive()
 	for m, list := range holds {
 		for _, h := range list {
@@ -132,7 +133,7 @@ func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	if len(r.late) < n {
 		t.Fatalf("%d renewals, want %d", len(r.late), n)
 	}
-	if worst := slices.Max(r.late); worst > measured(bound) {
+	if worst := slices.Max(r.late); worst > locktest.Measured(bound) {
 		t.Errorf("renewed up to %s late", worst)
 	}
 }
@@ -141,7 +142,7 @@ func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 // for them.
 func TestFault_Failover(t *testing.T) {
 	t.Parallel()
-	parallel(t, "lease shorter than the failover", func(t *testing.T) {
+	locktest.Parallel(t, "lease shorter than the failover", func(t *testing.T) {
 		const watchdog = 2 * time.Second
 		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()
@@ -155,7 +156,7 @@ func TestFault_Failover(t *testing.T) {
 		f.wantGot()
 		f.liveness()
 	})
-	parallel(t, "lease longer than the failover", func(t *testing.T) {
+	locktest.Parallel(t, "lease longer than the failover", func(t *testing.T) {
 		f := newFailover(t, core.WithWatchdog(12*time.Second), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()
 		f.wait()
@@ -165,13 +166,13 @@ func TestFault_Failover(t *testing.T) {
 		f.wantGot()
 		f.liveness()
 	})
-	parallel(t, "lock not on the new master", func(t *testing.T) {
+	locktest.Parallel(t, "lock not on the new master", func(t *testing.T) {
 		const watchdog = 6 * time.Second
 		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()
 		f.Master.Kill()
 		f.AwaitFailover()
-		must(t, f.Replica.Client().FlushAll(t.Context()).Err()) // as if nothing had ever got there
+		locktest.Must(t, f.Replica.Client().FlushAll(t.Context()).Err()) // as if nothing had ever got there
 		f.wantLost(time.Now(), watchdog/3)
 		f.liveness()
 	})
@@ -189,10 +190,10 @@ type failover struct {
 func newFailover(t *testing.T, opts ...core.Option) *failover {
 	t.Helper()
 	f := &failover{t: t, Sentinel: redisserver.StartSentinel(t), renewed: &renewedKeys{}}
-	f.locks = locksOn(t, f.Client(), append(opts, core.WithObserver(f.renewed.observer()))...)
-	warm(t, f.locks)
-	for _, kind := range family() {
-		f.held = append(f.held, &moved{member: kind, t: t, key: kind.kind, got: make(chan error, 1)})
+	f.locks = locktest.NewClient(t, f.Client(), append(opts, core.WithObserver(f.renewed.observer()))...)
+	locktest.Warm(t, f.locks)
+	for _, kind := range locktest.KindsOnOneServer() {
+		f.held = append(f.held, &moved{Kind: kind, t: t, key: kind.Name, got: make(chan error, 1)})
 	}
 	return f
 }
@@ -205,7 +206,7 @@ func (f *failover) take() {
 	}
 	keys := f.Master.Client().DBSize(f.t.Context()).Val()
 	direct := f.Replica.Client()
-	eventually(f.t, "the replica has all", func() bool { return direct.DBSize(f.t.Context()).Val() == keys })
+	locktest.Eventually(f.t, "the replica has all", func() bool { return direct.DBSize(f.t.Context()).Val() == keys })
 }
 
 // wait has somebody wait for each, for as long as Redis is away.
@@ -214,7 +215,7 @@ func (f *failover) wait() {
 	for _, m := range f.held {
 		go func() { m.got <- f.persistent(func() error { return m.waited(f.locks) }) }()
 	}
-	waiters(f.t, f.locks, len(f.held))
+	locktest.AwaitWaiters(f.t, f.locks, len(f.held))
 }
 
 // wantLost wants all that is held to be known to be lost, and gives it back.
@@ -222,13 +223,13 @@ func (f *failover) wantLost(since time.Time, bound time.Duration) {
 	f.t.Helper()
 	for _, m := range f.held {
 		m.given.Store(true)
-		if m.has.hold == nil {
+		if m.has.Hold == nil {
 			continue
 		}
-		awaitEnd(f.t, m.has.ctx)
-		wantAtMost(f.t, "the loss of "+m.kind, time.Since(since), bound)
-		wantEnded(f.t, m.has.ctx, core.ErrLost)
-		wantErr(f.t, m.has.hold.Release(f.t.Context()), core.ErrLost)
+		locktest.AwaitEnd(f.t, m.has.Ctx)
+		locktest.WantAtMost(f.t, "the loss of "+m.Name, time.Since(since), bound)
+		locktest.WantEnded(f.t, m.has.Ctx, core.ErrLost)
+		locktest.WantErr(f.t, m.has.Hold.Release(f.t.Context()), core.ErrLost)
 	}
 }
 
@@ -238,8 +239,8 @@ func (f *failover) wantGot() {
 	f.t.Helper()
 	for _, m := range f.held {
 		m.given.Store(true)
-		if m.has.hold == nil || m.has.ctx.Err() == nil {
-			must(f.t, unlessAway(m.has.giveBack()))
+		if m.has.Hold == nil || m.has.Ctx.Err() == nil {
+			locktest.Must(f.t, unlessAway(m.has.GiveBack()))
 		}
 	}
 	for _, m := range f.held {
@@ -268,14 +269,14 @@ func (f *failover) persistent(do func() error) (err error) {
 // liveness wants all to be usable by this client and by a new one.
 func (f *failover) liveness() {
 	f.t.Helper()
-	for _, locks := range []*core.Client{f.locks, locksOn(f.t, f.Client(), patient)} {
+	for _, locks := range []*core.Client{f.locks, locktest.NewClient(f.t, f.Client(), locktest.Patient)} {
 		for _, m := range f.held {
-			must(f.t, f.persistent(func() error {
-				has, err := m.have(f.t.Context(), locks, m.key+"-again")
+			locktest.Must(f.t, f.persistent(func() error {
+				has, err := m.Take(f.t.Context(), locks, m.key+"-again")
 				if err != nil {
 					return err
 				}
-				return unlessAway(has.giveBack())
+				return unlessAway(has.GiveBack())
 			}))
 		}
 	}

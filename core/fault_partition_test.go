@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/redis/go-redis/v9"
 )
@@ -22,19 +23,19 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 	const watchdog = 600 * time.Millisecond
 	server := redisserver.Start(t)
 	for i := range 20 {
-		parallel(t, fmt.Sprint(i), func(t *testing.T) {
+		locktest.Parallel(t, fmt.Sprint(i), func(t *testing.T) {
 			proxy := faultproxy.New(t, server.Addr())
 			rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 			defer rdb.Close()
-			cut, err := core.New(rdb, core.WithWatchdog(watchdog), patient)
-			must(t, err)
+			cut, err := core.New(rdb, core.WithWatchdog(watchdog), locktest.Patient)
+			locktest.Must(t, err)
 			defer cut.Close(t.Context())
-			other := newLocks(t, server, patient)
-			defer faultClose(t, other)
+			other := newLocks(t, server, locktest.Patient)
+			defer locktest.MustClose(t, other)
 
 			lock := fmt.Sprintf("hole:%d", i)
 			ctx, hold, err := cut.Lock(lock).Acquire(t.Context())
-			must(t, err)
+			locktest.Must(t, err)
 			ended := make(chan time.Time, 1)
 			go func() { ended <- lastStep(ctx) }()
 			next := make(chan time.Time, 1)
@@ -47,7 +48,7 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 					t.Errorf("the other: %v", err)
 					return
 				}
-				wantOK(t, taken.Release(context.Background()))
+				locktest.WantOK(t, taken.Release(context.Background()))
 			})
 			time.Sleep(time.Duration(i) * watchdog / 20) // the moment of the fault, spread over more than a renewal period
 			proxy.BlackHole(true)
@@ -86,33 +87,33 @@ func lastStep(ctx context.Context) (last time.Time) {
 // free lock by its poll; within seconds it has another subscription, which wakes it.
 func TestFault_BlackHole_SubscriptionIsNoticed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	locks, holder := r.locks(patient), r.beside()
-	silent := r.proxy.HoldReply(faultproxy.Once(faultproxy.Command("SUBSCRIBE"))) // and all behind it
-	again := r.proxy.Watch(faultproxy.Command("SUBSCRIBE"))
+	r := locktest.NewProxied(t)
+	locks, holder := r.Behind(locktest.Patient), r.Beside()
+	silent := r.Proxy.HoldReply(faultproxy.Once(faultproxy.Command("SUBSCRIBE"))) // and all behind it
+	again := r.Proxy.Watch(faultproxy.Command("SUBSCRIBE"))
 
 	handOver := func(asleep func()) time.Duration {
-		_, hold := acquired(t, t.Context(), holder.Lock("sub"))
-		got := acquiring(t.Context(), locks.Lock("sub"), core.WaitTime(20*time.Second))
-		waiters(t, locks, 1)
+		_, hold := locktest.MustAcquire(t, t.Context(), holder.Lock("sub"))
+		got := locktest.GoAcquire(t.Context(), locks.Lock("sub"), core.WaitTime(20*time.Second))
+		locktest.AwaitWaiters(t, locks, 1)
 		asleep()
 		free := time.Now()
-		released(t, hold)
-		o := r.mustHold(got)
+		locktest.MustRelease(t, hold)
+		o := locktest.Got(r.T, got)
 		took := time.Since(free)
-		released(t, o.hold)
+		locktest.MustRelease(t, o.Hold)
 		return took
 	}
 	var asked time.Time
-	wantAtMost(t, "without a subscription, waking", handOver(func() { <-silent.Hit(); asked = time.Now() }), time.Second)
+	locktest.WantAtMost(t, "without a subscription, waking", handOver(func() { <-silent.Hit(); asked = time.Now() }), time.Second)
 	best := handOver(func() {
-		eventually(t, "another subscription", func() bool { return again.Hits() > 0 })
-		wantAtMost(t, "asking for another subscription", time.Since(asked), 4*time.Second)
+		locktest.Eventually(t, "another subscription", func() bool { return again.Hits() > 0 })
+		locktest.WantAtMost(t, "asking for another subscription", time.Since(asked), 4*time.Second)
 	})
 	for range 4 {
 		best = min(best, handOver(func() {}))
 	}
-	if best > measured(300*time.Millisecond) {
+	if best > locktest.Measured(300*time.Millisecond) {
 		t.Errorf("with another subscription, woken after %s", best)
 	}
 }

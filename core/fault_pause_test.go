@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -22,25 +23,25 @@ func TestFault_PausedProcess(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	direct := server.Client()
-	locks := newLocks(t, server, patient)
-	defer faultClose(t, locks)
+	locks := newLocks(t, server, locktest.Patient)
+	defer locktest.MustClose(t, locks)
 	for _, kind := range []string{"busy", "idle"} {
-		holder := startChild(t, "holder", server.Addr())
-		holder.hears(kind)
-		if got := holder.says(); got != "held" {
+		holder := locktest.StartChild(t, "holder", server.Addr())
+		holder.Tell(kind)
+		if got := holder.Hear(); got != "held" {
 			t.Fatal(got)
 		}
 		if kind == "busy" {
-			eventually(t, "the holder to work", func() bool { n, _ := direct.Get(t.Context(), "steps").Int(); return n > 10 })
+			locktest.Eventually(t, "the holder to work", func() bool { n, _ := direct.Get(t.Context(), "steps").Int(); return n > 10 })
 		}
-		must(t, holder.cmd.Process.Signal(syscall.SIGSTOP))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(20*time.Second))
+		locktest.Must(t, holder.Process.Signal(syscall.SIGSTOP))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(20*time.Second))
 		before, _ := direct.Get(t.Context(), "steps").Int()
 		if kind == "idle" {
-			holder.hears("look") // what it was waiting for
+			holder.Tell("look") // what it was waiting for
 		}
-		must(t, holder.cmd.Process.Signal(syscall.SIGCONT))
-		if got := holder.says(); !strings.HasPrefix(got, "lost") {
+		locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
+		if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
 			t.Errorf("%s: %s", kind, got)
 		}
 		if after, _ := direct.Get(t.Context(), "steps").Int(); after > before+1 {
@@ -49,73 +50,72 @@ func TestFault_PausedProcess(t *testing.T) {
 		if holders := direct.HGetAll(t.Context(), "k").Val(); len(holders) != 1 || holders[hold.Field()] != "1" {
 			t.Errorf("%s: redis has %v, want only %s", kind, holders, hold.Field())
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	}
 }
 
 // So it is with every kind of lock.
 func TestFault_PausedProcessOfEachKind(t *testing.T) {
 	t.Parallel()
-	for kind, s := range sorts {
-		parallel(t, kind, func(t *testing.T) {
+	for _, kind := range locktest.KindsInWorlds() {
+		locktest.Parallel(t, kind.Name, func(t *testing.T) {
 			server := redisserver.Start(t)
-			locks := newLocks(t, server, patient)
-			defer faultClose(t, locks)
-			holder := startChild(t, "holder", server.Addr())
-			holder.hears("busy " + kind)
-			if got := holder.says(); got != "held" {
+			locks := newLocks(t, server, locktest.Patient)
+			defer locktest.MustClose(t, locks)
+			holder := locktest.StartChild(t, "holder", server.Addr())
+			holder.Tell("busy " + kind.Name)
+			if got := holder.Hear(); got != "held" {
 				t.Fatal(got)
 			}
-			must(t, holder.cmd.Process.Signal(syscall.SIGSTOP))
-			ctx, hold := acquired(t, t.Context(), s.rival([]*core.Client{locks}), core.WaitTime(20*time.Second))
-			must(t, holder.cmd.Process.Signal(syscall.SIGCONT))
-			if got := holder.says(); !strings.HasPrefix(got, "lost") {
+			locktest.Must(t, holder.Process.Signal(syscall.SIGSTOP))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), kind.Rival([]*core.Client{locks}, locktest.Pool), core.WaitTime(20*time.Second))
+			locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
+			if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
 				t.Error(got)
 			}
-			must(t, hold.Refresh(ctx, time.Minute)) // redis still knows it
-			wantAlive(t, ctx)
-			released(t, hold)
+			locktest.Must(t, hold.Refresh(ctx, time.Minute)) // redis still knows it
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
 		})
 	}
 }
 
 // holderRole holds the lock k, or one of a kind, and works, or waits, until it is lost.
-func holderRole(c childSide) error {
-	locks, err := core.New(c.rdb, core.WithWatchdog(600*time.Millisecond), patient)
+func holderRole(c locktest.ChildSide) error {
+	locks, err := core.New(c.Redis, core.WithWatchdog(600*time.Millisecond), locktest.Patient)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = locks.Close(c.ctx) }()
-	c.wait()
-	how, kind, _ := strings.Cut(c.in.Text(), " ")
+	defer func() { _ = locks.Close(c.Ctx) }()
+	how, kind, _ := strings.Cut(c.Hear(), " ")
 	busy, lock := how == "busy", locks.Lock("k")
-	if s, ok := sorts[kind]; ok {
-		lock = s.lock([]*core.Client{locks})
+	if k, ok := locktest.KindNamed(kind); ok {
+		lock = k.Lock([]*core.Client{locks}, locktest.Pool)
 	}
-	ctx, hold, err := lock.Acquire(c.ctx)
+	ctx, hold, err := lock.Acquire(c.Ctx)
 	if err != nil {
 		return err
 	}
-	c.tellf("held")
+	c.Tellf("held")
 	if busy {
 		for ctx.Err() == nil {
-			c.rdb.Incr(c.ctx, "steps")
+			c.Redis.Incr(c.Ctx, "steps")
 		}
 	} else {
-		c.wait()
+		c.Hear()
 	}
 	switch err, cause := ctx.Err(), context.Cause(ctx); {
 	case err == nil:
-		c.tellf("alive after the pause")
+		c.Tellf("alive after the pause")
 	case !errors.Is(cause, core.ErrLost):
-		c.tellf("cause %v", cause)
+		c.Tellf("cause %v", cause)
 	default:
-		released := hold.Release(c.ctx)
+		released := hold.Release(c.Ctx)
 		if !errors.Is(released, core.ErrLost) {
-			c.tellf("released: %v", released)
+			c.Tellf("released: %v", released)
 			return nil
 		}
-		c.tellf("lost: %v", released)
+		c.Tellf("lost: %v", released)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // TestFault_Release_SecondExecutionIsOurs loses the reply of a release, and has
@@ -16,26 +17,26 @@ import (
 func TestFault_Release_SecondExecutionIsOurs(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
-		r := newRig(t)
-		locks := r.locks(patient)
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-		release := scriptOn(t, "release", "k")
-		r.proxy.DropReply(faultproxy.Nth(1, release))
-		second := r.proxy.HoldRequest(faultproxy.Once(release)) // the first rule has the first one
-		done := releasing(hold)
+		r := locktest.NewProxied(t)
+		locks := r.Behind(locktest.Patient)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		release := locktest.ScriptOn(t, "release", "k")
+		r.Proxy.DropReply(faultproxy.Nth(1, release))
+		second := r.Proxy.HoldRequest(faultproxy.Once(release)) // the first rule has the first one
+		done := locktest.GoRelease(hold)
 		<-second.Hit()
-		r.freed("k")
+		r.WantFreed("k")
 		if taken {
-			r.steal("k")
+			r.Steal("k")
 		}
 		second.Release()
 		if err := <-done; err != nil {
 			t.Errorf("taken %v: %v", taken, err)
 		}
 		if taken {
-			r.wantHolder("k", stranger)
+			r.WantHolder("k", locktest.Stranger)
 		}
-		wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 	}
 }
 
@@ -43,38 +44,38 @@ func TestFault_Release_SecondExecutionIsOurs(t *testing.T) {
 // execution is a loss, however long the reply takes.
 func TestFault_Release_FirstExecutionIsLost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	locks := r.locks(patient)
-	_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-	r.steal("k")
-	r.proxy.DelayReply(faultproxy.Once(scriptOn(t, "release", "k")), 30*time.Millisecond)
-	wantErr(t, hold.Release(t.Context()), core.ErrLost, core.ErrNotHeld)
-	r.wantHolder("k", stranger)
+	r := locktest.NewProxied(t)
+	locks := r.Behind(locktest.Patient)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+	r.Steal("k")
+	r.Proxy.DelayReply(faultproxy.Once(locktest.ScriptOn(t, "release", "k")), 30*time.Millisecond)
+	locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost, core.ErrNotHeld)
+	r.WantHolder("k", locktest.Stranger)
 }
 
 // TestFault_Release_Cancelled releases with a context that has ended, and with one
 // that ends in the middle: the lock is free all the same.
 func TestFault_Release_Cancelled(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"before": nil, "not executed": holdRequest, "executed": holdReply, "reply lost": dropReply} {
-		parallel(t, name, func(t *testing.T) {
-			r := newRig(t)
-			locks := r.locks(patient)
-			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+	for _, f := range []locktest.Fault{{Name: "before"}, locktest.HoldRequest, locktest.HoldReply, locktest.DropReply} {
+		locktest.Parallel(t, f.Name, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			locks := r.Behind(locktest.Patient)
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			if f == nil {
+			if f.Inject == nil {
 				cancel()
 			} else {
-				rule := f(r.proxy, faultproxy.Once(scriptOn(t, "release", "k")))
+				rule := f.Inject(r.Proxy, faultproxy.Once(locktest.ScriptOn(t, "release", "k")))
 				go func() {
 					<-rule.Hit()
 					cancel()
 					rule.Release()
 				}()
 			}
-			must(t, hold.Release(ctx))
-			if r.exists("k") {
+			locktest.Must(t, hold.Release(ctx))
+			if r.Has("k") {
 				t.Error("released, but still there")
 			}
 		})
@@ -86,33 +87,33 @@ func TestFault_Release_Cancelled(t *testing.T) {
 // lands late frees nobody else's lock.
 func TestFault_Release_Unanswered(t *testing.T) {
 	t.Parallel()
-	timeout := unhurried(300 * time.Millisecond)
-	for name, f := range map[string]fault{"late": holdRequest, "executed": holdReply, "lost": dropRequest, "reply lost": dropReply} {
+	timeout := locktest.Unhurried(300 * time.Millisecond)
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply, locktest.DropRequest, locktest.DropReply} {
 		for _, stolen := range []bool{true, false} {
-			parallel(t, name+map[bool]string{true: "/stolen", false: "/free"}[stolen], func(t *testing.T) {
-				r := newRig(t)
-				locks, other := r.locks(core.WithBackendTimeout(timeout)), r.beside()
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-				rule := f(r.proxy, scriptOn(t, "release", "k"))
+			locktest.Parallel(t, f.Name+map[bool]string{true: "/stolen", false: "/free"}[stolen], func(t *testing.T) {
+				r := locktest.NewProxied(t)
+				locks, other := r.Behind(core.WithBackendTimeout(timeout)), r.Beside()
+				_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+				rule := f.Inject(r.Proxy, locktest.ScriptOn(t, "release", "k"))
 				start := time.Now()
-				wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
-				wantAtMost(t, "the release", time.Since(start), timeout)
-				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+				locktest.WantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
+				locktest.WantAtMost(t, "the release", time.Since(start), timeout)
+				locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 				if stolen {
-					r.steal("k")
+					r.Steal("k")
 				}
-				if name == "late" || name == "executed" {
-					r.land(rule)
+				if f.Name == locktest.HoldRequest.Name || f.Name == locktest.HoldReply.Name {
+					locktest.Land(r.T, rule)
 				}
 				rule.Remove()
 				if stolen {
-					r.wantHolder("k", stranger)
+					r.WantHolder("k", locktest.Stranger)
 					return
 				}
 				start = time.Now()
-				_, next := acquired(t, t.Context(), other.Lock("k"), core.WaitTime(20*time.Second))
-				wantAtMost(t, "the next acquire", time.Since(start), time.Second)
-				released(t, next)
+				_, next := locktest.MustAcquire(t, t.Context(), other.Lock("k"), core.WaitTime(20*time.Second))
+				locktest.WantAtMost(t, "the next acquire", time.Since(start), time.Second)
+				locktest.MustRelease(t, next)
 			})
 		}
 	}
@@ -122,45 +123,45 @@ func TestFault_Release_Unanswered(t *testing.T) {
 // slower than what a call that is alone is given first: nobody asks again.
 func TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	locks, other := r.locks(), r.beside()
-	_, hold := acquired(t, t.Context(), other.Lock("k"), core.LeaseTime(time.Hour))
-	r.proxy.DelayReply(faultproxy.Any(), 150*time.Millisecond)
+	r := locktest.NewProxied(t)
+	locks, other := r.Behind(), r.Beside()
+	_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("k"), core.LeaseTime(time.Hour))
+	r.Proxy.DelayReply(faultproxy.Any(), 150*time.Millisecond)
 	state, err := locks.Lock("k").State(t.Context())
 	if err != nil || len(state.Holders) != 1 {
 		t.Errorf("State: got %+v, %v", state, err)
 	}
-	wantGot(t, "ForceRelease", true)(locks.Lock("k").ForceRelease(t.Context()))
-	wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+	locktest.WantGot(t, "ForceRelease", true)(locks.Lock("k").ForceRelease(t.Context()))
+	locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 }
 
 // TestFault_Release_OthersMayListen loses the reply of a release, and with it how many others listen: the
 // lock is left to them for a while, as it is when one is known to listen.
 func TestFault_Release_OthersMayListen(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const wakingUp = 6 * time.Millisecond // of a thread of Redisson: after the resend, before the patience is over
-		locks, proxy := b.knowing()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		messages := b.Subscribe(t.Context(), "redisson_lock__channel:{k}")
 		defer func() { _ = messages.Close() }()
 		_, err := messages.Receive(t.Context())
-		must(t, err)
+		locktest.Must(t, err)
 		other := make(chan error, 1)
 		go func() {
 			_, err := messages.ReceiveMessage(t.Context())
-			must(t, err)
+			locktest.Must(t, err)
 			time.Sleep(wakingUp) // in the time of the bubble
-			_, hold, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
+			_, hold, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
 			other <- errors.Join(err, hold.Release(t.Context())) // the bubble ends with its goroutines
 		}()
-		waiting := acquiring(t.Context(), locks.Lock("k"))
-		pass(100 * time.Millisecond) // the run of turns in this process is over
-		lost := proxy.DropReply(faultproxy.Once(scriptOn(t, "release", "k")))
-		released(t, hold)
+		waiting := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.Pass(100 * time.Millisecond) // the run of turns in this process is over
+		lost := proxy.DropReply(faultproxy.Once(locktest.ScriptOn(t, "release", "k")))
+		locktest.MustRelease(t, hold)
 		if err := <-other; err != nil || lost.Hits() != 1 {
 			t.Errorf("%d replies were lost, and a listening waiter has missed its turn: %v", lost.Hits(), err)
 		}
-		released(t, (<-waiting).hold)
+		locktest.MustRelease(t, (<-waiting).Hold)
 	})
 }

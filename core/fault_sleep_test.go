@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -22,31 +23,31 @@ import (
 func TestFault_SleepOfTheProcessIsNoOutage(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
-	sleeper := startChild(t, "sleeper", server.Addr())
-	if got := sleeper.says(); got != "warm" {
+	sleeper := locktest.StartChild(t, "sleeper", server.Addr())
+	if got := sleeper.Hear(); got != "warm" {
 		t.Fatal(got)
 	}
 	for range 3 {
 		time.Sleep(50 * time.Millisecond) // some calls
-		must(t, sleeper.cmd.Process.Signal(syscall.SIGSTOP))
+		locktest.Must(t, sleeper.Process.Signal(syscall.SIGSTOP))
 		time.Sleep(1500 * time.Millisecond) // the fault, held open
-		must(t, sleeper.cmd.Process.Signal(syscall.SIGCONT))
+		locktest.Must(t, sleeper.Process.Signal(syscall.SIGCONT))
 	}
-	sleeper.hears("enough")
-	if got := sleeper.says(); got != "outages 0" {
+	sleeper.Tell("enough")
+	if got := sleeper.Hear(); got != "outages 0" {
 		t.Error(got)
 	}
 }
 
 // sleeperRole calls until it is told to end, and counts how often Redis was silent.
-func sleeperRole(c childSide) error {
-	locks, err := core.New(c.rdb, core.WithBackendTimeout(time.Second))
+func sleeperRole(c locktest.ChildSide) error {
+	locks, err := core.New(c.Redis, core.WithBackendTimeout(time.Second))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = locks.Close(c.ctx) }()
+	defer func() { _ = locks.Close(c.Ctx) }()
 	var outages atomic.Int64
-	ctx, end := context.WithCancel(c.ctx)
+	ctx, end := context.WithCancel(c.Ctx)
 	var all sync.WaitGroup
 	for i := range 30 {
 		all.Go(func() {
@@ -58,10 +59,10 @@ func sleeperRole(c childSide) error {
 			}
 		})
 	}
-	c.tellf("warm")
-	c.wait()
+	c.Tellf("warm")
+	c.Hear()
 	end()
 	all.Wait()
-	c.tellf("outages %d", outages.Load())
+	c.Tellf("outages %d", outages.Load())
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -25,8 +26,8 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 	direct := server.Client()
 	for round := range rounds {
 		// Two clients with pools of their own, so that connections queue unevenly.
-		a, b := newLocks(t, server, patient), newLocks(t, server, patient)
-		warm(t, a, b)
+		a, b := newLocks(t, server, locktest.Patient), newLocks(t, server, locktest.Patient)
+		locktest.Warm(t, a, b)
 		key := fmt.Sprintf("stopped:%d", round)
 		server.Stop()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -43,26 +44,17 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 		if err := <-newer; err != nil {
 			t.Fatalf("round %d: acquire after the stop: %v", round, err)
 		}
-		within(t, fmt.Sprintf("round %d: no key left", round), func() bool {
+		locktest.WithinASecond(t, fmt.Sprintf("round %d: no key left", round), func() bool {
 			return direct.Exists(context.Background(), key).Val() == 0
 		})
-		faultClose(t, a)
-		faultClose(t, b)
+		locktest.MustClose(t, a)
+		locktest.MustClose(t, b)
 	}
 }
 
 func newLocks(t *testing.T, server *redisserver.Server, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(server.Client(), opts...)
-	must(t, err)
+	locktest.Must(t, err)
 	return locks
-}
-
-// warm opens connections.
-func warm(t *testing.T, clients ...*core.Client) {
-	t.Helper()
-	for _, c := range clients {
-		must(t, c.Ready(t.Context()))
-		must(t, c.Lock("warm").Do(t.Context(), func(context.Context) error { return nil }))
-	}
 }

@@ -12,20 +12,21 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // flood publishes n messages on the channel of key, as fast as it can.
-func (b *bed) flood(key string, n int) {
-	b.t.Helper()
+func flood(b *locktest.Redis, key string, n int) {
+	b.T.Helper()
 	const part = 1000
 	for sent := 0; sent < n; sent += part {
 		_, err := b.Pipelined(context.Background(), func(p redis.Pipeliner) error {
 			for range min(part, n-sent) {
-				p.Publish(context.Background(), channelOf(key), "0")
+				p.Publish(context.Background(), locktest.ChannelOf(key), "0")
 			}
 			return nil
 		})
-		must(b.t, err)
+		locktest.Must(b.T, err)
 	}
 }
 
@@ -33,26 +34,26 @@ func (b *bed) flood(key string, n int) {
 // more when that is answered; nobody else's attempt is made more often.
 func TestFlood_OneQuestionAtATime(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
-		b.listeners("k", 1)
-		pass(100 * time.Millisecond) // the confirmation of the subscription makes everybody look, too
-		sent := proxy.Watch(scripts)
-		questions := proxy.HoldReply(scriptOn(t, "renew", "k"))
-		b.flood("k", 20_000)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+		b.AwaitListeners("k", 1)
+		locktest.Pass(100 * time.Millisecond) // the confirmation of the subscription makes everybody look, too
+		sent := proxy.Watch(locktest.Scripts)
+		questions := proxy.HoldReply(locktest.ScriptOn(t, "renew", "k"))
+		flood(b, "k", 20_000)
 		synctest.Wait()
-		wantSame(t, "questions about one holder at a time", questions.Hits(), 1)
+		locktest.WantSame(t, "questions about one holder at a time", questions.Hits(), 1)
 		questions.Release()
-		pass(100 * time.Millisecond)
-		wantSame(t, "questions in all", questions.Hits(), 2)
+		locktest.Pass(100 * time.Millisecond)
+		locktest.WantSame(t, "questions in all", questions.Hits(), 2)
 		if n := sent.Hits(); n > 200 {
 			t.Errorf("%d scripts for messages of one instant", n)
 		}
-		wantAlive(t, ctx)
-		released(t, hold)
-		released(t, (<-got).hold)
+		locktest.WantAlive(t, ctx)
+		locktest.MustRelease(t, hold)
+		locktest.MustRelease(t, (<-got).Hold)
 	})
 }
 
@@ -64,20 +65,20 @@ func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 		name string
 		held bool // by the same client
 	}{{"held", true}, {"waited for", false}} {
-		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, tt.name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			if tt.held {
-				_, _ = acquired(t, t.Context(), locks.Lock("k"))
+				_, _ = locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			} else {
-				b.take("k", stranger, time.Hour)
+				b.Take("k", locktest.Stranger, time.Hour)
 			}
-			at := acquiredAt(t, locks, "k")
-			b.listeners("k", 1)
-			sent := proxy.Watch(scripts)
+			at := locktest.AcquiredAt(t, locks, "k")
+			b.AwaitListeners("k", 1)
+			sent := proxy.Watch(locktest.Scripts)
 			const seconds = 4
 			for range seconds * 1000 {
-				b.Publish(t.Context(), channelOf("k"), "0")
-				pass(time.Millisecond)
+				b.Publish(t.Context(), locktest.ChannelOf("k"), "0")
+				locktest.Pass(time.Millisecond)
 			}
 			if rate := sent.Hits() / seconds; rate > 300 {
 				t.Errorf("%d commands per second", rate)
@@ -85,9 +86,9 @@ func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 			if sent.Hits() == 0 {
 				t.Error("no command: the messages are not listened to")
 			}
-			pass(time.Second)
-			b.take("k", stranger, time.Hour)
-			b.free("k")
+			locktest.Pass(time.Second)
+			b.Take("k", locktest.Stranger, time.Hour)
+			b.Free("k")
 			freed := time.Now()
 			if took := (<-at).Sub(freed); took != 0 {
 				t.Errorf("woken %s after the message", took)
@@ -100,12 +101,12 @@ func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 // command for each of them, and the other locks are there.
 func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	locks, sent := b.counted(patient)
-	b.warm(locks)
-	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-	got := acquiring(t.Context(), locks.Lock("k"))
-	b.listeners("k", 1)
+	b := locktest.Real(t)
+	locks, sent := b.Counted(locktest.Patient)
+	b.Warm(locks)
+	ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	got := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+	b.AwaitListeners("k", 1)
 	before, start := sent.Hits(), time.Now()
 	var most, turns atomic.Int64
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -118,12 +119,12 @@ func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 			default:
 			}
 			most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
-			wantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
+			locktest.WantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
 			turns.Add(1)
 		}
 	}()
 	idle := int64(runtime.NumGoroutine())
-	b.flood("k", 80_000)
+	flood(b, "k", 80_000)
 	took := time.Since(start)
 	close(stop)
 	<-done
@@ -132,28 +133,28 @@ func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 	if bound := 100 + 300*int64(took/time.Second+1); commands > bound {
 		t.Errorf("%d commands, want at most %d", commands, bound)
 	}
-	wantAlive(t, ctx)
-	released(t, hold)
-	released(t, (<-got).hold)
+	locktest.WantAlive(t, ctx)
+	locktest.MustRelease(t, hold)
+	locktest.MustRelease(t, (<-got).Hold)
 }
 
 // A holder that lost its lock finds out by the message, also in a flood.
 func TestFlood_TheLossIsFoundAllTheSame(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
-		b.listeners("k", 1)
-		slow := proxy.HoldReply(faultproxy.Once(scriptOn(t, "renew", "k")))
-		b.flood("k", 5)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
+		b.AwaitListeners("k", 1)
+		slow := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "renew", "k")))
+		flood(b, "k", 5)
 		<-slow.Hit() // asked while it was still there
-		b.take("k", stranger, time.Hour)
-		b.flood("k", 5)
+		b.Take("k", locktest.Stranger, time.Hour)
+		flood(b, "k", 5)
 		slow.Release()
-		pass(100 * time.Millisecond)
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		wantErr(t, (<-got).err, core.ErrNotAcquired)
+		locktest.Pass(100 * time.Millisecond)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantErr(t, (<-got).Err, core.ErrNotAcquired)
 	})
 }

@@ -7,28 +7,29 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A hash of something else is neither freed by force nor has it a state, whatever the kind of the lock; nor has
 // a zset, where a semaphore would have its permits.
 func TestForceRelease_OfACart(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, ctx := b.locks(), context.Background()
-		must(t, b.HSet(ctx, "cart:43", "sku:7", 2).Err())
-		must(t, b.HSet(ctx, "theme:43", "mode", "read", "sku:7", 2).Err())
-		must(t, b.HSet(ctx, "dark:43", "mode", "write", "sku:7:write", 2).Err())
-		must(t, b.Set(ctx, "stock:43", 5, 0).Err())
-		must(t, b.ZAdd(ctx, "{stock:43}:timeout", redis.Z{Score: 1 << 50, Member: "sku:7"}).Err())
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, ctx := b.Locks(), context.Background()
+		locktest.Must(t, b.HSet(ctx, "cart:43", "sku:7", 2).Err())
+		locktest.Must(t, b.HSet(ctx, "theme:43", "mode", "read", "sku:7", 2).Err())
+		locktest.Must(t, b.HSet(ctx, "dark:43", "mode", "write", "sku:7:write", 2).Err())
+		locktest.Must(t, b.Set(ctx, "stock:43", 5, 0).Err())
+		locktest.Must(t, b.ZAdd(ctx, "{stock:43}:timeout", redis.Z{Score: 1 << 50, Member: "sku:7"}).Err())
 		before := b.Keys(ctx, "*").Val()
 		for name, lock := range map[string]core.Lock{
 			"plain": locks.Lock("cart:43"), "spin": locks.SpinLock("cart:43"), "fenced": locks.FencedLock("cart:43"), "fair": locks.FairLock("cart:43"),
 			"read": locks.ReadLock("theme:43"), "write": locks.WriteLock("dark:43"), "permits": locks.Semaphore("stock:43", 5).Lock,
 		} {
 			freed, err := lock.ForceRelease(t.Context())
-			wantOutcome(t, name, err, core.ErrUnavailable)
+			locktest.WantOutcome(t, name, err, core.ErrUnavailable)
 			state, err := lock.State(t.Context())
-			wantOutcome(t, name, err, core.ErrUnavailable)
+			locktest.WantOutcome(t, name, err, core.ErrUnavailable)
 			if freed || len(state.Holders) != 0 || len(b.Keys(ctx, "*").Val()) != len(before) {
 				t.Errorf("%s: freed %t, state %+v, want an error, and that it stays", name, freed, state)
 			}
@@ -39,33 +40,33 @@ func TestForceRelease_OfACart(t *testing.T) {
 // Only a lock is freed by force: whatever else has its name stays, and is an error.
 func TestForceRelease_OfSomethingElse(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
 		ctx := context.Background()
 		for name, put := range map[string]func() error{
 			"string":               func() error { return b.Set(ctx, "k", "1", 0).Err() },
-			"list":                 func() error { return b.RPush(ctx, "k", stranger).Err() },
-			"set":                  func() error { return b.SAdd(ctx, "k", stranger).Err() },
-			"sorted set":           func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: stranger}).Err() },
+			"list":                 func() error { return b.RPush(ctx, "k", locktest.Stranger).Err() },
+			"set":                  func() error { return b.SAdd(ctx, "k", locktest.Stranger).Err() },
+			"sorted set":           func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: locktest.Stranger}).Err() },
 			"hash of something":    func() error { return b.HSet(ctx, "k", "name", "Ada", "age", "36").Err() },
 			"hash with a number":   func() error { return b.HSet(ctx, "k", "visits", "36").Err() },
 			"hash with a name":     func() error { return b.HSet(ctx, "k", "user:7", "Ada").Err() },
-			"lock and another":     func() error { return b.HSet(ctx, "k", stranger, "1", "name", "Ada").Err() },
-			"Redisson's read lock": func() error { return b.HSet(ctx, "k", "mode", "read", stranger, "1").Err() },
+			"lock and another":     func() error { return b.HSet(ctx, "k", locktest.Stranger, "1", "name", "Ada").Err() },
+			"Redisson's read lock": func() error { return b.HSet(ctx, "k", "mode", "read", locktest.Stranger, "1").Err() },
 		} {
-			must(t, put())
+			locktest.Must(t, put())
 			if freed, err := l.ForceRelease(t.Context()); freed {
 				t.Errorf("%s: freed", name)
 			} else {
-				wantOutcome(t, name, err, core.ErrUnavailable)
+				locktest.WantOutcome(t, name, err, core.ErrUnavailable)
 			}
 			if b.Exists(ctx, "k").Val() != 1 {
 				t.Errorf("%s: deleted", name)
 			}
-			must(t, b.Del(ctx, "k").Err())
+			locktest.Must(t, b.Del(ctx, "k").Err())
 		}
-		for name, field := range map[string]string{"Redisson's": stranger, "a marker of Leave": b.locks().ID() + ":12"} {
-			must(t, b.HSet(ctx, "k", field, 2).Err())
+		for name, field := range map[string]string{"Redisson's": locktest.Stranger, "a marker of Leave": b.Locks().ID() + ":12"} {
+			locktest.Must(t, b.HSet(ctx, "k", field, 2).Err())
 			if freed, err := l.ForceRelease(t.Context()); !freed || err != nil {
 				t.Errorf("%s: got %v, %v", name, freed, err)
 			}

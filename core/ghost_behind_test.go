@@ -12,18 +12,19 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // haunt has an acquire of a client land that its caller has given up.
 func haunt(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy, key string) {
 	t.Helper()
-	acquire := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", key)))
+	acquire := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", key)))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	_, _, err := locks.Lock(key).Acquire(ctx, core.LeaseTime(time.Minute))
-	wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+	locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
 	acquire.Release()
-	pass(0)
+	locktest.Pass(0)
 	if acquire.Executed() != 1 {
 		t.Fatal("it has not landed")
 	}
@@ -32,7 +33,7 @@ func haunt(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy, key string
 // undying keeps the ghosts of a key from being cleared up until it is removed.
 func undying(t *testing.T, proxy *faultproxy.Proxy, key string) *faultproxy.Rule {
 	t.Helper()
-	return proxy.AnswerError(scriptOn(t, "clear", key), "NOPERM not now")
+	return proxy.AnswerError(locktest.ScriptOn(t, "clear", key), "NOPERM not now")
 }
 
 // Whatever the backend timeout: one who does not wait is refused after a second behind a ghost that
@@ -40,18 +41,18 @@ func undying(t *testing.T, proxy *faultproxy.Proxy, key string) *faultproxy.Rule
 func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute} {
-		parallelBubble(t, timeout.String(), func(t *testing.T, b *bed) {
-			down := &backendRecorder{}
-			locks, proxy := b.knowing(core.WithBackendTimeout(timeout), core.WithObserver(down.observer()))
+		locktest.ParallelBubble(t, timeout.String(), func(t *testing.T, b *locktest.Redis) {
+			down := &locktest.BackendRecorder{}
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout), core.WithObserver(down.Observer()))
 			undying(t, proxy, "k")
 			haunt(t, locks, proxy, "k")
 			start := time.Now()
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
 			if took := time.Since(start); took < 990*time.Millisecond || took > time.Second {
 				t.Errorf("refused after %s, want a second", took)
 			}
-			wantSame(t, "events of availability", len(down.all()), 0)
+			locktest.WantSame(t, "events of availability", len(down.All()), 0)
 		})
 	}
 }
@@ -59,8 +60,8 @@ func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 // Several keys that are taken one by one have that second together.
 func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		core.PutKeysApart(locks)
 		stays := undying(t, proxy, "a")
 		undying(t, proxy, "b")
@@ -70,8 +71,8 @@ func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 		time.AfterFunc(700*time.Millisecond, func() { b.Del(context.Background(), "a") }) // if it is there still
 		start := time.Now()
 		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		wantSoon(t, "refused after %s", start, time.Second)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.WantSoon(t, "refused after %s", start, time.Second)
 	})
 }
 
@@ -80,20 +81,20 @@ func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 func TestBehindGhost_OfARedlock(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"does not wait": 0, "waits": 2 * time.Second} {
-		parallelIslands(t, name, 3, func(t *testing.T, servers []*island) {
-			down := &backendRecorder{}
-			clients := process(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down.observer()))
+		locktest.ParallelBubbleOf(t, name, 3, func(t *testing.T, servers []*locktest.Redis) {
+			down := &locktest.BackendRecorder{}
+			clients := locktest.BehindEach(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down.Observer()))
 			for i, s := range servers {
-				for _, source := range scriptSources(t) {
-					must(t, s.Client.ScriptLoad(t.Context(), source).Err())
+				for _, source := range locktest.ScriptSources(t) {
+					locktest.Must(t, s.Client.ScriptLoad(t.Context(), source).Err())
 				}
-				released(t, hold(acquired(t, t.Context(), clients[i].Lock("warm"))))
-				undying(t, s.proxy, "k")
-				haunt(t, clients[i], s.proxy, "k")
+				locktest.MustRelease(t, hold(locktest.MustAcquire(t, t.Context(), clients[i].Lock("warm"))))
+				undying(t, s.Proxy, "k")
+				haunt(t, clients[i], s.Proxy, "k")
 			}
 			_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(wait))
-			wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
-			wantSame(t, "events of availability", len(down.all()), 0)
+			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			locktest.WantSame(t, "events of availability", len(down.All()), 0)
 		})
 	}
 }
@@ -104,20 +105,20 @@ func hold(_ context.Context, h *core.Hold) *core.Hold { return h }
 // timeout: Redis has not been silent for that, so another attempt is made.
 func TestBehindGhost_ALostConnectionIsNoSilence(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing(core.WithBackendTimeout(400 * time.Millisecond))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(400 * time.Millisecond))
 		undying(t, proxy, "k")
 		haunt(t, locks, proxy, "k")
-		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0))
-		pass(450 * time.Millisecond)
-		must(t, b.Del(t.Context(), "k").Err())
-		lost := proxy.DropRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		locktest.Pass(450 * time.Millisecond)
+		locktest.Must(t, b.Del(t.Context(), "k").Err())
+		lost := proxy.DropRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 		o := <-got
-		must(t, o.err)
+		locktest.Must(t, o.Err)
 		if lost.Hits() != 1 {
 			t.Errorf("%d attempts were lost, want one", lost.Hits())
 		}
-		released(t, o.hold)
+		locktest.MustRelease(t, o.Hold)
 	})
 }
 
@@ -149,77 +150,77 @@ func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // The ghost is cleared up before who was refused because of it has heard so: the lock was free.
 func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		hook := &slowHook{hit: make(chan struct{}), release: make(chan struct{})}
-		proxy, locks := b.hooked(hook)
-		for _, source := range scriptSources(t) {
-			must(t, b.ScriptLoad(t.Context(), source).Err())
+		proxy, locks := b.BehindHooks(hook)
+		for _, source := range locktest.ScriptSources(t) {
+			locktest.Must(t, b.ScriptLoad(t.Context(), source).Err())
 		}
 		stays := undying(t, proxy, "k")
 		haunt(t, locks, proxy, "k")
 		hook.armed.Store(true)
-		got := acquiring(context.WithValue(t.Context(), hook, true), locks.Lock("k"), core.WaitTime(0))
+		got := locktest.GoAcquire(context.WithValue(t.Context(), hook, true), locks.Lock("k"), core.WaitTime(0))
 		<-hook.hit
 		stays.Remove()
-		eventually(t, "the ghost to be cleared up", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
-		pass(time.Second)
+		locktest.Eventually(t, "the ghost to be cleared up", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+		locktest.Pass(time.Second)
 		close(hook.release)
 		o := <-got
-		must(t, o.err)
-		released(t, o.hold)
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
 	})
 }
 
 // The others end in time: one whose context ends, and one whose client is closed.
 func TestBehindGhost_IsLeft(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		undying(t, proxy, "k")
 		haunt(t, locks, proxy, "k")
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		o := <-acquiring(ctx, locks.Lock("k"), core.WaitTime(0))
-		wantErr(t, o.err, core.ErrNotAcquired, context.DeadlineExceeded)
-		if o.took != 50*time.Millisecond {
-			t.Errorf("it took %s", o.took)
+		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(0))
+		locktest.WantErr(t, o.Err, core.ErrNotAcquired, context.DeadlineExceeded)
+		if o.Took != 50*time.Millisecond {
+			t.Errorf("it took %s", o.Took)
 		}
-		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0))
-		pass(100 * time.Millisecond)
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		locktest.Pass(100 * time.Millisecond)
 		closed := make(chan error, 1)
 		go func() { closed <- locks.Close(t.Context()) }()
-		if o = <-got; o.took != 100*time.Millisecond {
-			t.Errorf("it took %s", o.took)
+		if o = <-got; o.Took != 100*time.Millisecond {
+			t.Errorf("it took %s", o.Took)
 		}
-		wantErr(t, o.err, core.ErrClosed)
-		must(t, <-closed)
+		locktest.WantErr(t, o.Err, core.ErrClosed)
+		locktest.Must(t, <-closed)
 	})
 }
 
 // Many callers that do not wait ask seldom, and one of them gets the lock.
 func TestBehindGhost_Many(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		stays := undying(t, proxy, "k")
 		haunt(t, locks, proxy, "k")
-		attempts := proxy.Watch(scriptOn(t, "acquire", "k"))
+		attempts := proxy.Watch(locktest.ScriptOn(t, "acquire", "k"))
 		const callers = 200
-		results := make(chan outcome, callers)
+		results := make(chan locktest.Outcome, callers)
 		for range callers {
 			go func() {
-				results <- <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0), core.LeaseTime(time.Minute))
+				results <- <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0), core.LeaseTime(time.Minute))
 			}()
 		}
-		pass(300 * time.Millisecond)
+		locktest.Pass(300 * time.Millisecond)
 		stays.Remove()
-		must(t, b.Del(t.Context(), "k").Err())
+		locktest.Must(t, b.Del(t.Context(), "k").Err())
 		won := 0
 		for range callers {
-			if o := <-results; o.err == nil {
+			if o := <-results; o.Err == nil {
 				won++
 			} else {
-				wantOnly(t, o.err, core.ErrNotAcquired, core.ErrUnavailable)
+				locktest.WantOnly(t, o.Err, core.ErrNotAcquired, core.ErrUnavailable)
 			}
 		}
 		if won != 1 {
@@ -235,9 +236,9 @@ func TestBehindGhost_Many(t *testing.T) {
 func clears(t *testing.T) faultproxy.Match {
 	t.Helper()
 	var all []faultproxy.Match
-	for name := range scriptSources(t) {
+	for name := range locktest.ScriptSources(t) {
 		if path.Base(name) == "clear" {
-			all = append(all, script(t, name))
+			all = append(all, locktest.Script(t, name))
 		}
 	}
 	return func(args []string) bool {
@@ -260,30 +261,30 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 		"a reader and a writer": {(*core.Client).ReadLock, (*core.Client).WriteLock},
 		"a writer and a reader": {(*core.Client).WriteLock, (*core.Client).ReadLock},
 		"two writers":           {(*core.Client).WriteLock, (*core.Client).WriteLock},
-		"several":               {multiOf, (*core.Client).Lock},
-		"one of several":        {(*core.Client).Lock, multiOf},
+		"several":               {locktest.MultiLockOf, (*core.Client).Lock},
+		"one of several":        {(*core.Client).Lock, locktest.MultiLockOf},
 		"permits":               {permits(1), permits(1)},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			stays := proxy.AnswerError(clears(t), "NOPERM not now")
 			commands := faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("k{x}"))
 			acquire := proxy.HoldRequest(faultproxy.Once(commands))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			defer cancel()
 			_, _, err := kinds[0](locks, "k{x}").Acquire(ctx, core.LeaseTime(time.Minute))
-			wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+			locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
 			acquire.Release()
-			pass(0)
-			got := acquiring(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
-			pass(100 * time.Millisecond)
+			locktest.Pass(0)
+			got := locktest.GoAcquire(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
+			locktest.Pass(100 * time.Millisecond)
 			stays.Remove()
 			o := <-got
-			must(t, o.err)
-			if o.took < 100*time.Millisecond || acquire.Executed() != 1 {
+			locktest.Must(t, o.Err)
+			if o.Took < 100*time.Millisecond || acquire.Executed() != 1 {
 				t.Error("there was no ghost in the way")
 			}
-			released(t, o.hold)
+			locktest.MustRelease(t, o.Hold)
 		})
 	}
 }
@@ -291,21 +292,21 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 // A waiter of a fair lock that has left, and whose place is not given back yet, is nobody either.
 func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		_, holder := acquired(t, t.Context(), b.locks().FairLock("k"))
-		stays := proxy.AnswerError(scriptOn(t, "fair/clear", "k"), "NOPERM not now")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, holder := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+		stays := proxy.AnswerError(locktest.ScriptOn(t, "fair/clear", "k"), "NOPERM not now")
 		ctx, cancel := context.WithCancel(t.Context())
-		_, left := b.joins(ctx, locks, "k")
+		_, left := b.JoinQueue(ctx, locks, "k")
 		cancel()
 		<-left
-		released(t, holder)
-		got := acquiring(t.Context(), locks.FairLock("k"), core.WaitTime(0))
-		pass(100 * time.Millisecond)
+		locktest.MustRelease(t, holder)
+		got := locktest.GoAcquire(t.Context(), locks.FairLock("k"), core.WaitTime(0))
+		locktest.Pass(100 * time.Millisecond)
 		stays.Remove()
 		o := <-got
-		must(t, o.err)
-		released(t, o.hold)
-		b.wantNoQueue("k")
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // An operation with one attempt that waits on a connection that hangs for a while has its answer in the end. A
@@ -36,24 +37,24 @@ func TestHang_OperationsWithOneAttempt(t *testing.T) {
 			return second(locks.Lock("k").ForceRelease(ctx))
 		}},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			locks := locksOn(t, rdb, patient)
-			_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
-			must(t, locks.Ready(t.Context()))
-			warm(t, locks)
+			locks := locktest.NewClient(t, rdb, locktest.Patient)
+			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
+			locktest.Must(t, locks.Ready(t.Context()))
+			locktest.Warm(t, locks)
 			stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("stuck"))))
-			other := acquiring(t.Context(), locks.Lock("stuck"))
+			other := locktest.GoAcquire(t.Context(), locks.Lock("stuck"))
 			synctest.Wait()
 			start := time.Now()
 			time.AfterFunc(hang, stuck.Release)
-			must(t, op.do(t.Context(), locks, hold))
+			locktest.Must(t, op.do(t.Context(), locks, hold))
 			if took := time.Since(start); op.question && took > time.Second || took > hang {
 				t.Errorf("answered after %s", took)
 			}
 			o := <-other
-			must(t, o.err)
-			released(t, o.hold)
+			locktest.Must(t, o.Err)
+			locktest.MustRelease(t, o.Hold)
 		})
 	}
 }
@@ -62,21 +63,21 @@ func TestHang_OperationsWithOneAttempt(t *testing.T) {
 // Refresh lowers no lease.
 func TestHang_Renewal(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		proxy, rdb := faultproxy.Around(t, b.Client)
 		renewed := make(chan error, 10)
 		observer := &core.Observer{Renewal: func(_ context.Context, r core.Renewal) { renewed <- r.Err }}
-		locks := locksOn(t, rdb, core.WithObserver(observer))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		locks := locktest.NewClient(t, rdb, core.WithObserver(observer))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(faultproxy.Command("EVALSHA", "EVAL"), faultproxy.Containing("k"))))
 		if err := <-renewed; err != nil {
 			t.Errorf("renewed: %v", err)
 		}
-		must(t, hold.Refresh(t.Context(), 5*time.Second))
+		locktest.Must(t, hold.Refresh(t.Context(), 5*time.Second))
 		if left := hold.Remaining(); left < 20*time.Second {
 			t.Errorf("a lease of %s is left, and the first renewal may land", left)
 		}
 		stuck.Release()
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }

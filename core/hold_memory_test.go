@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -15,10 +16,10 @@ import (
 // Redis is a process of its own, whose memory does not count.
 func TestHold_Memory(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
 	const heldBytes, locks = 1000, 10_000
-	client := locksOn(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal meanwhile
+	client := locktest.NewClient(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal meanwhile
 	// What was held once leaves behind maps and buffers that stay.
 	for _, h := range heldMany(t, client, "before", locks) {
-		released(t, h)
+		locktest.MustRelease(t, h)
 	}
 	before := heapAlloc()
 	holds := heldMany(t, client, "held", locks)
@@ -36,7 +37,7 @@ func heldMany(t *testing.T, client *core.Client, name string, n int) []*core.Hol
 	t.Helper()
 	holds := make([]*core.Hold, n)
 	for i := range holds {
-		_, holds[i] = acquired(t, context.Background(), client.Lock(name+strconv.Itoa(i)))
+		_, holds[i] = locktest.MustAcquire(t, context.Background(), client.Lock(name+strconv.Itoa(i)))
 	}
 	return holds
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A hold lasts as long as so many of its leases as it needs, and is lost with the one that is
@@ -20,20 +21,20 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 		"majority": {2, 20 * time.Second},
 		"any":      {1, 30 * time.Second},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			told := newRecorder()
-			locks := b.locks(core.WithObserver(told.observer()))
-			ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c"), core.LeaseTime(30*time.Second))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			told := &locktest.Recorder{}
+			locks := b.Locks(core.WithObserver(told.Observer()))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c"), core.LeaseTime(30*time.Second))
 			core.NeedsOnly(hold, c.needs)
 			core.EndLeaseEarlier(hold, 0, 20*time.Second)
 			core.EndLeaseEarlier(hold, 1, 10*time.Second)
 			if left := hold.Remaining(); left > c.lasts || left < c.lasts-time.Second {
 				t.Errorf("remaining: got %s, want about %s", left, c.lasts)
 			}
-			wantAlive(t, ctx)
-			pass(c.lasts - time.Second)
-			wantAlive(t, ctx)
-			if n := told.count("loss"); n > 0 || hold.Remaining() <= 0 {
+			locktest.WantAlive(t, ctx)
+			locktest.Pass(c.lasts - time.Second)
+			locktest.WantAlive(t, ctx)
+			if n := told.Count("loss"); n > 0 || hold.Remaining() <= 0 {
 				t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
 			}
 			select {
@@ -41,12 +42,12 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 			case <-time.After(2 * time.Second):
 				t.Error("not lost")
 			}
-			wantErr(t, context.Cause(ctx), core.ErrLost)
-			eventually(t, "told of the loss", func() bool { return told.count("loss") > 0 }) // after the context has ended
-			if n := told.count("loss"); n != 1 || hold.Remaining() != 0 {
+			locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
+			locktest.Eventually(t, "told of the loss", func() bool { return told.Count("loss") > 0 }) // after the context has ended
+			if n := told.Count("loss"); n != 1 || hold.Remaining() != 0 {
 				t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
 			}
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		})
 	}
 }

@@ -4,20 +4,21 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A context leads to all holds that it was made under, the innermost first, also to those of
 // another client, and to none that is over. Detach hides them.
 func TestHoldsOf_ListsWhatTheContextCarries(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, others := b.locks(), b.locks()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, others := b.Locks(), b.Locks()
 		if got := core.HoldsOf(t.Context()); got != nil {
 			t.Errorf("of a context without a lock: got %v, want none", got)
 		}
-		ctx, outer := acquired(t, t.Context(), locks.Lock("outer"), core.Label("pay"))
-		ctx, again := acquired(t, ctx, locks.Lock("outer"))
-		ctx, inner := acquired(t, ctx, others.Lock("inner"))
+		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("outer"), core.Label("pay"))
+		ctx, again := locktest.MustAcquire(t, ctx, locks.Lock("outer"))
+		ctx, inner := locktest.MustAcquire(t, ctx, others.Lock("inner"))
 
 		got := core.HoldsOf(ctx)
 		want := []*core.Hold{inner, again, outer}
@@ -35,12 +36,12 @@ func TestHoldsOf_ListsWhatTheContextCarries(t *testing.T) {
 		if hidden := core.HoldsOf(core.Detach(ctx)); hidden != nil {
 			t.Errorf("of a detached context: got %v, want none", hidden)
 		}
-		released(t, inner)
+		locktest.MustRelease(t, inner)
 		if left := core.HoldsOf(ctx); len(left) != 2 || left[0].Key != again.Key() {
 			t.Errorf("after the release of the inner one: got %+v, want the two of the outer lock", left)
 		}
-		released(t, again)
-		released(t, outer)
+		locktest.MustRelease(t, again)
+		locktest.MustRelease(t, outer)
 		if left := core.HoldsOf(ctx); left != nil {
 			t.Errorf("after all releases: got %+v, want none", left)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // requestKey is where the tests' contexts have the name of their request, as a trace has
@@ -122,40 +122,30 @@ func (r *commandLog) forget() {
 	r.seen = nil
 }
 
-// hooked is a client with hooks, and the locks on it.
-func (b *bed) hooked(hooks ...redis.Hook) (*faultproxy.Proxy, *core.Client) {
-	b.t.Helper()
-	proxy, rdb := faultproxy.Around(b.t, b.Client)
-	for _, h := range hooks {
-		rdb.AddHook(h)
-	}
-	return proxy, locksOn(b.t, rdb)
-}
-
 // Every operation of a lock runs through the hooks of the caller's client, in the
 // context of who asked for it.
 func TestHooks_SeeEveryOperation(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		hook := &commandLog{}
-		_, locks := b.hooked(hook)
-		b.warm(locks)
-		b.forEachOperation(locks, func(what string, do func(ctx context.Context) error) {
+		_, locks := b.BehindHooks(hook)
+		b.Warm(locks)
+		forEachOperation(b, locks, func(what string, do func(ctx context.Context) error) {
 			hook.forget()
 			if err := do(request(t.Context(), what)); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 			wantSeen(t, hook, what)
 		})
-		b.take("k", stranger, time.Minute)
+		b.Take("k", locktest.Stranger, time.Minute)
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
-		wantErr(t, err, core.ErrNotAcquired)
-		eventually(t, "the dial of the subscription was seen", hook.dialed)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.Eventually(t, "the dial of the subscription was seen", hook.dialed)
 	})
 }
 
 // forEachOperation runs every operation of a lock on the key k.
-func (b *bed) forEachOperation(locks *core.Client, each func(what string, do func(ctx context.Context) error)) {
+func forEachOperation(b *locktest.Redis, locks *core.Client, each func(what string, do func(ctx context.Context) error)) {
 	l := locks.Lock("k")
 	var held context.Context
 	var outer, inner *core.Hold
@@ -199,20 +189,20 @@ func wantSeen(t *testing.T, hook *commandLog, request string) {
 // its own caller's context.
 func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		hook := &commandLog{}
-		proxy, locks := b.hooked(hook)
-		b.warm(locks)
-		sent := proxy.Watch(scripts)
+		proxy, locks := b.BehindHooks(hook)
+		b.Warm(locks)
+		sent := proxy.Watch(locktest.Scripts)
 		hook.forget()
-		eachOf(64, func(i int) {
+		locktest.Concurrently(64, func(i int) {
 			name := "k" + string(rune('A'+i))
 			_, hold, err := locks.Lock(name).Acquire(request(context.Background(), name), core.WaitTime(20*time.Second))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			wantOK(t, hold.Release(request(context.Background(), name)))
+			locktest.WantOK(t, hold.Release(request(context.Background(), name)))
 		})
 		seen := 0
 		for i := range 64 {
@@ -235,7 +225,7 @@ func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
 // is not cancelled any more.
 func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		ends := make(chan error, 4)
 		ctx, cancel := context.WithCancelCause(request(t.Context(), "impatient"))
 		hook := &funcHook{around: func(seen context.Context, next func() error) error {
@@ -247,12 +237,12 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 			ends <- errors.Join(seen.Err(), context.Cause(seen))
 			return err
 		}}
-		_, locks := b.hooked(hook)
-		b.warm(locks)
+		_, locks := b.BehindHooks(hook)
+		b.Warm(locks)
 		_, _, err := locks.Lock("k").Acquire(ctx)
-		wantErr(t, err, core.ErrNotAcquired, context.Canceled)
-		wantOK(t, <-ends)
-		eventually(t, "the lock is cleared up", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+		locktest.WantErr(t, err, core.ErrNotAcquired, context.Canceled)
+		locktest.WantOK(t, <-ends)
+		locktest.Eventually(t, "the lock is cleared up", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
 	})
 }
 
@@ -287,23 +277,23 @@ func isScript(cmd redis.Cmder) bool { return strings.HasPrefix(cmd.Name(), "eval
 // lock commands are never sent twice without the lock knowing.
 func TestHooks_CannotSendTwice(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for name, keys := range map[string]int{"alone": 1, "together": 16} {
-			proxy, locks := b.hooked(&funcHook{around: func(_ context.Context, next func() error) error {
+			proxy, locks := b.BehindHooks(&funcHook{around: func(_ context.Context, next func() error) error {
 				if err := next(); err != nil {
 					return err
 				}
 				return next()
 			}})
-			b.warm(locks)
-			sent := proxy.Watch(scripts)
-			eachOf(keys, func(i int) {
+			b.Warm(locks)
+			sent := proxy.Watch(locktest.Scripts)
+			locktest.Concurrently(keys, func(i int) {
 				_, hold, err := locks.Lock(name + string(rune('a'+i))).Acquire(t.Context())
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				released(t, hold)
+				locktest.MustRelease(t, hold)
 			})
 			if sent.Hits() != 2*keys {
 				t.Errorf("%s: %d scripts were sent, want %d", name, sent.Hits(), 2*keys)
@@ -323,10 +313,10 @@ func TestHooks_FailureIsUnavailable(t *testing.T) {
 		"refuses": {func() error { return refused }, refused},
 		"panics":  {func() error { panic("broken hook") }, core.ErrUnavailable},
 	} {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			failing := true
 			var mu sync.Mutex
-			_, locks := b.hooked(&funcHook{around: func(_ context.Context, next func() error) error {
+			_, locks := b.BehindHooks(&funcHook{around: func(_ context.Context, next func() error) error {
 				mu.Lock()
 				fail := failing
 				mu.Unlock()
@@ -336,12 +326,12 @@ func TestHooks_FailureIsUnavailable(t *testing.T) {
 				return next()
 			}})
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
-			wantErr(t, err, core.ErrUnavailable, tt.want)
+			locktest.WantErr(t, err, core.ErrUnavailable, tt.want)
 			mu.Lock()
 			failing = false
 			mu.Unlock()
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
-			released(t, hold)
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			locktest.MustRelease(t, hold)
 		})
 	}
 }
@@ -349,15 +339,15 @@ func TestHooks_FailureIsUnavailable(t *testing.T) {
 // Renewals belong to no request.
 func TestHooks_SeeRenewals(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		hook := &commandLog{}
-		rdb := b.connect()
+		rdb := b.Connect()
 		rdb.AddHook(hook)
-		locks := locksOn(t, rdb, core.WithWatchdog(unhurried(3*time.Second)))
-		_, hold := acquired(t, request(t.Context(), "acquire"), locks.Lock("k"))
-		defer released(t, hold)
+		locks := locktest.NewClient(t, rdb, core.WithWatchdog(locktest.Unhurried(3*time.Second)))
+		_, hold := locktest.MustAcquire(t, request(t.Context(), "acquire"), locks.Lock("k"))
+		defer locktest.MustRelease(t, hold)
 		hook.forget()
-		eventually(t, "a renewal is seen", func() bool { return hook.total("k") > 0 })
+		locktest.Eventually(t, "a renewal is seen", func() bool { return hook.total("k") > 0 })
 		if seen := hook.scripts("k"); seen[0].request != "" {
 			t.Errorf("a renewal is seen in the context of %q", seen[0].request)
 		}
@@ -371,13 +361,13 @@ func (c *clusterBed) hooks(t *testing.T) {
 	rdb := c.Client()
 	rdb.OnNewNode(func(node *redis.Client) { node.AddHook(inner) })
 	rdb.AddHook(outer)
-	locks := locksOn(t, rdb)
+	locks := locktest.NewClient(t, rdb)
 	for _, warm := range []string{"one", "two", "three", "k"} {
-		_, hold := acquired(t, t.Context(), locks.Lock(warm), core.LeaseTime(time.Minute))
-		released(t, hold)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(warm), core.LeaseTime(time.Minute))
+		locktest.MustRelease(t, hold)
 	}
-	b := &bed{t: t}
-	b.forEachOperation(locks, func(what string, do func(ctx context.Context) error) {
+	b := &locktest.Redis{T: t}
+	forEachOperation(b, locks, func(what string, do func(ctx context.Context) error) {
 		outer.forget()
 		inner.forget()
 		if err := do(request(t.Context(), what)); err != nil {
@@ -389,11 +379,11 @@ func (c *clusterBed) hooks(t *testing.T) {
 			t.Errorf("%s: the hook of the node is below %q", what, seen[0].above)
 		}
 	})
-	wantOK(t, rdb.Set(t.Context(), "mine", 1, time.Minute).Err())
-	_, hold := acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(unhurried(3*time.Second))).Lock("k"))
-	defer released(t, hold)
+	locktest.WantOK(t, rdb.Set(t.Context(), "mine", 1, time.Minute).Err())
+	_, hold := locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, rdb, core.WithWatchdog(locktest.Unhurried(3*time.Second))).Lock("k"))
+	defer locktest.MustRelease(t, hold)
 	outer.forget()
-	eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })
+	locktest.Eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })
 }
 
 // prefixHook puts a prefix in front of the keys of scripts, as a hook for tenants does. alone says
@@ -442,7 +432,7 @@ var tenants = map[string]func(ctx context.Context) string{
 // wantChanged wants an error that names the options which set a prefix.
 func wantChanged(t *testing.T, err error) {
 	t.Helper()
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	for _, option := range []string{"core.WithPrefix", "core.WithNameMapper"} {
 		if err != nil && (!strings.Contains(err.Error(), option) || !strings.Contains(core.ErrorText(err), option)) {
 			t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), option)
@@ -454,13 +444,13 @@ func wantChanged(t *testing.T, err error) {
 func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range tenants {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
-			proxy, locks := b.hooked(prefixHook{prefix: prefix, alone: true})
-			sent := proxy.Watch(scripts)
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			proxy, locks := b.BehindHooks(prefixHook{prefix: prefix, alone: true})
+			sent := proxy.Watch(locktest.Scripts)
 			ctx := request(t.Context(), "tenant:")
 			if prefix(ctx) == "" {
-				_, hold := acquired(t, ctx, locks.Lock("k"))
-				released(t, hold)
+				_, hold := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+				locktest.MustRelease(t, hold)
 				return
 			}
 			for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.MultiLock("m", "n"), locks.FairLock("q"), locks.ReadLock("r")} {
@@ -468,7 +458,7 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 				wantChanged(t, err)
 			}
 			wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
-			wantSame(t, "scripts", sent.Hits(), 0)
+			locktest.WantSame(t, "scripts", sent.Hits(), 0)
 		})
 	}
 }
@@ -477,30 +467,30 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 // and a key that does not exist there is not taken for a loss.
 func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		rdb, seen := b.connect(), &renewals{}
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		rdb, seen := b.Connect(), &locktest.Renewals{}
 		rdb.AddHook(prefixHook{prefix: tenants["constant"]})
-		locks := locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.observer()))
-		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+		locks := locktest.NewClient(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.Observer()))
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
 		if ctx.Err() != nil {
 			t.Errorf("the hold has ended: %v", context.Cause(ctx))
 		}
-		if err := seen.failure(); err == nil || !strings.Contains(err.Error(), "core.WithPrefix") {
+		if err := seen.Failure(); err == nil || !strings.Contains(err.Error(), "core.WithPrefix") {
 			t.Errorf("the renewal: got %v, want core.WithPrefix named", err)
 		}
 		time.Sleep(20 * time.Second) // the lease is over
-		wantEnded(t, ctx, core.ErrLost)
+		locktest.WantEnded(t, ctx, core.ErrLost)
 	})
 }
 
 // So is a command that replicas have to acknowledge, which travels in a pipeline, too.
 func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	rdb := b.connect()
+	b := locktest.Real(t)
+	rdb := b.Connect()
 	rdb.AddHook(prefixHook{prefix: tenants["constant"]})
-	_, _, err := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second)).Lock("k").Acquire(t.Context())
+	_, _, err := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second)).Lock("k").Acquire(t.Context())
 	wantChanged(t, err)
-	wantSame(t, "keys", b.DBSize(t.Context()).Val(), 0)
+	locktest.WantSame(t, "keys", b.DBSize(t.Context()).Val(), 0)
 }

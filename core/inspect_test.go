@@ -10,22 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
-
-// inspected is an Inspect that must succeed.
-func inspected(t *testing.T, locks *core.Client, key string) core.LockEntry {
-	t.Helper()
-	e, err := locks.Inspect(t.Context(), key)
-	must(t, err)
-	return e
-}
 
 // An entry tells the kind, the holder and the lease of whatever holds a lock, by its layout: those that
 // share one have the same kind.
 func TestInspect_TellsKindAndHolder(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, asks := b.locks(core.WithPrefix("shop:")), b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, asks := b.Locks(core.WithPrefix("shop:")), b.Locks()
 		for _, tt := range []struct {
 			lock core.Lock
 			opts []core.AcquireOption
@@ -41,8 +34,8 @@ func TestInspect_TellsKindAndHolder(t *testing.T) {
 			{locks.WriteLock("write"), nil, core.KindWrite},
 			{locks.Semaphore("permits", 3).Lock, nil, core.KindSemaphore},
 		} {
-			_, hold := acquired(t, t.Context(), tt.lock, append(tt.opts, core.LeaseTime(time.Minute))...)
-			e := inspected(t, asks, hold.Key())
+			_, hold := locktest.MustAcquire(t, t.Context(), tt.lock, append(tt.opts, core.LeaseTime(time.Minute))...)
+			e := locktest.MustInspect(t, asks, hold.Key())
 			if e.Kind != tt.want || e.Key != hold.Key() || e.HolderCount != 1 || len(e.Holders) != 1 {
 				t.Errorf("%s: got %+v, want kind %s and one holder", hold.Key(), e, tt.want)
 				continue
@@ -54,7 +47,7 @@ func TestInspect_TellsKindAndHolder(t *testing.T) {
 			if id := h.ClientID(); id != locks.ID() && tt.want != core.KindSemaphore {
 				t.Errorf("%s: client id %q, want %q", hold.Key(), id, locks.ID())
 			}
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 		}
 	})
 }
@@ -62,8 +55,8 @@ func TestInspect_TellsKindAndHolder(t *testing.T) {
 // What has been released, or never was there, has no kind, and is no error.
 func TestInspect_Nothing(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		if e := inspected(t, b.locks(), "k"); e.Exists || e.Kind != "" || e.TTL != 0 || e.HolderCount != 0 {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		if e := locktest.MustInspect(t, b.Locks(), "k"); e.Exists || e.Kind != "" || e.TTL != 0 || e.HolderCount != 0 {
 			t.Errorf("got %+v, want nothing", e)
 		}
 	})
@@ -72,34 +65,34 @@ func TestInspect_Nothing(t *testing.T) {
 // Keys of something else have no kind, however much they look like a lock.
 func TestInspect_OfSomethingElse(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		ctx := context.Background()
 		for name, put := range map[string]func() error{
 			"text":                  func() error { return b.Set(ctx, "k", "Ada", 0).Err() },
 			"long number":           func() error { return b.Set(ctx, "k", strings.Repeat("1", 1000), 0).Err() },
-			"list":                  func() error { return b.RPush(ctx, "k", stranger).Err() },
-			"set":                   func() error { return b.SAdd(ctx, "k", stranger).Err() },
-			"sorted set":            func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: stranger}).Err() },
+			"list":                  func() error { return b.RPush(ctx, "k", locktest.Stranger).Err() },
+			"set":                   func() error { return b.SAdd(ctx, "k", locktest.Stranger).Err() },
+			"sorted set":            func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: locktest.Stranger}).Err() },
 			"hash of something":     func() error { return b.HSet(ctx, "k", "name", "Ada", "age", "36").Err() },
 			"hash with a number":    func() error { return b.HSet(ctx, "k", "visits", "36").Err() },
 			"hash with a name":      func() error { return b.HSet(ctx, "k", "user:7", "Ada").Err() },
 			"hash with a long text": func() error { return b.HSet(ctx, "k", "user:7", strings.Repeat("1", 1000)).Err() },
-			"hash with many digits": func() error { return b.HSet(ctx, "k", stranger, "99999999999999999999").Err() },
-			"a number too large":    func() error { return b.HSet(ctx, "k", stranger, "9223372036854775808").Err() },
+			"hash with many digits": func() error { return b.HSet(ctx, "k", locktest.Stranger, "99999999999999999999").Err() },
+			"a number too large":    func() error { return b.HSet(ctx, "k", locktest.Stranger, "9223372036854775808").Err() },
 			"many digits":           func() error { return b.Set(ctx, "k", "-99999999999999999999"[:20], 0).Err() },
-			"lock and another":      func() error { return b.HSet(ctx, "k", stranger, "1", "name", "Ada").Err() },
+			"lock and another":      func() error { return b.HSet(ctx, "k", locktest.Stranger, "1", "name", "Ada").Err() },
 			"a mode of something":   func() error { return b.HSet(ctx, "k", "mode", "read", "name", "Ada").Err() },
 			"a cart":                func() error { return b.HSet(ctx, "k", "sku:7", "2").Err() },
 			"a cart with a mode":    func() error { return b.HSet(ctx, "k", "mode", "read", "sku:7", "2").Err() },
-			"another mode":          func() error { return b.HSet(ctx, "k", "mode", "dark", stranger, "1").Err() },
+			"another mode":          func() error { return b.HSet(ctx, "k", "mode", "dark", locktest.Stranger, "1").Err() },
 			"a long mode":           func() error { return b.HSet(ctx, "k", "mode", strings.Repeat("read", 1000)).Err() },
 		} {
-			must(t, put())
-			if e := inspected(t, locks, "k"); !e.Exists || e.Kind != "" || e.HolderCount != 0 {
+			locktest.Must(t, put())
+			if e := locktest.MustInspect(t, locks, "k"); !e.Exists || e.Kind != "" || e.HolderCount != 0 {
 				t.Errorf("%s: got %+v, want no kind", name, e)
 			}
-			must(t, b.Del(ctx, "k").Err())
+			locktest.Must(t, b.Del(ctx, "k").Err())
 		}
 	})
 }
@@ -107,9 +100,9 @@ func TestInspect_OfSomethingElse(t *testing.T) {
 // A fair lock has its queue in the entry, in order, also when nobody holds it.
 func TestInspect_QueueOfAFairLock(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		holding, waiting := b.locks(), b.locks()
-		_, hold := acquired(t, t.Context(), holding.FairLock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		holding, waiting := b.Locks(), b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), holding.FairLock("k"))
 		ctx, cancel := context.WithCancel(t.Context())
 		at := make(chan error, 2)
 		for n := range 2 {
@@ -117,21 +110,21 @@ func TestInspect_QueueOfAFairLock(t *testing.T) {
 				_, _, err := waiting.FairLock("k").Acquire(ctx, core.WaitTime(time.Minute))
 				at <- err
 			}()
-			eventually(t, "a place in the queue", func() bool { return inspected(t, holding, "k").WaiterCount == n+1 })
+			locktest.Eventually(t, "a place in the queue", func() bool { return locktest.MustInspect(t, holding, "k").WaiterCount == n+1 })
 		}
-		e := inspected(t, holding, "k")
+		e := locktest.MustInspect(t, holding, "k")
 		want := b.LRange(context.Background(), "redisson_lock_queue:{k}", 0, -1).Val()
 		if e.Kind != core.KindFair || e.Holders[0].Field != hold.Field() || fmt.Sprint(e.Waiters) != fmt.Sprint(want) {
 			t.Errorf("got %+v, want a fair lock of %s with the queue %v", e, hold.Field(), want)
 		}
 		cancel()
 		for range 2 {
-			wantErr(t, <-at, core.ErrNotAcquired)
+			locktest.WantErr(t, <-at, core.ErrNotAcquired)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 
-		must(t, b.RPush(context.Background(), "redisson_lock_queue:{gone}", stranger).Err())
-		if e := inspected(t, holding, "gone"); e.Kind != core.KindFair || e.HolderCount != 0 || e.WaiterCount != 1 || e.TTL != 0 {
+		locktest.Must(t, b.RPush(context.Background(), "redisson_lock_queue:{gone}", locktest.Stranger).Err())
+		if e := locktest.MustInspect(t, holding, "gone"); e.Kind != core.KindFair || e.HolderCount != 0 || e.WaiterCount != 1 || e.TTL != 0 {
 			t.Errorf("without a holder: got %+v, want a fair lock with one waiter", e)
 		}
 	})
@@ -140,11 +133,11 @@ func TestInspect_QueueOfAFairLock(t *testing.T) {
 // Readers have leases of their own. One that is dead, as its timeout keys are gone, is none.
 func TestInspect_Readers(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, short := acquired(t, t.Context(), locks.ReadLock("k"), core.LeaseTime(time.Minute))
-		_, long := acquired(t, t.Context(), locks.ReadLock("k"), core.LeaseTime(time.Hour))
-		e := inspected(t, locks, "k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, short := locktest.MustAcquire(t, t.Context(), locks.ReadLock("k"), core.LeaseTime(time.Minute))
+		_, long := locktest.MustAcquire(t, t.Context(), locks.ReadLock("k"), core.LeaseTime(time.Hour))
+		e := locktest.MustInspect(t, locks, "k")
 		if e.Kind != core.KindRead || e.HolderCount != 2 || len(e.Holders) != 2 || e.TTL < 50*time.Minute {
 			t.Fatalf("got %+v, want two readers for an hour", e)
 		}
@@ -153,22 +146,22 @@ func TestInspect_Readers(t *testing.T) {
 				t.Errorf("holder %+v: %s has a minute, %s an hour", h, short.Field(), long.Field())
 			}
 		}
-		must(t, b.Del(context.Background(), "{k}:"+short.Field()+":rwlock_timeout:1").Err())
-		if e := inspected(t, locks, "k"); e.HolderCount != 1 || e.Holders[0].Field != long.Field() {
+		locktest.Must(t, b.Del(context.Background(), "{k}:"+short.Field()+":rwlock_timeout:1").Err())
+		if e := locktest.MustInspect(t, locks, "k"); e.HolderCount != 1 || e.Holders[0].Field != long.Field() {
 			t.Errorf("after the end of one: got %+v, want the other", e)
 		}
-		released(t, long)
+		locktest.MustRelease(t, long)
 	})
 }
 
 // A writer that reads is two holders.
 func TestInspect_WriterThatReads(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		writing, w := acquired(t, t.Context(), locks.WriteLock("k"), core.LeaseTime(time.Minute))
-		_, r := acquired(t, writing, locks.ReadLock("k"), core.LeaseTime(time.Hour))
-		e := inspected(t, locks, "k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("k"), core.LeaseTime(time.Minute))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("k"), core.LeaseTime(time.Hour))
+		e := locktest.MustInspect(t, locks, "k")
 		if e.Kind != core.KindWrite || e.HolderCount != 2 {
 			t.Fatalf("got %+v, want a writer and a reader inside", e)
 		}
@@ -177,37 +170,37 @@ func TestInspect_WriterThatReads(t *testing.T) {
 				t.Errorf("holder %+v: the writer %s has a minute, %s an hour", h, w.Field(), r.Field())
 			}
 		}
-		released(t, r)
-		released(t, w)
+		locktest.MustRelease(t, r)
+		locktest.MustRelease(t, w)
 	})
 }
 
 // Of very many holders and waiters some are told, and how many there are.
 func TestInspect_OfVeryManyIsBounded(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		const many = 3000
 		ctx := context.Background()
 		readers, waiters := map[string]any{"mode": "read"}, []any{}
 		var permits []redis.Z
 		for i := range many {
-			field := fmt.Sprintf("%s%d", strings.TrimSuffix(stranger, "57"), i)
+			field := fmt.Sprintf("%s%d", strings.TrimSuffix(locktest.Stranger, "57"), i)
 			readers[field] = 1
 			waiters = append(waiters, field)
 			permits = append(permits, redis.Z{Score: 922337203685477, Member: fmt.Sprintf("%016d", i)})
 		}
-		must(t, b.HSet(ctx, "read", readers).Err())
-		must(t, b.RPush(ctx, "redisson_lock_queue:{fair}", waiters...).Err())
-		must(t, b.Set(ctx, "permits", 7, 0).Err())
-		must(t, b.ZAdd(ctx, "{permits}:timeout", permits...).Err())
-		locks := b.locks()
-		if e := inspected(t, locks, "read"); e.HolderCount != many || len(e.Holders) < 1 || len(e.Holders) > core.MaxListed {
+		locktest.Must(t, b.HSet(ctx, "read", readers).Err())
+		locktest.Must(t, b.RPush(ctx, "redisson_lock_queue:{fair}", waiters...).Err())
+		locktest.Must(t, b.Set(ctx, "permits", 7, 0).Err())
+		locktest.Must(t, b.ZAdd(ctx, "{permits}:timeout", permits...).Err())
+		locks := b.Locks()
+		if e := locktest.MustInspect(t, locks, "read"); e.HolderCount != many || len(e.Holders) < 1 || len(e.Holders) > core.MaxListed {
 			t.Errorf("readers: got %d of %d", len(e.Holders), e.HolderCount)
 		}
-		if e := inspected(t, locks, "fair"); e.WaiterCount != many || len(e.Waiters) != core.MaxListed {
+		if e := locktest.MustInspect(t, locks, "fair"); e.WaiterCount != many || len(e.Waiters) != core.MaxListed {
 			t.Errorf("waiters: got %d of %d", len(e.Waiters), e.WaiterCount)
 		}
-		if e := inspected(t, locks, "permits"); e.HolderCount != many || len(e.Holders) != core.MaxListed || e.Available != 7 || e.TTL >= 0 || e.Holders[0].TTL >= 0 {
+		if e := locktest.MustInspect(t, locks, "permits"); e.HolderCount != many || len(e.Holders) != core.MaxListed || e.Available != 7 || e.TTL >= 0 || e.Holders[0].TTL >= 0 {
 			t.Errorf("permits: got %d of %d, and %d left for %s", len(e.Holders), e.HolderCount, e.Available, e.TTL)
 		}
 	})
@@ -216,14 +209,14 @@ func TestInspect_OfVeryManyIsBounded(t *testing.T) {
 // A number is what a plain semaphore, a latch or anything else may be: they have no holders.
 func TestInspect_Numbers(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		_, err := locks.PlainSemaphore("s").TrySetPermits(t.Context(), 5)
-		must(t, err)
+		locktest.Must(t, err)
 		_, err = locks.CountDownLatch("l").TrySetCount(t.Context(), 3)
-		must(t, err)
+		locktest.Must(t, err)
 		for key, want := range map[string]int64{"s": 5, "l": 3} {
-			if e := inspected(t, locks, key); e.Kind != core.KindPlainSemaphore || e.Available != want || e.HolderCount != 0 || e.TTL >= 0 {
+			if e := locktest.MustInspect(t, locks, key); e.Kind != core.KindPlainSemaphore || e.Available != want || e.HolderCount != 0 || e.TTL >= 0 {
 				t.Errorf("%s: got %+v, want %d that nobody holds", key, e, want)
 			}
 		}
@@ -233,14 +226,14 @@ func TestInspect_Numbers(t *testing.T) {
 // A key that no lock can have is refused, and so is every question to a closed client.
 func TestInspect_Refusals(t *testing.T) {
 	t.Parallel()
-	locks := embeddedBed(t).locks()
+	locks := locktest.Embedded(t).Locks()
 	_, err := locks.Inspect(t.Context(), "")
-	wantErr(t, err, core.ErrInvalid)
-	must(t, locks.Close(t.Context()))
+	locktest.WantErr(t, err, core.ErrInvalid)
+	locktest.Must(t, locks.Close(t.Context()))
 	_, err = locks.Inspect(t.Context(), "k")
-	wantErr(t, err, core.ErrClosed)
+	locktest.WantErr(t, err, core.ErrClosed)
 	_, err = locks.Evict(t.Context(), "k")
-	wantErr(t, err, core.ErrClosed)
+	locktest.WantErr(t, err, core.ErrClosed)
 	_, err = locks.Locks(t.Context(), core.LockQuery{})
-	wantErr(t, err, core.ErrClosed)
+	locktest.WantErr(t, err, core.ErrClosed)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // costed is a kind whose commands are counted.
@@ -41,9 +42,9 @@ func costs() []costed {
 func TestKinds_Commands(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../examples/choosing/README.md")
-	must(t, err)
+	locktest.Must(t, err)
 	for _, kind := range costs() {
-		parallelBubble(t, kind.constructor, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, kind.constructor, func(t *testing.T, b *locktest.Redis) {
 			free, waited := commands(t, b, kind.of, kind.inTheWay)
 			row := rowOf(string(page), "`Client."+kind.constructor+"`")
 			want := fmt.Sprintf("| %d, %d |", free, waited)
@@ -51,7 +52,7 @@ func TestKinds_Commands(t *testing.T) {
 				for round := 0; waited > 9 && round < 20; round++ {
 					// Nobody of the last round listens any more then. Beside listeners a client listens by
 					// itself when it has had the lock again, and needs one look less: 5 commands.
-					pass(10 * time.Second)
+					locktest.Pass(10 * time.Second)
 					_, waited = commands(t, b, kind.of, kind.inTheWay)
 				}
 				if waited >= 6 && waited <= 9 {
@@ -70,7 +71,7 @@ func TestKinds_Commands(t *testing.T) {
 func TestKinds_CommandsOnAServer(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../examples/choosing/README.md")
-	must(t, err)
+	locktest.Must(t, err)
 	for _, kind := range costs() {
 		row := rowOf(string(page), "`Client."+kind.constructor+"`")
 		if kind.constructor == "MultiLock" || kind.constructor == "Semaphore" {
@@ -78,20 +79,20 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 		} else if !strings.Contains(row, "| 2, 4 |") {
 			t.Errorf("the table says of %s: %s", kind.constructor, row)
 		}
-		parallel(t, kind.constructor, func(t *testing.T) {
-			b := serverBed(t)
+		locktest.Parallel(t, kind.constructor, func(t *testing.T) {
+			b := locktest.Real(t)
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			locks, others := locksOn(t, rdb, patient), b.locks(patient)
-			_, hold := acquired(t, t.Context(), kind.of(locks)) // the server knows the scripts from here on
-			released(t, hold)
-			sent := proxy.Watch(scripts)
+			locks, others := locktest.NewClient(t, rdb, locktest.Patient), b.Locks(locktest.Patient)
+			_, hold := locktest.MustAcquire(t, t.Context(), kind.of(locks)) // the server knows the scripts from here on
+			locktest.MustRelease(t, hold)
+			sent := proxy.Watch(locktest.Scripts)
 			for round := range 20 {
 				before := sent.Hits()
-				_, theirs := acquired(t, t.Context(), kind.inTheWay(others))
-				waiting := acquiring(context.Background(), kind.of(locks))
-				eventually(t, "a look before it hears messages, and one after", func() bool { return sent.Hits()-before >= 2 })
-				released(t, theirs)
-				released(t, got(t, waiting).hold)
+				_, theirs := locktest.MustAcquire(t, t.Context(), kind.inTheWay(others))
+				waiting := locktest.GoAcquire(context.Background(), kind.of(locks))
+				locktest.Eventually(t, "a look before it hears messages, and one after", func() bool { return sent.Hits()-before >= 2 })
+				locktest.MustRelease(t, theirs)
+				locktest.MustRelease(t, locktest.Got(t, waiting).Hold)
 				switch n := sent.Hits() - before; {
 				case n == 4:
 					return
@@ -112,28 +113,28 @@ func rowOf(text, cell string) string {
 
 // commands counts the scripts of a client for a lock that is free, and for one that another
 // client has and then releases.
-func commands(t *testing.T, b *bed, of, inTheWay func(*core.Client) core.Lock) (free, waited int) {
+func commands(t *testing.T, b *locktest.Redis, of, inTheWay func(*core.Client) core.Lock) (free, waited int) {
 	t.Helper()
 	proxy, rdb := faultproxy.Around(t, b.Client)
-	locks := locksOn(t, rdb)
-	_, hold := acquired(t, t.Context(), of(locks)) // the server knows the scripts from here on
-	released(t, hold)
-	sent := proxy.Watch(scripts)
+	locks := locktest.NewClient(t, rdb)
+	_, hold := locktest.MustAcquire(t, t.Context(), of(locks)) // the server knows the scripts from here on
+	locktest.MustRelease(t, hold)
+	sent := proxy.Watch(locktest.Scripts)
 
-	_, hold = acquired(t, t.Context(), of(locks))
-	released(t, hold)
+	_, hold = locktest.MustAcquire(t, t.Context(), of(locks))
+	locktest.MustRelease(t, hold)
 	free = sent.Hits()
 
-	_, theirs := acquired(t, t.Context(), inTheWay(b.locks()))
+	_, theirs := locktest.MustAcquire(t, t.Context(), inTheWay(b.Locks()))
 	_, _, err := of(locks).Acquire(t.Context(), core.WaitTime(0))
-	wantErr(t, err, core.ErrNotAcquired)
-	pass(time.Second) // for what there may be to clear up
-	wantSame(t, "commands for an acquisition that does not wait", sent.Hits()-free, 1)
+	locktest.WantErr(t, err, core.ErrNotAcquired)
+	locktest.Pass(time.Second) // for what there may be to clear up
+	locktest.WantSame(t, "commands for an acquisition that does not wait", sent.Hits()-free, 1)
 
 	before := sent.Hits()
-	waiting := acquiring(context.Background(), of(locks))
+	waiting := locktest.GoAcquire(context.Background(), of(locks))
 	time.Sleep(100 * time.Millisecond) // in the time of the bubble
-	released(t, theirs)
-	released(t, got(t, waiting).hold)
+	locktest.MustRelease(t, theirs)
+	locktest.MustRelease(t, locktest.Got(t, waiting).Hold)
 	return free, sent.Hits() - before
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // inside does something while it has a lock.
@@ -52,12 +53,12 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 		"seven permits": {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 7).Lock }), 7, 3},
 		"semaphore":     {sevenPermits, 7, 4}, // one is for TrySetPermits
 	} {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
-			locks, sent := b.counted(patient)
-			must(t, locks.Ready(t.Context()))
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, sent := b.Counted(locktest.Patient)
+			locktest.Must(t, locks.Ready(t.Context()))
 			before := sent.Hits()
 			var held atomic.Int32
-			eachOf(callers, func(int) {
+			locktest.Concurrently(callers, func(int) {
 				for range rounds {
 					err := tt.do(t.Context(), locks, func() {
 						if held.Add(1) > tt.holders {
@@ -65,7 +66,7 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 						}
 						held.Add(-1)
 					})
-					wantOK(t, err)
+					locktest.WantOK(t, err)
 				}
 			})
 			each := float64(sent.Hits()-before) / (callers * rounds)
@@ -73,7 +74,7 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 			if each > tt.most {
 				t.Errorf("got %.2f scripts per acquisition", each)
 			}
-			wantSame(t, "stats", locks.Stats(), core.Stats{})
+			locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 		})
 	}
 }
@@ -82,25 +83,25 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 // has come, or a second is over.
 func TestCountDownLatch_CommandsOfAHundredWaiters(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
 		l := locks.CountDownLatch("k")
 		_, err := l.TrySetCount(t.Context(), 1)
-		must(t, err)
-		must(t, locks.Ready(t.Context()))
+		locktest.Must(t, err)
+		locktest.Must(t, locks.Ready(t.Context()))
 		const n = 100
 		before, errs := sent.Hits(), make(chan error, n)
 		for range n {
 			go func() { errs <- l.Await(t.Context()) }()
 		}
-		pass(10 * time.Second)
+		locktest.Pass(10 * time.Second)
 		if got := sent.Hits() - before; got > 15*n { // two or three at the start, then one each 0.75 to 1 s
 			t.Errorf("%d scripts of %d who wait for ten seconds", got, n)
 		}
 		before = sent.Hits()
-		must(t, l.CountDown(t.Context()))
+		locktest.Must(t, l.CountDown(t.Context()))
 		for range n {
-			must(t, <-errs)
+			locktest.Must(t, <-errs)
 		}
 		if got := sent.Hits() - before; got > n+1 {
 			t.Errorf("%d scripts for %d to go on", got, n)
@@ -117,29 +118,29 @@ func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
 		"readers of one lock": func(c *core.Client, _ int) core.Lock { return c.ReadLock("k") },
 		"permits":             func(c *core.Client, i int) core.Lock { return c.Semaphore(strconv.Itoa(i/100), 100).Lock },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.behindProxy()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			goroutines := bubbleGoroutines(t)
 			holds, errs := make([]*core.Hold, n), make([]error, n)
-			eachOf(atOnce, func(first int) {
+			locktest.Concurrently(atOnce, func(first int) {
 				for i := first; i < n; i += atOnce {
 					_, holds[i], errs[i] = lock(locks, i).Acquire(t.Context())
 				}
 			})
-			must(t, errors.Join(errs...))
-			pass(10 * time.Second) // the first renewals make the script known
-			sent := proxy.Watch(scripts)
-			pass(10 * time.Second)
+			locktest.Must(t, errors.Join(errs...))
+			locktest.Pass(10 * time.Second) // the first renewals make the script known
+			sent := proxy.Watch(locktest.Scripts)
+			locktest.Pass(10 * time.Second)
 			if got := sent.Hits(); got < n/100 || got > n/100+10 {
 				t.Errorf("one period: got %d scripts, want one per hundred", got)
 			}
 			if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have some
 				t.Errorf("%d goroutines more", grown)
 			}
-			pass(15 * time.Second)
-			wantSame(t, "held", locks.Stats().Holds, n)
+			locktest.Pass(15 * time.Second)
+			locktest.WantSame(t, "held", locks.Stats().Holds, n)
 			for _, hold := range []*core.Hold{holds[0], holds[n/2], holds[n-1]} {
-				released(t, hold)
+				locktest.MustRelease(t, hold)
 			}
 		})
 	}

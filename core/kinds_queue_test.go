@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // As long as a client holds a name, or waits for it, it is of one kind: another one is a
@@ -21,25 +22,25 @@ func TestKinds_OneForEachName(t *testing.T) {
 		},
 	}
 	for name, call := range calls {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, sent := b.counted()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, sent := b.Counted()
 			if err := call(locks); err != nil {
 				t.Fatalf("a name that nobody uses: %v", err)
 			}
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			before := sent.Hits()
-			wantErr(t, call(locks), core.ErrInvalid)
-			wantSame(t, "scripts", sent.Hits()-before, 0)
-			released(t, hold)
-			wantOK(t, call(locks))
-			b.take("k", stranger, time.Hour)
+			locktest.WantErr(t, call(locks), core.ErrInvalid)
+			locktest.WantSame(t, "scripts", sent.Hits()-before, 0)
+			locktest.MustRelease(t, hold)
+			locktest.WantOK(t, call(locks))
+			b.Take("k", locktest.Stranger, time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
-			done := busyCallers(ctx, locks, "k", 1)
-			waiters(t, locks, 1)
-			wantErr(t, call(locks), core.ErrInvalid)
+			done := locktest.KeepBusy(ctx, locks, "k", 1)
+			locktest.AwaitWaiters(t, locks, 1)
+			locktest.WantErr(t, call(locks), core.ErrInvalid)
 			cancel()
 			<-done
-			wantSame(t, "stats", locks.Stats(), core.Stats{})
+			locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 		})
 	}
 }
@@ -47,41 +48,41 @@ func TestKinds_OneForEachName(t *testing.T) {
 // So it is for one of several keys.
 func TestKinds_OneForEachNameOfAMultiLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.SpinLock("b"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.SpinLock("b"))
 		for _, wait := range []time.Duration{0, time.Minute} {
 			_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(wait))
-			wantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
 		}
-		b.wantGone("a")
-		released(t, hold)
-		_, both := acquired(t, t.Context(), locks.MultiLock("a", "b"))
-		released(t, both)
+		b.WantGone("a")
+		locktest.MustRelease(t, hold)
+		_, both := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b"))
+		locktest.MustRelease(t, both)
 	})
 }
 
 // What changes a count leaves alone what is none, and what this client holds as another kind.
 func TestKinds_ACountIsNoOtherKind(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		mine, others := b.locks(), b.locks()
-		_, lock := acquired(t, t.Context(), mine.Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		mine, others := b.Locks(), b.Locks()
+		_, lock := locktest.MustAcquire(t, t.Context(), mine.Lock("k"))
 		_, err := mine.CountDownLatch("k").Delete(t.Context())
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 		_, err = others.CountDownLatch("k").Delete(t.Context())
-		wantErr(t, err, core.ErrUnavailable)
-		b.wantCount(lock, "1")
-		wantErr(t, mine.CountDownLatch("k").CountDown(t.Context()), core.ErrInvalid)
-		released(t, lock)
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		b.WantCount(lock, "1")
+		locktest.WantErr(t, mine.CountDownLatch("k").CountDown(t.Context()), core.ErrInvalid)
+		locktest.MustRelease(t, lock)
 
 		pool := mine.Semaphore("pool", 2)
-		_, permit := acquired(t, t.Context(), pool.Lock)
-		wantErr(t, mine.CountDownLatch("pool").CountDown(t.Context()), core.ErrInvalid)
-		wantErr(t, mine.PlainSemaphore("pool").Release(t.Context(), 5), core.ErrInvalid)
+		_, permit := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		locktest.WantErr(t, mine.CountDownLatch("pool").CountDown(t.Context()), core.ErrInvalid)
+		locktest.WantErr(t, mine.PlainSemaphore("pool").Release(t.Context(), 5), core.ErrInvalid)
 		_, err = mine.CountDownLatch("pool").Delete(t.Context())
-		wantErr(t, err, core.ErrInvalid)
-		wantGot(t, "free", 1)(pool.Available(t.Context()))
-		released(t, permit)
+		locktest.WantErr(t, err, core.ErrInvalid)
+		locktest.WantGot(t, "free", 1)(pool.Available(t.Context()))
+		locktest.MustRelease(t, permit)
 	})
 }

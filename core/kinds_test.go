@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 const tokens = "redisson_lock_token:{order:42}"
@@ -18,31 +19,31 @@ const tokens = "redisson_lock_token:{order:42}"
 // handed over, and one after the lock was forced away.
 func TestFenced_TokensRise(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		l := locks.FencedLock("order:42")
-		_, first := acquired(t, t.Context(), l)
+		_, first := locktest.MustAcquire(t, t.Context(), l)
 		next := make(chan *core.Hold)
 		go func() {
 			_, hold, err := l.Acquire(context.Background())
-			wantOK(t, err)
+			locktest.WantOK(t, err)
 			next <- hold
 		}()
-		waiters(t, locks, 1)
-		released(t, first)
+		locktest.AwaitWaiters(t, locks, 1)
+		locktest.MustRelease(t, first)
 		handed := <-next
 		if _, err := locks.FencedLock("order:42").ForceRelease(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, last := acquired(t, t.Context(), b.locks().FencedLock("order:42"))
+		_, last := locktest.MustAcquire(t, t.Context(), b.Locks().FencedLock("order:42"))
 		if first.Token() <= 0 || handed.Token() <= first.Token() || last.Token() <= handed.Token() {
 			t.Errorf("tokens: got %d, %d, %d, want each larger than the one before", first.Token(), handed.Token(), last.Token())
 		}
 		if got := b.Get(t.Context(), tokens).Val(); got != strconv.FormatInt(last.Token(), 10) {
 			t.Errorf("counter: got %q, want %d", got, last.Token())
 		}
-		wantErr(t, handed.Release(t.Context()), core.ErrLost)
-		released(t, last)
+		locktest.WantErr(t, handed.Release(t.Context()), core.ErrLost)
+		locktest.MustRelease(t, last)
 		if ttl := b.TTL(t.Context(), tokens).Val(); ttl >= 0 {
 			t.Errorf("the counter has the TTL %s", ttl)
 		}
@@ -52,16 +53,16 @@ func TestFenced_TokensRise(t *testing.T) {
 // A re-entry is the same holder.
 func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().FencedLock("order:42")
-		ctx, outer := acquired(t, t.Context(), l)
-		_, inner := acquired(t, ctx, l)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().FencedLock("order:42")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, ctx, l)
 		if outer.Token() == 0 || inner.Token() != outer.Token() {
 			t.Errorf("tokens: got %d and %d, want the same", outer.Token(), inner.Token())
 		}
-		b.wantCount(outer, "2")
-		released(t, inner)
-		released(t, outer)
+		b.WantCount(outer, "2")
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, outer)
 	})
 }
 
@@ -76,19 +77,19 @@ func TestWithToken_NeverFalls(t *testing.T) {
 		"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
 		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
 	} {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
-			l := lock(b.locks())
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			l := lock(b.Locks())
 			last := int64(41)
 			draw := func(what string) {
 				t.Helper()
 				before, err := b.Time(t.Context()).Result()
-				must(t, err)
-				_, hold := acquired(t, t.Context(), l, core.WithToken())
+				locktest.Must(t, err)
+				_, hold := locktest.MustAcquire(t, t.Context(), l, core.WithToken())
 				if token := hold.Token(); token <= last || token < before.UnixMicro() {
 					t.Errorf("%s: token %d after %d, at %d", what, token, last, before.UnixMicro())
 				}
 				last = hold.Token()
-				released(t, hold)
+				locktest.MustRelease(t, hold)
 			}
 			b.Set(t.Context(), tokens, last, 0)
 			draw("after Redisson")
@@ -101,7 +102,7 @@ func TestWithToken_NeverFalls(t *testing.T) {
 			if counter, err := b.Get(t.Context(), tokens).Int64(); err != nil || counter != last {
 				t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
 			}
-			if _, hold := acquired(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
+			if _, hold := locktest.MustAcquire(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
 				t.Errorf("token %d of one who asked for none", hold.Token())
 			}
 		})
@@ -110,10 +111,10 @@ func TestWithToken_NeverFalls(t *testing.T) {
 
 func TestFenced_ObserversSeeTheToken(t *testing.T) {
 	t.Parallel()
-	b := embeddedBed(t)
+	b := locktest.Embedded(t)
 	rec := &tokenRecorder{}
-	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(rec.observer())).FencedLock("order:42"))
-	released(t, hold)
+	_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(rec.observer())).FencedLock("order:42"))
+	locktest.MustRelease(t, hold)
 	if rec.acquired.Token == 0 || rec.acquired.Kind != core.KindFenced || rec.ended.Token == 0 {
 		t.Errorf("got %+v and %+v, want the token of a fenced lock", rec.acquired, rec.ended)
 	}
@@ -134,26 +135,26 @@ func (r *tokenRecorder) observeHoldEnd(_ context.Context, h core.HoldResult)    
 // A spin lock looks like any other in Redis, publishes nothing, and subscribes to nothing.
 func TestSpin_NoMessages(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		sub := b.subscribe(t, "redisson_lock__channel:{order:42}")
-		mine, theirs := b.locks(), b.locks()
-		_, hold := acquired(t, t.Context(), mine.SpinLock("order:42"))
-		b.wantCount(hold, "1")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		sub := b.SubscribeTo(t, "redisson_lock__channel:{order:42}")
+		mine, theirs := b.Locks(), b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), mine.SpinLock("order:42"))
+		b.WantCount(hold, "1")
 		got := make(chan *core.Hold)
 		go func() {
 			_, hold, err := theirs.SpinLock("order:42").Acquire(context.Background())
-			wantOK(t, err)
+			locktest.WantOK(t, err)
 			got <- hold
 		}()
-		waiters(t, theirs, 1)
+		locktest.AwaitWaiters(t, theirs, 1)
 		if n := b.PubSubNumSub(t.Context(), "redisson_lock__channel:{order:42}").Val(); n["redisson_lock__channel:{order:42}"] != 1 {
 			t.Errorf("subscribers: got %v, want the one of this test", n)
 		}
-		must(t, hold.Refresh(t.Context(), 10*time.Second)) // a lower TTL is not published either
-		released(t, hold)
-		released(t, <-got)
-		must(t, b.Publish(t.Context(), "redisson_lock__channel:{order:42}", "end").Err())
-		sub.want("end")
+		locktest.Must(t, hold.Refresh(t.Context(), 10*time.Second)) // a lower TTL is not published either
+		locktest.MustRelease(t, hold)
+		locktest.MustRelease(t, <-got)
+		locktest.Must(t, b.Publish(t.Context(), "redisson_lock__channel:{order:42}", "end").Err())
+		sub.Want("end")
 	})
 }
 
@@ -161,23 +162,23 @@ func TestSpin_NoMessages(t *testing.T) {
 // then every 40 to 50 ms. The callers of one client spin as one.
 func TestSpin_BackOff(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		_, hold := acquired(t, t.Context(), b.locks().SpinLock("k"))
-		locks, attempts := b.counted()
-		b.warm(locks)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().SpinLock("k"))
+		locks, attempts := b.Counted()
+		b.Warm(locks)
 		before := attempts.Hits()
 		var callers sync.WaitGroup
 		for range 3 {
 			callers.Go(func() {
 				_, _, err := locks.SpinLock("k").Acquire(context.Background(), core.WaitTime(2*time.Second))
-				wantErr(t, err, core.ErrNotAcquired)
+				locktest.WantErr(t, err, core.ErrNotAcquired)
 			})
 		}
 		callers.Wait()
 		if n := attempts.Hits() - before; n < 40 || n > 70 {
 			t.Errorf("attempts in two seconds: got %d, want about 50", n)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -187,10 +188,10 @@ func TestSpin_BackOff(t *testing.T) {
 // the two do is at no instant the same.
 func TestSpin_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		_, near := faultproxy.Far(t, b.Client, 70*time.Microsecond)
 		_, far := faultproxy.Far(t, b.Client, 110*time.Microsecond)
-		busy, lone := locksOn(t, near), locksOn(t, far)
+		busy, lone := locktest.NewClient(t, near), locktest.NewClient(t, far)
 		ctx, stop := context.WithCancel(t.Context())
 		var callers sync.WaitGroup
 		var served atomic.Int64
@@ -210,11 +211,11 @@ func TestSpin_TurnBesideABusyClient(t *testing.T) {
 			})
 		}
 		for range 5 {
-			pass(100 * time.Millisecond) // longer than the lock is left free for others
+			locktest.Pass(100 * time.Millisecond) // longer than the lock is left free for others
 			start, before := time.Now(), served.Load()
-			_, hold := acquired(t, t.Context(), lone.SpinLock("k"), core.WaitTime(4*time.Second))
+			_, hold := locktest.MustAcquire(t, t.Context(), lone.SpinLock("k"), core.WaitTime(4*time.Second))
 			t.Logf("a turn after %s and %d of theirs", time.Since(start), served.Load()-before)
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 		}
 		stop()
 		callers.Wait()
@@ -224,10 +225,10 @@ func TestSpin_TurnBesideABusyClient(t *testing.T) {
 // A context that holds a name as one kind cannot enter it again as another.
 func TestKinds_OneNameIsForOneKind(t *testing.T) {
 	t.Parallel()
-	b := embeddedBed(t)
-	locks := b.locks()
-	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	b := locktest.Embedded(t)
+	locks := b.Locks()
+	ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 	_, _, err := locks.FencedLock("k").Acquire(ctx)
-	wantErr(t, err, core.ErrInvalid)
-	released(t, hold)
+	locktest.WantErr(t, err, core.ErrInvalid)
+	locktest.MustRelease(t, hold)
 }

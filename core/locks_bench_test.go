@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -81,10 +82,10 @@ func fillForList(b *testing.B, rdb *redis.Client) {
 			case 0, 1:
 				pipe.HSet(b.Context(), key, holder, 1)
 			case 2:
-				pipe.HSet(b.Context(), key, "mode", "read", holder, 1, stranger, 2)
+				pipe.HSet(b.Context(), key, "mode", "read", holder, 1, locktest.Stranger, 2)
 			case 3:
 				pipe.HSet(b.Context(), key, holder, 1)
-				pipe.RPush(b.Context(), "redisson_lock_queue:{"+key+"}", holder, stranger)
+				pipe.RPush(b.Context(), "redisson_lock_queue:{"+key+"}", holder, locktest.Stranger)
 			case 4, 5, 6, 7, 8, 9:
 				pipe.HSet(b.Context(), key, "name", "Ada", "age", 36)
 			default:

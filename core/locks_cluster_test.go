@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -22,7 +23,7 @@ func heldByStranger(t *testing.T, rdb redis.UniversalClient, n int) map[string]c
 	for i := range n {
 		key := fmt.Sprint("k", i)
 		keys[key] = core.KindReentrant
-		must(t, rdb.HSet(t.Context(), key, stranger, 1).Err())
+		locktest.Must(t, rdb.HSet(t.Context(), key, locktest.Stranger, 1).Err())
 	}
 	return keys
 }
@@ -33,19 +34,19 @@ func TestLocks_OfACluster(t *testing.T) {
 	cluster := redisserver.StartCluster(t)
 	locks, rdb := clusterLocks(t, cluster), cluster.Client()
 	want := heldByStranger(t, rdb, 60)
-	must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{k7}", stranger).Err())
-	must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{free}", stranger).Err())
+	locktest.Must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{k7}", locktest.Stranger).Err())
+	locktest.Must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{free}", locktest.Stranger).Err())
 	want["k7"], want["free"] = core.KindFair, core.KindFair
 	for _, limit := range []int{0, 1, 7, 1000} {
 		wantListed(t, listed(t, locks, core.LockQuery{Limit: limit}), want)
 	}
 	for key := range want {
-		if e := inspected(t, locks, key); e.Kind != want[key] {
+		if e := locktest.MustInspect(t, locks, key); e.Kind != want[key] {
 			t.Errorf("%s: got %+v, want kind %s", key, e, want[key])
 		}
 	}
 	_, err := locks.Inspect(t.Context(), "a}b{c}")
-	wantErr(t, err, core.ErrInvalid)
+	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
 // Who waits in a Cluster for messages, which are sharded there, is notified of an eviction.
@@ -56,22 +57,22 @@ func TestEvict_InACluster(t *testing.T) {
 	for name, lock := range map[string]core.Lock{
 		"plain": locks.Lock("plain"), "of{42}": locks.Lock("of{42}"), "fair": locks.FairLock("fair"), "read": locks.WriteLock("read"),
 	} {
-		must(t, rdb.HSet(t.Context(), name, stranger, 1).Err()) // without an end: only a message helps
+		locktest.Must(t, rdb.HSet(t.Context(), name, locktest.Stranger, 1).Err()) // without an end: only a message helps
 		if name == "read" {
-			must(t, rdb.HSet(t.Context(), name, "mode", "read").Err())
-			must(t, rdb.Set(t.Context(), "{read}:"+stranger+":rwlock_timeout:1", 1, 0).Err())
+			locktest.Must(t, rdb.HSet(t.Context(), name, "mode", "read").Err())
+			locktest.Must(t, rdb.Set(t.Context(), "{read}:"+locktest.Stranger+":rwlock_timeout:1", 1, 0).Err())
 		}
 		got := make(chan error, 1)
 		go func() {
 			got <- lock.Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
 		}()
-		waiters(t, locks, 1)
-		e, err := operator.Evict(t.Context(), name, stranger)
-		must(t, err)
+		locktest.AwaitWaiters(t, locks, 1)
+		e, err := operator.Evict(t.Context(), name, locktest.Stranger)
+		locktest.Must(t, err)
 		if len(e.Holders) != 1 {
 			t.Errorf("%s: got %+v", name, e)
 		}
-		must(t, <-got)
+		locktest.Must(t, <-got)
 	}
 }
 
@@ -82,16 +83,16 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 	locks, rdb := clusterLocks(t, cluster), cluster.Client()
 	want := map[string]core.Kind{"stays{moving}": core.KindReentrant, "goes{moving}": core.KindReentrant, "moving": core.KindReentrant}
 	for key := range want {
-		must(t, rdb.HSet(t.Context(), key, stranger, 1).Err())
+		locktest.Must(t, rdb.HSet(t.Context(), key, locktest.Stranger, 1).Err())
 	}
 	move := cluster.BeginMove("moving")
 	move.Keys("goes{moving}")
 	wantListed(t, listed(t, locks, core.LockQuery{}), want)
 	for _, key := range []string{"stays{moving}", "goes{moving}"} {
-		if e := inspected(t, locks, key); e.HolderCount != 1 {
+		if e := locktest.MustInspect(t, locks, key); e.HolderCount != 1 {
 			t.Errorf("%s: got %+v", key, e)
 		}
-		if e, err := locks.Evict(t.Context(), key, stranger); err != nil || e.HolderCount != 1 {
+		if e, err := locks.Evict(t.Context(), key, locktest.Stranger); err != nil || e.HolderCount != 1 {
 			t.Errorf("%s: got %+v, %v", key, e, err)
 		}
 		delete(want, key)
@@ -111,16 +112,16 @@ func TestLocks_MasterChanges(t *testing.T) {
 	want := heldByStranger(t, rdb, 300)
 	locks := clusterLocks(t, cluster)
 	first, err := locks.Locks(t.Context(), core.LockQuery{Limit: 20})
-	must(t, err)
-	must(t, replica.Client().ClusterFailover(t.Context()).Err())
-	eventually(t, "the replica is the master", func() bool {
+	locktest.Must(t, err)
+	locktest.Must(t, replica.Client().ClusterFailover(t.Context()).Err())
+	locktest.Eventually(t, "the replica is the master", func() bool {
 		return replica.Client().Do(t.Context(), "role").Val().([]any)[0] == "master"
 	})
 	got := map[string]core.LockEntry{}
 	for _, e := range first.Locks {
 		got[e.Key] = e
 	}
-	eventually(t, "a page from the new master", func() bool {
+	locktest.Eventually(t, "a page from the new master", func() bool {
 		page, err := locks.Locks(t.Context(), core.LockQuery{Cursor: first.Cursor, Limit: 10_000})
 		for _, e := range page.Locks {
 			got[e.Key] = e
@@ -136,13 +137,13 @@ func TestLocks_ServerIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.StartDurable(t)
 	want := heldByStranger(t, srv.Client(), 500)
-	locks := locksOn(t, srv.Client())
+	locks := locktest.NewClient(t, srv.Client())
 	first, err := locks.Locks(t.Context(), core.LockQuery{Limit: 100})
-	must(t, err)
+	locktest.Must(t, err)
 	srv.Kill()
 	srv.Restart()
 	var page core.LockPage
-	eventually(t, "the server answers", func() bool {
+	locktest.Eventually(t, "the server answers", func() bool {
 		page, err = locks.Locks(t.Context(), core.LockQuery{Cursor: first.Cursor, Limit: 10_000})
 		return err == nil
 	})
@@ -156,12 +157,12 @@ func TestLocks_Sentinel(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
 	want := heldByStranger(t, s.Client(), 20)
-	locks := locksOn(t, s.Client(), patient)
+	locks := locktest.NewClient(t, s.Client(), locktest.Patient)
 	wantListed(t, listed(t, locks, core.LockQuery{}), want)
-	must(t, s.Master.Client().Do(t.Context(), "wait", 1, 10_000).Err())
+	locktest.Must(t, s.Master.Client().Do(t.Context(), "wait", 1, 10_000).Err())
 	s.Master.Kill()
 	s.AwaitFailover()
-	eventually(t, "the new master answers", func() bool {
+	locktest.Eventually(t, "the new master answers", func() bool {
 		page, err := locks.Locks(context.Background(), core.LockQuery{})
 		return err == nil && len(page.Locks) == len(want)
 	})
@@ -171,13 +172,13 @@ func TestLocks_Sentinel(t *testing.T) {
 func TestLocks_RedisIsAway(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	locks := locksOn(t, srv.Client(), core.WithBackendTimeout(time.Second))
+	locks := locktest.NewClient(t, srv.Client(), core.WithBackendTimeout(time.Second))
 	want := heldByStranger(t, srv.Client(), 20)
 	srv.Stop()
 	_, err := locks.Locks(t.Context(), core.LockQuery{})
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	srv.Continue()
-	eventually(t, "the server answers", func() bool {
+	locktest.Eventually(t, "the server answers", func() bool {
 		page, err := locks.Locks(t.Context(), core.LockQuery{})
 		return err == nil && len(page.Locks) == len(want)
 	})
@@ -186,7 +187,7 @@ func TestLocks_RedisIsAway(t *testing.T) {
 // However many have a lock or wait for it, Redis does little: few commands, and none that reads all.
 func TestInspect_CostsRedisLittle(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
+	b := locktest.Real(t)
 	const many = 20_000
 	ctx := context.Background()
 	readers, waiters := map[string]any{"mode": "read"}, []any{}
@@ -196,16 +197,16 @@ func TestInspect_CostsRedisLittle(t *testing.T) {
 		waiters = append(waiters, fmt.Sprint("w:", i))
 		fields[fmt.Sprint("f", i)] = "v"
 	}
-	must(t, b.HSet(ctx, "read", readers).Err())
-	must(t, b.HSet(ctx, "fair", stranger, 1).Err())
-	must(t, b.HSet(ctx, "else", fields).Err())
-	must(t, b.RPush(ctx, "redisson_lock_queue:{fair}", waiters...).Err())
-	locks := b.locks()
-	b.warm(locks)
+	locktest.Must(t, b.HSet(ctx, "read", readers).Err())
+	locktest.Must(t, b.HSet(ctx, "fair", locktest.Stranger, 1).Err())
+	locktest.Must(t, b.HSet(ctx, "else", fields).Err())
+	locktest.Must(t, b.RPush(ctx, "redisson_lock_queue:{fair}", waiters...).Err())
+	locks := b.Locks()
+	b.Warm(locks)
 	for _, key := range []string{"read", "fair", "else"} {
-		inspected(t, locks, key) // the server knows the script from then on
-		must(t, b.ConfigResetStat(ctx).Err())
-		inspected(t, locks, key)
+		locktest.MustInspect(t, locks, key) // the server knows the script from then on
+		locktest.Must(t, b.ConfigResetStat(ctx).Err())
+		locktest.MustInspect(t, locks, key)
 		wantFewCommands(t, b.Info(ctx, "commandstats").Val(), key == "fair") // a hash with one field
 	}
 }
@@ -222,7 +223,7 @@ func wantFewCommands(t *testing.T, stats string, small bool) {
 		}
 		calls, _, _ := strings.Cut(values, ",")
 		n, err := strconv.Atoi(calls)
-		must(t, err)
+		locktest.Must(t, err)
 		all += n
 		if slices.Contains([]string{"hgetall", "hkeys", "hvals", "keys"}, strings.TrimPrefix(name, "cmdstat_")) && !small {
 			t.Errorf("%s was called", name)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // listed is the whole list of locks, by key.
@@ -20,7 +21,7 @@ func listed(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.
 	var looked, keys int64
 	for {
 		page, err := locks.Locks(t.Context(), q)
-		must(t, err)
+		locktest.Must(t, err)
 		seen := map[string]bool{}
 		for _, e := range page.Locks {
 			if seen[e.Key] {
@@ -55,28 +56,28 @@ func wantListed(t *testing.T, got map[string]core.LockEntry, want map[string]cor
 // is none. Numbers are listed where they are wanted.
 func TestLocks_OfEveryKind(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, ctx := b.locks(core.WithPrefix("shop:")), context.Background()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, ctx := b.Locks(core.WithPrefix("shop:")), context.Background()
 		want := map[string]core.Kind{}
 		for lock, kind := range map[*core.Lock]core.Kind{
 			new(locks.Lock("plain")): core.KindReentrant, new(locks.FencedLock("fenced{1}")): core.KindFenced,
 			new(locks.ReadLock("read")): core.KindRead, new(locks.ReadLock("read{1}")): core.KindRead, new(locks.WriteLock("write")): core.KindWrite,
-			new(locks.Semaphore("permits", 2).Lock): core.KindSemaphore, new(locks.Semaphore("permits{1}", 2).Lock): core.KindSemaphore,
+			new(locks.Semaphore("permits", 2).Lock): core.KindSemaphore, new(locks.Semaphore("permitsOf(1)", 2).Lock): core.KindSemaphore,
 			new(locks.FairLock("fair")): core.KindFair,
 		} {
-			_, hold := acquired(t, t.Context(), *lock)
+			_, hold := locktest.MustAcquire(t, t.Context(), *lock)
 			want[hold.Key()] = kind
 		}
-		must(t, b.RPush(ctx, "redisson_lock_queue:{shop:fair}", stranger).Err())
-		must(t, b.RPush(ctx, "redisson_lock_queue:{shop:free}", stranger).Err())
-		must(t, b.RPush(ctx, "redisson_lock_queue:shop:free{1}", stranger).Err())
+		locktest.Must(t, b.RPush(ctx, "redisson_lock_queue:{shop:fair}", locktest.Stranger).Err())
+		locktest.Must(t, b.RPush(ctx, "redisson_lock_queue:{shop:free}", locktest.Stranger).Err())
+		locktest.Must(t, b.RPush(ctx, "redisson_lock_queue:shop:free{1}", locktest.Stranger).Err())
 		want["shop:free"], want["shop:free{1}"] = core.KindFair, core.KindFair
-		must(t, b.HSet(ctx, "shop:order", "name", "Ada").Err())
-		must(t, b.Set(ctx, "shop:text", "Ada", 0).Err())
-		must(t, b.HSet(ctx, "other:lock", stranger, 1).Err())
-		must(t, b.HSet(ctx, "my:shop:lock", stranger, 1).Err())
+		locktest.Must(t, b.HSet(ctx, "shop:order", "name", "Ada").Err())
+		locktest.Must(t, b.Set(ctx, "shop:text", "Ada", 0).Err())
+		locktest.Must(t, b.HSet(ctx, "other:lock", locktest.Stranger, 1).Err())
+		locktest.Must(t, b.HSet(ctx, "my:shop:lock", locktest.Stranger, 1).Err())
 		_, err := locks.PlainSemaphore("count").TrySetPermits(t.Context(), 5)
-		must(t, err)
+		locktest.Must(t, err)
 
 		wantListed(t, listed(t, locks, core.LockQuery{}), want)
 		wantListed(t, listed(t, locks, core.LockQuery{Limit: 1}), want)
@@ -84,7 +85,7 @@ func TestLocks_OfEveryKind(t *testing.T) {
 		withCounts["shop:count"] = core.KindPlainSemaphore
 		wantListed(t, listed(t, locks, core.LockQuery{Counts: true}), withCounts)
 		want["other:lock"], want["my:shop:lock"] = core.KindReentrant, core.KindReentrant
-		wantListed(t, listed(t, b.locks(), core.LockQuery{}), want)
+		wantListed(t, listed(t, b.Locks(), core.LockQuery{}), want)
 		wantListed(t, listed(t, locks, core.LockQuery{Prefix: "other:"}), map[string]core.Kind{"other:lock": core.KindReentrant})
 	})
 }
@@ -92,15 +93,15 @@ func TestLocks_OfEveryKind(t *testing.T) {
 // A prefix is a text, not a pattern.
 func TestLocks_PrefixIsNoPattern(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for _, prefix := range []string{"a*", "a?", "a[b]", `a\`, "a]", "a-", "a\n", "a\x00", `a"`, "^", "a\xff"} {
-			if !utf8.ValidString(prefix) && b.embedded {
+			if !utf8.ValidString(prefix) && b.Embedded != nil {
 				continue // the model of Redis panics at it
 			}
-			b.take(prefix+"b", stranger, time.Minute)
-			b.take("abc", stranger, time.Minute)
-			wantListed(t, listed(t, b.locks(), core.LockQuery{Prefix: prefix}), map[string]core.Kind{prefix + "b": core.KindReentrant})
-			must(t, b.Del(context.Background(), prefix+"b").Err())
+			b.Take(prefix+"b", locktest.Stranger, time.Minute)
+			b.Take("abc", locktest.Stranger, time.Minute)
+			wantListed(t, listed(t, b.Locks(), core.LockQuery{Prefix: prefix}), map[string]core.Kind{prefix + "b": core.KindReentrant})
+			locktest.Must(t, b.Del(context.Background(), prefix+"b").Err())
 		}
 	})
 }
@@ -109,19 +110,19 @@ func TestLocks_PrefixIsNoPattern(t *testing.T) {
 // keys come and go in between. The embedded Redis gives all keys at once.
 func TestLocks_PagesAreBounded(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	locks, ctx := b.locks(), context.Background()
+	b := locktest.Real(t)
+	locks, ctx := b.Locks(), context.Background()
 	const stay = 500
 	pipe := b.Pipeline()
 	for i := range stay {
-		pipe.HSet(ctx, fmt.Sprint("stays:", i), stranger, 1)
+		pipe.HSet(ctx, fmt.Sprint("stays:", i), locktest.Stranger, 1)
 	}
 	_, err := pipe.Exec(ctx)
-	must(t, err)
+	locktest.Must(t, err)
 	found, pages := map[string]bool{}, 0
 	for q := (core.LockQuery{Limit: 50}); ; pages++ {
 		page, err := locks.Locks(t.Context(), q)
-		must(t, err)
+		locktest.Must(t, err)
 		if len(page.Locks) > 150 { // SCAN gives a few more than it is asked for
 			t.Errorf("a page of %d locks, want about 50", len(page.Locks))
 		}
@@ -130,11 +131,11 @@ func TestLocks_PagesAreBounded(t *testing.T) {
 		}
 		pipe := b.Pipeline()
 		for i := range 300 { // the table of keys grows and shrinks
-			pipe.HSet(ctx, fmt.Sprintf("x:%d:%d", pages, i), stranger, 1)
+			pipe.HSet(ctx, fmt.Sprintf("x:%d:%d", pages, i), locktest.Stranger, 1)
 			pipe.Del(ctx, fmt.Sprintf("x:%d:%d", pages-3, i))
 		}
 		_, err = pipe.Exec(ctx)
-		must(t, err)
+		locktest.Must(t, err)
 		if q.Cursor = page.Cursor; q.Cursor == "" {
 			break
 		}
@@ -148,9 +149,9 @@ func TestLocks_PagesAreBounded(t *testing.T) {
 // A limit below 0 and a cursor that is none are refused.
 func TestLocks_Refusals(t *testing.T) {
 	t.Parallel()
-	locks := embeddedBed(t).locks()
+	locks := locktest.Embedded(t).Locks()
 	for _, q := range []core.LockQuery{{Limit: -1}, {Cursor: "?"}, {Cursor: "0"}, {Cursor: "bm8"}} {
 		_, err := locks.Locks(t.Context(), q)
-		wantOutcome(t, fmt.Sprint(q), err, core.ErrInvalid)
+		locktest.WantOutcome(t, fmt.Sprint(q), err, core.ErrInvalid)
 	}
 }

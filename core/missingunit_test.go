@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A number without a unit is nanoseconds to Go. Who is told so need not look for the limit.
 func TestTimes_AskForAMissingUnit(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("held"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("held"))
 		acquire := func(opt core.AcquireOption) error {
 			_, _, err := locks.Lock("k").Acquire(t.Context(), opt)
 			return err
 		}
 		configure := func(opts ...core.Option) error {
-			_, err := core.New(nowhere(t), opts...)
+			_, err := core.New(locktest.Nowhere(t), opts...)
 			return err
 		}
 		for what, try := range map[string]func(d time.Duration) error{
@@ -38,7 +39,7 @@ func TestTimes_AskForAMissingUnit(t *testing.T) {
 				-3:     "",
 			} {
 				err := try(d)
-				wantErr(t, err, core.ErrInvalid)
+				locktest.WantErr(t, err, core.ErrInvalid)
 				if err == nil {
 					continue
 				}
@@ -47,6 +48,6 @@ func TestTimes_AskForAMissingUnit(t *testing.T) {
 				}
 			}
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Callers of single keys keep both keys busy nearly all the time: of the same client, of
@@ -31,38 +32,38 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 		"callers elsewhere":             {elsewhere: 2, callers: 2, work: 2 * time.Millisecond, turns: 4000},
 		"callers elsewhere, long turns": {elsewhere: 2, callers: 2, work: 300 * time.Millisecond, turns: 500},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			locks := b.locks()
+			locks := b.Locks()
 			busy := []*core.Client{locks}
 			if c.elsewhere > 0 {
 				busy = nil
 			}
 			for range c.elsewhere {
-				busy = append(busy, b.locks())
+				busy = append(busy, b.Locks())
 			}
-			var counts []*turns
+			var counts []*locktest.Turns
 			for _, client := range busy {
 				for _, key := range []string{"a", "b"} {
-					counts = append(counts, callers(t, ctx, client.Lock(key), c.callers, c.work))
+					counts = append(counts, locktest.TakeTurns(t, ctx, client.Lock(key), c.callers, c.work))
 				}
 			}
 			taken := func() (n int64) {
 				for _, count := range counts {
-					n += count.taken.Load()
+					n += count.Taken.Load()
 				}
 				return n
 			}
-			pass(100 * time.Millisecond)
+			locktest.Pass(100 * time.Millisecond)
 			var most int64
 			var longest time.Duration
 			bound := core.WaitTime(10*time.Second + time.Duration(c.turns)*c.work) // starved, it would wait for ever
 			for range rounds {
 				before, start := taken(), time.Now()
-				must(t, locks.MultiLock("a", "b").Do(ctx, func(context.Context) error { return nil }, bound))
+				locktest.Must(t, locks.MultiLock("a", "b").Do(ctx, func(context.Context) error { return nil }, bound))
 				most, longest = max(most, taken()-before), max(longest, time.Since(start))
-				pass(10 * time.Millisecond)
+				locktest.Pass(10 * time.Millisecond)
 			}
 			t.Logf("at most %d turns of others at both keys, and %s", most, longest)
 			if most > c.turns {
@@ -74,48 +75,47 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 
 // lockAll is RedissonMultiLock.lock: the locks in the order given, each waited for while
 // those before it are held; all are given back after 1.5 s for each of them.
-func (j *redisson) lockAll(ctx context.Context, keys ...string) bool {
-	j.t.Helper()
+func lockAll(ctx context.Context, j *locktest.Redisson, keys ...string) bool {
 	for ctx.Err() == nil {
 		end := time.Now().Add(time.Duration(len(keys)) * 1500 * time.Millisecond)
 		had := 0
-		for had < len(keys) && j.lock(keys[had], time.Until(end)) {
+		for had < len(keys) && j.Lock(keys[had], time.Until(end)) {
 			had++
 		}
 		if had == len(keys) {
 			return true
 		}
-		j.unlockAll(keys[:had]...)
+		unlockAll(j, keys[:had]...)
 	}
 	return false
 }
 
-func (j *redisson) unlockAll(keys ...string) {
+func unlockAll(j *locktest.Redisson, keys ...string) {
 	for _, key := range keys {
-		j.unlock(key)
+		j.Unlock(key)
 	}
 }
 
 // besideRedisson has n callers of ours and n of Redisson take the same two keys in
 // opposite orders.
-func besideRedisson(t *testing.T, ctx context.Context, b *bed, locks *core.Client, n int, work time.Duration, way ...redis.Hook) (ours, theirs *turns) {
+func besideRedisson(t *testing.T, ctx context.Context, b *locktest.Redis, locks *core.Client, n int, work time.Duration, way ...redis.Hook) (ours, theirs *locktest.Turns) {
 	t.Helper()
-	ours, theirs = callers(t, ctx, locks.MultiLock("a", "b"), n, work), &turns{}
+	ours, theirs = locktest.TakeTurns(t, ctx, locks.MultiLock("a", "b"), n, work), &locktest.Turns{}
 	var all sync.WaitGroup
 	for i := range n {
-		java := b.redisson(t, javaHolder+strconv.Itoa(i))
+		java := b.NewRedisson(t, locktest.RedissonField+strconv.Itoa(i))
 		for _, hook := range way {
-			java.rdb.AddHook(hook)
+			java.Redis.AddHook(hook)
 		}
 		all.Go(func() {
 			for ctx.Err() == nil {
 				start := time.Now()
-				if !java.lockAll(ctx, "b", "a") {
+				if !lockAll(ctx, java, "b", "a") {
 					return
 				}
-				theirs.note(time.Since(start))
+				theirs.Note(time.Since(start))
 				<-time.NewTimer(work).C
-				java.unlockAll("b", "a")
+				unlockAll(java, "b", "a")
 			}
 		})
 	}
@@ -128,16 +128,16 @@ func besideRedisson(t *testing.T, ctx context.Context, b *bed, locks *core.Clien
 // first of two that are woken at the same instant.
 func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		ours, theirs := besideRedisson(t, ctx, b, b.locks(), 1, 2*time.Millisecond, slowWay(50*time.Microsecond))
+		ours, theirs := besideRedisson(t, ctx, b, b.Locks(), 1, 2*time.Millisecond, slowWay(50*time.Microsecond))
 		const lasts = 5 * time.Second
-		pass(lasts)
-		for side, got := range map[string]*turns{"ours": ours, "theirs": theirs} {
-			t.Logf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
-			if got.taken.Load() < 10*int64(lasts/time.Second) || got.most() > 2*time.Second {
-				t.Errorf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
+		locktest.Pass(lasts)
+		for side, got := range map[string]*locktest.Turns{"ours": ours, "theirs": theirs} {
+			t.Logf("%s: %d turns in %s, waits of up to %s", side, got.Taken.Load(), lasts, got.Longest())
+			if got.Taken.Load() < 10*int64(lasts/time.Second) || got.Longest() > 2*time.Second {
+				t.Errorf("%s: %d turns in %s, waits of up to %s", side, got.Taken.Load(), lasts, got.Longest())
 			}
 		}
 	})
@@ -163,18 +163,18 @@ func (w slowWay) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // key at nearly every moment. Only a fight that lasts differs from a slow machine.
 func TestMultiLock_BesideRedissonsOnAServer(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
+	b := locktest.Real(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	ours, theirs := besideRedisson(t, ctx, b, b.locks(patient), 3, time.Millisecond)
+	ours, theirs := besideRedisson(t, ctx, b, b.Locks(locktest.Patient), 3, time.Millisecond)
 	start := time.Now()
 	const enough = 60
-	for ours.taken.Load() < enough || theirs.taken.Load() < enough {
-		if <-time.NewTimer(10 * time.Millisecond).C; time.Since(start) > measured(40*time.Second) { // a second for each turn, where they fight
-			t.Fatalf("%d and %d turns in %s", ours.taken.Load(), theirs.taken.Load(), time.Since(start))
+	for ours.Taken.Load() < enough || theirs.Taken.Load() < enough {
+		if <-time.NewTimer(10 * time.Millisecond).C; time.Since(start) > locktest.Measured(40*time.Second) { // a second for each turn, where they fight
+			t.Fatalf("%d and %d turns in %s", ours.Taken.Load(), theirs.Taken.Load(), time.Since(start))
 		}
 	}
-	t.Logf("%d and %d turns in %s", ours.taken.Load(), theirs.taken.Load(), time.Since(start))
+	t.Logf("%d and %d turns in %s", ours.Taken.Load(), theirs.Taken.Load(), time.Since(start))
 }
 
 // MultiLocks of several processes whose keys overlap in part. Where they are taken one by
@@ -189,24 +189,24 @@ func TestMultiLock_PartlyOverlappingInSeveralProcesses(t *testing.T) {
 		"one slot":     {apart: false, least: 20, longest: 3 * time.Second},
 		"across slots": {apart: true, least: 3, longest: 9 * time.Second},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			counts := make(map[string]*turns)
+			counts := make(map[string]*locktest.Turns)
 			for client := range 3 {
-				locks := b.locks()
+				locks := b.Locks()
 				if c.apart {
 					core.PutKeysApart(locks)
 				}
 				for _, names := range [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}} {
-					counts[fmt.Sprint(client, names)] = callers(t, ctx, locks.MultiLock(names...), 1, 10*time.Millisecond)
+					counts[fmt.Sprint(client, names)] = locktest.TakeTurns(t, ctx, locks.MultiLock(names...), 1, 10*time.Millisecond)
 				}
 			}
-			pass(10 * time.Second)
+			locktest.Pass(10 * time.Second)
 			for name, got := range counts {
-				t.Logf("%s: %d turns, %s at most", name, got.taken.Load(), got.most())
-				if got.taken.Load() < c.least || got.most() > c.longest {
-					t.Errorf("%s: %d turns, waits of up to %s", name, got.taken.Load(), got.most())
+				t.Logf("%s: %d turns, %s at most", name, got.Taken.Load(), got.Longest())
+				if got.Taken.Load() < c.least || got.Longest() > c.longest {
+					t.Errorf("%s: %d turns, waits of up to %s", name, got.Taken.Load(), got.Longest())
 				}
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // around is a mapping that no prefix can be: it would show if it were applied twice.
@@ -20,13 +21,13 @@ func around(name string) string { return "shop:{" + name + "}:v2" }
 // What the mapper makes of a name is the key, and what belongs to the lock is named after it.
 func TestNameMapper_MakesTheKey(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks(core.WithNameMapper(around))
-		ctx, hold := acquired(t, t.Context(), locks.FencedLock("order:42"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithNameMapper(around))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.FencedLock("order:42"))
 		if hold.Key() != "shop:{order:42}:v2" {
 			t.Errorf("key: got %q", hold.Key())
 		}
-		b.wantCount(hold, "1")
+		b.WantCount(hold, "1")
 		if got := b.Get(t.Context(), "redisson_lock_token:shop:{order:42}:v2").Val(); got != strconv.FormatInt(hold.Token(), 10) {
 			t.Errorf("the counter of tokens: got %q, want the token, %d", got, hold.Token())
 		}
@@ -41,10 +42,10 @@ func TestNameMapper_MakesTheKey(t *testing.T) {
 		if err != nil || state.Holders[hold.Field()] != 1 {
 			t.Errorf("State: got %+v, %v", state, err)
 		}
-		_, inner := acquired(t, ctx, locks.FencedLock("order:42"))
-		b.wantCount(inner, "2")
-		released(t, inner)
-		released(t, hold)
+		_, inner := locktest.MustAcquire(t, ctx, locks.FencedLock("order:42"))
+		b.WantCount(inner, "2")
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -52,47 +53,47 @@ func TestNameMapper_MakesTheKey(t *testing.T) {
 // wake each other.
 func TestNameMapper_MeetsAPrefix(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		mapped := b.locks(core.WithNameMapper(func(name string) string { return "shop:" + name }))
-		prefixed := b.locks(core.WithPrefix("shop:"))
-		_, hold := acquired(t, t.Context(), mapped.Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		mapped := b.Locks(core.WithNameMapper(func(name string) string { return "shop:" + name }))
+		prefixed := b.Locks(core.WithPrefix("shop:"))
+		_, hold := locktest.MustAcquire(t, t.Context(), mapped.Lock("k"))
 		_, _, err := prefixed.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
 		done := make(chan error, 1)
 		go func() {
 			done <- prefixed.Lock("k").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
 		}()
-		b.listeners("shop:k", 1)
-		released(t, hold)
-		wantOK(t, <-done)
+		b.AwaitListeners("shop:k", 1)
+		locktest.MustRelease(t, hold)
+		locktest.WantOK(t, <-done)
 	})
 }
 
 func TestNameMapper_CalledOncePerAcquisition(t *testing.T) {
 	t.Parallel()
-	b := embeddedBed(t)
+	b := locktest.Embedded(t)
 	var calls atomic.Int64
-	locks := b.locks(core.WithNameMapper(func(name string) string {
+	locks := b.Locks(core.WithNameMapper(func(name string) string {
 		calls.Add(1)
 		return "m:" + name
 	}))
-	b.warm(locks)
+	b.Warm(locks)
 	calls.Store(0)
-	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 	waited := make(chan error, 1)
 	go func() {
 		waited <- locks.Lock("k").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
 	}()
-	waiters(t, locks, 1)
-	must(t, hold.Refresh(t.Context(), time.Minute))
-	released(t, hold)
-	must(t, <-waited)
-	wantSame(t, "two acquisitions, a refresh and two releases: calls", calls.Load(), 2)
+	locktest.AwaitWaiters(t, locks, 1)
+	locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
+	locktest.MustRelease(t, hold)
+	locktest.Must(t, <-waited)
+	locktest.WantSame(t, "two acquisitions, a refresh and two releases: calls", calls.Load(), 2)
 }
 
 func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
 	t.Parallel()
-	locks := locksOn(t, nowhere(t), core.WithMaxKeyLength(100), core.WithNameMapper(func(name string) string {
+	locks := locktest.NewClient(t, locktest.Nowhere(t), core.WithMaxKeyLength(100), core.WithNameMapper(func(name string) string {
 		switch {
 		case strings.HasPrefix(name, "unknown"):
 			return ""
@@ -105,7 +106,7 @@ func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
 		"unknown:1": `an empty key of lock "unknown:1"`, "long:1": "has 180 bytes, the limit is 100", "": "empty lock name",
 	} {
 		_, _, err := locks.Lock(name).Acquire(t.Context())
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 		if !strings.Contains(errorText(err), want) {
 			t.Errorf("%q: got %v, want %q", name, err, want)
 		}
@@ -119,10 +120,10 @@ func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
 // that of the names, and a key that two names have is taken once.
 func TestNameMapper_SeveralLocksInTheOrderOfTheirKeys(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		keys := map[string]string{"a": "3", "b": "2", "c": "1", "C": "1", "other": "1"}
-		locks := b.locks(core.WithNameMapper(func(name string) string { return keys[name] }))
-		ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c", "C"))
+		locks := b.Locks(core.WithNameMapper(func(name string) string { return keys[name] }))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c", "C"))
 		for _, key := range []string{"1", "2", "3"} {
 			if got := b.HVals(t.Context(), key).Val(); len(got) != 1 || got[0] != "1" {
 				t.Errorf("%s: got holds %v, want one", key, got)
@@ -136,13 +137,13 @@ func TestNameMapper_SeveralLocksInTheOrderOfTheirKeys(t *testing.T) {
 				t.Errorf("%q is not held", name)
 			}
 		}
-		released(t, hold)
-		b.wantGone("1", "2", "3")
+		locktest.MustRelease(t, hold)
+		b.WantGone("1", "2", "3")
 
-		_, hold = acquired(t, t.Context(), locks.MultiLock("c", "C", "other"))
-		b.wantCount(hold, "1")
-		released(t, hold)
-		b.wantGone("1")
+		_, hold = locktest.MustAcquire(t, t.Context(), locks.MultiLock("c", "C", "other"))
+		b.WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
+		b.WantGone("1")
 	})
 }
 
@@ -165,9 +166,9 @@ func TestNew_BadNameMappersAreErrors(t *testing.T) {
 		{"short keys", []core.Option{core.WithMaxKeyLength(20), core.WithNameMapper(around)}, ""},
 		{"names that it does not know", []core.Option{core.WithNameMapper(func(string) string { return "" })}, ""},
 	} {
-		locks, err := core.New(nowhere(t), tt.opts...)
+		locks, err := core.New(locktest.Nowhere(t), tt.opts...)
 		if err == nil {
-			must(t, locks.Close(t.Context()))
+			locktest.Must(t, locks.Close(t.Context()))
 		}
 		switch {
 		case tt.want == "" && err != nil:
@@ -189,7 +190,7 @@ func TestClient_MaxNameLengthWithAMapper(t *testing.T) {
 		"a short hash": {core.KeyHash, 200},
 		"no key":       {func(string) string { return "" }, 200},
 	} {
-		locks := locksOn(t, nowhere(t), core.WithNameMapper(tt.mapper), core.WithMaxKeyLength(200))
+		locks := locktest.NewClient(t, locktest.Nowhere(t), core.WithNameMapper(tt.mapper), core.WithMaxKeyLength(200))
 		if got := locks.ForAdapters().MaxNameLength(); got != tt.want {
 			t.Errorf("%s: got %d, want %d", what, got, tt.want)
 		}
@@ -204,12 +205,12 @@ func TestNameMapper_BracesInACluster(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	t.Cleanup(func() { _ = rdb.Close() })
-	locks := locksOn(t, rdb, core.WithNameMapper(around), core.WithBackendTimeout(10*time.Millisecond))
+	locks := locktest.NewClient(t, rdb, core.WithNameMapper(around), core.WithBackendTimeout(10*time.Millisecond))
 	_, err := locks.Lock("a}b{").State(t.Context())
-	wantOnly(t, err, core.ErrUnavailable, core.ErrInvalid) // no server is there
-	odd := locksOn(t, rdb, core.WithNameMapper(func(name string) string { return "}" + name }), core.WithBackendTimeout(10*time.Millisecond))
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrInvalid) // no server is there
+	odd := locktest.NewClient(t, rdb, core.WithNameMapper(func(name string) string { return "}" + name }), core.WithBackendTimeout(10*time.Millisecond))
 	_, err = odd.Lock("{t}").State(t.Context())
-	wantErr(t, err, core.ErrInvalid)
+	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
 // Redisson puts the channel of a latch into braces of its own, whatever the key has.
@@ -217,7 +218,7 @@ func TestNameMapper_LatchInACluster(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	t.Cleanup(func() { _ = rdb.Close() })
-	locks := locksOn(t, rdb, core.WithNameMapper(func(name string) string { return "{" + name + "}" }), core.WithBackendTimeout(10*time.Millisecond))
+	locks := locktest.NewClient(t, rdb, core.WithNameMapper(func(name string) string { return "{" + name + "}" }), core.WithBackendTimeout(10*time.Millisecond))
 	_, err := locks.CountDownLatch("done").Count(t.Context())
-	wantErr(t, err, core.ErrInvalid)
+	locktest.WantErr(t, err, core.ErrInvalid)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
@@ -36,17 +37,17 @@ func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 			return hold.Leave(background, time.Minute)
 		},
 	} {
-		parallel(t, name, func(t *testing.T) {
+		locktest.Parallel(t, name, func(t *testing.T) {
 			for delay := timeout / 4; delay < timeout; delay += timeout / time.Duration(thorough.Or(20, 5)) {
-				inBubble(t, func(t *testing.T, b *bed) {
-					locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
-					ctx, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
-					must(t, b.ScriptFlush(t.Context()).Err())
+				locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+					locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
+					ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
+					locktest.Must(t, b.ScriptFlush(t.Context()).Err())
 					slow := proxy.DelayReply(faultproxy.Command("evalsha", "eval"), delay)
 					defer slow.Remove()
 					for i := range 12 {
-						acquiring(t.Context(), locks.Lock(fmt.Sprint("k", i)), core.WaitTime(10*timeout))
-						pass(timeout / 50)
+						locktest.GoAcquire(t.Context(), locks.Lock(fmt.Sprint("k", i)), core.WaitTime(10*timeout))
+						locktest.Pass(timeout / 50)
 					}
 					start := time.Now()
 					err := operation(ctx, hold, locks)

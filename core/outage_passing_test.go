@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -22,7 +23,7 @@ type condition struct {
 func config(parameter, value string) func(t *testing.T, rdb *redis.Client) {
 	return func(t *testing.T, rdb *redis.Client) {
 		t.Helper()
-		must(t, rdb.ConfigSet(context.Background(), parameter, value).Err())
+		locktest.Must(t, rdb.ConfigSet(context.Background(), parameter, value).Err())
 	}
 }
 
@@ -30,20 +31,20 @@ var passing = []condition{
 	{"NOREPLICAS", config("min-replicas-to-write", "1"), config("min-replicas-to-write", "0")},
 	{"BUSY", func(t *testing.T, rdb *redis.Client) {
 		t.Helper()
-		must(t, rdb.ConfigSet(t.Context(), "busy-reply-threshold", "10").Err())
+		locktest.Must(t, rdb.ConfigSet(t.Context(), "busy-reply-threshold", "10").Err())
 		go rdb.WithTimeout(time.Minute).Eval(context.Background(), "while true do end", nil)
-		eventually(t, "a script to run", func() bool { return redis.HasErrorPrefix(rdb.Ping(t.Context()).Err(), "BUSY") })
+		locktest.Eventually(t, "a script to run", func() bool { return redis.HasErrorPrefix(rdb.Ping(t.Context()).Err(), "BUSY") })
 	}, func(t *testing.T, rdb *redis.Client) {
 		t.Helper()
-		must(t, rdb.ScriptKill(context.Background()).Err())
+		locktest.Must(t, rdb.ScriptKill(context.Background()).Err())
 	}},
 	{"MASTERDOWN", func(t *testing.T, rdb *redis.Client) {
 		t.Helper()
-		must(t, rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err())
-		must(t, rdb.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+		locktest.Must(t, rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "no").Err())
+		locktest.Must(t, rdb.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	}, func(t *testing.T, rdb *redis.Client) {
 		t.Helper()
-		must(t, rdb.ReplicaOf(context.Background(), "no", "one").Err())
+		locktest.Must(t, rdb.ReplicaOf(context.Background(), "no", "one").Err())
 	}},
 }
 
@@ -54,27 +55,27 @@ var passing = []condition{
 func TestPassing_IsWaitedOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
-	var cases []oneOf
+	var cases []locktest.Subtest
 	for _, c := range passing {
-		cases = append(cases, oneOf{c.says, func(t *testing.T) {
-			r := newRig(t)
-			locks := r.locks(core.WithBackendTimeout(timeout))
-			ctx, hold := acquired(t, t.Context(), locks.Lock("held"))
-			c.begin(t, r.direct)
-			sent := r.proxy.Watch(scripts)
+		cases = append(cases, locktest.Subtest{Name: c.says, Body: func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			locks := r.Behind(core.WithBackendTimeout(timeout))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("held"))
+			c.begin(t, r.Client)
+			sent := r.Proxy.Watch(locktest.Scripts)
 
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 			wantPassing(t, "without waiting", err, c.says)
-			wantSame(t, "attempts without waiting", sent.Hits(), 1)
+			locktest.WantSame(t, "attempts without waiting", sent.Hits(), 1)
 			_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(500*time.Millisecond))
 			wantPassing(t, "the wait is over", err, c.says)
 
 			before, end := sent.Hits(), time.Now().Add(timeout+time.Second)
-			waits := []<-chan outcome{
-				acquiring(t.Context(), locks.Lock("k"), core.WaitTime(30*time.Second)),
-				acquiring(t.Context(), locks.Lock("forever")),
-				acquiring(t.Context(), locks.MultiLock("a", "b"), core.WaitTime(30*time.Second)),
-				acquiring(ctx, locks.Lock("held"), core.WaitTime(30*time.Second)),
+			waits := []<-chan locktest.Outcome{
+				locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(30*time.Second)),
+				locktest.GoAcquire(t.Context(), locks.Lock("forever")),
+				locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), core.WaitTime(30*time.Second)),
+				locktest.GoAcquire(ctx, locks.Lock("held"), core.WaitTime(30*time.Second)),
 			}
 			for time.Now().Before(end) {
 				time.Sleep(10 * time.Millisecond) // the time in which nobody gets it
@@ -82,25 +83,25 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 			if n := sent.Hits() - before; n > 50*len(waits) {
 				t.Errorf("%d commands in three seconds of waiting", n)
 			}
-			c.end(t, r.direct)
+			c.end(t, r.Client)
 			for _, got := range waits {
-				released(t, r.mustHold(got).hold)
+				locktest.MustRelease(t, locktest.Got(r.T, got).Hold)
 			}
-			wantAlive(t, ctx)
-			released(t, hold)
-			r.freed("k")
-			if keys := r.direct.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
+			r.WantFreed("k")
+			if keys := r.Client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 				t.Errorf("left: %v", keys)
 			}
 		}})
 	}
-	together(t, cases...)
+	locktest.Together(t, cases...)
 }
 
 // wantPassing wants the lock to be unavailable, and the error to say why.
 func wantPassing(t *testing.T, what string, err error, says string) {
 	t.Helper()
-	wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
 	if err != nil && !strings.Contains(err.Error(), says) {
 		t.Errorf("%s: %q does not name %s", what, err, says)
 	}
@@ -111,15 +112,15 @@ func wantPassing(t *testing.T, what string, err error, says string) {
 func TestPassing_IsWaitedOutByHolders(t *testing.T) {
 	t.Parallel()
 	for _, c := range passing {
-		parallel(t, c.says, func(t *testing.T) {
-			r := newRig(t)
-			locks := r.locks(patient)
+		locktest.Parallel(t, c.says, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			locks := r.Behind(locktest.Patient)
 			holds := make([]*core.Hold, 3)
 			for i := range holds {
-				_, holds[i] = acquired(t, t.Context(), locks.Lock(fmt.Sprint("k", i)))
+				_, holds[i] = locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("k", i)))
 			}
-			c.begin(t, r.direct)
-			sent := r.proxy.Watch(scripts)
+			c.begin(t, r.Client)
+			sent := r.Proxy.Watch(locktest.Scripts)
 			done := make(chan error, len(holds))
 			for i, do := range []func(h *core.Hold) error{
 				func(h *core.Hold) error { return h.Release(t.Context()) },
@@ -128,13 +129,13 @@ func TestPassing_IsWaitedOutByHolders(t *testing.T) {
 			} {
 				go func() { done <- do(holds[i]) }()
 			}
-			eventually(t, "all to be refused", func() bool { return sent.Hits() > 3*len(holds) })
-			c.end(t, r.direct)
+			locktest.Eventually(t, "all to be refused", func() bool { return sent.Hits() > 3*len(holds) })
+			c.end(t, r.Client)
 			for range holds {
-				wantOK(t, <-done)
+				locktest.WantOK(t, <-done)
 			}
-			released(t, holds[1])
-			r.freed("k0")
+			locktest.MustRelease(t, holds[1])
+			r.WantFreed("k0")
 		})
 	}
 }
@@ -143,24 +144,24 @@ func TestPassing_IsWaitedOutByHolders(t *testing.T) {
 func TestPassing_ClusterDown(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks := locksOn(t, cluster.Client(), core.WithBackendTimeout(2*time.Second))
-	warm(t, locks)
-	_, hold := acquired(t, t.Context(), locks.Lock("k"))
-	released(t, hold)
+	locks := locktest.NewClient(t, cluster.Client(), core.WithBackendTimeout(2*time.Second))
+	locktest.Warm(t, locks)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	locktest.MustRelease(t, hold)
 	master := cluster.Master("k").Client()
 	slot := int(master.ClusterKeySlot(t.Context(), "k").Val())
-	must(t, master.ClusterDelSlots(t.Context(), slot).Err())
-	eventually(t, "the slot to be nobody's", func() bool {
+	locktest.Must(t, master.ClusterDelSlots(t.Context(), slot).Err())
+	locktest.Eventually(t, "the slot to be nobody's", func() bool {
 		return strings.HasPrefix(fmt.Sprint(master.Get(t.Context(), "k").Err()), "CLUSTERDOWN")
 	})
 	_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
-	wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-	got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(30*time.Second))
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+	got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(30*time.Second))
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond) // the time in which nobody gets it
 	}
-	must(t, master.ClusterAddSlots(t.Context(), slot).Err())
+	locktest.Must(t, master.ClusterAddSlots(t.Context(), slot).Err())
 	o := <-got
-	must(t, o.err)
-	released(t, o.hold)
+	locktest.Must(t, o.Err)
+	locktest.MustRelease(t, o.Hold)
 }

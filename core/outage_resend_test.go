@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A command whose connection breaks is made again, and has another backend timeout then,
@@ -25,14 +26,14 @@ func TestOutage_ResendHasOneMoreTimeout(t *testing.T) {
 		},
 		"release": func(ctx context.Context, hold *core.Hold, _ core.Lock) error { return hold.Release(ctx) },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
-			_, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
 			rule := proxy.HoldReply(faultproxy.Command("evalsha"))
 			cut := time.AfterFunc(broken, proxy.Cut)
 			defer cut.Stop()
 			start := time.Now()
-			wantErr(t, operation(t.Context(), hold, locks.Lock("other")), core.ErrUnavailable)
+			locktest.WantErr(t, operation(t.Context(), hold, locks.Lock("other")), core.ErrUnavailable)
 			if took := time.Since(start); took < broken || took > 2*timeout {
 				t.Errorf("it took %s", took)
 			}

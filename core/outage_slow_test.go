@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -28,27 +29,27 @@ func TestSlow_EveryFreeLockIsHad(t *testing.T) {
 				}
 			},
 			"at once": func(t *testing.T, locks *core.Client) {
-				eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+				locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
 			},
 			"one by one": func(t *testing.T, locks *core.Client) {
-				eachOf(33, func(i int) {
-					pass(time.Duration(i) * latency / 10)
+				locktest.Concurrently(33, func(i int) {
+					locktest.Pass(time.Duration(i) * latency / 10)
 					whole(t, t.Context(), locks, fmt.Sprint("k", i))
 				})
 			},
 			"re-entered": func(t *testing.T, locks *core.Client) {
-				eachOf(11, func(i int) {
+				locktest.Concurrently(11, func(i int) {
 					name := fmt.Sprint("k", i)
-					ctx, hold := acquired(t, t.Context(), locks.Lock(name), core.WaitTime(10*time.Second))
+					ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(name), core.WaitTime(10*time.Second))
 					whole(t, ctx, locks, name)
-					must(t, hold.Refresh(t.Context(), time.Minute))
-					released(t, hold)
+					locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
+					locktest.MustRelease(t, hold)
 				})
 			},
 		} {
-			parallelBubble(t, fmt.Sprint(latency, "/", name), func(t *testing.T, b *bed) {
+			locktest.ParallelBubble(t, fmt.Sprint(latency, "/", name), func(t *testing.T, b *locktest.Redis) {
 				_, rdb := faultproxy.Far(t, b.Client, latency)
-				acquire(t, locksOn(t, rdb))
+				acquire(t, locktest.NewClient(t, rdb))
 			})
 		}
 	}
@@ -63,7 +64,7 @@ func whole(t *testing.T, ctx context.Context, locks *core.Client, name string) {
 		t.Errorf("%s: after %s: %v", name, time.Since(start), err)
 		return
 	}
-	released(t, hold)
+	locktest.MustRelease(t, hold)
 }
 
 // farTimeout is for latencies of real time.
@@ -72,7 +73,7 @@ var farTimeout = core.WithBackendTimeout(3 * time.Second)
 // farLatency returns three fifths of farTimeout in a run that measures times, and a tenth otherwise, because a busy
 // machine adds to it.
 func farLatency() time.Duration {
-	if isQuiet() {
+	if locktest.IsQuiet() {
 		return 1800 * time.Millisecond
 	}
 	return 300 * time.Millisecond
@@ -83,8 +84,8 @@ func TestSlow_EveryFreeLockIsHadOnAServer(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	_, rdb := faultproxy.Far(t, server.Client(), farLatency())
-	locks := locksOn(t, rdb, farTimeout)
-	eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+	locks := locktest.NewClient(t, rdb, farTimeout)
+	locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
 // The same in a Cluster, which is asked for its slots first.
@@ -92,22 +93,22 @@ func TestSlow_EveryFreeLockIsHadInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	way := faultproxy.NewLatency(t, farLatency())
-	locks := locksOn(t, cluster.Client(func(o *redis.ClusterOptions) { o.Dialer = way.Dialer(new(net.Dialer).DialContext) }), farTimeout)
-	eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+	locks := locktest.NewClient(t, cluster.Client(func(o *redis.ClusterOptions) { o.Dialer = way.Dialer(new(net.Dialer).DialContext) }), farTimeout)
+	locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
 // Redis that was fast becomes slow, and the other way round, under a client.
 func TestSlow_FromOneMomentToTheNext(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		way, rdb := faultproxy.Far(t, b.Client, 0)
-		locks := locksOn(t, rdb)
+		locks := locktest.NewClient(t, rdb)
 		for i := range 40 {
 			way.Set(time.Duration(i%2) * 900 * time.Millisecond)
 			whole(t, t.Context(), locks, fmt.Sprint("k", i))
 		}
-		pass(2 * time.Second)
-		b.wantGone(b.Keys(t.Context(), "*").Val()...)
+		locktest.Pass(2 * time.Second)
+		b.WantGone(b.Keys(t.Context(), "*").Val()...)
 	})
 }
 
@@ -116,20 +117,20 @@ func TestSlow_FromOneMomentToTheNext(t *testing.T) {
 func TestSlow_SilenceIsStillKnown(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"cold": false, "warm": true} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			way, slow := faultproxy.Far(t, b.Client, 900*time.Millisecond)
 			proxy, rdb := faultproxy.Around(t, slow)
-			locks := locksOn(t, rdb)
+			locks := locktest.NewClient(t, rdb)
 			if warm {
 				whole(t, t.Context(), locks, "k")
 			}
 			way.Set(time.Hour)
 			proxy.BlackHole(true)
 			for _, opts := range [][]core.AcquireOption{nil, {core.WaitTime(0)}, {core.WaitTime(time.Minute)}} {
-				o := <-acquiring(t.Context(), locks.Lock("k"), opts...)
-				wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
-				if o.took > core.DefaultBackendTimeout+100*time.Millisecond {
-					t.Errorf("known after %s", o.took)
+				o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), opts...)
+				locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
+				if o.Took > core.DefaultBackendTimeout+100*time.Millisecond {
+					t.Errorf("known after %s", o.Took)
 				}
 			}
 		})
@@ -141,22 +142,22 @@ func TestSlow_SilenceIsStillKnown(t *testing.T) {
 func TestSlow_OneCommandTakesLong(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} { // of one second
-		inBubble(t, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 			for _, command := range []string{"sethold", "refresh", "release"} {
-				proxy.DelayReply(scriptOn(t, command, "k"), takes)
+				proxy.DelayReply(locktest.ScriptOn(t, command, "k"), takes)
 			}
-			inner := <-acquiring(ctx, locks.Lock("k"))
-			must(t, inner.err)
-			must(t, inner.hold.Release(t.Context()))
-			must(t, hold.Refresh(t.Context(), time.Hour))
+			inner := <-locktest.GoAcquire(ctx, locks.Lock("k"))
+			locktest.Must(t, inner.Err)
+			locktest.Must(t, inner.Hold.Release(t.Context()))
+			locktest.Must(t, hold.Refresh(t.Context(), time.Hour))
 			start := time.Now()
-			must(t, hold.Release(t.Context()))
+			locktest.Must(t, hold.Release(t.Context()))
 			if took := time.Since(start); took > core.DefaultBackendTimeout {
 				t.Errorf("%s: released after %s", takes, took)
 			}
-			b.wantGone("k")
+			b.WantGone("k")
 		})
 	}
 }
@@ -168,16 +169,16 @@ func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 		"refused":    func(p *faultproxy.Proxy) { p.Refuse(true) },
 		"black hole": func(p *faultproxy.Proxy) { p.BlackHole(true) },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.behindProxy()
-			must(t, attempt(t, locks, "k"))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			locktest.Must(t, attempt(t, locks, "k"))
 			fault(proxy)
-			first := <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
-			wantOnly(t, first.err, core.ErrUnavailable, core.ErrNotAcquired)
-			next := <-acquiring(t.Context(), locks.Lock("another"))
-			wantOnly(t, next.err, core.ErrUnavailable, core.ErrNotAcquired)
-			if first.took > core.DefaultBackendTimeout || next.took > 0 {
-				t.Errorf("known after %s, and to the next after %s", first.took, next.took)
+			first := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+			locktest.WantOnly(t, first.Err, core.ErrUnavailable, core.ErrNotAcquired)
+			next := <-locktest.GoAcquire(t.Context(), locks.Lock("another"))
+			locktest.WantOnly(t, next.Err, core.ErrUnavailable, core.ErrNotAcquired)
+			if first.Took > core.DefaultBackendTimeout || next.Took > 0 {
+				t.Errorf("known after %s, and to the next after %s", first.Took, next.Took)
 			}
 		})
 	}
@@ -191,13 +192,13 @@ func TestSlow_LossIsNoRelease(t *testing.T) {
 			func(h *core.Hold) error { return h.Release(context.Background()) },
 			func(h *core.Hold) error { return h.Leave(context.Background(), time.Minute) },
 		} {
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-				proxy.DelayReply(scriptOn(t, "release", "k"), takes)
-				proxy.DelayReply(scriptOn(t, "handoff", "k"), takes)
+			locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+				locks, proxy := b.BehindAProxy()
+				_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+				proxy.DelayReply(locktest.ScriptOn(t, "release", "k"), takes)
+				proxy.DelayReply(locktest.ScriptOn(t, "handoff", "k"), takes)
 				b.Del(t.Context(), "k")
-				wantErr(t, end(hold), core.ErrUnavailable)
+				locktest.WantErr(t, end(hold), core.ErrUnavailable)
 			})
 		}
 	}
@@ -207,20 +208,20 @@ func TestSlow_LossIsNoRelease(t *testing.T) {
 // does not heed its context. That is known within the backend timeout all the same.
 func TestSlow_NoConnection(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		gone := make(chan struct{})
-		rdb := b.connect(func(o *redis.Options) {
+		rdb := b.Connect(func(o *redis.Options) {
 			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 				<-gone
 				return nil, net.ErrClosed
 			}
 		})
-		locks := locksOn(t, rdb)
+		locks := locktest.NewClient(t, rdb)
 		for _, wait := range []time.Duration{time.Minute, 0} {
-			o := <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(wait))
-			wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
-			if o.took > core.DefaultBackendTimeout {
-				t.Errorf("known after %s", o.took)
+			o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(wait))
+			locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
+			if o.Took > core.DefaultBackendTimeout {
+				t.Errorf("known after %s", o.Took)
 			}
 		}
 		close(gone)
@@ -231,7 +232,7 @@ func TestSlow_NoConnection(t *testing.T) {
 // his locks: neither before an outage nor after it.
 func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		way, slow := faultproxy.Far(t, b.Client, 600*time.Millisecond)
 		proxy, rdb := faultproxy.Around(t, slow)
 		met := false
@@ -239,7 +240,7 @@ func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
 			met = met || len(cmd) == 1 && strings.EqualFold(cmd[0], "ping")
 			return len(cmd) == 1 && cmd[0] == "PING"
 		})
-		locks := locksOn(t, rdb)
+		locks := locktest.NewClient(t, rdb)
 		for _, latency := range []time.Duration{600 * time.Millisecond, 0, 900 * time.Millisecond, 0} {
 			way.Set(latency)
 			for range 5 {
@@ -247,10 +248,10 @@ func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
 			}
 		}
 		proxy.BlackHole(true)
-		o := <-acquiring(t.Context(), locks.Lock("k"))
-		wantErr(t, o.err, core.ErrUnavailable)
+		o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		proxy.BlackHole(false)
-		pass(3 * time.Second)
+		locktest.Pass(3 * time.Second)
 		whole(t, t.Context(), locks, "k")
 		if !met {
 			t.Error("nobody has asked: nothing is tested")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // The scenario of an outage: so many callers, who wait for less than the backend timeout.
@@ -27,24 +28,24 @@ const (
 // quiet within a second, and nothing is left behind.
 func TestOutage_IsNotAmplified(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	c := startChild(t, "crowd", r.proxy.Addr())
-	if got := c.says(); got != "warm" {
+	r := locktest.NewProxied(t)
+	c := locktest.StartChild(t, "crowd", r.Proxy.Addr())
+	if got := c.Hear(); got != "warm" {
 		t.Fatal(got)
 	}
-	sent := r.proxy.Watch(faultproxy.Any())
-	r.proxy.BlackHole(true)
-	c.hears("begin")
+	sent := r.Proxy.Watch(faultproxy.Any())
+	r.Proxy.BlackHole(true)
+	c.Tell("begin")
 	var attempts, peak, after int
-	scanf(t, c.says(), "attempts %d peak %d", &attempts, &peak)
+	scanf(t, c.Hear(), "attempts %d peak %d", &attempts, &peak)
 	during := sent.Hits()
-	r.proxy.BlackHole(false)
-	c.hears("over")
-	if got := c.says(); got != "look" {
+	r.Proxy.BlackHole(false)
+	c.Tell("over")
+	if got := c.Hear(); got != "look" {
 		t.Fatal(got)
 	}
 	quiet := sent.Hits()
-	scanf(t, c.says(), "after %d", &after)
+	scanf(t, c.Hear(), "after %d", &after)
 	perSecond := sent.Hits() - quiet
 	t.Logf("%d attempts, %d goroutines at most, %d commands; afterwards %d goroutines, %d commands in a second",
 		attempts, peak, during, after, perSecond)
@@ -58,11 +59,11 @@ func TestOutage_IsNotAmplified(t *testing.T) {
 	if perSecond > 500 {
 		t.Errorf("%d commands in a second after the outage", perSecond)
 	}
-	c.hears("end")
-	if got := c.says(); got != "closed" {
+	c.Tell("end")
+	if got := c.Hear(); got != "closed" {
 		t.Error(got)
 	}
-	if keys := r.direct.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+	if keys := r.Client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("left: %v", keys)
 	}
 }
@@ -75,30 +76,30 @@ func scanf(t *testing.T, line, format string, into ...any) {
 }
 
 // crowdRole is the process with the callers.
-func crowdRole(c childSide) error {
-	locks, err := core.New(c.rdb)
+func crowdRole(c locktest.ChildSide) error {
+	locks, err := core.New(c.Redis)
 	if err != nil {
 		return err
 	}
-	if err := locks.Lock("warm").Do(c.ctx, func(context.Context) error { return nil }); err != nil {
+	if err := locks.Lock("warm").Do(c.Ctx, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
-	c.tellf("warm")
-	c.wait()
+	c.Tellf("warm")
+	c.Hear()
 	before, tries := runtime.NumGoroutine(), &tries{locks: locks, end: time.Now().Add(outage)}
-	peak := tries.run(c.ctx) - before - crowd
-	c.tellf("attempts %d peak %d", tries.sent, peak)
-	c.wait()
+	peak := tries.run(c.Ctx) - before - crowd
+	c.Tellf("attempts %d peak %d", tries.sent, peak)
+	c.Hear()
 	time.Sleep(time.Second) // within which it is to be quiet
 	after := runtime.NumGoroutine() - before
-	c.tellf("look")
+	c.Tellf("look")
 	time.Sleep(time.Second) // which is looked at
-	c.tellf("after %d", after)
-	c.wait()
-	if err := locks.Close(c.ctx); err != nil {
+	c.Tellf("after %d", after)
+	c.Hear()
+	if err := locks.Close(c.Ctx); err != nil {
 		return err
 	}
-	c.tellf("closed")
+	c.Tellf("closed")
 	return nil
 }
 

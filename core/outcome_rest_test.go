@@ -7,11 +7,12 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // situation is a lock client that holds "a" and "b" as one lock, and "k".
 type situation struct {
-	*bed
+	*locktest.Redis
 
 	locks *core.Client
 	proxy *faultproxy.Proxy
@@ -19,12 +20,12 @@ type situation struct {
 	multi *core.Hold
 }
 
-func (b *bed) situation(t *testing.T) *situation {
+func newSituation(b *locktest.Redis, t *testing.T) *situation {
 	t.Helper()
-	s := &situation{bed: b}
-	s.locks, s.proxy = b.knowing(core.WithMaxWaitersPerKey(1))
-	_, s.hold = acquired(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
-	_, s.multi = acquired(t, t.Context(), s.locks.MultiLock("a", "b"), core.LeaseTime(10*time.Second))
+	s := &situation{Redis: b}
+	s.locks, s.proxy = b.BehindAProxy(core.WithMaxWaitersPerKey(1))
+	_, s.hold = locktest.MustAcquire(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
+	_, s.multi = locktest.MustAcquire(t, t.Context(), s.locks.MultiLock("a", "b"), core.LeaseTime(10*time.Second))
 	return s
 }
 
@@ -66,7 +67,7 @@ func TestErrors_OfQuestionsMatchOneOutcome(t *testing.T) {
 	silent := func(s *situation) { s.mute("k") }
 	handedOver := func(s *situation) {
 		_, next := s.hold.Handover()
-		s.t.Cleanup(func() { _ = next.Release(context.Background()) })
+		s.T.Cleanup(func() { _ = next.Release(context.Background()) })
 	}
 	wantOutcomes(t, map[string]ending{
 		"state, no answer":     {silent, stateOfK, core.ErrUnavailable},
@@ -109,19 +110,19 @@ func (s *situation) wait() {
 		defer close(done)
 		_ = s.acquire(context.Background(), 5*time.Second)
 	}()
-	s.t.Cleanup(func() { <-done })
-	waiters(s.t, s.locks, 1)
+	s.T.Cleanup(func() { <-done })
+	locktest.AwaitWaiters(s.T, s.locks, 1)
 }
 
 // The parts of a MultiLock may come to different ends: the whole has one, and that a part
 // is lost comes first.
 func TestErrors_OfAMultiLockMatchOneOutcome(t *testing.T) {
 	t.Parallel()
-	lost := func(s *situation) { s.take("a", stranger, time.Minute) }
+	lost := func(s *situation) { s.Take("a", locktest.Stranger, time.Minute) }
 	both := func(s *situation) { lost(s); s.mute("b") }
 	known := func(s *situation) { // else the answer about "a" may be behind that about "b"
 		lost(s)
-		wantErr(s.t, s.multi.Refresh(context.Background(), time.Minute), core.ErrLost)
+		locktest.WantErr(s.T, s.multi.Refresh(context.Background(), time.Minute), core.ErrLost)
 		s.mute("b")
 	}
 	release := func(ctx context.Context, s *situation) error { return s.multi.Release(ctx) }
@@ -142,12 +143,12 @@ func TestErrors_OfAMultiLockMatchOneOutcome(t *testing.T) {
 func wantOutcomes(t *testing.T, table map[string]ending) {
 	t.Helper()
 	for name, tt := range table {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			s := b.situation(t)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			s := newSituation(b, t)
 			if tt.before != nil {
 				tt.before(s)
 			}
-			wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
+			locktest.WantOutcome(t, name, tt.do(t.Context(), s), tt.want)
 		})
 	}
 }

@@ -2,36 +2,19 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
-
-// sentinels are what an operation may have come to. ErrLost matches ErrNotHeld by
-// definition.
-var sentinels = []error{
-	core.ErrNotAcquired, core.ErrUnavailable, core.ErrLost, core.ErrNotHeld, core.ErrTooManyWaiters, core.ErrClosed, core.ErrInvalid,
-}
-
-// wantOutcome wants err to match one sentinel and none of the others.
-func wantOutcome(t *testing.T, what string, err, want error) {
-	t.Helper()
-	for _, s := range sentinels {
-		matches := errors.Is(err, s)
-		if should := s == want || want == core.ErrLost && s == core.ErrNotHeld; matches != should { //nolint:errorlint // sentinels themselves
-			t.Errorf("%s: %v matches %q: %t, want %t", what, err, s, matches, should)
-		}
-	}
-}
 
 // One thing has happened, and the error says which.
 func TestErrors_MatchOneOutcome(t *testing.T) {
 	t.Parallel()
 	type scene struct {
-		*bed
+		*locktest.Redis
 
 		locks *core.Client
 		proxy *faultproxy.Proxy
@@ -47,7 +30,7 @@ func TestErrors_MatchOneOutcome(t *testing.T) {
 		cancel()
 		return ctx
 	}
-	lose := func(s *scene) { s.take("k", stranger, time.Minute) }
+	lose := func(s *scene) { s.Take("k", locktest.Stranger, time.Minute) }
 	known := func(s *scene) { // the loss is known to the holder
 		lose(s)
 		_ = s.hold.Refresh(context.Background(), time.Minute)
@@ -70,8 +53,11 @@ func TestErrors_MatchOneOutcome(t *testing.T) {
 		"re-entry, with a child":    {known, func(ctx context.Context, s *scene) error { return acquire(cancelled(s.ctx), s.locks.Lock("k")) }, core.ErrLost},
 		"re-entry of several, lost": {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.MultiLock("a", "k")) }, core.ErrLost},
 		"another lock under a lost": {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("other")) }, core.ErrNotAcquired},
-		"re-entry, lease over":      {func(*scene) { pass(11 * time.Second) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
-		"re-entry, lost meanwhile": {func(s *scene) { pass(9500 * time.Millisecond); s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error {
+		"re-entry, lease over":      {func(*scene) { locktest.Pass(11 * time.Second) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry, lost meanwhile": {func(s *scene) {
+			locktest.Pass(9500 * time.Millisecond)
+			s.proxy.HoldReply(faultproxy.Command("evalsha"))
+		}, func(ctx context.Context, s *scene) error {
 			return acquire(s.ctx, s.locks.Lock("k"))
 		}, core.ErrLost},
 		"re-entry, no answer": {func(s *scene) { s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error {
@@ -96,17 +82,17 @@ func TestErrors_MatchOneOutcome(t *testing.T) {
 		"acquire, closed":           {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error { return acquire(ctx, s.locks.Lock("other")) }, core.ErrClosed},
 		"re-entry, closed":          {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrClosed},
 		"under a closed client": {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error {
-			return acquire(s.ctx, s.bed.locks().Lock("other"))
+			return acquire(s.ctx, s.Redis.Locks().Lock("other"))
 		}, core.ErrNotAcquired},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			s := &scene{bed: b}
-			s.locks, s.proxy = b.knowing()
-			s.ctx, s.hold = acquired(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			s := &scene{Redis: b}
+			s.locks, s.proxy = b.BehindAProxy()
+			s.ctx, s.hold = locktest.MustAcquire(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
 			if tt.before != nil {
 				tt.before(s)
 			}
-			wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
+			locktest.WantOutcome(t, name, tt.do(t.Context(), s), tt.want)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // ownHoldHint is what an error says of a hold of the same client.
@@ -33,8 +34,8 @@ func wantOwnHold(t *testing.T, what string, err error, want bool) {
 // wait ends, and whatever the kind.
 func TestNotAcquiredError_OwnHold(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		for name, tt := range map[string]struct{ outer, inner core.Lock }{
 			"plain":               {locks.Lock("plain"), locks.Lock("plain")},
 			"fenced":              {locks.FencedLock("fenced"), locks.FencedLock("fenced")},
@@ -46,7 +47,7 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 			"one of several keys": {locks.Lock("several"), locks.MultiLock("free", "several")},
 			"several keys":        {locks.MultiLock("a", "b"), locks.Lock("b")},
 		} {
-			_, hold := acquired(t, t.Context(), tt.outer, core.LeaseTime(time.Hour))
+			_, hold := locktest.MustAcquire(t, t.Context(), tt.outer, core.LeaseTime(time.Hour))
 			_, _, err := tt.inner.Acquire(context.Background(), core.WaitTime(0))
 			wantOwnHold(t, name+", without a wait", err, true)
 			_, _, err = tt.inner.Acquire(context.Background(), core.WaitTime(3*time.Second))
@@ -54,9 +55,9 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 			_, _, err = tt.inner.Acquire(ctx)
 			wantOwnHold(t, name+", deadline", err, true)
-			wantErr(t, err, context.DeadlineExceeded)
+			locktest.WantErr(t, err, context.DeadlineExceeded)
 			cancel()
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 		}
 	})
 }
@@ -64,16 +65,16 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 // Nor does a Redlock know its caller without the context of the outer one.
 func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		lock := core.Redlock("k", process(t, servers)...)
-		_, hold := acquired(t, t.Context(), lock)
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+		_, hold := locktest.MustAcquire(t, t.Context(), lock)
 		for _, wait := range []time.Duration{0, 3 * time.Second} {
 			_, _, err := lock.Acquire(context.Background(), core.WaitTime(wait))
 			wantOwnHold(t, wait.String(), err, true)
 		}
-		_, _, err := core.Redlock("k", process(t, servers)...).Acquire(t.Context(), core.WaitTime(3*time.Second))
+		_, _, err := core.Redlock("k", locktest.BehindEach(t, servers)...).Acquire(t.Context(), core.WaitTime(3*time.Second))
 		wantOwnHold(t, "of another process", err, false)
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -81,14 +82,14 @@ func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
 // a hold of this client.
 func TestNotAcquiredError_OfAnotherHold(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, others := b.locks(), b.locks()
-		_, theirs := acquired(t, t.Context(), others.Lock("theirs"))
-		_, left := acquired(t, t.Context(), locks.Lock("left"))
-		must(t, left.Leave(t.Context(), time.Hour))
-		_, lost := acquired(t, t.Context(), locks.Lock("lost"), core.LeaseTime(time.Hour))
-		b.take("lost", stranger, time.Hour)
-		_, reading := acquired(t, t.Context(), others.ReadLock("read"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, others := b.Locks(), b.Locks()
+		_, theirs := locktest.MustAcquire(t, t.Context(), others.Lock("theirs"))
+		_, left := locktest.MustAcquire(t, t.Context(), locks.Lock("left"))
+		locktest.Must(t, left.Leave(t.Context(), time.Hour))
+		_, lost := locktest.MustAcquire(t, t.Context(), locks.Lock("lost"), core.LeaseTime(time.Hour))
+		b.Take("lost", locktest.Stranger, time.Hour)
+		_, reading := locktest.MustAcquire(t, t.Context(), others.ReadLock("read"))
 		for name, lock := range map[string]core.Lock{
 			"theirs": locks.Lock("theirs"), "left": locks.Lock("left"), "lost": locks.Lock("lost"), "read": locks.WriteLock("read"),
 		} {
@@ -97,8 +98,8 @@ func TestNotAcquiredError_OfAnotherHold(t *testing.T) {
 				wantOwnHold(t, name, err, false)
 			}
 		}
-		wantErr(t, lost.Release(t.Context()), core.ErrNotHeld)
-		released(t, theirs)
-		released(t, reading)
+		locktest.WantErr(t, lost.Release(t.Context()), core.ErrNotHeld)
+		locktest.MustRelease(t, theirs)
+		locktest.MustRelease(t, reading)
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -48,7 +49,7 @@ type operation struct {
 
 // operating is one operation on a key of its own.
 type operating struct {
-	*bed
+	*locktest.Redis
 
 	locks *core.Client
 	key   string
@@ -75,7 +76,7 @@ func (o *operating) holder() string {
 // take has the lock held for an hour.
 func (o *operating) take(t *testing.T) *core.Hold {
 	t.Helper()
-	_, o.hold = acquired(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
+	_, o.hold = locktest.MustAcquire(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
 	o.field = o.HKeys(t.Context(), o.key).Val()[0]
 	return o.hold
 }
@@ -87,7 +88,7 @@ func operations() map[string]operation {
 			begin: func(t *testing.T, o *operating) func() error {
 				t.Helper()
 				if before != "" {
-					must(t, o.Set(t.Context(), o.key, before, 0).Err())
+					locktest.Must(t, o.Set(t.Context(), o.key, before, 0).Err())
 				}
 				return func() error { return do(t.Context(), o) }
 			},
@@ -128,7 +129,7 @@ func operations() map[string]operation {
 		"PlainSemaphore.Acquire": {
 			begin: func(t *testing.T, o *operating) func() error {
 				t.Helper()
-				must(t, o.Set(t.Context(), o.key, "5", 0).Err())
+				locktest.Must(t, o.Set(t.Context(), o.key, "5", 0).Err())
 				return func() error { return o.locks.PlainSemaphore(o.key).Acquire(t.Context(), 2, core.WaitTime(time.Minute)) }
 			},
 			done: is("3"), untouched: is("5"), waits: true,
@@ -159,11 +160,11 @@ func operations() map[string]operation {
 			begin: func(t *testing.T, o *operating) func() error {
 				t.Helper()
 				first := o.take(t)
-				waiting := acquiring(t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
-				pass(time.Second)
+				waiting := locktest.GoAcquire(t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
+				locktest.Pass(time.Second)
 				return func() error {
 					err := first.Release(t.Context())
-					go func() { o.hold = (<-waiting).hold }()
+					go func() { o.hold = (<-waiting).Hold }()
 					return err
 				}
 			},
@@ -172,8 +173,8 @@ func operations() map[string]operation {
 		"Hold.Release of an inner hold": {
 			begin: func(t *testing.T, o *operating) func() error {
 				t.Helper()
-				ctx, _ := acquired(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
-				_, o.hold = acquired(t, ctx, o.locks.Lock(o.key), core.LeaseTime(time.Hour))
+				ctx, _ := locktest.MustAcquire(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
+				_, o.hold = locktest.MustAcquire(t, ctx, o.locks.Lock(o.key), core.LeaseTime(time.Hour))
 				return func() error { return o.hold.Release(t.Context()) }
 			},
 			done: func(o *operating) bool {
@@ -203,7 +204,7 @@ func operations() map[string]operation {
 		"CountDownLatch.Delete": {
 			begin: func(t *testing.T, o *operating) func() error {
 				t.Helper()
-				must(t, o.Set(t.Context(), o.key, "5", 0).Err())
+				locktest.Must(t, o.Set(t.Context(), o.key, "5", 0).Err())
 				return func() error {
 					_, err := o.locks.CountDownLatch(o.key).Delete(t.Context())
 					return err
@@ -224,24 +225,24 @@ type started struct {
 }
 
 // refuse has Redis refuse the scripts of all operations for some time, and gives what they have come to a minute later.
-func refuse(t *testing.T, b *bed, locks *core.Client, proxy *faultproxy.Proxy, says string, lasts time.Duration) (all []*started) {
+func refuse(t *testing.T, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy, says string, lasts time.Duration) (all []*started) {
 	t.Helper()
 	var begun sync.WaitGroup
 	var start []func()
 	for name, op := range operations() {
-		one := &started{operating: &operating{bed: b, locks: locks, key: strings.ReplaceAll(name+lasts.String(), " ", "_")}, operation: op, name: name}
+		one := &started{operating: &operating{Redis: b, locks: locks, key: strings.ReplaceAll(name+lasts.String(), " ", "_")}, operation: op, name: name}
 		do := op.begin(t, one.operating)
 		start = append(start, func() { one.err = do() })
 		all = append(all, one)
 	}
-	rule := proxy.AnswerError(scripts, says)
+	rule := proxy.AnswerError(locktest.Scripts, says)
 	for _, do := range start {
 		begun.Go(do)
 	}
-	pass(lasts)
+	locktest.Pass(lasts)
 	rule.Remove()
 	begun.Wait()
-	pass(time.Minute)
+	locktest.Pass(time.Minute)
 	return all
 }
 
@@ -250,12 +251,12 @@ func refuse(t *testing.T, b *bed, locks *core.Client, proxy *faultproxy.Proxy, s
 func TestPassing_EveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, says := range passingReplies {
-		parallelBubble(t, says, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, says, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			unknown := strings.HasPrefix(says, "upstream") // as if Redis did not answer
 			for _, one := range refuse(t, b, locks, proxy, says, 300*time.Millisecond) {
 				if unknown && one.onlyOnce {
-					wantErr(t, one.err, core.ErrUnavailable)
+					locktest.WantErr(t, one.err, core.ErrUnavailable)
 				} else if one.err != nil || !one.done(one.operating) {
 					t.Errorf("%s, refused for a moment: %v, %s", one.name, one.err, one.seen())
 				}
@@ -296,8 +297,8 @@ func TestFinal_EveryOperation(t *testing.T) {
 		"ERR unknown command 'evalsha', with args beginning with: ",
 		"ERR illegal address: 172.16.0.1:39136",
 	} {
-		parallelBubble(t, says, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, says, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
 				const does = "redis refuses this until its data or its configuration is changed"
 				if one.err == nil || !strings.Contains(one.err.Error(), does) || !strings.Contains(one.err.Error(), says) {
@@ -322,25 +323,25 @@ func TestPassing_MajorityOfARedlock(t *testing.T) {
 		if strings.HasPrefix(says, "upstream") {
 			continue // as a server that does not answer
 		}
-		parallelIslands(t, says, 3, func(t *testing.T, servers []*island) {
-			clients := process(t, servers)
-			_, warm := acquired(t, t.Context(), core.Redlock("warm", clients...))
-			released(t, warm)
+		locktest.ParallelBubbleOf(t, says, 3, func(t *testing.T, servers []*locktest.Redis) {
+			clients := locktest.BehindEach(t, servers)
+			_, warm := locktest.MustAcquire(t, t.Context(), core.Redlock("warm", clients...))
+			locktest.MustRelease(t, warm)
 			var rules []*faultproxy.Rule
 			for _, s := range servers[:2] {
-				rules = append(rules, s.proxy.AnswerError(scripts, says))
+				rules = append(rules, s.Proxy.AnswerError(locktest.Scripts, says))
 			}
 			_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(0))
-			wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-			got := acquiring(t.Context(), core.Redlock("k", clients...), core.WaitTime(time.Minute))
-			pass(10 * time.Second)
+			locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+			got := locktest.GoAcquire(t.Context(), core.Redlock("k", clients...), core.WaitTime(time.Minute))
+			locktest.Pass(10 * time.Second)
 			for _, rule := range rules {
 				rule.Remove()
 			}
 			o := <-got
-			must(t, o.err)
-			released(t, o.hold)
-			wantNowhere(t, servers, "k")
+			locktest.Must(t, o.Err)
+			locktest.MustRelease(t, o.Hold)
+			locktest.WantNowhere(t, servers, "k")
 		})
 	}
 }
@@ -359,11 +360,11 @@ func TestPassing_ClusterIsNotReachedYet(t *testing.T) {
 	}
 	rdb := redis.NewClusterClient(&opts)
 	defer func() { _ = rdb.Close() }()
-	err := locksOn(t, rdb, core.WithBackendTimeout(time.Second)).PlainSemaphore("pool").Release(t.Context(), 3)
-	wantErr(t, err, core.ErrUnavailable)
+	err := locktest.NewClient(t, rdb, core.WithBackendTimeout(time.Second)).PlainSemaphore("pool").Release(t.Context(), 3)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "goes on in the background") {
 		t.Errorf("%v does not say that it goes on", err)
 	}
 	reached.Store(true)
-	eventually(t, "the permits", func() bool { return cluster.Client().Get(t.Context(), "pool").Val() == "3" })
+	locktest.Eventually(t, "the permits", func() bool { return cluster.Client().Get(t.Context(), "pool").Val() == "3" })
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // An acquire of any kind that ends in the middle, by a deadline, a cancel or its wait time, before
@@ -16,22 +17,22 @@ import (
 func TestPitfalls_AcquireEndsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
-	for when, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
 		for end, want := range leavings() {
-			parallelSorts(t, when+"/"+end, func(t *testing.T, w *world) {
-				rules := w.inject(f, w.op("acquire"))
+			locktest.ParallelEachKind(t, f.Name+"/"+end, func(t *testing.T, w *locktest.World) {
+				rules := w.Inject(f, w.Op("acquire"))
 				ctx, opts := leaving(t, end, after)
 				opts = append(opts, core.LeaseTime(time.Minute))
-				o := <-acquiring(ctx, w.mine, opts...)
-				if wantErr(t, o.err, want); o.took > after+5*time.Millisecond || o.hold != nil {
-					t.Errorf("it took %s, with the hold %v", o.took, o.hold)
+				o := <-locktest.GoAcquire(ctx, w.Mine, opts...)
+				if locktest.WantErr(t, o.Err, want); o.Took > after+5*time.Millisecond || o.Hold != nil {
+					t.Errorf("it took %s, with the hold %v", o.Took, o.Hold)
 				}
-				pass(2 * time.Second)
-				w.wantNothing("while it is held")
-				let(rules)
-				pass(time.Second)
-				w.wantNothing("after it has landed")
-				w.wantFree()
+				locktest.Pass(2 * time.Second)
+				w.WantNothing("while it is held")
+				locktest.LandAll(rules)
+				locktest.Pass(time.Second)
+				w.WantNothing("after it has landed")
+				w.WantFree()
 			})
 		}
 	}
@@ -41,42 +42,42 @@ func TestPitfalls_AcquireEndsInTheMiddle(t *testing.T) {
 // same: it takes nothing from that one, and does not rise from the dead.
 func TestPitfalls_AbandonedAcquireLandsLate(t *testing.T) {
 	t.Parallel()
-	soon := func(w *world, newer core.Lock) {
+	soon := func(w *locktest.World, newer core.Lock) {
 		start := time.Now()
-		_, hold := acquired(w.t, w.t.Context(), newer)
-		released(w.t, hold)
+		_, hold := locktest.MustAcquire(w.T, w.T.Context(), newer)
+		locktest.MustRelease(w.T, hold)
 		if took := time.Since(start); took > time.Second {
-			w.t.Errorf("the next one took %s", took)
+			w.T.Errorf("the next one took %s", took)
 		}
 	}
-	for order, run := range map[string]func(w *world, newer core.Lock, land func()){
-		"before the newer": func(w *world, newer core.Lock, land func()) { land(); soon(w, newer) },
-		"under the newer": func(w *world, newer core.Lock, land func()) {
-			ctx, hold := acquired(w.t, w.t.Context(), newer)
+	for order, run := range map[string]func(w *locktest.World, newer core.Lock, land func()){
+		"before the newer": func(w *locktest.World, newer core.Lock, land func()) { land(); soon(w, newer) },
+		"under the newer": func(w *locktest.World, newer core.Lock, land func()) {
+			ctx, hold := locktest.MustAcquire(w.T, w.T.Context(), newer)
 			land()
-			pass(20 * time.Second)
-			wantAlive(w.t, ctx)
-			released(w.t, hold)
+			locktest.Pass(20 * time.Second)
+			locktest.WantAlive(w.T, ctx)
+			locktest.MustRelease(w.T, hold)
 		},
-		"after the newer":   func(w *world, newer core.Lock, land func()) { soon(w, newer); land() },
-		"between two newer": func(w *world, newer core.Lock, land func()) { soon(w, newer); land(); soon(w, newer) },
-		"alone":             func(_ *world, _ core.Lock, land func()) { land() },
+		"after the newer":   func(w *locktest.World, newer core.Lock, land func()) { soon(w, newer); land() },
+		"between two newer": func(w *locktest.World, newer core.Lock, land func()) { soon(w, newer); land(); soon(w, newer) },
+		"alone":             func(_ *locktest.World, _ core.Lock, land func()) { land() },
 	} {
 		for _, same := range []bool{false, true} {
-			parallelSorts(t, order+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T, w *world) {
-				rules := w.inject(holdRequest, w.op("acquire"))
+			locktest.ParallelEachKind(t, order+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T, w *locktest.World) {
+				rules := w.Inject(locktest.HoldRequest, w.Op("acquire"))
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
-				_, _, err := w.mine.Acquire(ctx, core.LeaseTime(time.Minute))
-				wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
-				newer := w.other
+				_, _, err := w.Mine.Acquire(ctx, core.LeaseTime(time.Minute))
+				locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+				newer := w.Other
 				if same {
-					newer = w.rival(w.clients)
+					newer = w.Rival(w.Clients, locktest.Pool)
 				}
-				run(w, newer, func() { let(rules) })
-				pass(time.Second)
-				w.wantNothing("after it has landed")
-				w.wantFree()
+				run(w, newer, func() { locktest.LandAll(rules) })
+				locktest.Pass(time.Second)
+				w.WantNothing("after it has landed")
+				w.WantFree()
 			})
 		}
 	}
@@ -86,49 +87,49 @@ func TestPitfalls_AbandonedAcquireLandsLate(t *testing.T) {
 func TestPitfalls_ReplyAfterTheLease(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, 10 * time.Second} {
-		parallelSorts(t, wait.String(), func(t *testing.T, w *world) {
-			rules := w.inject(holdReply, w.op("acquire"))
+		locktest.ParallelEachKind(t, wait.String(), func(t *testing.T, w *locktest.World) {
+			rules := w.Inject(locktest.HoldReply, w.Op("acquire"))
 			const lease = 400 * time.Millisecond
-			got := acquiring(t.Context(), w.mine, core.LeaseTime(lease), core.WaitTime(wait))
-			pass(2 * lease)
-			let(rules)
+			got := locktest.GoAcquire(t.Context(), w.Mine, core.LeaseTime(lease), core.WaitTime(wait))
+			locktest.Pass(2 * lease)
+			locktest.LandAll(rules)
 			o := <-got
-			if errors.Is(o.err, core.ErrUnavailable) && w.sort.servers > 1 {
-				pass(time.Second)
-				w.wantFree()
+			if errors.Is(o.Err, core.ErrUnavailable) && w.Kind.Nodes > 1 {
+				locktest.Pass(time.Second)
+				w.WantFree()
 				return // which waits for no server that long
 			}
-			must(t, o.err)
-			wantAlive(t, o.ctx)
-			if left := o.hold.Remaining(); left <= 0 || w.there() < w.sort.servers {
-				t.Errorf("%s remain, and it is on %d servers", left, w.there())
+			locktest.Must(t, o.Err)
+			locktest.WantAlive(t, o.Ctx)
+			if left := o.Hold.Remaining(); left <= 0 || w.HeldOn() < w.Kind.Nodes {
+				t.Errorf("%s remain, and it is on %d servers", left, w.HeldOn())
 			}
-			w.wantTaken()
-			released(t, o.hold)
-			pass(time.Second)
-			w.wantFree()
-		}, patient)
+			w.WantTaken()
+			locktest.MustRelease(t, o.Hold)
+			locktest.Pass(time.Second)
+			w.WantFree()
+		}, locktest.Patient)
 	}
 }
 
 // Leases and waits that make no sense are errors without a command, of any kind.
 func TestPitfalls_BadTimes(t *testing.T) {
 	t.Parallel()
-	eachSort(t, func(t *testing.T, w *world) {
-		sent := w.inject(func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.Watch(m) }, func() faultproxy.Match { return scripts })
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
+		sent := w.WatchScripts()
 		for _, opt := range []core.AcquireOption{
 			core.LeaseTime(-1), core.LeaseTime(time.Microsecond), core.LeaseTime(math.MaxInt64),
 			core.WaitTime(-1), core.WaitTime(time.Microsecond), core.WaitTime(math.MaxInt64),
 		} {
-			_, _, err := w.mine.Acquire(t.Context(), opt)
-			wantOnly(t, err, core.ErrInvalid, core.ErrNotAcquired, core.ErrUnavailable)
+			_, _, err := w.Mine.Acquire(t.Context(), opt)
+			locktest.WantOnly(t, err, core.ErrInvalid, core.ErrNotAcquired, core.ErrUnavailable)
 		}
 		for i, s := range sent {
 			if s.Hits() > 0 {
 				t.Errorf("%d scripts on server %d", s.Hits(), i)
 			}
 		}
-		w.wantNothing("after refusals")
+		w.WantNothing("after refusals")
 	})
 }
 
@@ -136,27 +137,27 @@ func TestPitfalls_BadTimes(t *testing.T) {
 // kind. A script that is not known any more is nothing at all.
 func TestPitfalls_Refusals(t *testing.T) {
 	t.Parallel()
-	eachSort(t, func(t *testing.T, w *world) {
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
 		for _, says := range []string{"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading", "BUSY a script runs", "MASTERDOWN Link with MASTER is down"} {
-			rules := w.inject(func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, says) }, func() faultproxy.Match { return scripts })
-			_, _, err := w.mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+			rules := w.Inject(locktest.Refuse(says), func() faultproxy.Match { return locktest.Scripts })
+			_, _, err := w.Mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
 			t.Log(err)
-			wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-			let(rules)
+			locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+			locktest.LandAll(rules)
 		}
-		for _, s := range w.servers {
-			must(t, s.LPush(t.Context(), pool, "x").Err())
+		for _, s := range w.Servers {
+			locktest.Must(t, s.LPush(t.Context(), locktest.Pool, "x").Err())
 		}
-		_, _, err := w.mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
-		wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-		w.flush()
-		for _, s := range w.servers {
-			must(t, s.ScriptFlush(t.Context()).Err())
+		_, _, err := w.Mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+		locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+		w.Flush()
+		for _, s := range w.Servers {
+			locktest.Must(t, s.ScriptFlush(t.Context()).Err())
 		}
-		_, hold := acquired(t, t.Context(), w.mine, core.WaitTime(0))
-		released(t, hold)
-		pass(time.Second)
-		w.wantFree()
+		_, hold := locktest.MustAcquire(t, t.Context(), w.Mine, core.WaitTime(0))
+		locktest.MustRelease(t, hold)
+		locktest.Pass(time.Second)
+		w.WantFree()
 	})
 }
 
@@ -165,28 +166,28 @@ func TestPitfalls_Refusals(t *testing.T) {
 func TestPitfalls_LostReplies(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"acquire", "sethold", "refresh", "renew", "release"} {
-		for how, f := range map[string]fault{"reply": dropReply, "request": dropRequest} {
-			parallelSorts(t, op+"/"+how, func(t *testing.T, w *world) {
-				rules := w.inject(f, w.op(op))
-				ctx, hold := acquired(t, t.Context(), w.mine)
-				if w.enters {
-					_, inner := acquired(t, ctx, w.mine)
-					released(t, inner)
+		for _, f := range []locktest.Fault{locktest.DropReply, locktest.DropRequest} {
+			locktest.ParallelEachKind(t, op+"/"+f.Name, func(t *testing.T, w *locktest.World) {
+				rules := w.Inject(f, w.Op(op))
+				ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine)
+				if w.IsReentrant {
+					_, inner := locktest.MustAcquire(t, ctx, w.Mine)
+					locktest.MustRelease(t, inner)
 				}
-				pass(7 * time.Second) // two renewals
-				wantAlive(t, ctx)
-				w.wantTaken()
-				must(t, hold.Refresh(t.Context(), 10*time.Second))
-				must(t, hold.Refresh(t.Context(), 5*time.Second))
-				w.wantTaken()
-				released(t, hold)
+				locktest.Pass(7 * time.Second) // two renewals
+				locktest.WantAlive(t, ctx)
+				w.WantTaken()
+				locktest.Must(t, hold.Refresh(t.Context(), 10*time.Second))
+				locktest.Must(t, hold.Refresh(t.Context(), 5*time.Second))
+				w.WantTaken()
+				locktest.MustRelease(t, hold)
 				for i, r := range rules {
-					if r.Hits() != 1 && (w.enters || op != "sethold") {
+					if r.Hits() != 1 && (w.IsReentrant || op != "sethold") {
 						t.Errorf("%d were lost on server %d", r.Hits(), i)
 					}
 				}
-				pass(time.Second)
-				w.wantFree()
+				locktest.Pass(time.Second)
+				w.WantFree()
 			}, nineSeconds)
 		}
 	}

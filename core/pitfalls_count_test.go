@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // countSort is a kind without holds: a semaphore of one permit, and a latch.
@@ -22,53 +23,55 @@ var countSorts = map[string]countSort{
 	"semaphore": {
 		"plain_semaphore/", "1", "0",
 		func(ctx context.Context, c *core.Client, opts ...core.AcquireOption) error {
-			return c.PlainSemaphore(pool).Acquire(ctx, 1, opts...)
+			return c.PlainSemaphore(locktest.Pool).Acquire(ctx, 1, opts...)
 		},
-		func(ctx context.Context, c *core.Client) error { return c.PlainSemaphore(pool).Release(ctx, 1) },
+		func(ctx context.Context, c *core.Client) error {
+			return c.PlainSemaphore(locktest.Pool).Release(ctx, 1)
+		},
 	},
 	"latch": {
 		"latch/", "", "1",
 		func(ctx context.Context, c *core.Client, opts ...core.AcquireOption) error {
-			return c.CountDownLatch(pool).Await(ctx, opts...)
+			return c.CountDownLatch(locktest.Pool).Await(ctx, opts...)
 		},
-		func(ctx context.Context, c *core.Client) error { return c.CountDownLatch(pool).CountDown(ctx) },
+		func(ctx context.Context, c *core.Client) error { return c.CountDownLatch(locktest.Pool).CountDown(ctx) },
 	},
 }
 
 // eachCount runs a test for every kind that counts, in a bubble.
-func eachCount(t *testing.T, body func(t *testing.T, s countSort, b *bed, locks *core.Client, proxy *faultproxy.Proxy)) {
+func eachCount(t *testing.T, body func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	for name, s := range countSorts {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			b.set(s.free)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			setCount(b, s.free)
 			body(t, s, b, locks, proxy)
 		})
 	}
 }
 
 // set writes the count; "" is none.
-func (b *bed) set(count string) {
-	b.t.Helper()
+func setCount(b *locktest.Redis, count string) {
+	b.T.Helper()
 	if count == "" {
-		must(b.t, b.Del(context.Background(), pool).Err())
+		locktest.Must(b.T, b.Del(context.Background(), locktest.Pool).Err())
 		return
 	}
-	must(b.t, b.Set(context.Background(), pool, count, 0).Err())
+	locktest.Must(b.T, b.Set(context.Background(), locktest.Pool, count, 0).Err())
 }
 
 // wantSet wants the count to be that, and nothing beside it but what is remembered of operations.
-func (b *bed) wantSet(when, count string) {
-	b.t.Helper()
-	if got := b.Get(context.Background(), pool).Val(); got != count {
-		b.t.Errorf("%s: the count is %q, want %q", when, got, count)
+func wantCountSet(b *locktest.Redis, when, count string) {
+	b.T.Helper()
+	if got := b.Get(context.Background(), locktest.Pool).Val(); got != count {
+		b.T.Errorf("%s: the count is %q, want %q", when, got, count)
 	}
 	keys := b.Keys(context.Background(), "*").Val()
 	keys = slices.DeleteFunc(keys, func(key string) bool {
-		return key == pool || key == "{pool}:interlock_ops" || key == "warm"
+		return key == locktest.Pool || key == "{pool}:interlock_ops" || key == "warm"
 	})
 	if len(keys) > 0 {
-		b.t.Errorf("%s: left behind: %q", when, keys)
+		b.T.Errorf("%s: left behind: %q", when, keys)
 	}
 }
 
@@ -77,24 +80,24 @@ func (b *bed) wantSet(when, count string) {
 func TestPitfalls_CountEndsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
-	for when, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
 		for end, want := range leavings() {
-			t.Run(when+"/"+end, func(t *testing.T) {
+			t.Run(f.Name+"/"+end, func(t *testing.T) {
 				t.Parallel()
-				eachCount(t, func(t *testing.T, s countSort, b *bed, locks *core.Client, proxy *faultproxy.Proxy) {
-					rule := f(proxy, faultproxy.Once(script(t, s.scripts+"acquire")))
+				eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
+					rule := f.Inject(proxy, faultproxy.Once(locktest.Script(t, s.scripts+"acquire")))
 					ctx, opts := leaving(t, end, after)
 					start := time.Now()
-					wantErr(t, s.acquire(ctx, locks, opts...), want)
+					locktest.WantErr(t, s.acquire(ctx, locks, opts...), want)
 					if took := time.Since(start); took > after+5*time.Millisecond || rule.Hits() != 1 {
 						t.Errorf("it took %s, and %d are held", took, rule.Hits())
 					}
-					pass(2 * time.Second)
-					b.wantSet("while it is held", s.free)
+					locktest.Pass(2 * time.Second)
+					wantCountSet(b, "while it is held", s.free)
 					rule.Remove()
-					pass(2 * time.Second)
-					b.wantSet("after it has landed", s.free)
-					must(t, s.acquire(t.Context(), locks, core.WaitTime(0)))
+					locktest.Pass(2 * time.Second)
+					wantCountSet(b, "after it has landed", s.free)
+					locktest.Must(t, s.acquire(t.Context(), locks, core.WaitTime(0)))
 				})
 			})
 		}
@@ -104,63 +107,63 @@ func TestPitfalls_CountEndsInTheMiddle(t *testing.T) {
 // What Redis refuses is unavailable, and waits that make no sense are errors without a command.
 func TestPitfalls_CountRefusals(t *testing.T) {
 	t.Parallel()
-	eachCount(t, func(t *testing.T, s countSort, b *bed, locks *core.Client, proxy *faultproxy.Proxy) {
+	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
 		for _, says := range []string{"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading", "BUSY a script runs", "MASTERDOWN Link with MASTER is down"} {
-			rule := proxy.AnswerError(scripts, says)
-			wantOnly(t, s.acquire(t.Context(), locks, core.WaitTime(300*time.Millisecond)), core.ErrUnavailable, core.ErrNotAcquired)
-			wantErr(t, s.release(t.Context(), locks), core.ErrUnavailable)
+			rule := proxy.AnswerError(locktest.Scripts, says)
+			locktest.WantOnly(t, s.acquire(t.Context(), locks, core.WaitTime(300*time.Millisecond)), core.ErrUnavailable, core.ErrNotAcquired)
+			locktest.WantErr(t, s.release(t.Context(), locks), core.ErrUnavailable)
 			rule.Remove()
-			pass(5 * time.Second)
-			b.set(s.free)
+			locktest.Pass(5 * time.Second)
+			setCount(b, s.free)
 		}
-		sent := proxy.Watch(scripts)
+		sent := proxy.Watch(locktest.Scripts)
 		for _, opt := range []core.AcquireOption{core.WaitTime(-1), core.WaitTime(time.Microsecond)} {
-			wantErr(t, s.acquire(t.Context(), locks, opt), core.ErrInvalid)
+			locktest.WantErr(t, s.acquire(t.Context(), locks, opt), core.ErrInvalid)
 		}
 		if n := sent.Hits(); n > 0 {
 			t.Errorf("%d scripts", n)
 		}
-		must(t, b.ScriptFlush(t.Context()).Err())
-		must(t, s.acquire(t.Context(), locks, core.WaitTime(0)))
+		locktest.Must(t, b.ScriptFlush(t.Context()).Err())
+		locktest.Must(t, s.acquire(t.Context(), locks, core.WaitTime(0)))
 	})
 }
 
 // Redis falls silent under one who waits: it knows in time.
 func TestPitfalls_CountUnderSilence(t *testing.T) {
 	t.Parallel()
-	eachCount(t, func(t *testing.T, s countSort, b *bed, locks *core.Client, proxy *faultproxy.Proxy) {
-		b.set(s.taken)
+	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
+		setCount(b, s.taken)
 		waited := make(chan error, 1)
 		start := time.Now()
 		go func() { waited <- s.acquire(t.Context(), locks, core.WaitTime(3*time.Second)) }()
-		pass(500 * time.Millisecond)
+		locktest.Pass(500 * time.Millisecond)
 		proxy.BlackHole(true)
-		wantErr(t, <-waited, core.ErrUnavailable)
-		wantSoon(t, "it took %s", start, 3*time.Second+5*time.Millisecond)
+		locktest.WantErr(t, <-waited, core.ErrUnavailable)
+		locktest.WantSoon(t, "it took %s", start, 3*time.Second+5*time.Millisecond)
 	})
 }
 
 // Many come while Redis is silent: nothing is taken, and the client is quiet when it answers again.
 func TestPitfalls_CountOutage(t *testing.T) {
 	t.Parallel()
-	eachCount(t, func(t *testing.T, s countSort, b *bed, locks *core.Client, proxy *faultproxy.Proxy) {
+	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
 		proxy.BlackHole(true)
 		many := make(chan error, 60)
 		for i := range cap(many) {
 			go func() { many <- s.acquire(t.Context(), locks, core.WaitTime(time.Duration(1+i)*100*time.Millisecond)) }()
-			pass(50 * time.Millisecond)
+			locktest.Pass(50 * time.Millisecond)
 		}
 		for range cap(many) {
-			wantErr(t, <-many, core.ErrUnavailable)
+			locktest.WantErr(t, <-many, core.ErrUnavailable)
 		}
 		proxy.BlackHole(false)
-		pass(2 * time.Second)
-		sent := proxy.Watch(scripts)
-		pass(10 * time.Second)
+		locktest.Pass(2 * time.Second)
+		sent := proxy.Watch(locktest.Scripts)
+		locktest.Pass(10 * time.Second)
 		if n := sent.Hits(); n > 20 {
 			t.Errorf("%d scripts in ten seconds in which nobody wants anything", n)
 		}
-		b.wantSet("when redis answers again", s.free)
-		must(t, s.acquire(t.Context(), locks, core.WaitTime(time.Second)))
+		wantCountSet(b, "when redis answers again", s.free)
+		locktest.Must(t, s.acquire(t.Context(), locks, core.WaitTime(time.Second)))
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 var nineSeconds = core.WithWatchdog(9 * time.Second)
@@ -15,23 +15,23 @@ var nineSeconds = core.WithWatchdog(9 * time.Second)
 func TestPitfalls_Partition(t *testing.T) {
 	t.Parallel()
 	for name, renewed := range map[string]bool{"renewed": true, "fixed lease": false} {
-		parallelSorts(t, name, func(t *testing.T, w *world) {
+		locktest.ParallelEachKind(t, name, func(t *testing.T, w *locktest.World) {
 			var opts []core.AcquireOption
 			if !renewed {
 				opts = append(opts, core.LeaseTime(7*time.Second))
 			}
-			ctx, _ := acquired(t, t.Context(), w.mine, opts...)
-			pass(5 * time.Second)
-			w.hole(true)
+			ctx, _ := locktest.MustAcquire(t, t.Context(), w.Mine, opts...)
+			locktest.Pass(5 * time.Second)
+			w.BlackHole(true)
 			for ctx.Err() == nil {
-				pass(time.Millisecond)
+				locktest.Pass(time.Millisecond)
 			}
-			wantEnded(t, ctx, core.ErrLost)
-			if n := w.there(); n < w.sort.servers/2+1 { // each is renewed at a time of its own
-				t.Errorf("when the holder knows, %d of %d servers have the lock, want a majority", n, w.sort.servers)
+			locktest.WantEnded(t, ctx, core.ErrLost)
+			if n := w.HeldOn(); n < w.Kind.Nodes/2+1 { // each is renewed at a time of its own
+				t.Errorf("when the holder knows, %d of %d servers have the lock, want a majority", n, w.Kind.Nodes)
 			}
-			w.wantTaken()
-			w.hole(false)
+			w.WantTaken()
+			w.BlackHole(false)
 		}, nineSeconds)
 	}
 }
@@ -39,26 +39,22 @@ func TestPitfalls_Partition(t *testing.T) {
 // One renewal of any kind fails, is refused or is late: the lock stays.
 func TestPitfalls_OneRenewalFails(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{
-		"refused":    func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, "OOM") },
-		"late":       holdRequest,
-		"reply late": holdReply,
-	} {
-		parallelSorts(t, name, func(t *testing.T, w *world) {
-			rules := w.inject(f, w.op("renew"))
-			ctx, hold := acquired(t, t.Context(), w.mine)
-			pass(40 * time.Second)
+	for _, f := range []locktest.Fault{locktest.Refuse("OOM"), locktest.HoldRequest, locktest.HoldReply} {
+		locktest.ParallelEachKind(t, f.Name, func(t *testing.T, w *locktest.World) {
+			rules := w.Inject(f, w.Op("renew"))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine)
+			locktest.Pass(40 * time.Second)
 			for i, r := range rules {
 				if r.Hits() != 1 {
 					t.Errorf("%d renewals failed on server %d", r.Hits(), i)
 				}
 			}
-			wantAlive(t, ctx)
-			w.wantTaken()
-			released(t, hold)
-			let(rules)
-			pass(time.Second)
-			w.wantFree()
+			locktest.WantAlive(t, ctx)
+			w.WantTaken()
+			locktest.MustRelease(t, hold)
+			locktest.LandAll(rules)
+			locktest.Pass(time.Second)
+			w.WantFree()
 		}, nineSeconds)
 	}
 }
@@ -68,35 +64,35 @@ func TestPitfalls_OneRenewalFails(t *testing.T) {
 func TestPitfalls_DeletedUnderItsHolder(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"deleted", "forced", "taken by another"} {
-		parallelSorts(t, how, func(t *testing.T, w *world) {
-			ctx, hold := acquired(t, t.Context(), w.mine)
-			pass(20 * time.Second)
-			if how == "forced" && w.sort.servers == 1 { // a Redlock cannot be
-				freed, err := w.lock(w.beside).ForceRelease(t.Context())
-				if must(t, err); !freed {
+		locktest.ParallelEachKind(t, how, func(t *testing.T, w *locktest.World) {
+			ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine)
+			locktest.Pass(20 * time.Second)
+			if how == "forced" && w.Kind.Nodes == 1 { // a Redlock cannot be
+				freed, err := w.Lock(w.Beside, locktest.Pool).ForceRelease(t.Context())
+				if locktest.Must(t, err); !freed {
 					t.Error("it was not there")
 				}
 			} else {
-				w.flush()
+				w.Flush()
 			}
 			var newer context.Context
 			var theirs *core.Hold
 			if how == "taken by another" {
-				newer, theirs = acquired(t, t.Context(), w.other)
+				newer, theirs = locktest.MustAcquire(t, t.Context(), w.Other)
 			}
-			pass(4 * time.Second)
-			wantEnded(t, ctx, core.ErrLost)
-			wantErr(t, context.Cause(ctx), core.ErrNotHeld)
-			wantSame(t, "remaining after the loss", hold.Remaining(), 0)
-			pass(time.Minute)
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
+			locktest.Pass(4 * time.Second)
+			locktest.WantEnded(t, ctx, core.ErrLost)
+			locktest.WantErr(t, context.Cause(ctx), core.ErrNotHeld)
+			locktest.WantSame(t, "remaining after the loss", hold.Remaining(), 0)
+			locktest.Pass(time.Minute)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 			if theirs != nil {
-				wantAlive(t, newer)
-				released(t, theirs)
+				locktest.WantAlive(t, newer)
+				locktest.MustRelease(t, theirs)
 			}
-			pass(time.Second)
-			w.wantNothing("after the loss")
-			w.wantFree()
+			locktest.Pass(time.Second)
+			w.WantNothing("after the loss")
+			w.WantFree()
 		}, nineSeconds)
 	}
 }
@@ -107,28 +103,28 @@ func TestPitfalls_OperationLandsLate(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"sethold", "renew", "refresh", "release"} {
 		for _, taken := range []bool{true, false} {
-			parallelSorts(t, op+map[bool]string{true: "/taken", false: "/free"}[taken], func(t *testing.T, w *world) { operationLandsLate(t, w, op, taken) }, nineSeconds)
+			locktest.ParallelEachKind(t, op+map[bool]string{true: "/taken", false: "/free"}[taken], func(t *testing.T, w *locktest.World) { operationLandsLate(t, w, op, taken) }, nineSeconds)
 		}
 	}
 }
 
-func operationLandsLate(t *testing.T, w *world, op string, taken bool) {
+func operationLandsLate(t *testing.T, w *locktest.World, op string, taken bool) {
 	t.Helper()
-	if op == "sethold" && !w.enters {
+	if op == "sethold" && !w.IsReentrant {
 		return
 	}
-	rules := w.inject(holdRequest, w.op(op))
-	ctx, hold := acquired(t, t.Context(), w.mine, core.LeaseTime(time.Minute))
+	rules := w.Inject(locktest.HoldRequest, w.Op(op))
+	ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine, core.LeaseTime(time.Minute))
 	if op == "renew" {
-		released(t, hold)
-		ctx, hold = acquired(t, t.Context(), w.mine)
+		locktest.MustRelease(t, hold)
+		ctx, hold = locktest.MustAcquire(t, t.Context(), w.Mine)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		switch op {
 		case "sethold":
-			_, _, _ = w.mine.Acquire(ctx, core.WaitTime(0))
+			_, _, _ = w.Mine.Acquire(ctx, core.WaitTime(0))
 		case "refresh":
 			_ = hold.Refresh(ctx, 50*time.Millisecond)
 		case "release":
@@ -136,48 +132,48 @@ func operationLandsLate(t *testing.T, w *world, op string, taken bool) {
 		default:
 		}
 	}()
-	pass(4 * time.Second)
+	locktest.Pass(4 * time.Second)
 	if rules[0].Hits() == 0 {
 		t.Error("nothing is late")
 	}
-	w.flush()
+	w.Flush()
 	if !taken {
-		let(rules)
-		w.wantNothing("when it has landed")
+		locktest.LandAll(rules)
+		w.WantNothing("when it has landed")
 	} else {
-		newer, theirs := acquired(t, t.Context(), w.other)
-		let(rules)
-		pass(20 * time.Second)
-		wantAlive(t, newer)
-		released(t, theirs)
+		newer, theirs := locktest.MustAcquire(t, t.Context(), w.Other)
+		locktest.LandAll(rules)
+		locktest.Pass(20 * time.Second)
+		locktest.WantAlive(t, newer)
+		locktest.MustRelease(t, theirs)
 	}
 	<-done
 	_ = hold.Release(t.Context())
-	pass(time.Second)
-	w.wantNothing("after everything has landed")
-	w.wantFree()
+	locktest.Pass(time.Second)
+	w.WantNothing("after everything has landed")
+	w.WantFree()
 }
 
 // The renewal of any kind goes on when the request has ended, and ends for good at the release,
 // which works for one who has gone.
 func TestPitfalls_RequestHasGone(t *testing.T) {
 	t.Parallel()
-	eachSort(t, func(t *testing.T, w *world) {
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, hold := acquired(t, ctx, w.mine)
+		_, hold := locktest.MustAcquire(t, ctx, w.Mine)
 		cancel()
-		pass(30 * time.Second)
-		w.wantTaken()
-		must(t, hold.Release(ctx))
-		sent := w.inject(func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.Watch(m) }, func() faultproxy.Match { return scripts })
-		pass(time.Minute)
+		locktest.Pass(30 * time.Second)
+		w.WantTaken()
+		locktest.Must(t, hold.Release(ctx))
+		sent := w.WatchScripts()
+		locktest.Pass(time.Minute)
 		for i, s := range sent {
 			if n := s.Hits(); n > 0 {
 				t.Errorf("%d scripts after the release, on server %d", n, i)
 			}
 		}
-		w.wantNothing("after the release")
-		w.wantFree()
+		w.WantNothing("after the release")
+		w.WantFree()
 	}, nineSeconds)
 }
 
@@ -185,22 +181,22 @@ func TestPitfalls_RequestHasGone(t *testing.T) {
 // nobody's.
 func TestPitfalls_ReleaseTooMuch(t *testing.T) {
 	t.Parallel()
-	eachSort(t, func(t *testing.T, w *world) {
-		_, hold := acquired(t, t.Context(), w.mine, core.LeaseTime(time.Second))
-		pass(2 * time.Second)
-		newer, theirs := acquired(t, t.Context(), w.other)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost, core.ErrNotHeld)
-		wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-		wantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrNotHeld)
-		pass(20 * time.Second)
-		wantAlive(t, newer)
-		wantSame(t, "servers that have it", w.there(), w.sort.servers)
-		released(t, theirs)
-		wantOnly(t, theirs.Release(t.Context()), core.ErrNotHeld, core.ErrLost)
-		wantErr(t, theirs.Refresh(t.Context(), time.Second), core.ErrNotHeld)
-		wantErr(t, theirs.Leave(t.Context(), time.Second), core.ErrNotHeld)
-		pass(time.Second)
-		w.wantFree()
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
+		_, hold := locktest.MustAcquire(t, t.Context(), w.Mine, core.LeaseTime(time.Second))
+		locktest.Pass(2 * time.Second)
+		newer, theirs := locktest.MustAcquire(t, t.Context(), w.Other)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost, core.ErrNotHeld)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		locktest.WantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrNotHeld)
+		locktest.Pass(20 * time.Second)
+		locktest.WantAlive(t, newer)
+		locktest.WantSame(t, "servers that have it", w.HeldOn(), w.Kind.Nodes)
+		locktest.MustRelease(t, theirs)
+		locktest.WantOnly(t, theirs.Release(t.Context()), core.ErrNotHeld, core.ErrLost)
+		locktest.WantErr(t, theirs.Refresh(t.Context(), time.Second), core.ErrNotHeld)
+		locktest.WantErr(t, theirs.Leave(t.Context(), time.Second), core.ErrNotHeld)
+		locktest.Pass(time.Second)
+		w.WantFree()
 	}, nineSeconds)
 }
 
@@ -208,28 +204,28 @@ func TestPitfalls_ReleaseTooMuch(t *testing.T) {
 // are kept out until that is released. Another request is another owner.
 func TestPitfalls_Nested(t *testing.T) {
 	t.Parallel()
-	eachSort(t, func(t *testing.T, w *world) {
-		if !w.enters {
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
+		if !w.IsReentrant {
 			return
 		}
-		ctx, outer := acquired(t, t.Context(), w.mine, core.LeaseTime(time.Hour))
+		ctx, outer := locktest.MustAcquire(t, t.Context(), w.Mine, core.LeaseTime(time.Hour))
 		for range 3 {
-			inner, hold := acquired(t, ctx, w.mine, core.LeaseTime(time.Second))
-			_, most := acquired(t, inner, w.mine, core.LeaseTime(time.Second))
-			must(t, most.Refresh(t.Context(), 2*time.Second))
-			released(t, most)
-			w.wantTaken()
-			released(t, hold)
-			w.wantTaken()
+			inner, hold := locktest.MustAcquire(t, ctx, w.Mine, core.LeaseTime(time.Second))
+			_, most := locktest.MustAcquire(t, inner, w.Mine, core.LeaseTime(time.Second))
+			locktest.Must(t, most.Refresh(t.Context(), 2*time.Second))
+			locktest.MustRelease(t, most)
+			w.WantTaken()
+			locktest.MustRelease(t, hold)
+			w.WantTaken()
 		}
-		for _, s := range w.servers {
-			s.wantTTL(pool, 59*time.Minute, time.Hour)
+		for _, s := range w.Servers {
+			s.WantTTL(locktest.Pool, 59*time.Minute, time.Hour)
 		}
-		pass(30 * time.Minute)
-		wantAlive(t, ctx)
-		w.wantTaken()
-		released(t, outer)
-		pass(time.Second)
-		w.wantFree()
+		locktest.Pass(30 * time.Minute)
+		locktest.WantAlive(t, ctx)
+		w.WantTaken()
+		locktest.MustRelease(t, outer)
+		locktest.Pass(time.Second)
+		w.WantFree()
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // metered is a recorder of go-redis's own metrics, such as that of redisotel-native: each pool that it sees is a
@@ -90,18 +91,18 @@ func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see abo
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				seen := &metered{pools: make(map[string]bool), closed: make(map[string]int)}
-				b := embeddedBed(t)
+				b := locktest.Embedded(t)
 				redis.SetOTelRecorder(seen)
 				defer redis.SetOTelRecorder(nil)
 				proxy, rdb := faultproxy.Around(t, b.Client, test.change)
 				before, _ := seen.counts()
-				locks := locksOn(t, rdb)
+				locks := locktest.NewClient(t, rdb)
 				var made int
 				watch := proxy.Watch(faultproxy.Command("ping"))
 				for range 50 {
-					b.warm(locks)
+					b.Warm(locks)
 					proxy.Cut()
-					pass(time.Second)
+					locktest.Pass(time.Second)
 				}
 				made = watch.Hits()
 				after, closed := seen.counts()

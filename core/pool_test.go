@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -34,22 +35,22 @@ func (*breakers) ReportResult(error) {}
 // Client offers for a lock works.
 func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 	t.Parallel()
-	for fault, begin := range map[string]func(t *testing.T, b *bed) *redis.Client{
-		"limiter is open": func(t *testing.T, b *bed) *redis.Client {
+	for fault, begin := range map[string]func(t *testing.T, b *locktest.Redis) *redis.Client{
+		"limiter is open": func(t *testing.T, b *locktest.Redis) *redis.Client {
 			t.Helper()
 			limiter := &breakers{}
-			rdb := b.connect(func(o *redis.Options) { o.Limiter = limiter })
+			rdb := b.Connect(func(o *redis.Options) { o.Limiter = limiter })
 			limiter.open.Store(true)
-			wantErr(t, rdb.Ping(t.Context()).Err(), errOpen)
+			locktest.WantErr(t, rdb.Ping(t.Context()).Err(), errOpen)
 			return rdb
 		},
-		"pool is full": func(t *testing.T, b *bed) *redis.Client {
+		"pool is full": func(t *testing.T, b *locktest.Redis) *redis.Client {
 			t.Helper()
-			rdb := b.connect(func(o *redis.Options) { o.PoolSize, o.PipelinePoolSize = 2, -1 })
+			rdb := b.Connect(func(o *redis.Options) { o.PoolSize, o.PipelinePoolSize = 2, -1 })
 			for range 2 {
 				go rdb.BLPop(t.Context(), 0, "jobs") // until the server closes
 			}
-			pass(time.Second)
+			locktest.Pass(time.Second)
 			if stats := rdb.PoolStats(); stats.TotalConns != 2 || stats.IdleConns != 0 {
 				t.Fatalf("%d connections, %d idle: want 2 in use", stats.TotalConns, stats.IdleConns)
 			}
@@ -62,13 +63,13 @@ func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 			t.Run(fault+"/"+with, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					endsWithinADay(t)
+					locktest.EndWithinADay(t)
 					srv := redistest.New(t)
 					srv.Replicas(1, 1)
-					b := &bed{t: t, embedded: true, Client: srv.Client(), connect: srv.Client}
+					b := &locktest.Redis{T: t, Embedded: srv, Client: srv.Client(), Connect: srv.Client}
 					rdb := begin(t, b)
-					seen := &renewals{}
-					wantAllOf(t, b, locksOn(t, rdb, append(opts, core.WithObserver(seen.observer()))...), seen)
+					seen := &locktest.Renewals{}
+					wantAllOf(t, b, locktest.NewClient(t, rdb, append(opts, core.WithObserver(seen.Observer()))...), seen)
 				})
 			})
 		}
@@ -76,48 +77,48 @@ func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 }
 
 // wantAllOf wants all that a client offers for its locks to work at once.
-func wantAllOf(t *testing.T, b *bed, locks *core.Client, seen *renewals) {
+func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *locktest.Renewals) {
 	t.Helper()
 	ctx := t.Context()
 	start := time.Now()
-	must(t, locks.Ready(ctx))
-	held, hold := acquired(t, ctx, locks.Lock("k"))
+	locktest.Must(t, locks.Ready(ctx))
+	held, hold := locktest.MustAcquire(t, ctx, locks.Lock("k"))
 	holds := []*core.Hold{hold}
 	for _, lock := range []core.Lock{
 		locks.FencedLock("fenced"), locks.FairLock("fair"), locks.ReadLock("rw"), locks.MultiLock("a", "b"),
 		locks.Semaphore("permits", 2).Lock,
 	} {
-		_, one := acquired(t, ctx, lock)
+		_, one := locktest.MustAcquire(t, ctx, lock)
 		holds = append(holds, one)
 	}
-	wantSoon(t, "acquisitions took %s", start, time.Millisecond)
-	pass(3 * core.DefaultWatchdog)
-	wantAlive(t, held)
-	if seen.good() < 3*3*len(holds) || seen.failure() != nil {
-		t.Errorf("%d renewals went well, and one has failed: %v", seen.good(), seen.failure())
+	locktest.WantSoon(t, "acquisitions took %s", start, time.Millisecond)
+	locktest.Pass(3 * core.DefaultWatchdog)
+	locktest.WantAlive(t, held)
+	if seen.Good() < 3*3*len(holds) || seen.Failure() != nil {
+		t.Errorf("%d renewals went well, and one has failed: %v", seen.Good(), seen.Failure())
 	}
 	start = time.Now()
-	must(t, hold.Refresh(ctx, time.Minute))
+	locktest.Must(t, hold.Refresh(ctx, time.Minute))
 	entry, err := locks.Inspect(ctx, "k")
-	must(t, err)
+	locktest.Must(t, err)
 	if len(entry.Holders) != 1 {
 		t.Errorf("%d holders, want 1", len(entry.Holders))
 	}
-	must(t, locks.PlainSemaphore("count").AddPermits(ctx, 2))
-	wantGot(t, "permits", 2)(locks.PlainSemaphore("count").Available(ctx))
+	locktest.Must(t, locks.PlainSemaphore("count").AddPermits(ctx, 2))
+	locktest.WantGot(t, "permits", 2)(locks.PlainSemaphore("count").Available(ctx))
 	for _, h := range holds {
-		released(t, h)
+		locktest.MustRelease(t, h)
 	}
-	_, lost := acquired(t, ctx, locks.Lock("lost"))
-	wantGot(t, "forced", true)(locks.Lock("lost").ForceRelease(ctx))
-	wantErr(t, lost.Release(ctx), core.ErrLost)
-	wantSoon(t, "the other operations took %s", start, time.Millisecond)
+	_, lost := locktest.MustAcquire(t, ctx, locks.Lock("lost"))
+	locktest.WantGot(t, "forced", true)(locks.Lock("lost").ForceRelease(ctx))
+	locktest.WantErr(t, lost.Release(ctx), core.ErrLost)
+	locktest.WantSoon(t, "the other operations took %s", start, time.Millisecond)
 
-	_, other := acquired(t, ctx, b.locks().Lock("contended"))
-	at := acquiredAt(t, locks, "contended")
-	pass(90 * time.Millisecond)
+	_, other := locktest.MustAcquire(t, ctx, b.Locks().Lock("contended"))
+	at := locktest.AcquiredAt(t, locks, "contended")
+	locktest.Pass(90 * time.Millisecond)
 	start = time.Now()
-	released(t, other)
+	locktest.MustRelease(t, other)
 	if took := (<-at).Sub(start); took > time.Millisecond {
 		t.Errorf("a waiter has the lock %s after its release: no message has come", took)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -35,11 +36,11 @@ func checked(t *testing.T, report core.PreflightReport, kind core.Kind, name str
 
 func TestClient_Preflight(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		seen := &recorder{}
-		locks := b.locks(core.WithPrefix("shop:"), core.WithObserver(seen.observer()))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		seen := &locktest.Recorder{}
+		locks := b.Locks(core.WithPrefix("shop:"), core.WithObserver(seen.Observer()))
 		report, err := locks.Preflight(t.Context(), preflightKinds...)
-		must(t, err)
+		locktest.Must(t, err)
 		if report.Err() != nil {
 			t.Errorf("something does not work:\n%s", report)
 		}
@@ -52,7 +53,7 @@ func TestClient_Preflight(t *testing.T) {
 		if keys := b.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 			t.Errorf("the probes have left %q", keys)
 		}
-		if events := seen.names(); len(events) > 0 {
+		if events := seen.Names(); len(events) > 0 {
 			t.Errorf("an observer of the client saw probes: %v", events)
 		}
 		if holds := locks.Holds(); len(holds) > 0 {
@@ -63,7 +64,7 @@ func TestClient_Preflight(t *testing.T) {
 
 func TestClient_Preflight_Cluster(t *testing.T) {
 	t.Parallel()
-	locks := locksOn(t, redisserver.StartCluster(t).Client(), patient)
+	locks := locktest.NewClient(t, redisserver.StartCluster(t).Client(), locktest.Patient)
 	report, err := locks.Preflight(t.Context(), preflightKinds...)
 	if err != nil || report.Err() != nil {
 		t.Errorf("got %v:\n%s", err, report)
@@ -80,12 +81,12 @@ func TestClient_Preflight_Rights(t *testing.T) {
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
 		srv := binary.Start(t)
 		admin := srv.Client()
-		locks := locksOn(t, srv.Client(func(o *redis.Options) {
+		locks := locktest.NewClient(t, srv.Client(func(o *redis.Options) {
 			o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
-		}), patient, core.WithPrefix("shop:"))
+		}), locktest.Patient, core.WithPrefix("shop:"))
 		setUser := func(rules ...any) {
 			t.Helper()
-			must(t, admin.Do(t.Context(), append([]any{"acl", "setuser", "shop"}, append(rules, "on", ">secret")...)...).Err())
+			locktest.Must(t, admin.Do(t.Context(), append([]any{"acl", "setuser", "shop"}, append(rules, "on", ">secret")...)...).Err())
 		}
 		for _, c := range []struct {
 			rules []any
@@ -99,7 +100,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 		} {
 			setUser(append([]any{"reset", "resetchannels"}, c.rules...)...)
 			report, err := locks.Preflight(t.Context(), preflightKinds...)
-			must(t, err)
+			locktest.Must(t, err)
 			kind := core.KindReentrant
 			if c.fails == "answer" {
 				kind = ""
@@ -128,7 +129,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"{shop}:", "shop[1]:", `shop\*?:`} {
-		parallel(t, prefix, func(t *testing.T) {
+		locktest.Parallel(t, prefix, func(t *testing.T) {
 			srv := redisserver.Start(t)
 			rights := func(locks *core.Client) []any {
 				report, err := locks.Preflight(t.Context(), preflightKinds...)
@@ -141,11 +142,11 @@ func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
 				}
 				return rules
 			}
-			rules := rights(locksOn(t, srv.Client(), patient, core.WithPrefix(prefix)))
-			must(t, srv.Client().Do(t.Context(), rules...).Err())
-			rights(locksOn(t, srv.Client(func(o *redis.Options) {
+			rules := rights(locktest.NewClient(t, srv.Client(), locktest.Patient, core.WithPrefix(prefix)))
+			locktest.Must(t, srv.Client().Do(t.Context(), rules...).Err())
+			rights(locktest.NewClient(t, srv.Client(func(o *redis.Options) {
 				o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
-			}), patient, core.WithPrefix(prefix)))
+			}), locktest.Patient, core.WithPrefix(prefix)))
 		})
 	}
 }
@@ -154,10 +155,10 @@ func TestClient_Preflight_Server(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
 		srv := binary.Start(t)
-		locks := locksOn(t, srv.Client(), patient)
+		locks := locktest.NewClient(t, srv.Client(), locktest.Patient)
 		set := func(args ...any) {
 			t.Helper()
-			must(t, srv.Client().Do(t.Context(), args...).Err())
+			locktest.Must(t, srv.Client().Do(t.Context(), args...).Err())
 		}
 		set("config", "set", "maxmemory-policy", "allkeys-lru")
 		report, err := locks.Preflight(t.Context())
@@ -177,7 +178,7 @@ func TestClient_Preflight_Server(t *testing.T) {
 func TestClient_Preflight_NothingToTry(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	locks := locksOn(t, srv.Client(), patient)
+	locks := locktest.NewClient(t, srv.Client(), locktest.Patient)
 	if _, err := locks.Preflight(t.Context(), core.KindRedlock); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "reentrant") {
 		t.Errorf("a Redlock: got %v", err)
 	}
@@ -186,7 +187,7 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	if answer := checked(t, report, "", "answer"); err != nil || !errors.Is(answer.Err, core.ErrUnavailable) {
 		t.Errorf("without a server: got %v, %v", err, answer.Err)
 	}
-	must(t, locks.Close(t.Context()))
+	locktest.Must(t, locks.Close(t.Context()))
 	if _, err := locks.Preflight(t.Context()); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("after Close: got %v", err)
 	}
@@ -198,8 +199,8 @@ func TestClient_Preflight_Prefix(t *testing.T) {
 	for prefix, advised := range map[string]string{"": "", "shop:": "", "shop-": "", "{shop}": "", "shop": `"shop:"`, "v2": `"v2:"`, "läden": `"läden:"`} {
 		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 		t.Cleanup(func() { _ = rdb.Close() })
-		report, err := locksOn(t, rdb, core.WithPrefix(prefix)).Preflight(t.Context())
-		must(t, err)
+		report, err := locktest.NewClient(t, rdb, core.WithPrefix(prefix)).Preflight(t.Context())
+		locktest.Must(t, err)
 		advice := ""
 		for _, c := range report.Checks {
 			if strings.HasPrefix(c.Name, "prefix") && c.Err == nil {
@@ -215,12 +216,12 @@ func TestClient_Preflight_Prefix(t *testing.T) {
 // TestClient_Preflight_Left has a server that refuses to delete the probes. Those without a lease stay.
 func TestClient_Preflight_Left(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	proxy, rdb := faultproxy.Around(t, b.connect())
-	locks := locksOn(t, rdb, patient, core.WithPrefix("shop:"))
+	b := locktest.Real(t)
+	proxy, rdb := faultproxy.Around(t, b.Connect())
+	locks := locktest.NewClient(t, rdb, locktest.Patient, core.WithPrefix("shop:"))
 	proxy.AnswerError(func(cmd []string) bool { return strings.EqualFold(cmd[0], "del") }, "ERR not now")
 	report, err := locks.Preflight(t.Context(), core.KindReentrant, core.KindPlainSemaphore)
-	must(t, err)
+	locktest.Must(t, err)
 	left := checked(t, report, core.KindPlainSemaphore, "delete the probe")
 	key, ok := strings.CutPrefix(left.Advice, "DEL ")
 	if !ok || b.Exists(t.Context(), key).Val() != 1 {
@@ -237,10 +238,10 @@ func TestClient_Preflight_Info(t *testing.T) {
 	t.Parallel()
 	info := func(cmd []string) bool { return strings.EqualFold(cmd[0], "info") }
 	for name, advised := range map[string]bool{"NOPERM": true, "LOADING": false} {
-		parallel(t, name, func(t *testing.T) {
-			proxy, rdb := faultproxy.Around(t, serverBed(t).connect())
+		locktest.Parallel(t, name, func(t *testing.T) {
+			proxy, rdb := faultproxy.Around(t, locktest.Real(t).Connect())
 			proxy.AnswerError(info, name+" not now")
-			report, err := locksOn(t, rdb, patient).Preflight(t.Context(), core.KindLatch)
+			report, err := locktest.NewClient(t, rdb, locktest.Patient).Preflight(t.Context(), core.KindLatch)
 			if check := checked(t, report, "", "INFO"); err != nil || !check.Unseen || (check.Advice != "") != advised {
 				t.Errorf("got %v, %v, advice %q", err, check.Err, check.Advice)
 			}
@@ -252,7 +253,7 @@ func TestClient_Preflight_Info(t *testing.T) {
 // A MultiLock and another client's Lock of one key then have two holders, and no answer shows it.
 func TestClient_Preflight_Proxy(t *testing.T) {
 	t.Parallel()
-	locks := locksOn(t, byFirstKey(t), patient)
+	locks := locktest.NewClient(t, byFirstKey(t), locktest.Patient)
 	report, err := locks.Preflight(t.Context())
 	several := checked(t, report, core.KindReentrant, "several keys")
 	if err != nil || several.Err == nil || !strings.Contains(several.Advice, "no MultiLock") {
@@ -268,7 +269,7 @@ func byFirstKey(t *testing.T) *redis.Client {
 	t.Helper()
 	shards := []*redis.Client{redistest.New(t).Client(), redistest.New(t).Client()}
 	endpoint, err := server.NewServer("127.0.0.1:0")
-	must(t, err)
+	locktest.Must(t, err)
 	t.Cleanup(endpoint.Close)
 	endpoint.SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
 		key := ""

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // queue starts n callers one after the other, each when the one before is queued.
@@ -31,7 +32,7 @@ func queue(t *testing.T, locks *core.Client, name string, n int) <-chan []int {
 				t.Errorf("caller %d: %v", i, err)
 			}
 		})
-		waiters(t, locks, before+i+1)
+		locktest.AwaitWaiters(t, locks, before+i+1)
 	}
 	order := make(chan []int, 1)
 	go func() {
@@ -55,24 +56,24 @@ func wantOrder(t *testing.T, order <-chan []int, n int) {
 
 func TestQueue_FirstComeFirstServed(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		order := queue(t, locks, "k", 50)
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		wantOrder(t, order, 50)
-		b.wantGone("k")
+		b.WantGone("k")
 	})
 }
 
 func TestQueue_BehindAForeignHolderToo(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		b.take("k", stranger, time.Minute)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Minute)
 		order := queue(t, locks, "k", 10)
-		b.listeners("k", 1)
-		b.free("k")
+		b.AwaitListeners("k", 1)
+		b.Free("k")
 		wantOrder(t, order, 10)
 	})
 }
@@ -80,17 +81,17 @@ func TestQueue_BehindAForeignHolderToo(t *testing.T) {
 // A hundred waiters cost no more than one: only the head talks to Redis.
 func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		locks, proxy := b.behindProxy()
-		sent, subscribed := proxy.Watch(scripts), proxy.Watch(faultproxy.Command("subscribe"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		sent, subscribed := proxy.Watch(locktest.Scripts), proxy.Watch(faultproxy.Command("subscribe"))
 		ctx, cancel := context.WithCancel(t.Context())
-		done := busyCallers(ctx, locks, "k", 100)
-		pass(time.Minute)
+		done := locktest.KeepBusy(ctx, locks, "k", 100)
+		locktest.Pass(time.Minute)
 		if got := sent.Hits(); got < 60 || got > 90 {
 			t.Errorf("a minute of 100 waiters: got %d scripts, want the poll of one", got)
 		}
-		wantSame(t, "subscriptions", subscribed.Hits(), 1)
+		locktest.WantSame(t, "subscriptions", subscribed.Hits(), 1)
 		cancel()
 		<-done
 	})
@@ -98,9 +99,9 @@ func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 
 func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
-		b.warm(locks)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		b.Warm(locks)
 		const callers, rounds = 100, 5
 		before := sent.Hits()
 		var group sync.WaitGroup
@@ -115,7 +116,7 @@ func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
 						held.Add(-1)
 						return nil
 					})
-					wantOK(t, err)
+					locktest.WantOK(t, err)
 				}
 			})
 		}
@@ -123,16 +124,16 @@ func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
 		if got := float64(sent.Hits()-before) / (callers * rounds); got > 2.5 {
 			t.Errorf("got %.2f scripts per acquisition", got)
 		}
-		b.wantGone("k")
+		b.WantGone("k")
 	})
 }
 
 func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		for range 20 {
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			ctx, cancel := context.WithCancel(t.Context())
 			gone := make(chan error, 1)
 			go func() {
@@ -142,16 +143,16 @@ func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
 				}
 				gone <- err
 			}()
-			waiters(t, locks, 1)
+			locktest.AwaitWaiters(t, locks, 1)
 			order := queue(t, locks, "k", 1)
 			cancel()
-			wantErr(t, <-gone, core.ErrNotAcquired, context.Canceled)
-			waiters(t, locks, 1)
-			released(t, hold)
+			locktest.WantErr(t, <-gone, core.ErrNotAcquired, context.Canceled)
+			locktest.AwaitWaiters(t, locks, 1)
+			locktest.MustRelease(t, hold)
 			wantOrder(t, order, 1)
-			b.wantGone("k")
+			b.WantGone("k")
 		}
-		wantSame(t, "stats", locks.Stats(), core.Stats{})
+		locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 	})
 }
 
@@ -159,10 +160,10 @@ func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
 // it, or somebody else gets it: never nobody.
 func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		for range 100 {
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			ctx, cancel := context.WithCancel(t.Context())
 			first := make(chan error, 1)
 			go func() {
@@ -172,15 +173,15 @@ func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 				}
 				first <- err
 			}()
-			waiters(t, locks, 1)
+			locktest.AwaitWaiters(t, locks, 1)
 			order := queue(t, locks, "k", 1)
 			go cancel()
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 			if err := <-first; err != nil {
-				wantErr(t, err, core.ErrNotAcquired)
+				locktest.WantErr(t, err, core.ErrNotAcquired)
 			}
 			wantOrder(t, order, 1)
-			b.wantGone("k")
+			b.WantGone("k")
 		}
 	})
 }
@@ -189,28 +190,28 @@ func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string]int{"last in line": 0, "others wait": 2} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.behindProxy()
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			ctx, cancel := context.WithCancel(t.Context())
 			first := make(chan error, 1)
 			go func() {
 				_, _, err := locks.Lock("k").Acquire(ctx)
 				first <- err
 			}()
-			pass(time.Second)
+			locktest.Pass(time.Second)
 			order := queue(t, locks, "k", others)
-			proxy.DelayReply(faultproxy.Once(scripts), 100*time.Millisecond)
+			proxy.DelayReply(faultproxy.Once(locktest.Scripts), 100*time.Millisecond)
 			done := make(chan error, 1)
 			go func() { done <- hold.Release(t.Context()) }()
-			pass(50 * time.Millisecond)
+			locktest.Pass(50 * time.Millisecond)
 			cancel()
-			wantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
-			wantOK(t, <-done)
+			locktest.WantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
+			locktest.WantOK(t, <-done)
 			wantOrder(t, order, others)
-			pass(time.Millisecond)
-			b.wantGone("k")
-			wantSame(t, "stats", locks.Stats(), core.Stats{})
+			locktest.Pass(time.Millisecond)
+			b.WantGone("k")
+			locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 		})
 	}
 }
@@ -219,14 +220,14 @@ func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 // looks at once.
 func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		b.take("k", stranger, time.Hour)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
-		done := busyCallers(ctx, locks, "k", 1)
-		pass(100 * time.Millisecond)
-		got := acquiredAt(t, locks, "k")
-		pass(100 * time.Millisecond)
+		done := locktest.KeepBusy(ctx, locks, "k", 1)
+		locktest.Pass(100 * time.Millisecond)
+		got := locktest.AcquiredAt(t, locks, "k")
+		locktest.Pass(100 * time.Millisecond)
 		b.Del(t.Context(), "k")
 		start := time.Now()
 		cancel()
@@ -239,56 +240,56 @@ func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
 
 func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
 		core.LetRunsLast(locks)
-		b.warm(locks)
-		sub := b.subscribe(t, channelOf("k"))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		b.Warm(locks)
+		sub := b.SubscribeTo(t, locktest.ChannelOf("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		next := make(chan *core.Hold, 1)
 		go func() {
 			_, h, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Hour))
-			wantOK(t, err)
+			locktest.WantOK(t, err)
 			next <- h
 		}()
-		waiters(t, locks, 1)
+		locktest.AwaitWaiters(t, locks, 1)
 		before := sent.Hits()
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		got := <-next
 		if n := sent.Hits() - before; n > 2 { // NOSCRIPT of the first hand-off
 			t.Errorf("got %d scripts", n)
 		}
-		b.wantCount(got, "1")
-		b.wantTTL("k", time.Hour-time.Minute, time.Hour+reserve) // its own lease, and the reserve
+		b.WantCount(got, "1")
+		b.WantTTL("k", time.Hour-time.Minute, time.Hour+reserve) // its own lease, and the reserve
 		if got.Field() == hold.Field() {
 			t.Error("the field was not fresh")
 		}
-		b.Publish(t.Context(), channelOf("k"), "end")
-		sub.want("end")
-		released(t, got)
-		sub.want("0")
+		b.Publish(t.Context(), locktest.ChannelOf("k"), "end")
+		sub.Want("end")
+		locktest.MustRelease(t, got)
+		sub.Want("0")
 	})
 }
 
 // After 16 hand-offs the lock is freed with a message, so that others get a turn.
 func TestHandOff_RunIsBoundedByCount(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		sub := b.subscribe(t, channelOf("k"))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		sub := b.SubscribeTo(t, locktest.ChannelOf("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		order := queue(t, locks, "k", 60)
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		wantOrder(t, order, 60)
-		sub.want("0", "0", "0") // 61 turns: at least three runs end
+		sub.Want("0", "0", "0") // 61 turns: at least three runs end
 	})
 }
 
 func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs.observer()))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
 		var group sync.WaitGroup
 		for range 10 {
 			group.Go(func() {
@@ -296,15 +297,13 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 					<-time.NewTimer(20 * time.Millisecond).C
 					return nil
 				})
-				wantOK(t, err)
+				locktest.WantOK(t, err)
 			})
 		}
 		group.Wait()
 		run, longest := 0, 0
-		obs.mu.Lock()
-		defer obs.mu.Unlock()
-		for _, e := range obs.events {
-			if r, ok := e.data.(core.HoldResult); ok {
+		for _, e := range obs.Events() {
+			if r, ok := e.Data.(core.HoldResult); ok {
 				if run++; !r.HandedOff {
 					longest, run = max(longest, run), 0
 				}
@@ -320,19 +319,19 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 // to try by itself.
 func TestHandOff_OfALostLock(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		order := queue(t, locks, "k", 1)
 		b.Del(t.Context(), "k")
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		wantOrder(t, order, 1)
 
-		_, hold = acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		_, hold = locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		order = queue(t, locks, "k", 1)
-		b.take("k", stranger, time.Minute)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		b.wantHolders("k", map[string]string{stranger: "1"})
+		b.Take("k", locktest.Stranger, time.Minute)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
 		b.Del(t.Context(), "k")
 		wantOrder(t, order, 1)
 	})
@@ -340,20 +339,20 @@ func TestHandOff_OfALostLock(t *testing.T) {
 
 func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	locks := b.locks()
-	b.warm(locks)
-	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	b := locktest.Real(t)
+	locks := b.Locks()
+	b.Warm(locks)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 	next := make(chan error, 1)
 	go func() {
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Minute))
 		next <- err
 	}()
-	waiters(t, locks, 1)
+	locktest.AwaitWaiters(t, locks, 1)
 	b.ConfigSet(t.Context(), "maxmemory", "1") // HSET is refused, DEL is not
-	wantOK(t, hold.Release(t.Context()))
-	b.wantGone("k")
-	wantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and fails
+	locktest.WantOK(t, hold.Release(t.Context()))
+	b.WantGone("k")
+	locktest.WantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and fails
 	b.ConfigSet(t.Context(), "maxmemory", "0")
 }
 
@@ -361,8 +360,8 @@ func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
 // and a stand-back after it, one of them got 59 of 2,491 turns.
 func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	clients := []*core.Client{b.locks(), b.locks()}
+	b := locktest.Real(t)
+	clients := []*core.Client{b.Locks(), b.Locks()}
 	ctx, cancel := context.WithCancel(t.Context())
 	var come, turns [2]atomic.Int64
 	var group sync.WaitGroup
@@ -397,10 +396,10 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 // stand-back after a run it would find the lock taken every time.
 func TestHandOff_StandBackLetsASlowerProcessIn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		near := b.locks()
-		far, proxy := b.behindProxy()
-		proxy.DelayRequest(scripts, time.Millisecond)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		near := b.Locks()
+		far, proxy := b.BehindAProxy()
+		proxy.DelayRequest(locktest.Scripts, time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		for range 32 {
@@ -428,8 +427,8 @@ func TestHandOff_StandBackLetsASlowerProcessIn(t *testing.T) {
 // One caller against a busy process.
 func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	busy, lone := b.locks(), b.locks()
+	b := locktest.Real(t)
+	busy, lone := b.Locks(), b.Locks()
 	ctx, cancel := context.WithCancel(t.Context())
 	var turns atomic.Int64
 	var callers sync.WaitGroup
@@ -444,11 +443,11 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 			}
 		})
 	}
-	waiters(t, busy, 31)
+	locktest.AwaitWaiters(t, busy, 31)
 	waits := make([]int64, 30)
 	for i := range waits {
 		before := turns.Load()
-		wantOK(t, lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+		locktest.WantOK(t, lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
 		waits[i] = turns.Load() - before
 	}
 	cancel()
@@ -459,39 +458,23 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	}
 }
 
-// acquiredAt takes and frees the lock in the background, and says then when it had
-// it.
-func acquiredAt(t *testing.T, locks *core.Client, name string) <-chan time.Time {
-	at := make(chan time.Time, 1)
-	go func() {
-		var now time.Time
-		err := locks.Lock(name).Do(t.Context(), func(context.Context) error {
-			now = time.Now()
-			return nil
-		})
-		wantOK(t, err)
-		at <- now
-	}()
-	return at
-}
-
 func TestWait_EndOfTheLeaseIsWaitedForExactly(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, 1234*time.Millisecond)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, 1234*time.Millisecond)
 		start := time.Now()
-		_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
 		if took := time.Since(start); took < 1234*time.Millisecond || took > 1250*time.Millisecond {
 			t.Errorf("acquired after %s", took)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { // messages that mean nothing
 			defer close(stopped)
@@ -500,29 +483,29 @@ func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
 			for {
 				select {
 				case <-tick.C:
-					b.Publish(context.Background(), channelOf("k"), "0")
+					b.Publish(context.Background(), locktest.ChannelOf("k"), "0")
 				case <-stop:
 					return
 				}
 			}
 		}()
 		start := time.Now()
-		_, _, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(5*time.Second))
+		_, _, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(5*time.Second))
 		close(stop)
 		<-stopped
-		wantErr(t, err, core.ErrNotAcquired)
-		wantSame(t, "returned after", time.Since(start), 5*time.Second)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.WantSame(t, "returned after", time.Since(start), 5*time.Second)
 	})
 }
 
 func TestWait_MessageWakesAtOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		b.take("k", stranger, time.Hour)
-		got := acquiredAt(t, locks, "k")
-		pass(3210 * time.Millisecond)
-		b.free("k")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Hour)
+		got := locktest.AcquiredAt(t, locks, "k")
+		locktest.Pass(3210 * time.Millisecond)
+		b.Free("k")
 		freed := time.Now()
 		if took := (<-got).Sub(freed); took != 0 {
 			t.Errorf("woken after %s", took)
@@ -533,27 +516,27 @@ func TestWait_MessageWakesAtOnce(t *testing.T) {
 // The unlock comes between the failed attempt and the subscription.
 func TestWait_UnlockBeforeTheSubscriptionIsSeen(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		b.take("k", stranger, time.Hour)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		b.Take("k", locktest.Stranger, time.Hour)
 		proxy.DelayRequest(faultproxy.Command("subscribe"), 100*time.Millisecond)
 		start := time.Now()
-		time.AfterFunc(50*time.Millisecond, func() { b.free("k") })
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		wantSoon(t, "acquired after %s", start, 110*time.Millisecond)
-		released(t, hold)
+		time.AfterFunc(50*time.Millisecond, func() { b.Free("k") })
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.WantSoon(t, "acquired after %s", start, 110*time.Millisecond)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestWait_PollsAreJittered(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		b.take("k", stranger, time.Hour)
-		locks, proxy := b.behindProxy()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
 		var at []time.Time
-		proxy.Watch(faultproxy.All(scripts, func([]string) bool { at = append(at, time.Now()); return true }))
+		proxy.Watch(faultproxy.All(locktest.Scripts, func([]string) bool { at = append(at, time.Now()); return true }))
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(30*time.Second))
-		wantErr(t, err, core.ErrNotAcquired)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
 		gaps := make(map[time.Duration]bool)
 		for i := 2; i < len(at)-1; i++ {
 			gap := at[i+1].Sub(at[i])
@@ -570,22 +553,22 @@ func TestWait_PollsAreJittered(t *testing.T) {
 
 func TestWait_NoSubscriptionIsLeft(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		b.take("k", stranger, time.Hour)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Hour)
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
-		wantErr(t, err, core.ErrNotAcquired)
-		wantSame(t, "subscribers at the end of the wait", b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")], 1)
-		pass(10 * time.Second)
-		wantSame(t, "subscribers left", b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")], 0)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.WantSame(t, "subscribers at the end of the wait", b.PubSubNumSub(t.Context(), locktest.ChannelOf("k")).Val()[locktest.ChannelOf("k")], 1)
+		locktest.Pass(10 * time.Second)
+		locktest.WantSame(t, "subscribers left", b.PubSubNumSub(t.Context(), locktest.ChannelOf("k")).Val()[locktest.ChannelOf("k")], 0)
 	})
 }
 
 // Jain's index of the turns of callers that compete all the time.
 func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		const callers = 16
 		ctx, cancel := context.WithCancel(t.Context())
 		var turns [callers]float64

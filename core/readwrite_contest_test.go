@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
@@ -105,7 +106,7 @@ func (c court) play(t *testing.T) *reign {
 	var callers sync.WaitGroup
 	for process := range c.processes {
 		proxy, rdb := c.connect(process)
-		locks := locksOn(t, rdb, c.opts...)
+		locks := locktest.NewClient(t, rdb, c.opts...)
 		if c.faults {
 			callers.Go(func() { c.harm(ctx, proxy) })
 		}
@@ -170,7 +171,7 @@ func (c court) turn(ctx context.Context, r *reign, locks *core.Client, kind stri
 
 // harm loses one reply in a hundred, and cuts all connections now and then.
 func (c court) harm(ctx context.Context, proxy *faultproxy.Proxy) {
-	proxy.DropReply(faultproxy.All(scripts, func([]string) bool { return rand.N(100) == 0 }))
+	proxy.DropReply(faultproxy.All(locktest.Scripts, func([]string) bool { return rand.N(100) == 0 }))
 	for wait(ctx, 200*time.Millisecond+rand.N(time.Second)); ctx.Err() == nil; wait(ctx, 200*time.Millisecond+rand.N(time.Second)) {
 		proxy.Cut()
 	}
@@ -191,12 +192,12 @@ func TestReadWriteContest_InABubble(t *testing.T) {
 	t.Parallel()
 	seconds := thorough.Or(10, 4)
 	for _, faults := range []bool{false, true} {
-		parallelBubble(t, "faults "+strconv.FormatBool(faults), func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, "faults "+strconv.FormatBool(faults), func(t *testing.T, b *locktest.Redis) {
 			c := court{
 				processes: 3, readers: 4, writers: 2, hold: 5 * time.Millisecond, think: 10 * time.Millisecond, lasts: time.Duration(seconds) * time.Second, faults: faults,
 				connect: func(i int) (*faultproxy.Proxy, redis.UniversalClient) {
 					proxy, rdb := faultproxy.Around(t, b.Client)
-					wobble(proxy, uint64(i))
+					locktest.Wobble(proxy, uint64(i))
 					return proxy, rdb
 				},
 			}
@@ -208,8 +209,8 @@ func TestReadWriteContest_InABubble(t *testing.T) {
 			if longest := max(r.longest("write"), r.longest("read")); !faults && longest > 2*time.Second || longest > 10*time.Second {
 				t.Errorf("the longest wait is %s", longest)
 			}
-			pass(5 * time.Minute)
-			b.wantNothing()
+			locktest.Pass(5 * time.Minute)
+			b.WantNothing()
 		})
 	}
 }
@@ -225,7 +226,7 @@ func TestReadWriteContest_OnAServer(t *testing.T) {
 	server := redisserver.Start(t)
 	c := court{
 		processes: 4, readers: 50, writers: 5, hold: time.Millisecond, think: 20 * time.Millisecond, lasts: lasts, faults: true,
-		opts: []core.Option{patient},
+		opts: []core.Option{locktest.Patient},
 		connect: func(int) (*faultproxy.Proxy, redis.UniversalClient) {
 			proxy := faultproxy.New(t, server.Addr())
 			rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
@@ -235,14 +236,14 @@ func TestReadWriteContest_OnAServer(t *testing.T) {
 	}
 	r := c.play(t)
 	t.Logf("in %s: turns %v; waits of writers: half up to %s, 99%% up to %s, longest %s; of readers: half up to %s, 99%% up to %s, longest %s; failures %v; fewest turns of a writer %d, of a reader %d",
-		lasts, r.turns, percentile(r.waits["write"], 50), percentile(r.waits["write"], 99), r.longest("write"),
-		percentile(r.waits["read"], 50), percentile(r.waits["read"], 99), r.longest("read"), r.fails, slices.Min(r.own["write"]), slices.Min(r.own["read"]))
-	if none := r.turns["write"] == 0 || r.turns["read"] == 0; none && (isQuiet() || lasts >= time.Minute) {
+		lasts, r.turns, locktest.Percentile(r.waits["write"], 50), locktest.Percentile(r.waits["write"], 99), r.longest("write"),
+		locktest.Percentile(r.waits["read"], 50), locktest.Percentile(r.waits["read"], 99), r.longest("read"), r.fails, slices.Min(r.own["write"]), slices.Min(r.own["read"]))
+	if none := r.turns["write"] == 0 || r.turns["read"] == 0; none && (locktest.IsQuiet() || lasts >= time.Minute) {
 		t.Errorf("turns: %v", r.turns)
 	}
 	if starves := slices.Min(r.own["write"]) == 0 || slices.Min(r.own["read"]) == 0; starves && lasts >= time.Minute {
 		t.Errorf("somebody never had a turn: writers %v, readers %v", r.own["write"], r.own["read"])
 	}
-	direct := &bed{t: t, Client: server.Client()}
-	eventually(t, "nothing left", func() bool { return len(direct.Keys(t.Context(), "*").Val()) == 0 })
+	direct := &locktest.Redis{T: t, Client: server.Client()}
+	locktest.Eventually(t, "nothing left", func() bool { return len(direct.Keys(t.Context(), "*").Val()) == 0 })
 }

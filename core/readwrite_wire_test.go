@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Readers of either library share the lock; the last one, of either, has a writer of the other
@@ -12,48 +13,48 @@ import (
 func TestReadWrite_WithRedisson(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"map", "{t}:map", "größe"} {
-		parallelBeds(t, key, func(t *testing.T, b *bed) {
-			java, other := b.thread("57"), b.thread("58")
-			locks := b.locks()
-			if !java.reads(key, time.Minute) {
+		locktest.ParallelEachRedis(t, key, func(t *testing.T, b *locktest.Redis) {
+			java, other := b.NewReadWriteThread("57"), b.NewReadWriteThread("58")
+			locks := b.Locks()
+			if !java.Reads(key, time.Minute) {
 				t.Fatal("Redisson was refused a free lock")
 			}
-			_, ours := acquired(t, t.Context(), locks.ReadLock(key))
-			if !other.reads(key, time.Minute) || other.writes(key, time.Minute) {
+			_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock(key))
+			if !other.Reads(key, time.Minute) || other.Writes(key, time.Minute) {
 				t.Error("Redisson does not see a reader of ours")
 			}
-			b.wantHolders(key, map[string]string{"mode": "read", java.field: "1", other.field: "1", ours.Field(): "1"})
-			other.unlocks(redissonReadUnlock, key, 0)
+			b.WantHolders(key, map[string]string{"mode": "read", java.Field: "1", other.Field: "1", ours.Field(): "1"})
+			other.Unlocks(locktest.RedissonReadUnlock, key, 0)
 
-			writing := acquiring(t.Context(), locks.WriteLock(key))
-			waiters(t, locks, 1)
-			b.rwListeners(key)
-			released(t, ours)
-			java.unlocks(redissonReadUnlock, key, 1)
-			w := got(t, writing)
-			b.wantHolders(key, map[string]string{"mode": "write", w.hold.Field(): "1"})
-			if java.reads(key, time.Minute) || java.writes(key, time.Minute) {
+			writing := locktest.GoAcquire(t.Context(), locks.WriteLock(key))
+			locktest.AwaitWaiters(t, locks, 1)
+			b.AwaitReadWriteListener(key)
+			locktest.MustRelease(t, ours)
+			java.Unlocks(locktest.RedissonReadUnlock, key, 1)
+			w := locktest.Got(t, writing)
+			b.WantHolders(key, map[string]string{"mode": "write", w.Hold.Field(): "1"})
+			if java.Reads(key, time.Minute) || java.Writes(key, time.Minute) {
 				t.Error("Redisson does not see a writer of ours")
 			}
-			sub := b.subscribe(t, rwChannelOf(key))
-			released(t, w.hold)
-			sub.want("1")
+			sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf(key))
+			locktest.MustRelease(t, w.Hold)
+			sub.Want("1")
 
-			if !java.writes(key, time.Minute) {
+			if !java.Writes(key, time.Minute) {
 				t.Error("Redisson was refused a free lock")
 			}
-			reading := acquiring(t.Context(), locks.ReadLock(key))
-			waiters(t, locks, 1)
-			b.rwListeners(key)
-			java.unlocks(redissonWriteUnlock, key, 1)
-			r := got(t, reading)
-			if !java.reads(key, time.Minute) {
+			reading := locktest.GoAcquire(t.Context(), locks.ReadLock(key))
+			locktest.AwaitWaiters(t, locks, 1)
+			b.AwaitReadWriteListener(key)
+			java.Unlocks(locktest.RedissonWriteUnlock, key, 1)
+			r := locktest.Got(t, reading)
+			if !java.Reads(key, time.Minute) {
 				t.Error("Redisson does not share with a reader of ours")
 			}
-			java.unlocks(redissonReadUnlock, key, 0)
-			released(t, r.hold)
-			sub.want("1", "0")
-			b.wantNothing()
+			java.Unlocks(locktest.RedissonReadUnlock, key, 0)
+			locktest.MustRelease(t, r.Hold)
+			sub.Want("1", "0")
+			b.WantNothing()
 		})
 	}
 }
@@ -62,30 +63,30 @@ func TestReadWrite_WithRedisson(t *testing.T) {
 // with all holds, and lets go of none that was renewed.
 func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		java := b.thread("57")
-		lock := b.locks().ReadLock("map")
-		ctx, hold := acquired(t, t.Context(), lock, core.LeaseTime(20*time.Minute))
-		if !java.reads("map", time.Hour) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		java := b.NewReadWriteThread("57")
+		lock := b.Locks().ReadLock("map")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(20*time.Minute))
+		if !java.Reads("map", time.Hour) {
 			t.Fatal("refused")
 		}
-		b.wantTTL("map", 50*time.Minute, time.Hour)
-		_, inner := acquired(t, ctx, lock, core.LeaseTime(30*time.Minute))
-		java.unlocks(redissonReadUnlock, "map", 0)
-		b.wantTTL("map", 29*time.Minute, 30*time.Minute)
-		b.wantHolders("map", map[string]string{"mode": "read", hold.Field(): "2"})
+		b.WantTTL("map", 50*time.Minute, time.Hour)
+		_, inner := locktest.MustAcquire(t, ctx, lock, core.LeaseTime(30*time.Minute))
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		b.WantTTL("map", 29*time.Minute, 30*time.Minute)
+		b.WantHolders("map", map[string]string{"mode": "read", hold.Field(): "2"})
 		for _, n := range []string{"1", "2"} {
-			b.wantTTL(timeoutOf("map", hold.Field(), n), 29*time.Minute, 30*time.Minute)
+			b.WantTTL(locktest.ReaderTimeoutOf("map", hold.Field(), n), 29*time.Minute, 30*time.Minute)
 		}
-		released(t, inner)
-		b.wantNothing("map", timeoutOf("map", hold.Field(), "1"))
-		if !java.reads("map", time.Hour) {
+		locktest.MustRelease(t, inner)
+		b.WantNothing("map", locktest.ReaderTimeoutOf("map", hold.Field(), "1"))
+		if !java.Reads("map", time.Hour) {
 			t.Fatal("refused")
 		}
-		released(t, hold) // the one that is left counts
-		b.wantTTL("map", 50*time.Minute, time.Hour)
-		java.unlocks(redissonReadUnlock, "map", 1)
-		b.wantNothing()
+		locktest.MustRelease(t, hold) // the one that is left counts
+		b.WantTTL("map", 50*time.Minute, time.Hour)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 1)
+		b.WantNothing()
 	})
 }
 
@@ -93,29 +94,29 @@ func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 // though others have used the lock since; one of ours does not even if the hash lasts.
 func TestReadWrite_CrashedReader(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		dead := b.thread("57")
-		locks := b.locks()
-		_, ours := acquired(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
-		if !dead.reads("map", 10*time.Second) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		dead := b.NewReadWriteThread("57")
+		locks := b.Locks()
+		_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
+		if !dead.Reads("map", 10*time.Second) {
 			t.Fatal("refused")
 		}
-		writing := acquiring(t.Context(), locks.WriteLock("map"))
-		pass(5 * time.Second)
-		released(t, ours)
+		writing := locktest.GoAcquire(t.Context(), locks.WriteLock("map"))
+		locktest.Pass(5 * time.Second)
+		locktest.MustRelease(t, ours)
 		start := time.Now()
-		w := got(t, writing)
-		wantSoon(t, "the writer waited %s", start, 6*time.Second)
-		released(t, w.hold)
-		b.wantNothing()
+		w := locktest.Got(t, writing)
+		locktest.WantSoon(t, "the writer waited %s", start, 6*time.Second)
+		locktest.MustRelease(t, w.Hold)
+		b.WantNothing()
 
 		// One of ours that has crashed is out, though the lock lasts.
 		crashed := locks.ID() + ":1099511628776"
 		b.HSet(t.Context(), "map", "mode", "read", crashed, 1)
 		b.PExpire(t.Context(), "map", time.Hour)
-		_, hold := acquired(t, t.Context(), locks.WriteLock("map"), core.WaitTime(0))
-		released(t, hold)
-		b.wantNothing()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"), core.WaitTime(0))
+		locktest.MustRelease(t, hold)
+		b.WantNothing()
 	})
 }
 
@@ -124,94 +125,94 @@ func TestReadWrite_CrashedReader(t *testing.T) {
 // out as long as the hash lasts, and for half a minute at most after ours have gone.
 func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		java, locks := b.thread("57"), b.locks()
-		if !java.reads("map", 10*time.Second) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		java, locks := b.NewReadWriteThread("57"), b.Locks()
+		if !java.Reads("map", 10*time.Second) {
 			t.Fatal("refused")
 		}
 		b.PExpire(t.Context(), "map", 20*time.Second)
-		pass(11 * time.Second)
+		locktest.Pass(11 * time.Second)
 		_, _, err := locks.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		if st, err := locks.ReadLock("map").State(t.Context()); err != nil || st.Holders[java.field] != 1 {
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		if st, err := locks.ReadLock("map").State(t.Context()); err != nil || st.Holders[java.Field] != 1 {
 			t.Errorf("State: got %v, %v, want the reader of Redisson", st, err)
 		}
 
-		_, ours := acquired(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
-		released(t, ours)
-		b.wantHolders("map", map[string]string{"mode": "read", java.field: "1"})
-		b.wantTTL("map", 29*time.Second, 30*time.Second)
-		writing := acquiring(t.Context(), locks.WriteLock("map"))
-		pass(20 * time.Second)
-		java.unlocks(redissonReadUnlock, "map", 1) // as it lives
-		released(t, got(t, writing).hold)
-		b.wantNothing()
+		_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
+		locktest.MustRelease(t, ours)
+		b.WantHolders("map", map[string]string{"mode": "read", java.Field: "1"})
+		b.WantTTL("map", 29*time.Second, 30*time.Second)
+		writing := locktest.GoAcquire(t.Context(), locks.WriteLock("map"))
+		locktest.Pass(20 * time.Second)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 1) // as it lives
+		locktest.MustRelease(t, locktest.Got(t, writing).Hold)
+		b.WantNothing()
 	})
 }
 
 // A writer that goes on as a reader lets in readers that wait, of either library, and no writers.
 func TestReadWrite_Downgrade(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		java, locks, others := b.thread("57"), b.locks(), b.locks()
-		sub := b.subscribe(t, rwChannelOf("map"))
-		writing, w := acquired(t, t.Context(), locks.WriteLock("map"))
-		_, r := acquired(t, writing, locks.ReadLock("map"), core.WaitTime(0))
-		b.wantInside("map", map[string]string{"mode": "write", w.Field(): "1", r.Field(): "1"})
-		waiting := acquiring(t.Context(), others.ReadLock("map"))
-		waiters(t, others, 1)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		java, locks, others := b.NewReadWriteThread("57"), b.Locks(), b.Locks()
+		sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf("map"))
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"), core.WaitTime(0))
+		b.WantInside("map", map[string]string{"mode": "write", w.Field(): "1", r.Field(): "1"})
+		waiting := locktest.GoAcquire(t.Context(), others.ReadLock("map"))
+		locktest.AwaitWaiters(t, others, 1)
 		reading, r := r.Handover()
-		released(t, w)
-		sub.want("1")
-		wantAlive(t, reading)
-		wantEnded(t, writing, core.ErrReleased)
-		other := got(t, waiting)
-		b.wantHolders("map", map[string]string{"mode": "read", r.Field(): "1", other.hold.Field(): "1"})
-		if !java.reads("map", time.Minute) || java.writes("map", time.Minute) {
+		locktest.MustRelease(t, w)
+		sub.Want("1")
+		locktest.WantAlive(t, reading)
+		locktest.WantEnded(t, writing, core.ErrReleased)
+		other := locktest.Got(t, waiting)
+		b.WantHolders("map", map[string]string{"mode": "read", r.Field(): "1", other.Hold.Field(): "1"})
+		if !java.Reads("map", time.Minute) || java.Writes("map", time.Minute) {
 			t.Error("Redisson does not see readers only")
 		}
 		_, _, err := others.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		java.unlocks(redissonReadUnlock, "map", 0)
-		released(t, other.hold)
-		released(t, r)
-		sub.want("0")
-		b.wantNothing()
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		locktest.MustRelease(t, other.Hold)
+		locktest.MustRelease(t, r)
+		sub.Want("0")
+		b.WantNothing()
 
 		// Redisson's downgrade publishes nothing: who waits finds out by its poll.
-		if !java.writes("map", time.Minute) || !java.reads("map", time.Minute) {
+		if !java.Writes("map", time.Minute) || !java.Reads("map", time.Minute) {
 			t.Fatal("refused")
 		}
-		waiting = acquiring(t.Context(), others.ReadLock("map"))
-		waiters(t, others, 1)
-		java.unlocks(redissonWriteUnlock, "map", 1)
-		other = got(t, waiting)
-		java.unlocks(redissonReadUnlock, "map", 0)
-		released(t, other.hold)
-		b.wantNothing()
+		waiting = locktest.GoAcquire(t.Context(), others.ReadLock("map"))
+		locktest.AwaitWaiters(t, others, 1)
+		java.Unlocks(locktest.RedissonWriteUnlock, "map", 1)
+		other = locktest.Got(t, waiting)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		locktest.MustRelease(t, other.Hold)
+		b.WantNothing()
 	})
 }
 
 // An inner read lock never shortens the write lock, nor the other way round, and both are renewed.
 func TestReadWrite_InnerReaderAndWriterHaveLeasesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		writing, w := acquired(t, t.Context(), locks.WriteLock("map"))
-		_, short := acquired(t, writing, locks.ReadLock("map"), core.LeaseTime(2*time.Second))
-		b.wantTTL("map", 29*time.Second, 30*time.Second)
-		released(t, short)
-		b.wantTTL("map", 29*time.Second, 30*time.Second)
-		readingCtx, r := acquired(t, writing, locks.ReadLock("map"))
-		pass(2 * time.Minute)
-		wantAlive(t, readingCtx)
-		b.wantTTL("map", 19*time.Second, 30*time.Second)
-		b.wantTTL(timeoutOf("map", r.Field(), "1"), 19*time.Second, 30*time.Second)
-		released(t, r)
-		pass(2 * time.Minute)
-		wantAlive(t, writing)
-		b.wantHolders("map", map[string]string{"mode": "write", w.Field(): "1"})
-		released(t, w)
-		b.wantNothing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		_, short := locktest.MustAcquire(t, writing, locks.ReadLock("map"), core.LeaseTime(2*time.Second))
+		b.WantTTL("map", 29*time.Second, 30*time.Second)
+		locktest.MustRelease(t, short)
+		b.WantTTL("map", 29*time.Second, 30*time.Second)
+		readingCtx, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"))
+		locktest.Pass(2 * time.Minute)
+		locktest.WantAlive(t, readingCtx)
+		b.WantTTL("map", 19*time.Second, 30*time.Second)
+		b.WantTTL(locktest.ReaderTimeoutOf("map", r.Field(), "1"), 19*time.Second, 30*time.Second)
+		locktest.MustRelease(t, r)
+		locktest.Pass(2 * time.Minute)
+		locktest.WantAlive(t, writing)
+		b.WantHolders("map", map[string]string{"mode": "write", w.Field(): "1"})
+		locktest.MustRelease(t, w)
+		b.WantNothing()
 	})
 }

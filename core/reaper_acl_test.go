@@ -7,25 +7,26 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A key that an ACL forbids makes Redis refuse the whole question about it. Others are
 // cleared up all the same.
 func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	must(t, b.Do(t.Context(), "acl", "setuser", "app", "on", ">pw", "~ok*", "&*", "+@all").Err())
+	b := locktest.Real(t)
+	locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "app", "on", ">pw", "~ok*", "&*", "+@all").Err())
 	opts := *b.Client.Options()
 	opts.Username, opts.Password = "app", "pw"
 	rdb := redis.NewClient(&opts)
 	t.Cleanup(func() { _ = rdb.Close() })
-	locks := locksOn(t, rdb)
+	locks := locktest.NewClient(t, rdb)
 	for _, key := range []string{"forbidden", "ok1", "ok2"} {
 		field := core.Abandon(locks, key)
-		must(t, b.HSet(t.Context(), key, field, 1).Err())
-		must(t, b.Expire(t.Context(), key, time.Hour).Err())
+		locktest.Must(t, b.HSet(t.Context(), key, field, 1).Err())
+		locktest.Must(t, b.Expire(t.Context(), key, time.Hour).Err())
 	}
-	eventually(t, "what may be cleared up to be", func() bool { return b.Exists(t.Context(), "ok1", "ok2").Val() == 0 })
+	locktest.Eventually(t, "what may be cleared up to be", func() bool { return b.Exists(t.Context(), "ok1", "ok2").Val() == 0 })
 	if b.Exists(t.Context(), "forbidden").Val() == 0 {
 		t.Error("the forbidden key is gone")
 	}

@@ -12,20 +12,21 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // dialed is a client behind a proxy whose attempts to connect are counted.
-func (b *bed) dialed(opts ...core.Option) (*core.Client, *faultproxy.Proxy, *atomic.Int64) {
-	b.t.Helper()
+func countDials(b *locktest.Redis, opts ...core.Option) (*core.Client, *faultproxy.Proxy, *atomic.Int64) {
+	b.T.Helper()
 	var dials atomic.Int64
-	proxy, rdb := faultproxy.Around(b.t, b.Client, func(o *redis.Options) {
+	proxy, rdb := faultproxy.Around(b.T, b.Client, func(o *redis.Options) {
 		dial := o.Dialer
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dials.Add(1)
 			return dial(ctx, network, addr)
 		}
 	})
-	return locksOn(b.t, rdb, opts...), proxy, &dials
+	return locktest.NewClient(b.T, rdb, opts...), proxy, &dials
 }
 
 // Connections that are refused, or closed before they are of use, are made about once a second, however long that
@@ -52,10 +53,10 @@ func TestReconnect_BacksOff(t *testing.T) {
 			return rule.Remove
 		},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy, dials := b.dialed()
-			b.take("k", stranger, time.Hour)
-			at := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy, dials := countDials(b)
+			b.Take("k", locktest.Stranger, time.Hour)
+			at := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
 			var callers sync.WaitGroup
 			over := make(chan struct{})
 			for range 20 {
@@ -75,10 +76,10 @@ func TestReconnect_BacksOff(t *testing.T) {
 			}
 			in := func(d time.Duration) int64 {
 				before := dials.Load()
-				pass(d)
+				locktest.Pass(d)
 				return dials.Load() - before
 			}
-			pass(5 * time.Second)
+			locktest.Pass(5 * time.Second)
 			end := fault(proxy)
 			if n := in(10 * time.Second); n > 120 {
 				t.Errorf("%d dials in the first ten seconds", n)
@@ -89,15 +90,15 @@ func TestReconnect_BacksOff(t *testing.T) {
 			end()
 			close(over)
 			callers.Wait()
-			pass(5 * time.Second)
+			locktest.Pass(5 * time.Second)
 			if n := in(time.Minute); n > 0 {
 				t.Errorf("%d dials in a minute after that", n)
 			}
-			b.free("k")
-			if o := <-at; o.err == nil {
-				released(t, o.hold)
+			b.Free("k")
+			if o := <-at; o.Err == nil {
+				locktest.MustRelease(t, o.Hold)
 			} else {
-				wantErr(t, o.err, core.ErrUnavailable)
+				locktest.WantErr(t, o.Err, core.ErrUnavailable)
 			}
 		})
 	}

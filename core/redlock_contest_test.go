@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
@@ -23,7 +24,7 @@ type contender struct {
 }
 
 // contenders are processes, each on connections of its own to all servers.
-func contenders(t *testing.T, servers []*island, n int) []*contender {
+func contenders(t *testing.T, servers []*locktest.Redis, n int) []*contender {
 	t.Helper()
 	all := make([]*contender, n)
 	for i := range all {
@@ -31,9 +32,9 @@ func contenders(t *testing.T, servers []*island, n int) []*contender {
 		var clients []*core.Client
 		for j, s := range servers {
 			proxy, rdb := faultproxy.Around(t, s.Client)
-			c.sent = append(c.sent, proxy.Watch(scripts))
-			wobble(proxy, uint64(i*len(servers)+j))
-			clients = append(clients, locksOn(t, rdb))
+			c.sent = append(c.sent, proxy.Watch(locktest.Scripts))
+			locktest.Wobble(proxy, uint64(i*len(servers)+j))
+			clients = append(clients, locktest.NewClient(t, rdb))
 		}
 		rand.New(rand.NewPCG(uint64(i), 7)).Shuffle(len(clients), func(a, b int) { clients[a], clients[b] = clients[b], clients[a] })
 		c.lock = core.Redlock("k", clients...)
@@ -83,7 +84,7 @@ func TestRedlock_Contention(t *testing.T) {
 		"one of many":       {3, 1, 32, 300},
 		"four of many each": {5, 4, 8, 100},
 	} {
-		parallelIslands(t, name, c.servers, func(t *testing.T, servers []*island) {
+		locktest.ParallelBubbleOf(t, name, c.servers, func(t *testing.T, servers []*locktest.Redis) {
 			all := contenders(t, servers, c.processes)
 			var inside atomic.Int64
 			seconds := thorough.Or(2, 1)
@@ -107,7 +108,7 @@ func TestRedlock_Contention(t *testing.T) {
 			if turns < c.least*int64(seconds) || slices.Min(of) < turns/int64(8*len(of)) {
 				t.Errorf("turns %v, want %d a second in all", of, c.least)
 			}
-			wantNowhere(t, servers, "k")
+			locktest.WantNowhere(t, servers, "k")
 		})
 	}
 }
@@ -117,7 +118,7 @@ func TestRedlock_Contention(t *testing.T) {
 func TestRedlock_NeverTwoHolders(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
-		onIslands(t, 5, func(t *testing.T, servers []*island) {
+		locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
 			all := contenders(t, servers, 3)
 			r := rand.New(rand.NewPCG(seed, 3))
 			var mu sync.Mutex
@@ -133,13 +134,13 @@ func TestRedlock_NeverTwoHolders(t *testing.T) {
 				for faults.Err() == nil {
 					s, s2 := servers[draw(len(servers))], servers[draw(len(servers))]
 					if draw(3) == 0 { // else all is well
-						s.srv.Down()
-						s2.srv.Down()
-						pass(random(4000))
-						s.srv.Up()
-						s2.srv.Up()
+						s.Embedded.Down()
+						s2.Embedded.Down()
+						locktest.Pass(random(4000))
+						s.Embedded.Up()
+						s2.Embedded.Up()
 					}
-					pass(5*time.Second + random(1000)) // longer than a lease
+					locktest.Pass(5*time.Second + random(1000)) // longer than a lease
 				}
 			})
 			var holder atomic.Pointer[context.Context]
@@ -161,8 +162,8 @@ func TestRedlock_NeverTwoHolders(t *testing.T) {
 					t.Errorf("%d turns", n)
 				}
 			}
-			pass(10 * time.Second)
-			wantHeldOn(t, servers, "k", 0)
+			locktest.Pass(10 * time.Second)
+			locktest.WantHeldOn(t, servers, "k", 0)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -18,31 +19,31 @@ func TestRedlock_KilledServers(t *testing.T) {
 	clients := make([]*core.Client, n)
 	for i := range servers {
 		servers[i] = redisserver.Start(t)
-		clients[i] = locksOn(t, servers[i].Client(), core.WithBackendTimeout(2*time.Second))
+		clients[i] = locktest.NewClient(t, servers[i].Client(), core.WithBackendTimeout(2*time.Second))
 	}
 	lock := core.Redlock("k", clients...)
 	once := func() error {
 		return lock.Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0))
 	}
-	must(t, once())
+	locktest.Must(t, once())
 
 	servers[1].Kill()
 	servers[2].Kill()
-	must(t, once())
-	ctx, hold := acquired(t, t.Context(), lock)
+	locktest.Must(t, once())
+	ctx, hold := locktest.MustAcquire(t, t.Context(), lock)
 	servers[3].Kill()
-	wantAlive(t, ctx)
-	wantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
+	locktest.WantAlive(t, ctx)
+	locktest.WantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
 
 	start := time.Now()
-	wantOnly(t, once(), core.ErrUnavailable, core.ErrNotAcquired)
-	wantAtMost(t, "the attempt", time.Since(start), 4*time.Second)
+	locktest.WantOnly(t, once(), core.ErrUnavailable, core.ErrNotAcquired)
+	locktest.WantAtMost(t, "the attempt", time.Since(start), 4*time.Second)
 	for _, i := range []int{0, 4} {
 		rdb := servers[i].Client()
-		eventually(t, "nothing to be left", func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 })
+		locktest.Eventually(t, "nothing to be left", func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 })
 	}
 	servers[3].Restart()
-	eventually(t, "a majority to be back", func() bool { return once() == nil })
+	locktest.Eventually(t, "a majority to be back", func() bool { return once() == nil })
 }
 
 // A process whose callers contend with those of another one, as RLocks of each server.
@@ -50,12 +51,12 @@ func TestRedlock_OnRealServers(t *testing.T) {
 	t.Parallel()
 	servers := []*redisserver.Server{redisserver.Start(t), redisserver.Start(t), redisserver.Start(t)}
 	var inside, turns atomic.Int64
-	eachOf(2, func(int) {
+	locktest.Concurrently(2, func(int) {
 		var clients []*core.Client
 		for _, s := range servers {
-			clients = append(clients, locksOn(t, s.Client(), patient))
+			clients = append(clients, locktest.NewClient(t, s.Client(), locktest.Patient))
 		}
-		eachOf(4, func(int) {
+		locktest.Concurrently(4, func(int) {
 			for range 25 {
 				err := core.Redlock("k", clients...).Do(t.Context(), func(context.Context) error {
 					if turns.Add(1); inside.Add(1) > 1 {
@@ -64,11 +65,11 @@ func TestRedlock_OnRealServers(t *testing.T) {
 					inside.Add(-1)
 					return nil
 				})
-				wantOK(t, err)
+				locktest.WantOK(t, err)
 			}
 		})
 	})
-	wantSame(t, "turns", turns.Load(), 200)
+	locktest.WantSame(t, "turns", turns.Load(), 200)
 	for _, s := range servers {
 		if s.Client().Exists(t.Context(), "k").Val() != 0 {
 			t.Error("something is left")

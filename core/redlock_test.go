@@ -8,16 +8,17 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 func TestRedlock_IsHeldOnAllServersAndFreedOnAll(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 4, 5} {
-		onIslands(t, n, func(t *testing.T, servers []*island) {
-			clients := process(t, servers)
+		locktest.BubbleOf(t, n, func(t *testing.T, servers []*locktest.Redis) {
+			clients := locktest.BehindEach(t, servers)
 			lock := core.Redlock("k", clients...)
-			ctx, hold := acquired(t, t.Context(), lock, core.WaitTime(0))
-			wantHeldOn(t, servers, "k", n)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.WaitTime(0))
+			locktest.WantHeldOn(t, servers, "k", n)
 			for i, s := range servers {
 				field := ""
 				for f, count := range s.HGetAll(t.Context(), "k").Val() {
@@ -38,18 +39,18 @@ func TestRedlock_IsHeldOnAllServersAndFreedOnAll(t *testing.T) {
 			if got, ok := core.Held(ctx, "k"); !ok || got != hold {
 				t.Error("the context does not hold the lock")
 			}
-			released(t, hold)
-			wantHeldOn(t, servers, "k", 0)
-			wantEnded(t, ctx, core.ErrReleased)
-			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			locktest.MustRelease(t, hold)
+			locktest.WantHeldOn(t, servers, "k", 0)
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 		})
 	}
 }
 
 func TestRedlock_WrongArguments(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 2, func(t *testing.T, servers []*island) {
-		c := process(t, servers)
+	locktest.BubbleOf(t, 2, func(t *testing.T, servers []*locktest.Redis) {
+		c := locktest.BehindEach(t, servers)
 		for name, lock := range map[string]core.Lock{
 			"no clients":     core.Redlock("k"),
 			"nil client":     core.Redlock("k", nil),
@@ -58,19 +59,19 @@ func TestRedlock_WrongArguments(t *testing.T) {
 			"empty name":     core.Redlock("", c...),
 		} {
 			_, hold, err := lock.Acquire(t.Context())
-			wantErr(t, err, core.ErrInvalid)
-			wantErr(t, lock.Do(t.Context(), nil), core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, lock.Do(t.Context(), nil), core.ErrInvalid)
 			_, err = lock.State(t.Context())
-			wantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
 			_, err = lock.ForceRelease(t.Context())
-			wantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
 			if hold != nil || t.Failed() {
 				t.Fatal(name)
 			}
 		}
 		_, _, err := core.Redlock("k", c...).Acquire(t.Context(), core.WaitTime(-1))
-		wantErr(t, err, core.ErrInvalid)
-		wantHeldOn(t, servers, "k", 0)
+		locktest.WantErr(t, err, core.ErrInvalid)
+		locktest.WantHeldOn(t, servers, "k", 0)
 	})
 }
 
@@ -86,21 +87,21 @@ func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 		"a wait time":   {30 * time.Second, []core.AcquireOption{core.WaitTime(time.Minute)}},
 		"a short lease": {time.Second, []core.AcquireOption{core.LeaseTime(time.Second), core.WaitTime(time.Minute)}},
 	} {
-		parallelIslands(t, name, 3, func(t *testing.T, servers []*island) {
-			first, second := core.Redlock("k", process(t, servers)...), core.Redlock("k", process(t, servers)...)
-			_, holder := acquired(t, t.Context(), first)
+		locktest.ParallelBubbleOf(t, name, 3, func(t *testing.T, servers []*locktest.Redis) {
+			first, second := core.Redlock("k", locktest.BehindEach(t, servers)...), core.Redlock("k", locktest.BehindEach(t, servers)...)
+			_, holder := locktest.MustAcquire(t, t.Context(), first)
 			time.AfterFunc(33*time.Second, func() { _ = holder.Release(context.Background()) })
 			start := time.Now()
-			ctx, hold := acquired(t, t.Context(), second, tt.opts...)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), second, tt.opts...)
 			if took := time.Since(start); took < 33*time.Second || took > 34*time.Second {
 				t.Errorf("acquired after %s", took)
 			}
 			if left := hold.Remaining(); left < tt.lease-tt.lease/20 {
 				t.Errorf("%s of a lease of %s remain", left, tt.lease)
 			}
-			wantAlive(t, ctx)
-			released(t, hold)
-			wantNowhere(t, servers, "k")
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
+			locktest.WantNowhere(t, servers, "k")
 		})
 	}
 }
@@ -108,31 +109,33 @@ func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 // Of five servers two may be dead: that costs one timeout, and nothing once it is known.
 func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 	t.Parallel()
-	for name, kill := range map[string]func(*island){
-		"refuses":     func(s *island) { s.srv.Down() },
-		"black hole":  func(s *island) { s.proxy.BlackHole(true) },
-		"wrong type":  func(s *island) { s.Set(context.Background(), "k", "text", 0) },
-		"not serving": func(s *island) { s.proxy.AnswerError(scripts, "LOADING Redis is loading the dataset in memory") },
+	for name, kill := range map[string]func(*locktest.Redis){
+		"refuses":    func(s *locktest.Redis) { s.Embedded.Down() },
+		"black hole": func(s *locktest.Redis) { s.Proxy.BlackHole(true) },
+		"wrong type": func(s *locktest.Redis) { s.Set(context.Background(), "k", "text", 0) },
+		"not serving": func(s *locktest.Redis) {
+			s.Proxy.AnswerError(locktest.Scripts, "LOADING Redis is loading the dataset in memory")
+		},
 	} {
-		parallelIslands(t, name, 5, func(t *testing.T, servers []*island) {
-			lock := core.Redlock("k", process(t, servers)...)
-			must(t, lock.Do(t.Context(), func(context.Context) error { return nil })) // connected
+		locktest.ParallelBubbleOf(t, name, 5, func(t *testing.T, servers []*locktest.Redis) {
+			lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+			locktest.Must(t, lock.Do(t.Context(), func(context.Context) error { return nil })) // connected
 			kill(servers[0])
 			kill(servers[3])
 			for round := range 3 {
 				start := time.Now()
-				ctx, hold := acquired(t, t.Context(), lock, core.WaitTime(0))
+				ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.WaitTime(0))
 				if took, most := time.Since(start), 2*time.Second; took > most || round > 0 && took > 20*time.Millisecond {
 					t.Errorf("round %d took %s", round, took)
 				}
 				if left := hold.Remaining(); left > 30*time.Second-time.Since(start) {
 					t.Errorf("remaining: %s after %s", left, time.Since(start))
 				}
-				wantAlive(t, ctx)
-				released(t, hold)
+				locktest.WantAlive(t, ctx)
+				locktest.MustRelease(t, hold)
 			}
 			for _, i := range []int{1, 2, 4} {
-				servers[i].wantGone("k")
+				servers[i].WantGone("k")
 			}
 		})
 	}
@@ -146,25 +149,25 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 		"one attempt": {core.WaitTime(0)}, "a while": {core.WaitTime(20 * time.Second)}, "for ever": nil,
 	} {
 		for _, taken := range []bool{false, true} {
-			parallelIslands(t, name, 5, func(t *testing.T, servers []*island) {
-				lock := core.Redlock("k", process(t, servers)...)
-				down(servers[:3]...)
+			locktest.ParallelBubbleOf(t, name, 5, func(t *testing.T, servers []*locktest.Redis) {
+				lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+				locktest.TakeDown(servers[:3]...)
 				want := 0
 				if taken {
-					servers[3].srv.Take("k", time.Hour)
-					servers[4].srv.Take("k", time.Hour)
+					servers[3].Embedded.Take("k", time.Hour)
+					servers[4].Embedded.Take("k", time.Hour)
 					want = 2
 				}
 				start := time.Now()
 				_, _, err := lock.Acquire(t.Context(), opts...)
-				wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-				wantSoon(t, "took %s", start, 3*time.Second)
-				pass(time.Second)
+				locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+				locktest.WantSoon(t, "took %s", start, 3*time.Second)
+				locktest.Pass(time.Second)
 				for _, s := range servers[:3] {
-					s.srv.Up()
+					s.Embedded.Up()
 				}
-				pass(30 * time.Second)
-				wantHeldOn(t, servers, "k", want)
+				locktest.Pass(30 * time.Second)
+				locktest.WantHeldOn(t, servers, "k", want)
 			})
 		}
 	}
@@ -174,16 +177,16 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 // back.
 func TestRedlock_TakenByOthers(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 5, func(t *testing.T, servers []*island) {
-		told := newRecorder()
-		lock := core.Redlock("k", process(t, servers, core.WithObserver(told.observer()))...)
+	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
+		told := &locktest.Recorder{}
+		lock := core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...)
 		for _, s := range servers[1:4] {
-			s.srv.Take("k", time.Hour)
+			s.Embedded.Take("k", time.Hour)
 		}
 		for _, wait := range []time.Duration{0, 3 * time.Second} {
 			start := time.Now()
 			_, _, err := lock.Acquire(t.Context(), core.WaitTime(wait))
-			wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
 			var busy *core.NotAcquiredError
 			if errors.As(err, &busy); busy == nil || busy.BlockedBy == "" || busy.RetryAfter < 59*time.Minute {
 				t.Errorf("busy: %+v", busy)
@@ -191,31 +194,31 @@ func TestRedlock_TakenByOthers(t *testing.T) {
 			if took := time.Since(start); took < wait || took > wait+100*time.Millisecond {
 				t.Errorf("took %s, want %s", took, wait)
 			}
-			wantHeldOn(t, servers, "k", 3)
+			locktest.WantHeldOn(t, servers, "k", 3)
 		}
-		if n := told.count("contention"); n != 2 {
-			t.Errorf("%d contentions in %v", n, told.names())
+		if n := told.Count("contention"); n != 2 {
+			t.Errorf("%d contentions in %v", n, told.Names())
 		}
-		if n := told.count("acquire end"); n != 2 {
-			t.Errorf("%d ends in %v", n, told.names())
+		if n := told.Count("acquire end"); n != 2 {
+			t.Errorf("%d ends in %v", n, told.Names())
 		}
-		servers[0].srv.Take("k", time.Hour)
-		servers[0].srv.Free("k")
-		wantHeldOn(t, servers, "k", 3)
+		servers[0].Embedded.Take("k", time.Hour)
+		servers[0].Embedded.Free("k")
+		locktest.WantHeldOn(t, servers, "k", 3)
 	})
 }
 
 // A minority of strangers is in nobody's way.
 func TestRedlock_StrangersOnAMinority(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		lock := core.Redlock("k", process(t, servers)...)
-		servers[0].srv.Take("k", time.Hour)
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+		servers[0].Embedded.Take("k", time.Hour)
 		start := time.Now()
-		_, hold := acquired(t, t.Context(), lock)
-		wantSoon(t, "took %s", start, 10*time.Millisecond)
-		released(t, hold)
-		wantHeldOn(t, servers, "k", 1)
+		_, hold := locktest.MustAcquire(t, t.Context(), lock)
+		locktest.WantSoon(t, "took %s", start, 10*time.Millisecond)
+		locktest.MustRelease(t, hold)
+		locktest.WantHeldOn(t, servers, "k", 1)
 	})
 }
 
@@ -223,27 +226,27 @@ func TestRedlock_StrangersOnAMinority(t *testing.T) {
 func TestRedlock_WaiterIsWoken(t *testing.T) {
 	t.Parallel()
 	for _, same := range []bool{false, true} {
-		onIslands(t, 5, func(t *testing.T, servers []*island) {
-			mine := process(t, servers)
+		locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
+			mine := locktest.BehindEach(t, servers)
 			theirs := mine
 			if !same {
-				theirs = process(t, servers)
+				theirs = locktest.BehindEach(t, servers)
 			}
-			_, first := acquired(t, t.Context(), core.Redlock("k", theirs...))
-			got := acquiring(t.Context(), core.Redlock("k", mine...), core.WaitTime(time.Minute))
-			pass(10*time.Second + 123*time.Millisecond)
+			_, first := locktest.MustAcquire(t, t.Context(), core.Redlock("k", theirs...))
+			got := locktest.GoAcquire(t.Context(), core.Redlock("k", mine...), core.WaitTime(time.Minute))
+			locktest.Pass(10*time.Second + 123*time.Millisecond)
 			freed := time.Now()
-			released(t, first)
+			locktest.MustRelease(t, first)
 			o := <-got
-			must(t, o.err)
+			locktest.Must(t, o.Err)
 			if took := time.Since(freed); took > 50*time.Millisecond {
 				t.Errorf("same process %v: took %s after the release", same, took)
 			}
-			if n := held(servers, "k"); n < 3 { // on some the release may still be on its way when they are asked
+			if n := locktest.HeldOn(servers, "k"); n < 3 { // on some the release may still be on its way when they are asked
 				t.Errorf("k is on %d servers, want a majority", n)
 			}
-			released(t, o.hold)
-			wantHeldOn(t, servers, "k", 0)
+			locktest.MustRelease(t, o.Hold)
+			locktest.WantHeldOn(t, servers, "k", 0)
 		})
 	}
 }
@@ -252,91 +255,91 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 // taken, too.
 func TestRedlock_WaitingAtOneServerIsNotForThatOne(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		for _, s := range servers {
-			s.srv.Take("k", time.Hour)
+			s.Embedded.Take("k", time.Hour)
 		}
-		got := acquiring(t.Context(), core.Redlock("k", process(t, servers)...), core.WaitTime(time.Minute))
-		pass(5 * time.Second)
+		got := locktest.GoAcquire(t.Context(), core.Redlock("k", locktest.BehindEach(t, servers)...), core.WaitTime(time.Minute))
+		locktest.Pass(5 * time.Second)
 		freed := time.Now()
-		servers[1].srv.Free("k")
-		servers[2].srv.Free("k")
+		servers[1].Embedded.Free("k")
+		servers[2].Embedded.Free("k")
 		o := <-got
-		must(t, o.err)
-		wantSoon(t, "took %s", freed, 1500*time.Millisecond)
-		released(t, o.hold)
+		locktest.Must(t, o.Err)
+		locktest.WantSoon(t, "took %s", freed, 1500*time.Millisecond)
+		locktest.MustRelease(t, o.Hold)
 	})
 }
 
 func TestRedlock_WaitEndsWithTheContextOrAClient(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		for _, s := range servers {
-			s.srv.Take("k", time.Hour)
+			s.Embedded.Take("k", time.Hour)
 		}
-		clients := process(t, servers)
+		clients := locktest.BehindEach(t, servers)
 		lock := core.Redlock("k", clients...)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		start := time.Now()
 		_, _, err := lock.Acquire(ctx)
-		wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-		wantSame(t, "took", time.Since(start), 2*time.Second)
+		locktest.WantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
+		locktest.WantSame(t, "took", time.Since(start), 2*time.Second)
 		for i, c := range clients {
-			got := acquiring(t.Context(), core.Redlock("k", clients[i:]...))
-			pass(3 * time.Second)
+			got := locktest.GoAcquire(t.Context(), core.Redlock("k", clients[i:]...))
+			locktest.Pass(3 * time.Second)
 			start := time.Now()
-			must(t, c.Close(t.Context()))
+			locktest.Must(t, c.Close(t.Context()))
 			o := <-got
-			wantOnly(t, o.err, core.ErrClosed, core.ErrNotAcquired)
+			locktest.WantOnly(t, o.Err, core.ErrClosed, core.ErrNotAcquired)
 			if took := time.Since(start); took > 300*time.Millisecond {
 				t.Errorf("client %d: closed after %s", i, took)
 			}
 			_, _, err = lock.Acquire(t.Context())
-			wantErr(t, err, core.ErrClosed)
+			locktest.WantErr(t, err, core.ErrClosed)
 		}
-		wantHeldOn(t, servers, "k", 3)
+		locktest.WantHeldOn(t, servers, "k", 3)
 	})
 }
 
 // A round that fails clears up servers that have not answered, too, when they come back.
 func TestRedlock_FailedRoundLeavesNothing(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		lock := core.Redlock("k", process(t, servers)...)
-		must(t, lock.Do(t.Context(), func(context.Context) error { return nil }))
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+		locktest.Must(t, lock.Do(t.Context(), func(context.Context) error { return nil }))
 		var holes []*faultproxy.Rule
 		for _, s := range servers[:2] {
-			holes = append(holes, s.proxy.HoldReply(scripts))
+			holes = append(holes, s.Proxy.HoldReply(locktest.Scripts))
 		}
 		_, _, err := lock.Acquire(t.Context(), core.WaitTime(0))
-		wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-		servers[2].wantGone("k")
+		locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+		servers[2].WantGone("k")
 		for _, h := range holes {
 			h.Release()
 			h.Remove()
 		}
-		pass(5 * time.Second)
-		wantHeldOn(t, servers, "k", 0)
+		locktest.Pass(5 * time.Second)
+		locktest.WantHeldOn(t, servers, "k", 0)
 	})
 }
 
 // Servers that answer slowly leave less of the lease, or too little.
 func TestRedlock_SlowServersCostValidity(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		lock := core.Redlock("k", process(t, servers)...)
-		must(t, lock.Do(t.Context(), func(context.Context) error { return nil }))
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+		locktest.Must(t, lock.Do(t.Context(), func(context.Context) error { return nil }))
 		for _, s := range servers {
-			s.proxy.DelayReply(scripts, 200*time.Millisecond)
+			s.Proxy.DelayReply(locktest.Scripts, 200*time.Millisecond)
 		}
-		_, hold := acquired(t, t.Context(), lock, core.LeaseTime(time.Second), core.WaitTime(0))
+		_, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Second), core.WaitTime(0))
 		if left := hold.Remaining(); left > 788*time.Millisecond || left < 700*time.Millisecond {
 			t.Errorf("remaining: %s", left)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		_, _, err := lock.Acquire(t.Context(), core.LeaseTime(100*time.Millisecond), core.WaitTime(0))
-		wantErr(t, err, core.ErrUnavailable)
-		wantNowhere(t, servers, "k")
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		locktest.WantNowhere(t, servers, "k")
 	})
 }

@@ -9,27 +9,28 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 func TestReenter_FiftyFold(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		l := locks.Lock("k")
 		ctx := t.Context()
 		var holds []*core.Hold
 		for range 50 {
 			var hold *core.Hold
-			ctx, hold = acquired(t, ctx, l)
+			ctx, hold = locktest.MustAcquire(t, ctx, l)
 			holds = append(holds, hold)
 		}
-		b.wantCount(holds[0], "50")
+		b.WantCount(holds[0], "50")
 		for i := 49; i > 0; i-- {
-			released(t, holds[i])
-			b.wantCount(holds[0], strconv.Itoa(i))
+			locktest.MustRelease(t, holds[i])
+			b.WantCount(holds[0], strconv.Itoa(i))
 		}
-		released(t, holds[0])
-		b.wantGone("k")
+		locktest.MustRelease(t, holds[0])
+		b.WantGone("k")
 		if s := locks.Stats(); s.Holds != 0 || s.Waiters != 0 {
 			t.Errorf("stats: got %+v, want nothing held", s)
 		}
@@ -38,15 +39,15 @@ func TestReenter_FiftyFold(t *testing.T) {
 
 func TestReenter_ReleaseInAnyOrder(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l)
-		_, inner := acquired(t, context.WithoutCancel(ctx), l)
-		released(t, outer)
-		b.wantHolders("k", map[string]string{inner.Field(): "1"})
-		wantEnded(t, ctx, core.ErrReleased)
-		released(t, inner)
-		b.wantGone("k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, context.WithoutCancel(ctx), l)
+		locktest.MustRelease(t, outer)
+		b.WantHolders("k", map[string]string{inner.Field(): "1"})
+		locktest.WantEnded(t, ctx, core.ErrReleased)
+		locktest.MustRelease(t, inner)
+		b.WantGone("k")
 	})
 }
 
@@ -54,9 +55,9 @@ func TestReenter_ReleaseInAnyOrder(t *testing.T) {
 // nothing is on the way.
 func TestReenter_ConcurrentChildrenCountExactly(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
 		for range 5 {
 			var children sync.WaitGroup
 			holds := make([]*core.Hold, 8)
@@ -71,15 +72,15 @@ func TestReenter_ConcurrentChildrenCountExactly(t *testing.T) {
 				})
 			}
 			children.Wait()
-			b.wantCount(outer, "9")
+			b.WantCount(outer, "9")
 			for _, hold := range holds {
-				children.Go(func() { released(t, hold) })
+				children.Go(func() { locktest.MustRelease(t, hold) })
 			}
 			children.Wait()
-			b.wantCount(outer, "1")
+			b.WantCount(outer, "1")
 		}
-		released(t, outer)
-		b.wantGone("k")
+		locktest.MustRelease(t, outer)
+		b.WantGone("k")
 	})
 }
 
@@ -87,10 +88,10 @@ func TestReenter_ConcurrentChildrenCountExactly(t *testing.T) {
 // error: never a hold on a lock that is gone.
 func TestReenter_WhileTheOuterIsReleased(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
 		for range 200 {
-			ctx, outer := acquired(t, t.Context(), l)
+			ctx, outer := locktest.MustAcquire(t, t.Context(), l)
 			type result struct {
 				hold *core.Hold
 				err  error
@@ -100,93 +101,93 @@ func TestReenter_WhileTheOuterIsReleased(t *testing.T) {
 				_, hold, err := l.Acquire(context.WithoutCancel(ctx), core.WaitTime(10*time.Second))
 				child <- result{hold, err}
 			}()
-			released(t, outer)
+			locktest.MustRelease(t, outer)
 			r := <-child
 			if r.err != nil {
-				wantOnly(t, r.err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
-				b.wantGone("k")
+				locktest.WantOnly(t, r.err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
+				b.WantGone("k")
 				continue
 			}
-			b.wantHolders("k", map[string]string{r.hold.Field(): "1"})
-			released(t, r.hold)
-			b.wantGone("k")
+			b.WantHolders("k", map[string]string{r.hold.Field(): "1"})
+			locktest.MustRelease(t, r.hold)
+			b.WantGone("k")
 		}
 	})
 }
 
 func TestReenter_DetachedContextIsAStranger(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
 		type key struct{}
-		ctx, hold := acquired(t, context.WithValue(t.Context(), key{}, "v"), l)
+		ctx, hold := locktest.MustAcquire(t, context.WithValue(t.Context(), key{}, "v"), l)
 		apart := core.Detach(ctx)
 		_, _, err := l.Acquire(apart, core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
 		if _, held := core.Held(apart, "k"); held {
 			t.Error("Held: a detached context holds the lock")
 		}
 		if apart.Value(key{}) != "v" {
 			t.Error("values are lost")
 		}
-		released(t, hold)
-		wantAlive(t, apart)
+		locktest.MustRelease(t, hold)
+		locktest.WantAlive(t, apart)
 	})
 }
 
 func TestReenter_ReleasedContextReentersNothing(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, hold := acquired(t, t.Context(), l)
-		released(t, hold)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		locktest.MustRelease(t, hold)
 		_, _, err := l.Acquire(ctx)
-		wantErr(t, err, core.ErrNotAcquired, context.Canceled, core.ErrReleased)
-		_, second := acquired(t, context.WithoutCancel(ctx), l) // alive, but not an owner
+		locktest.WantErr(t, err, core.ErrNotAcquired, context.Canceled, core.ErrReleased)
+		_, second := locktest.MustAcquire(t, context.WithoutCancel(ctx), l) // alive, but not an owner
 		if second.Field() == hold.Field() {
 			t.Error("the released hold was entered again")
 		}
-		b.wantCount(second, "1")
-		released(t, second)
+		b.WantCount(second, "1")
+		locktest.MustRelease(t, second)
 	})
 }
 
 func TestReenter_TwoRequestsAreTwoOwners(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		type requestID struct{}
 		same := context.WithValue(t.Context(), requestID{}, "the same id")
-		l := b.locks().Lock("k")
-		_, hold := acquired(t, same, l)
+		l := b.Locks().Lock("k")
+		_, hold := locktest.MustAcquire(t, same, l)
 		_, _, err := l.Acquire(same, core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		released(t, hold)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestReenter_AnotherClientIsAStranger(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"))
-		_, _, err := b.locks().Lock("k").Acquire(ctx, core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		released(t, hold)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
+		_, _, err := b.Locks().Lock("k").Acquire(ctx, core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestReenter_AnotherLockIsNot(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, a := acquired(t, t.Context(), locks.Lock("a"))
-		ctx, other := acquired(t, ctx, locks.Lock("b"))
-		_, again := acquired(t, ctx, locks.Lock("a")) // through the hold of b
-		b.wantCount(a, "2")
-		b.wantCount(other, "1")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, a := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
+		ctx, other := locktest.MustAcquire(t, ctx, locks.Lock("b"))
+		_, again := locktest.MustAcquire(t, ctx, locks.Lock("a")) // through the hold of b
+		b.WantCount(a, "2")
+		b.WantCount(other, "1")
 		for _, h := range []*core.Hold{again, other, a} {
-			released(t, h)
+			locktest.MustRelease(t, h)
 		}
-		b.wantGone("a", "b")
+		b.WantGone("a", "b")
 	})
 }
 
@@ -206,92 +207,92 @@ func (c ginContext) Value(key any) any {
 
 func TestReenter_FrameworkContextWithStringKeys(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, hold := acquired(t, t.Context(), l)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
 		framework := ginContext{Context: t.Context(), keys: map[string]any{core.ContextKey: ctx.Value(core.ContextKey)}}
-		_, inner := acquired(t, framework, l, core.WaitTime(0))
-		b.wantCount(hold, "2")
+		_, inner := locktest.MustAcquire(t, framework, l, core.WaitTime(0))
+		b.WantCount(hold, "2")
 		if h, ok := core.Held(framework, "k"); !ok || h != hold {
 			t.Errorf("Held: got %v, %v", h, ok)
 		}
-		released(t, inner)
-		released(t, hold)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestReenter_RaisesTheLeaseWhenItNeedsMore(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Minute))
-		_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
-		b.wantTTL("k", 59*time.Minute, time.Hour)
-		released(t, inner)
-		released(t, outer)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l, core.LeaseTime(time.Minute))
+		_, inner := locktest.MustAcquire(t, ctx, l, core.LeaseTime(time.Hour))
+		b.WantTTL("k", 59*time.Minute, time.Hour)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, outer)
 	})
 }
 
 // A watchdog inside a fixed lease keeps the lock for as long as it is there.
 func TestReenter_WatchdogInsideAFixedLease(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(5*time.Second))
-		innerCtx, inner := acquired(t, ctx, l)
-		pass(10 * time.Minute)
-		wantAlive(t, innerCtx)
-		b.wantCount(outer, "2")
-		released(t, inner)
-		wantAlive(t, ctx)
-		pass(31 * time.Second) // nobody renews for the outer one
-		wantEnded(t, ctx, core.ErrLost)
-		b.wantGone("k")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l, core.LeaseTime(5*time.Second))
+		innerCtx, inner := locktest.MustAcquire(t, ctx, l)
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, innerCtx)
+		b.WantCount(outer, "2")
+		locktest.MustRelease(t, inner)
+		locktest.WantAlive(t, ctx)
+		locktest.Pass(31 * time.Second) // nobody renews for the outer one
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		b.WantGone("k")
 	})
 }
 
 func TestReenter_FixedLeaseInsideAWatchdog(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, outer := acquired(t, t.Context(), l)
-		_, inner := acquired(t, ctx, l, core.LeaseTime(time.Second))
-		pass(10 * time.Minute)
-		released(t, inner)
-		pass(10 * time.Minute)
-		wantAlive(t, ctx)
-		released(t, outer)
-		b.wantGone("k")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, ctx, l, core.LeaseTime(time.Second))
+		locktest.Pass(10 * time.Minute)
+		locktest.MustRelease(t, inner)
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, ctx)
+		locktest.MustRelease(t, outer)
+		b.WantGone("k")
 	})
 }
 
 func TestReenter_LostLockIsLost(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks().Lock("k")
-		ctx, hold := acquired(t, t.Context(), l)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
 		b.Del(t.Context(), "k")
 		_, _, err := l.Acquire(ctx)
-		wantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		b.wantGone("k")
+		locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantGone("k")
 	})
 }
 
 func TestReenter_BypassesTheQueue(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, outer := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		waiting, cancel := context.WithCancel(t.Context())
-		done := busyCallers(waiting, locks, "k", 3)
-		waiters(t, locks, 3)
-		_, inner := acquired(t, ctx, locks.Lock("k"), core.WaitTime(time.Minute))
-		released(t, inner)
+		done := locktest.KeepBusy(waiting, locks, "k", 3)
+		locktest.AwaitWaiters(t, locks, 3)
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"), core.WaitTime(time.Minute))
+		locktest.MustRelease(t, inner)
 		cancel()
 		<-done
-		released(t, outer)
+		locktest.MustRelease(t, outer)
 	})
 }
 
@@ -314,18 +315,18 @@ func TestHold_RaisedTooLate(t *testing.T) {
 			return hold.Refresh(context.WithoutCancel(ctx), time.Hour)
 		},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(100*time.Millisecond))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(100*time.Millisecond))
 			late := proxy.DelayReply(faultproxy.Containing("3600000"), 200*time.Millisecond)
 			if err := raise(locks.Lock("k"), ctx, hold); err != nil { // a refresh has set the lease, late as it was
-				wantErr(t, err, core.ErrLost)
+				locktest.WantErr(t, err, core.ErrLost)
 			}
 			late.Remove()
-			wantEnded(t, ctx, core.ErrLost)
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			pass(time.Second)
-			b.wantGone("k")
+			locktest.WantEnded(t, ctx, core.ErrLost)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			locktest.Pass(time.Second)
+			b.WantGone("k")
 		})
 	}
 }
@@ -341,21 +342,21 @@ func TestHold_RaisedWithoutAnAnswer(t *testing.T) {
 	}{
 		"by a renewal": {core.AcquireOption{}, "renew", func(context.Context, core.Lock) {}},
 		"by a re-entry": {core.LeaseTime(5 * time.Second), "sethold", func(ctx context.Context, lock core.Lock) {
-			o := <-acquiring(ctx, lock, core.LeaseTime(time.Hour), core.WaitTime(time.Second))
-			wantErr(t, o.err, core.ErrUnavailable)
+			o := <-locktest.GoAcquire(ctx, lock, core.LeaseTime(time.Hour), core.WaitTime(time.Second))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		}},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), tt.lease)
-			lost := proxy.DropReply(scriptOn(t, tt.script, "k"))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), tt.lease)
+			lost := proxy.DropReply(locktest.ScriptOn(t, tt.script, "k"))
 			tt.raise(ctx, locks.Lock("k"))
 			<-ctx.Done()
-			b.wantTTL("k", 10*time.Second, time.Hour)
+			b.WantTTL("k", 10*time.Second, time.Hour)
 			lost.Remove()
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			pass(time.Second)
-			b.wantGone("k")
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			locktest.Pass(time.Second)
+			b.WantGone("k")
 		})
 	}
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // What Refusal says is what Acquire does at once, without a question to Redis.
 func TestRefusal_OfWaiters(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks(core.WithMaxWaiters(2))
-		ctx, hold := acquired(t, t.Context(), locks.Lock("a"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithMaxWaiters(2))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
 		refusals := func(what string, want error) {
 			t.Helper()
 			for _, c := range []struct {
@@ -40,7 +41,7 @@ func TestRefusal_OfWaiters(t *testing.T) {
 		refusals("one waits", nil)
 		wait()
 		refusals("the client is full", core.ErrTooManyWaiters)
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -48,27 +49,27 @@ func TestRefusal_OfRedisThatIsKnownToBeDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.New(t)
-		locks := locksOn(t, srv.Client())
+		locks := locktest.NewClient(t, srv.Client())
 		srv.Down()
-		must(t, locks.ForAdapters().Refusal(t.Context())) // no call has asked yet
+		locktest.Must(t, locks.ForAdapters().Refusal(t.Context())) // no call has asked yet
 		_, _, err := locks.Lock("a").Acquire(t.Context())
-		wantErr(t, err, core.ErrUnavailable)
+		locktest.WantErr(t, err, core.ErrUnavailable)
 		time.Sleep(time.Second) // the caller gives up a little before the silence is as long as the backend timeout
 		begin := time.Now()
-		wantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrUnavailable)
-		wantSame(t, "it took", time.Since(begin), 0)
+		locktest.WantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrUnavailable)
+		locktest.WantSame(t, "it took", time.Since(begin), 0)
 		srv.Up()
 		time.Sleep(time.Minute) // in the time of the bubble
-		must(t, locks.ForAdapters().Refusal(t.Context()))
+		locktest.Must(t, locks.ForAdapters().Refusal(t.Context()))
 	})
 }
 
 func TestRefusal_OfTheClient(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		wantErr(t, locks.ForAdapters().Refusal(t.Context(), core.LeaseTime(-1)), core.ErrInvalid)
-		must(t, locks.Close(context.Background()))
-		wantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrClosed)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		locktest.WantErr(t, locks.ForAdapters().Refusal(t.Context(), core.LeaseTime(-1)), core.ErrInvalid)
+		locktest.Must(t, locks.Close(context.Background()))
+		locktest.WantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrClosed)
 	})
 }

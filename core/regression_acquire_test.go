@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
@@ -40,8 +41,8 @@ func TestAcquire_CancelCauseIsNoAnswer(t *testing.T) {
 	for what, cause := range causes {
 		for path, locksOf := range paths {
 			for _, executed := range []bool{true, false} {
-				parallelBubble(t, fmt.Sprintf("%s/%s/executed=%v", what, path, executed), func(t *testing.T, b *bed) {
-					b.cancelledInMidAcquire(locksOf, cause, executed)
+				locktest.ParallelBubble(t, fmt.Sprintf("%s/%s/executed=%v", what, path, executed), func(t *testing.T, b *locktest.Redis) {
+					cancelInMidAcquire(b, locksOf, cause, executed)
 				})
 			}
 		}
@@ -55,10 +56,10 @@ func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
 // cancelledInMidAcquire ends acquires whose commands, or whose replies, are held.
-func (b *bed) cancelledInMidAcquire(locksOf func(*core.Client) []core.Lock, cause error, executed bool) {
-	t := b.t
-	locks, proxy := b.knowing()
-	one, several := script(t, "acquire"), script(t, "acquire_all")
+func cancelInMidAcquire(b *locktest.Redis, locksOf func(*core.Client) []core.Lock, cause error, executed bool) {
+	t := b.T
+	locks, proxy := b.BehindAProxy()
+	one, several := locktest.Script(t, "acquire"), locktest.Script(t, "acquire_all")
 	acquires := func(cmd []string) bool { return one(cmd) || several(cmd) }
 	hold := proxy.HoldRequest
 	if executed {
@@ -66,23 +67,23 @@ func (b *bed) cancelledInMidAcquire(locksOf func(*core.Client) []core.Lock, caus
 	}
 	held := hold(acquires)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	var got []<-chan outcome
+	var got []<-chan locktest.Outcome
 	for _, lock := range locksOf(locks) {
-		got = append(got, acquiring(ctx, lock, core.LeaseTime(time.Hour)))
+		got = append(got, locktest.GoAcquire(ctx, lock, core.LeaseTime(time.Hour)))
 	}
-	pass(130 * time.Millisecond) // a lone call is past the time in which nothing can interrupt it
+	locktest.Pass(130 * time.Millisecond) // a lone call is past the time in which nothing can interrupt it
 	cancel(cause)
 	for _, g := range got {
-		wantErr(t, (<-g).err, core.ErrNotAcquired, context.Canceled, cause)
+		locktest.WantErr(t, (<-g).Err, core.ErrNotAcquired, context.Canceled, cause)
 	}
 	if !executed {
 		held.Release() // they land now
 	}
-	pass(time.Second)
-	b.wantGone("a", "b", "c", "d")
+	locktest.Pass(time.Second)
+	b.WantGone("a", "b", "c", "d")
 	held.Release()
-	pass(time.Second)
-	b.wantGone("a", "b", "c", "d")
+	locktest.Pass(time.Second)
+	b.WantGone("a", "b", "c", "d")
 }
 
 // Close right after a cancelled acquire, whose reply is on its way: the key does not
@@ -90,23 +91,23 @@ func (b *bed) cancelledInMidAcquire(locksOf func(*core.Client) []core.Lock, caus
 func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 	t.Parallel()
 	for name, concurrent := range map[string]bool{"lone": false, "pipelined": true} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			proxy.DelayReply(script(t, "acquire"), 200*time.Millisecond)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			proxy.DelayReply(locktest.Script(t, "acquire"), 200*time.Millisecond)
 			ctx, cancel := context.WithCancel(t.Context())
-			got := []<-chan outcome{acquiring(ctx, locks.Lock("a"), core.LeaseTime(time.Hour))}
+			got := []<-chan locktest.Outcome{locktest.GoAcquire(ctx, locks.Lock("a"), core.LeaseTime(time.Hour))}
 			if concurrent {
-				got = append(got, acquiring(ctx, locks.Lock("b"), core.LeaseTime(time.Hour)))
+				got = append(got, locktest.GoAcquire(ctx, locks.Lock("b"), core.LeaseTime(time.Hour)))
 			}
-			pass(20 * time.Millisecond)
+			locktest.Pass(20 * time.Millisecond)
 			cancel()
 			for _, g := range got {
-				wantErr(t, (<-g).err, context.Canceled)
+				locktest.WantErr(t, (<-g).Err, context.Canceled)
 			}
 			start := time.Now()
-			must(t, locks.Close(t.Context()))
-			wantSoon(t, "closed after %s", start, core.DefaultBackendTimeout)
-			b.wantGone("a", "b")
+			locktest.Must(t, locks.Close(t.Context()))
+			locktest.WantSoon(t, "closed after %s", start, core.DefaultBackendTimeout)
+			b.WantGone("a", "b")
 		})
 	}
 }
@@ -115,16 +116,16 @@ func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 // that has been queued behind another one.
 func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		proxy.BlackHole(true)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Hour))
-		wantErr(t, err, context.DeadlineExceeded)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
 		start := time.Now()
-		must(t, locks.Close(t.Context()))
-		wantSoon(t, "closed after %s", start, 4*core.DefaultBackendTimeout)
+		locktest.Must(t, locks.Close(t.Context()))
+		locktest.WantSoon(t, "closed after %s", start, 4*core.DefaultBackendTimeout)
 	})
 }
 
@@ -132,22 +133,22 @@ func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 // taken, and they do not run into the backend timeout one after the other.
 func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		b.take("k", stranger, time.Hour)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		b.Take("k", locktest.Stranger, time.Hour)
 		var ends []time.Duration
-		var got []<-chan outcome
+		var got []<-chan locktest.Outcome
 		for range 5 {
-			got = append(got, acquiring(t.Context(), locks.Lock("k"), core.WaitTime(3500*time.Millisecond)))
+			got = append(got, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(3500*time.Millisecond)))
 		}
-		pass(500 * time.Millisecond)
-		waiters(t, locks, 5)
+		locktest.Pass(500 * time.Millisecond)
+		locktest.AwaitWaiters(t, locks, 5)
 		proxy.BlackHole(true)
 		time.AfterFunc(2500*time.Millisecond, func() { proxy.BlackHole(false) }) // enough, also if this fails
 		for _, g := range got {
 			o := <-g
-			wantErr(t, o.err, core.ErrUnavailable)
-			ends = append(ends, o.took)
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+			ends = append(ends, o.Took)
 		}
 		first, last := slices.Min(ends), slices.Max(ends)
 		if first > 3*time.Second || last-first > 50*time.Millisecond {
@@ -160,18 +161,18 @@ func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 // meanwhile that Redis is silent.
 func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing(core.WithBackendTimeout(100 * time.Millisecond))
-		b.take("k", stranger, time.Hour)
-		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(500*time.Millisecond))
-		pass(100 * time.Millisecond)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(100 * time.Millisecond))
+		b.Take("k", locktest.Stranger, time.Hour)
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(500*time.Millisecond))
+		locktest.Pass(100 * time.Millisecond)
 		proxy.BlackHole(true)
 		_, _, err := locks.Lock("other").Acquire(t.Context())
-		wantErr(t, err, core.ErrUnavailable)
+		locktest.WantErr(t, err, core.ErrUnavailable)
 		o := <-got
-		wantErr(t, o.err, core.ErrUnavailable)
-		if o.took > 500*time.Millisecond {
-			t.Errorf("returned after %s", o.took)
+		locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		if o.Took > 500*time.Millisecond {
+			t.Errorf("returned after %s", o.Took)
 		}
 		proxy.BlackHole(false)
 	})
@@ -182,26 +183,26 @@ func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one": {"k"}, "several": {"k", "l"}} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			sent := proxy.Watch(scripts)
-			proxy.DelayReply(scripts, 8*time.Millisecond)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			sent := proxy.Watch(locktest.Scripts)
+			proxy.DelayReply(locktest.Scripts, 8*time.Millisecond)
 			_, _, err := locks.MultiLock(names...).Acquire(t.Context(), core.LeaseTime(5*time.Millisecond))
-			wantErr(t, err, core.ErrUnavailable)
+			locktest.WantErr(t, err, core.ErrUnavailable)
 
 			_, hold, err := locks.Lock("other").Acquire(t.Context(), core.LeaseTime(time.Minute))
 			if err != nil {
 				t.Fatalf("another caller at once: %v", err)
 			}
-			released(t, hold)
-			pass(2 * time.Second)
+			locktest.MustRelease(t, hold)
+			locktest.Pass(2 * time.Second)
 			if n := sent.Hits(); n > 100 {
 				t.Errorf("%d scripts in all", n)
 			}
 			before := sent.Hits()
-			pass(3 * time.Minute)
-			wantSame(t, "scripts afterwards", sent.Hits()-before, 0)
-			b.wantGone(names...)
+			locktest.Pass(3 * time.Minute)
+			locktest.WantSame(t, "scripts afterwards", sent.Hits()-before, 0)
+			b.WantGone(names...)
 		})
 	}
 }
@@ -211,22 +212,22 @@ func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"in time": 30 * time.Millisecond, "sent again": 300 * time.Millisecond} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			obs := newRecorder()
-			locks, proxy := b.knowing(core.WithObserver(obs.observer()))
-			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 			ctx, cancel := context.WithCancel(t.Context())
-			got := acquiring(ctx, locks.Lock("k"), core.LeaseTime(10*time.Millisecond))
-			waiters(t, locks, 1)
-			handoff := proxy.DelayReply(faultproxy.Once(scriptOn(t, "handoff", "k")), delay)
-			done := releasing(hold)
+			got := locktest.GoAcquire(ctx, locks.Lock("k"), core.LeaseTime(10*time.Millisecond))
+			locktest.AwaitWaiters(t, locks, 1)
+			handoff := proxy.DelayReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")), delay)
+			done := locktest.GoRelease(hold)
 			<-handoff.Hit()
 			cancel()
-			wantErr(t, (<-got).err, context.Canceled)
-			wantOK(t, <-done)
-			wantSame(t, "losses", obs.count("loss"), 0)
-			pass(time.Second)
-			b.wantGone("k")
+			locktest.WantErr(t, (<-got).Err, context.Canceled)
+			locktest.WantOK(t, <-done)
+			locktest.WantSame(t, "losses", obs.Count("loss"), 0)
+			locktest.Pass(time.Second)
+			b.WantGone("k")
 		})
 	}
 }
@@ -240,7 +241,7 @@ func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 	cluster.NeedSharded(t)
 	everywhere := func(args ...any) {
 		t.Helper()
-		must(t, cluster.Client().ForEachMaster(t.Context(), func(ctx context.Context, rdb *redis.Client) error {
+		locktest.Must(t, cluster.Client().ForEachMaster(t.Context(), func(ctx context.Context, rdb *redis.Client) error {
 			return rdb.Do(ctx, args...).Err()
 		}))
 	}
@@ -249,19 +250,19 @@ func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 		t.Helper()
 		s, err := redisstore.New(cluster.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "limited", "any" }),
 			redisstore.Config{Config: wire.Config{Timeout: 5 * time.Second}, RenewTimeout: 5 * time.Second, Sharded: sharded})
-		must(t, err)
+		locktest.Must(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
 	asks, told := store(nil), store(new(true))
 	limit := time.Now().Add(10 * time.Second)
-	wantErr(t, asks.Detect(t.Context(), limit), redisstore.ErrUndetected)
+	locktest.WantErr(t, asks.Detect(t.Context(), limit), redisstore.ErrUndetected)
 	if asks.Reached() {
 		t.Error("NOPERM was taken for an answer")
 	}
-	must(t, told.Detect(t.Context(), limit))
+	locktest.Must(t, told.Detect(t.Context(), limit))
 	everywhere("acl", "setuser", "limited", "+pubsub")
-	must(t, asks.Detect(t.Context(), limit))
+	locktest.Must(t, asks.Detect(t.Context(), limit))
 	if !asks.Sharded() || !told.Sharded() {
 		t.Errorf("sharded: got %v and %v, want it", asks.Sharded(), told.Sharded())
 	}
@@ -279,18 +280,18 @@ func TestLeak_NestedHolds(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second // which a slow machine does not miss
 	for name, depth := range map[string]int{"two": 2, "three": 3} {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			told := make(leaks, depth)
-			locks := b.locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
+			locks := b.Locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
 			func() {
 				ctx := t.Context()
 				for range depth {
-					ctx, _ = acquired(t, ctx, locks.Lock("k"))
+					ctx, _ = locktest.MustAcquire(t, ctx, locks.Lock("k"))
 				}
 			}()
-			collected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
-			collected(t, "the leaks to be told", func() bool { return len(told) == depth })
-			eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
+			locktest.EventuallyCollected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+			locktest.EventuallyCollected(t, "the leaks to be told", func() bool { return len(told) == depth })
+			locktest.Eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
 		})
 	}
 }
@@ -299,24 +300,24 @@ func TestLeak_NestedHolds(t *testing.T) {
 // taken: 503, not 409. So it is for those whose wait ends with that of the one in front.
 func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		proxy.BlackHole(true)
-		head := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(900*time.Millisecond))
-		pass(50 * time.Millisecond)
-		var behind []<-chan outcome
+		head := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(900*time.Millisecond))
+		locktest.Pass(50 * time.Millisecond)
+		var behind []<-chan locktest.Outcome
 		for range 10 {
-			behind = append(behind, acquiring(t.Context(), locks.Lock("k"), core.WaitTime(300*time.Millisecond)))
-			behind = append(behind, acquiring(t.Context(), locks.Lock("k"), core.WaitTime(850*time.Millisecond)))
+			behind = append(behind, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(300*time.Millisecond)))
+			behind = append(behind, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(850*time.Millisecond)))
 		}
 		for _, got := range behind {
 			o := <-got
-			wantErr(t, o.err, core.ErrUnavailable)
-			if errors.Is(o.err, core.ErrNotAcquired) || o.took > 850*time.Millisecond {
-				t.Errorf("got %v after %s, want unavailable within the wait time", o.err, o.took)
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+			if errors.Is(o.Err, core.ErrNotAcquired) || o.Took > 850*time.Millisecond {
+				t.Errorf("got %v after %s, want unavailable within the wait time", o.Err, o.Took)
 			}
 		}
-		wantErr(t, (<-head).err, core.ErrUnavailable)
+		locktest.WantErr(t, (<-head).Err, core.ErrUnavailable)
 		proxy.BlackHole(false)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A re-entry comes while Leave waits for an earlier command of its holder: one of the
@@ -14,30 +15,30 @@ import (
 func TestLeave_WhileAReentryComes(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one key": {"k"}, "several": {"a", "k"}} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(time.Hour))
-			stuck := proxy.HoldRequest(scriptOn(t, "refresh", "k"))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(time.Hour))
+			stuck := proxy.HoldRequest(locktest.ScriptOn(t, "refresh", "k"))
 			refreshed := make(chan error, 1)
 			go func() { refreshed <- hold.Refresh(t.Context(), time.Hour) }()
 			<-stuck.Hit()
-			entered := acquiring(context.WithoutCancel(ctx), locks.Lock("k"))
-			pass(time.Millisecond)
+			entered := locktest.GoAcquire(context.WithoutCancel(ctx), locks.Lock("k"))
+			locktest.Pass(time.Millisecond)
 			left := make(chan error, 1)
 			go func() { left <- hold.Leave(t.Context(), 5*time.Second) }()
-			pass(time.Millisecond)
+			locktest.Pass(time.Millisecond)
 			stuck.Release()
-			must(t, <-refreshed)
-			must(t, <-left)
-			wantEnded(t, ctx, core.ErrReleased)
-			wantOnly(t, (<-entered).err, core.ErrNotHeld, core.ErrNotAcquired)
-			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-			wantSame(t, "holds left", locks.Stats().Holds, 0)
+			locktest.Must(t, <-refreshed)
+			locktest.Must(t, <-left)
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.WantOnly(t, (<-entered).Err, core.ErrNotHeld, core.ErrNotAcquired)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			locktest.WantSame(t, "holds left", locks.Stats().Holds, 0)
 			for _, name := range names {
-				b.wantTTL(name, 4*time.Second, 5*time.Second)
+				b.WantTTL(name, 4*time.Second, 5*time.Second)
 			}
-			pass(5 * time.Second)
-			b.wantGone(names...)
+			locktest.Pass(5 * time.Second)
+			b.WantGone(names...)
 		})
 	}
 }
@@ -45,21 +46,21 @@ func TestLeave_WhileAReentryComes(t *testing.T) {
 // While a re-entry is under way, Leave is refused and the hold goes on.
 func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "k"))
-		stuck := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
-		entered := acquiring(ctx, locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "k"))
+		stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
+		entered := locktest.GoAcquire(ctx, locks.Lock("k"))
 		<-stuck.Hit()
-		wantErr(t, hold.Leave(t.Context(), 5*time.Second), core.ErrInvalid)
-		wantAlive(t, ctx)
+		locktest.WantErr(t, hold.Leave(t.Context(), 5*time.Second), core.ErrInvalid)
+		locktest.WantAlive(t, ctx)
 		stuck.Release()
 		o := <-entered
-		must(t, o.err)
-		released(t, o.hold)
-		must(t, hold.Leave(t.Context(), 5*time.Second))
-		pass(5 * time.Second)
-		b.wantGone("a", "k")
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
+		locktest.Pass(5 * time.Second)
+		b.WantGone("a", "k")
 	})
 }
 
@@ -68,26 +69,26 @@ func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
 func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{"on its way": 0, "given up": 6 * time.Second} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-			renewal := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "renew", "k")))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			renewal := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "renew", "k")))
 			<-renewal.Hit()
 			if after > 0 {
-				pass(after)
+				locktest.Pass(after)
 			}
 			start := time.Now()
-			must(t, hold.Leave(t.Context(), 5*time.Second))
+			locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
 			if took := time.Since(start); took > 150*time.Millisecond { // the hang of a connection, which is replaced
 				t.Errorf("took %s", took)
 			}
-			wantEnded(t, ctx, core.ErrReleased)
-			pass(time.Second)
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.Pass(time.Second)
 			renewal.Release()
-			pass(time.Millisecond)
-			b.wantTTL("k", 3*time.Second, 4*time.Second)
-			pass(4 * time.Second)
-			b.wantGone("k")
+			locktest.Pass(time.Millisecond)
+			b.WantTTL("k", 3*time.Second, 4*time.Second)
+			locktest.Pass(4 * time.Second)
+			b.WantGone("k")
 		})
 	}
 }
@@ -96,16 +97,16 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 func TestLeave_ReplyLost(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]time.Duration{"marker there": 5 * time.Second, "marker over": 10 * time.Millisecond} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
-			left := proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
-			must(t, hold.Leave(t.Context(), d))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			left := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")))
+			locktest.Must(t, hold.Leave(t.Context(), d))
 			if left.Executed() != 1 {
 				t.Fatal("no reply was lost")
 			}
-			pass(d)
-			b.wantGone("k")
+			locktest.Pass(d)
+			b.WantGone("k")
 		})
 	}
 }
@@ -127,23 +128,23 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 		"not executed, the lease lasts":            {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
 		"not executed, the lease lasts, no marker": {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing(core.WithBackendTimeout(5 * time.Second))
-			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
-			pass(1500 * time.Millisecond)
-			rule := tt.lose(proxy, scriptOn(t, "handoff", "k"))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(5 * time.Second))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
+			locktest.Pass(1500 * time.Millisecond)
+			rule := tt.lose(proxy, locktest.ScriptOn(t, "handoff", "k"))
 			left := make(chan error, 1)
 			go func() { left <- hold.Leave(t.Context(), tt.d) }()
-			pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
+			locktest.Pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
 			rule.Remove()
 			err := <-left
 			if tt.want == nil {
-				must(t, err)
+				locktest.Must(t, err)
 			} else {
-				wantErr(t, err, tt.want)
+				locktest.WantErr(t, err, tt.want)
 			}
 			if tt.want == nil && tt.d == long {
-				b.wantTTL("k", tt.d-2*time.Second, tt.d)
+				b.WantTTL("k", tt.d-2*time.Second, tt.d)
 			}
 		})
 	}
@@ -152,57 +153,57 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 // Without an answer the hold has ended all the same, within the backend timeout.
 func TestLeave_Unanswered(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(10*time.Second))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(10*time.Second))
 		proxy.BlackHole(true)
 		start := time.Now()
-		wantErr(t, hold.Leave(t.Context(), time.Minute), core.ErrUnavailable)
-		wantSoon(t, "took %s", start, core.DefaultBackendTimeout)
-		wantEnded(t, ctx, core.ErrReleased)
-		wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-		wantSame(t, "holds left", locks.Stats().Holds, 0)
-		b.wantTTL("k", 0, 10*time.Second)
+		locktest.WantErr(t, hold.Leave(t.Context(), time.Minute), core.ErrUnavailable)
+		locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		locktest.WantEnded(t, ctx, core.ErrReleased)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		locktest.WantSame(t, "holds left", locks.Stats().Holds, 0)
+		b.WantTTL("k", 0, 10*time.Second)
 	})
 }
 
 // Redis without memory takes no new field; the marker is made of the old one.
 func TestLeave_OutOfMemory(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	_, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(time.Hour))
-	must(t, b.ConfigSet(t.Context(), "maxmemory", "1").Err())
-	must(t, hold.Leave(t.Context(), time.Minute))
-	b.wantTTL("k", 50*time.Second, time.Minute)
+	b := locktest.Real(t)
+	_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(time.Hour))
+	locktest.Must(t, b.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	locktest.Must(t, hold.Leave(t.Context(), time.Minute))
+	b.WantTTL("k", 50*time.Second, time.Minute)
 }
 
 // Leave and a re-entry come at the same time: the one that is second is refused, and
 // either way everything can be ended.
 func TestLeave_RacesAReentry(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		l := b.locks(patient).Lock("k")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks(locktest.Patient).Lock("k")
 		for range 100 {
-			ctx, hold := acquired(t, t.Context(), l)
-			entered := acquiring(context.WithoutCancel(ctx), l, core.WaitTime(10*time.Second))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+			entered := locktest.GoAcquire(context.WithoutCancel(ctx), l, core.WaitTime(10*time.Second))
 			err := hold.Leave(t.Context(), time.Millisecond)
 			o := <-entered
 			switch {
 			case err != nil:
-				wantErr(t, err, core.ErrInvalid)
-				must(t, o.err)
-				b.wantCount(hold, "2")
-				released(t, o.hold)
-				released(t, hold)
-			case o.err != nil:
-				wantOnly(t, o.err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
+				locktest.WantErr(t, err, core.ErrInvalid)
+				locktest.Must(t, o.Err)
+				b.WantCount(hold, "2")
+				locktest.MustRelease(t, o.Hold)
+				locktest.MustRelease(t, hold)
+			case o.Err != nil:
+				locktest.WantOnly(t, o.Err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
 			default:
-				if o.hold.Field() == hold.Field() {
+				if o.Hold.Field() == hold.Field() {
 					t.Error("a hold that was left was entered again")
 				}
-				released(t, o.hold)
+				locktest.MustRelease(t, o.Hold)
 			}
 		}
-		eventually(t, "the last marker is over", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+		locktest.Eventually(t, "the last marker is over", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 	})
 }

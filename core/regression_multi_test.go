@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // slowEnd is an observer that keeps a hold from beginning.
@@ -24,37 +25,37 @@ func (d slowEnd) observeAcquireEnd(context.Context, core.AcquireResult) {
 func TestHold_LostBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"a", "b"}} {
-		parallelBubble(t, fmt.Sprint(names), func(t *testing.T, b *bed) {
-			obs := newRecorder()
-			locks := b.locks(core.WithObserver(slowEnd(100*time.Millisecond).observer(), obs.observer()))
-			ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
+		locktest.ParallelBubble(t, fmt.Sprint(names), func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks := b.Locks(core.WithObserver(slowEnd(100*time.Millisecond).observer(), obs.Observer()))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
 			select {
 			case <-ctx.Done():
 			default:
 				t.Error("the context has not ended")
 			}
-			wantEnded(t, ctx, core.ErrLost)
+			locktest.WantEnded(t, ctx, core.ErrLost)
 			if hold.Remaining() != 0 {
 				t.Errorf("remaining: got %s", hold.Remaining())
 			}
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			wantSame(t, "losses", obs.count("loss"), 1)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			locktest.WantSame(t, "losses", obs.Count("loss"), 1)
 		})
 	}
 }
 
 // holding has a MultiLock of "a" and "b" hold b while it waits for a, which a stranger
 // has: it finds b in the way after a wait of more than a second for a, and then a.
-func holding(t *testing.T, b *bed, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan outcome {
+func holding(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan locktest.Outcome {
 	t.Helper()
 	core.PutKeysApart(locks)
-	b.take("a", stranger, 1100*time.Millisecond)
-	b.take("b", stranger, 1200*time.Millisecond)
-	got := acquiring(t.Context(), locks.MultiLock("a", "b"), opts...)
-	pass(1150 * time.Millisecond)
-	b.take("a", stranger, 50*time.Millisecond+taken)
-	pass(60 * time.Millisecond)
-	if b.Exists(t.Context(), "b").Val() != 1 || b.HExists(t.Context(), "b", stranger).Val() {
+	b.Take("a", locktest.Stranger, 1100*time.Millisecond)
+	b.Take("b", locktest.Stranger, 1200*time.Millisecond)
+	got := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), opts...)
+	locktest.Pass(1150 * time.Millisecond)
+	b.Take("a", locktest.Stranger, 50*time.Millisecond+taken)
+	locktest.Pass(60 * time.Millisecond)
+	if b.Exists(t.Context(), "b").Val() != 1 || b.HExists(t.Context(), "b", locktest.Stranger).Val() {
 		t.Fatal("b is not taken: nothing is tested")
 	}
 	return got
@@ -65,28 +66,28 @@ func holding(t *testing.T, b *bed, locks *core.Client, taken time.Duration, opts
 func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
-		parallelBubble(t, map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T, b *bed) {
-			locks, other := b.locks(), b.locks()
+		locktest.ParallelBubble(t, map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T, b *locktest.Redis) {
+			locks, other := b.Locks(), b.Locks()
 			got := holding(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
 			want := map[string]string{}
 			b.Del(t.Context(), "b")
 			if taken {
-				_, hold := acquired(t, t.Context(), other.Lock("b"), core.LeaseTime(time.Minute))
+				_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("b"), core.LeaseTime(time.Minute))
 				want[hold.Field()] = "1"
 			}
 			o := <-got
 			switch {
 			case !taken:
-				must(t, o.err)
-				wantAlive(t, o.ctx)
-				b.wantCount(o.hold, "1")
+				locktest.Must(t, o.Err)
+				locktest.WantAlive(t, o.Ctx)
+				b.WantCount(o.Hold, "1")
 				if b.Exists(t.Context(), "b").Val() != 1 {
 					t.Error("b is not held")
 				}
 			default:
-				wantErr(t, o.err, core.ErrNotAcquired)
-				b.wantHolders("b", want)
-				b.wantGone("a")
+				locktest.WantErr(t, o.Err, core.ErrNotAcquired)
+				b.WantHolders("b", want)
+				b.WantGone("a")
 			}
 		})
 	}
@@ -96,28 +97,28 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 // on being renewed.
 func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease = 100 * time.Millisecond
-		locks := b.locks(core.WithWatchdog(lease))
+		locks := b.Locks(core.WithWatchdog(lease))
 		got := holding(t, b, locks, 140*time.Millisecond)
 		first := b.HGetAll(t.Context(), "b").Val()
 		for range 12 {
-			pass(10 * time.Millisecond)
-			b.wantHolders("b", first)
-			b.wantTTL("b", lease/2, lease)
+			locktest.Pass(10 * time.Millisecond)
+			b.WantHolders("b", first)
+			b.WantTTL("b", lease/2, lease)
 		}
 		o := <-got
-		must(t, o.err)
+		locktest.Must(t, o.Err)
 		for range 5 {
-			pass(lease / 2)
-			wantAlive(t, o.ctx)
-			b.wantHolders("b", first)
-			b.wantTTL("a", lease/2, lease)
-			b.wantTTL("b", lease/2, lease)
+			locktest.Pass(lease / 2)
+			locktest.WantAlive(t, o.Ctx)
+			b.WantHolders("b", first)
+			b.WantTTL("a", lease/2, lease)
+			b.WantTTL("b", lease/2, lease)
 		}
-		released(t, o.hold)
-		pass(2 * lease)
-		b.wantGone("a", "b")
+		locktest.MustRelease(t, o.Hold)
+		locktest.Pass(2 * lease)
+		b.WantGone("a", "b")
 	})
 }
 
@@ -134,31 +135,31 @@ func twenty() (names []string) {
 func TestMultiLock_BlackHole(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
-	parallelBubble(t, "release", func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
-		_, hold := acquired(t, t.Context(), locks.MultiLock(twenty()...), core.LeaseTime(time.Hour))
+	locktest.ParallelBubble(t, "release", func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(twenty()...), core.LeaseTime(time.Hour))
 		proxy.BlackHole(true)
 		start := time.Now()
-		wantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
-		wantSoon(t, "returned after %s", start, 2*timeout)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
+		locktest.WantSoon(t, "returned after %s", start, 2*timeout)
 		proxy.BlackHole(false)
-		pass(3 * time.Second) // a question every second
-		b.wantGone(hold.Keys()...)
+		locktest.Pass(3 * time.Second) // a question every second
+		b.WantGone(hold.Keys()...)
 	})
-	parallelBubble(t, "roll-back", func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+	locktest.ParallelBubble(t, "roll-back", func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
 		core.PutKeysApart(locks)
 		last := "z"
-		b.take("k00", stranger, 1100*time.Millisecond)
-		b.take(last, stranger, 1200*time.Millisecond)
+		b.Take("k00", locktest.Stranger, 1100*time.Millisecond)
+		b.Take(last, locktest.Stranger, 1200*time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
-		got := acquiring(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
-		pass(1150 * time.Millisecond)
-		b.take("k00", stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
-		pass(1750 * time.Millisecond)
-		b.take(last, stranger, time.Hour)
+		got := locktest.GoAcquire(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
+		locktest.Pass(1150 * time.Millisecond)
+		b.Take("k00", locktest.Stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
+		locktest.Pass(1750 * time.Millisecond)
+		b.Take(last, locktest.Stranger, time.Hour)
 		for range 40 { // k00 is free soon; it may be left free for others first
-			if pass(10 * time.Millisecond); locks.Stats().Holds == 20 {
+			if locktest.Pass(10 * time.Millisecond); locks.Stats().Holds == 20 {
 				break
 			}
 		}
@@ -170,23 +171,23 @@ func TestMultiLock_BlackHole(t *testing.T) {
 		start := time.Now()
 		cancel()
 		o := <-got
-		wantSoon(t, "returned after %s", start, 2*timeout)
-		if !errors.Is(o.err, context.Canceled) || o.hold != nil {
-			t.Errorf("got %v", o.err)
+		locktest.WantSoon(t, "returned after %s", start, 2*timeout)
+		if !errors.Is(o.Err, context.Canceled) || o.Hold != nil {
+			t.Errorf("got %v", o.Err)
 		}
-		pass(4 * time.Second)
-		b.wantGone(twenty()...)
-		b.wantHolders(last, map[string]string{stranger: "1"})
+		locktest.Pass(4 * time.Second)
+		b.WantGone(twenty()...)
+		b.WantHolders(last, map[string]string{locktest.Stranger: "1"})
 	})
 }
 
 // A refusal that arrives as the wait time ends is the end of the wait.
 func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	locks := b.locks()
-	b.warm(locks)
-	b.take("b", stranger, time.Hour)
+	b := locktest.Real(t)
+	locks := b.Locks()
+	b.Warm(locks)
+	b.Take("b", locktest.Stranger, time.Hour)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -206,27 +207,27 @@ func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
 // caller beyond the wait time, the end of the context, or the backend timeout.
 func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing(core.WithBackendTimeout(time.Second))
-		b.take("b", stranger, time.Hour)
-		for name, acquire := range map[string]func() outcome{
-			"wait time": func() outcome {
-				return <-acquiring(t.Context(), locks.MultiLock("a", "b"), core.WaitTime(400*time.Millisecond))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(time.Second))
+		b.Take("b", locktest.Stranger, time.Hour)
+		for name, acquire := range map[string]func() locktest.Outcome{
+			"wait time": func() locktest.Outcome {
+				return <-locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), core.WaitTime(400*time.Millisecond))
 			},
-			"context": func() outcome {
+			"context": func() locktest.Outcome {
 				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 				defer cancel()
-				return <-acquiring(ctx, locks.MultiLock("a", "b"))
+				return <-locktest.GoAcquire(ctx, locks.MultiLock("a", "b"))
 			},
 		} {
 			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is acquired, "b" is waited for
 			o := acquire()
-			if o.err == nil || o.took > 500*time.Millisecond {
-				t.Errorf("%s: got %v after %s", name, o.err, o.took)
+			if o.Err == nil || o.Took > 500*time.Millisecond {
+				t.Errorf("%s: got %v after %s", name, o.Err, o.Took)
 			}
 			proxy.BlackHole(false)
-			pass(3 * time.Second)
-			b.wantGone("a")
+			locktest.Pass(3 * time.Second)
+			b.WantGone("a")
 		}
 	})
 }

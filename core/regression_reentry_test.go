@@ -7,22 +7,23 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A refresh that shortens the lease and is not answered ends the hold in time, also
 // when the watchdog has another hold to look at first.
 func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		_, _ = acquired(t, t.Context(), locks.Lock("other"), core.LeaseTime(30*time.Second))
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, _ = locktest.MustAcquire(t, t.Context(), locks.Lock("other"), core.LeaseTime(30*time.Second))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		proxy.BlackHole(true)
 		start := time.Now()
-		wantErr(t, hold.Refresh(t.Context(), 2*time.Second), core.ErrUnavailable)
+		locktest.WantErr(t, hold.Refresh(t.Context(), 2*time.Second), core.ErrUnavailable)
 		<-ctx.Done()
-		wantSoon(t, "ended after %s", start, 2*time.Second)
-		wantErr(t, context.Cause(ctx), core.ErrLost)
+		locktest.WantSoon(t, "ended after %s", start, 2*time.Second)
+		locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
 	})
 }
 
@@ -30,7 +31,7 @@ func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 // timeout: it has the turn of the holder.
 func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) *faultproxy.Rule {
 	t.Helper()
-	stuck := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
+	stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
 	go func() { _, _, _ = lock.Acquire(ctx) }()
 	<-stuck.Hit()
 	return stuck
@@ -39,20 +40,20 @@ func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock
 // Re-entries end with their wait time, side by side, when Redis is silent.
 func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const wait = 100 * time.Millisecond
-		locks, proxy := b.knowing()
-		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+		locks, proxy := b.BehindAProxy()
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		proxy.BlackHole(true)
-		var all []<-chan outcome
+		var all []<-chan locktest.Outcome
 		for range 5 {
-			all = append(all, acquiring(ctx, locks.Lock("k"), core.WaitTime(wait)))
+			all = append(all, locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(wait)))
 		}
 		for _, got := range all {
 			o := <-got
-			wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
-			if o.took > wait {
-				t.Errorf("took %s, want %s at most", o.took, wait)
+			locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
+			if o.Took > wait {
+				t.Errorf("took %s, want %s at most", o.Took, wait)
 			}
 		}
 	})
@@ -62,35 +63,35 @@ func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 // those that come after it nothing. When Redis is back, so are re-entries.
 func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const long = 3 * time.Second
-		locks, proxy := b.knowing()
+		locks, proxy := b.BehindAProxy()
 		l := locks.Lock("k")
-		ctx, hold := acquired(t, t.Context(), l)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
 		proxy.BlackHole(true)
 		for range 5 {
-			o := <-acquiring(ctx, l, core.WaitTime(20*time.Millisecond))
-			wantErr(t, o.err, core.ErrUnavailable)
+			o := <-locktest.GoAcquire(ctx, l, core.WaitTime(20*time.Millisecond))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		}
 		start := time.Now()
-		first, second := acquiring(ctx, l, core.WaitTime(long)), acquiring(ctx, l)
-		for _, got := range []<-chan outcome{first, second} {
-			wantOnly(t, (<-got).err, core.ErrUnavailable, core.ErrNotAcquired)
-			wantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		first, second := locktest.GoAcquire(ctx, l, core.WaitTime(long)), locktest.GoAcquire(ctx, l)
+		for _, got := range []<-chan locktest.Outcome{first, second} {
+			locktest.WantOnly(t, (<-got).Err, core.ErrUnavailable, core.ErrNotAcquired)
+			locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
 		}
 		for _, parent := range []context.Context{ctx, t.Context()} {
-			o := <-acquiring(parent, l, core.WaitTime(long))
-			wantErr(t, o.err, core.ErrUnavailable)
-			if o.took != 0 {
-				t.Errorf("the next one took %s, want an error at once", o.took)
+			o := <-locktest.GoAcquire(parent, l, core.WaitTime(long))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+			if o.Took != 0 {
+				t.Errorf("the next one took %s, want an error at once", o.Took)
 			}
 		}
 		proxy.BlackHole(false)
-		pass(time.Second)
-		_, inner := acquired(t, ctx, l, core.WaitTime(long))
-		released(t, inner)
-		released(t, hold)
-		b.wantGone("k")
+		locktest.Pass(time.Second)
+		_, inner := locktest.MustAcquire(t, ctx, l, core.WaitTime(long))
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
 	})
 }
 
@@ -98,18 +99,18 @@ func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
 // count.
 func TestReenter_UnansweredIsTakenBack(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		lost := proxy.DropReply(scriptOn(t, "sethold", "k"))
-		o := <-acquiring(ctx, locks.Lock("k"), core.WaitTime(100*time.Millisecond))
-		wantErr(t, o.err, core.ErrUnavailable)
-		pass(time.Second)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		lost := proxy.DropReply(locktest.ScriptOn(t, "sethold", "k"))
+		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(100*time.Millisecond))
+		locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		locktest.Pass(time.Second)
 		lost.Remove()
 		b.HSet(t.Context(), "k", hold.Field(), "2") // whatever was executed last
-		pass(time.Second)
-		b.wantCount(hold, "1")
-		released(t, hold)
+		locktest.Pass(time.Second)
+		b.WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -119,10 +120,10 @@ func TestReenter_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
 	const wait = 100 * time.Millisecond
 	for name, cancelled := range map[string]bool{"wait time": false, "context": true} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			l := locks.Lock("k")
-			ctx, _ := acquired(t, t.Context(), l)
+			ctx, _ := locktest.MustAcquire(t, t.Context(), l)
 			stuckEntry(t, ctx, proxy, l)
 			opts := []core.AcquireOption{core.WaitTime(wait)}
 			if cancelled {
@@ -131,16 +132,16 @@ func TestReenter_BehindAStuckCommand(t *testing.T) {
 				defer cancel()
 				opts = nil
 			}
-			o := <-acquiring(ctx, l, opts...)
-			if o.took != wait {
-				t.Errorf("took %s, want %s", o.took, wait)
+			o := <-locktest.GoAcquire(ctx, l, opts...)
+			if o.Took != wait {
+				t.Errorf("took %s, want %s", o.Took, wait)
 			}
 			if !cancelled {
-				wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
+				locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
 				return
 			}
-			wantErr(t, o.err, core.ErrNotAcquired, context.DeadlineExceeded)
-			if e := notAcquired(t, o.err); e.Waited != wait {
+			locktest.WantErr(t, o.Err, core.ErrNotAcquired, context.DeadlineExceeded)
+			if e := locktest.NotAcquired(t, o.Err); e.Waited != wait {
 				t.Errorf("Waited: got %s, want %s", e.Waited, wait)
 			}
 		})
@@ -149,48 +150,48 @@ func TestReenter_BehindAStuckCommand(t *testing.T) {
 
 func TestReenter_WaitedOfALostLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const slow = 30 * time.Millisecond
-		locks, proxy := b.knowing()
-		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+		locks, proxy := b.BehindAProxy()
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		b.Del(t.Context(), "k")
-		proxy.DelayReply(scriptOn(t, "sethold", "k"), slow)
+		proxy.DelayReply(locktest.ScriptOn(t, "sethold", "k"), slow)
 		start := time.Now()
 		_, _, err := locks.Lock("k").Acquire(ctx)
-		wantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
-		wantSame(t, "waited", time.Since(start), slow)
+		locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
+		locktest.WantSame(t, "waited", time.Since(start), slow)
 	})
 }
 
 // An answer that makes no sense is no silence: nobody else fails for it.
 func TestReenter_RefusalIsNoSilence(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
-	locks := b.locks()
-	ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
-	must(t, b.Do(t.Context(), "acl", "setuser", "default", "-hexists").Err())
+	b := locktest.Real(t)
+	locks := b.Locks()
+	ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "-hexists").Err())
 	_, _, err := locks.Lock("k").Acquire(ctx)
-	wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-	must(t, b.Do(t.Context(), "acl", "setuser", "default", "+hexists").Err())
-	_, inner := acquired(t, ctx, locks.Lock("k"), core.WaitTime(0))
-	released(t, inner)
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+	locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "+hexists").Err())
+	_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"), core.WaitTime(0))
+	locktest.MustRelease(t, inner)
 }
 
 // A refresh behind a command without an answer takes the backend timeout in all.
 func TestRefresh_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		stuckEntry(t, ctx, proxy, locks.Lock("k"))
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		wantErr(t, hold.Refresh(short, time.Hour), core.ErrUnavailable, context.DeadlineExceeded)
+		locktest.WantErr(t, hold.Refresh(short, time.Hour), core.ErrUnavailable, context.DeadlineExceeded)
 		proxy.BlackHole(true)
 		start := time.Now()
-		wantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrUnavailable)
-		wantSoon(t, "took %s", start, core.DefaultBackendTimeout)
-		wantAlive(t, ctx)
+		locktest.WantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrUnavailable)
+		locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		locktest.WantAlive(t, ctx)
 	})
 }
 
@@ -198,27 +199,27 @@ func TestRefresh_BehindAStuckCommand(t *testing.T) {
 // does not wait for it.
 func TestReenter_FailedOnesDelayNoRelease(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		l := locks.Lock("k")
-		ctx, hold := acquired(t, t.Context(), l)
-		stuck := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
 		for range 20 {
-			o := <-acquiring(ctx, l, core.WaitTime(10*time.Millisecond))
-			wantErr(t, o.err, core.ErrUnavailable)
+			o := <-locktest.GoAcquire(ctx, l, core.WaitTime(10*time.Millisecond))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		}
 		sent := stuck.Hits()
-		pass(500 * time.Millisecond)
+		locktest.Pass(500 * time.Millisecond)
 		if n := stuck.Hits() - sent; n > 10 {
 			t.Errorf("%d writes in half a second", n)
 		}
 		start := time.Now()
-		released(t, hold)
-		wantSoon(t, "the release took %s", start, 50*time.Millisecond)
-		b.wantGone("k")
+		locktest.MustRelease(t, hold)
+		locktest.WantSoon(t, "the release took %s", start, 50*time.Millisecond)
+		b.WantGone("k")
 		stuck.Release()
-		pass(2 * time.Second)
-		b.wantGone("k")
+		locktest.Pass(2 * time.Second)
+		b.WantGone("k")
 	})
 }
 
@@ -227,31 +228,31 @@ func TestReenter_FailedOnesDelayNoRelease(t *testing.T) {
 func TestMultiLock_TakesItsEntriesBack(t *testing.T) {
 	t.Parallel()
 	for name, outerReleased := range map[string]bool{"outer held": false, "outer released": true} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
-			ctx, first := acquired(t, t.Context(), locks.Lock("a"))
-			ctx, second := acquired(t, ctx, locks.Lock("b"))
-			lost := proxy.DropRequest(scriptOn(t, "sethold", "b"))
-			got := acquiring(context.WithoutCancel(ctx), locks.MultiLock("a", "b"), core.WaitTime(100*time.Millisecond))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, first := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
+			ctx, second := locktest.MustAcquire(t, ctx, locks.Lock("b"))
+			lost := proxy.DropRequest(locktest.ScriptOn(t, "sethold", "b"))
+			got := locktest.GoAcquire(context.WithoutCancel(ctx), locks.MultiLock("a", "b"), core.WaitTime(100*time.Millisecond))
 			<-lost.Hit()
-			b.wantCount(first, "2")
+			b.WantCount(first, "2")
 			if outerReleased {
-				released(t, first)
-				b.wantCount(first, "1")
+				locktest.MustRelease(t, first)
+				b.WantCount(first, "1")
 			}
-			wantErr(t, (<-got).err, core.ErrUnavailable)
-			pass(100 * time.Millisecond)
+			locktest.WantErr(t, (<-got).Err, core.ErrUnavailable)
+			locktest.Pass(100 * time.Millisecond)
 			if outerReleased {
-				b.wantGone("a")
+				b.WantGone("a")
 			} else {
-				b.wantCount(first, "1")
-				released(t, first)
+				b.WantCount(first, "1")
+				locktest.MustRelease(t, first)
 			}
 			lost.Remove()
-			pass(time.Second)
-			b.wantCount(second, "1")
-			released(t, second)
-			b.wantGone("a", "b")
+			locktest.Pass(time.Second)
+			b.WantCount(second, "1")
+			locktest.MustRelease(t, second)
+			b.WantGone("a", "b")
 		})
 	}
 }

@@ -8,16 +8,17 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // endlessEntry begins a re-entry without a wait time while Redis refuses all: it has the
 // turn of the holder for as long as that lasts, or until cancel, at most a minute.
-func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) (refused *faultproxy.Rule, got <-chan outcome, cancel func()) {
+func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) (refused *faultproxy.Rule, got <-chan locktest.Outcome, cancel func()) {
 	t.Helper()
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	refused = proxy.AnswerError(scripts, passes[0])
-	got = acquiring(ctx, lock)
-	pass(10 * time.Millisecond)
+	refused = proxy.AnswerError(locktest.Scripts, locktest.Passing()[0])
+	got = locktest.GoAcquire(ctx, lock)
+	locktest.Pass(10 * time.Millisecond)
 	if refused.Hits() == 0 {
 		t.Fatal("no re-entry has begun")
 	}
@@ -30,34 +31,34 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
 	for name, enters := range map[string]bool{"that enters": true, "that is given up": false} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing(core.WithBackendTimeout(timeout))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
 			l := locks.Lock("k")
-			ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
-			_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
+			ctx, outer := locktest.MustAcquire(t, t.Context(), l, core.LeaseTime(time.Hour))
+			_, inner := locktest.MustAcquire(t, ctx, l, core.LeaseTime(time.Hour))
 			refused, got, cancel := endlessEntry(t, ctx, proxy, l)
 			defer cancel()
 			for _, hold := range []*core.Hold{inner, outer} {
 				start := time.Now()
-				wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
-				wantSame(t, "took", time.Since(start), timeout)
-				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+				locktest.WantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
+				locktest.WantSame(t, "took", time.Since(start), timeout)
+				locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 			}
-			b.wantCount(outer, "2")
+			b.WantCount(outer, "2")
 			if !enters {
 				cancel()
-				wantErr(t, (<-got).err, core.ErrNotAcquired)
+				locktest.WantErr(t, (<-got).Err, core.ErrNotAcquired)
 			}
 			refused.Remove()
 			if enters {
 				o := <-got
-				must(t, o.err)
-				pass(time.Second)
-				b.wantCount(outer, "1")
-				released(t, o.hold)
+				locktest.Must(t, o.Err)
+				locktest.Pass(time.Second)
+				b.WantCount(outer, "1")
+				locktest.MustRelease(t, o.Hold)
 			}
-			pass(time.Second)
-			b.wantGone("k")
+			locktest.Pass(time.Second)
+			b.WantGone("k")
 		})
 	}
 }
@@ -65,19 +66,19 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 // The count of an inner release that Redis has not confirmed is put right.
 func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		l := locks.Lock("k")
-		ctx, outer := acquired(t, t.Context(), l, core.LeaseTime(time.Hour))
-		_, inner := acquired(t, ctx, l, core.LeaseTime(time.Hour))
-		refused := proxy.AnswerError(scripts, passes[0])
-		wantErr(t, inner.Release(t.Context()), core.ErrUnavailable)
-		b.wantCount(outer, "2")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l, core.LeaseTime(time.Hour))
+		_, inner := locktest.MustAcquire(t, ctx, l, core.LeaseTime(time.Hour))
+		refused := proxy.AnswerError(locktest.Scripts, locktest.Passing()[0])
+		locktest.WantErr(t, inner.Release(t.Context()), core.ErrUnavailable)
+		b.WantCount(outer, "2")
 		refused.Remove()
-		pass(time.Second)
-		b.wantCount(outer, "1")
-		released(t, outer)
-		b.wantGone("k")
+		locktest.Pass(time.Second)
+		b.WantCount(outer, "1")
+		locktest.MustRelease(t, outer)
+		b.WantGone("k")
 	})
 }
 
@@ -85,7 +86,7 @@ func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
 func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) {
 	t.Helper()
 	for range n {
-		_, hold := acquired(t, ctx, lock)
+		_, hold := locktest.MustAcquire(t, ctx, lock)
 		inner = append(inner, hold)
 	}
 	return inner
@@ -95,7 +96,7 @@ func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []
 // Each is answered in time. Then it calls over.
 func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func()) {
 	t.Helper()
-	slow := proxy.DelayReply(scriptOn(t, "sethold", "k"), 150*time.Millisecond)
+	slow := proxy.DelayReply(locktest.ScriptOn(t, "sethold", "k"), 150*time.Millisecond)
 	for _, hold := range inner {
 		go func() { _ = hold.Release(context.Background()) }()
 	}
@@ -112,15 +113,15 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 		"release": func(h *core.Hold) error { return h.Release(context.Background()) },
 		"refresh": func(h *core.Hold) error { return h.Refresh(context.Background(), time.Minute) },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing() // with a backend timeout of a second
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy() // with a backend timeout of a second
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
 			inner := entered(t, ctx, locks.Lock("k"), 5)
 			start := time.Now()
 			slowly(t, proxy, inner, func() {
-				time.AfterFunc(busy, proxy.AnswerError(scripts, passes[0]).Remove)
+				time.AfterFunc(busy, proxy.AnswerError(locktest.Scripts, locktest.Passing()[0]).Remove)
 			})
-			must(t, do(hold))
+			locktest.Must(t, do(hold))
 			if took := time.Since(start); took < slow+busy {
 				t.Errorf("took %s: nothing is tested", took)
 			}
@@ -132,22 +133,22 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 // for its turn.
 func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease = 800 * time.Millisecond
-		locks, proxy := b.knowing()
+		locks, proxy := b.BehindAProxy()
 		core.LetRunsLast(locks)
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
 		inner := entered(t, ctx, locks.Lock("k"), 5)
-		next := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
-		waiters(t, locks, 1)
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		locktest.AwaitWaiters(t, locks, 1)
 		slowly(t, proxy, inner, func() {})
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		o := <-next
-		must(t, o.err)
-		b.wantCount(o.hold, "1")
-		if left := o.hold.Remaining(); left < lease*9/10 {
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		if left := o.Hold.Remaining(); left < lease*9/10 {
 			t.Errorf("%s are left of a lease of %s", left, lease)
 		}
-		released(t, o.hold)
+		locktest.MustRelease(t, o.Hold)
 	})
 }

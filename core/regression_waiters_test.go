@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Redis answers every question within 5 ms, and somebody else holds the lock. The
@@ -14,18 +15,18 @@ import (
 // left than an answer takes: the lock is taken, and Redis is not unavailable.
 func TestAcquire_SecondWaiterWithTheSameWaitIsToldThatTheLockIsTaken(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		_, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(time.Hour))
-		defer released(t, hold)
-		proxy.DelayReply(scripts, 5*time.Millisecond)
-		first := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
-		waiters(t, locks, 1)
-		pass(time.Millisecond) // the second comes after the first
-		second := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
-		for name, got := range map[string]<-chan outcome{"first": first, "second": second} {
-			if o := <-got; !errors.Is(o.err, core.ErrNotAcquired) || errors.Is(o.err, core.ErrUnavailable) {
-				t.Errorf("%s: got %v after %s, want ErrNotAcquired", name, o.err, o.took)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(time.Hour))
+		defer locktest.MustRelease(t, hold)
+		proxy.DelayReply(locktest.Scripts, 5*time.Millisecond)
+		first := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
+		locktest.AwaitWaiters(t, locks, 1)
+		locktest.Pass(time.Millisecond) // the second comes after the first
+		second := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
+		for name, got := range map[string]<-chan locktest.Outcome{"first": first, "second": second} {
+			if o := <-got; !errors.Is(o.Err, core.ErrNotAcquired) || errors.Is(o.Err, core.ErrUnavailable) {
+				t.Errorf("%s: got %v after %s, want ErrNotAcquired", name, o.Err, o.Took)
 			}
 		}
 	})
@@ -34,19 +35,19 @@ func TestAcquire_SecondWaiterWithTheSameWaitIsToldThatTheLockIsTaken(t *testing.
 // So it is when a holder of their own client has just left the lock.
 func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
-		waiters(t, locks, 1)
-		proxy.DelayReply(scripts, 50*time.Millisecond)
-		b.take("k", stranger, time.Hour) // in the place of the hold: its release finds nothing
-		pass(945 * time.Millisecond)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
+		locktest.AwaitWaiters(t, locks, 1)
+		proxy.DelayReply(locktest.Scripts, 50*time.Millisecond)
+		b.Take("k", locktest.Stranger, time.Hour) // in the place of the hold: its release finds nothing
+		locktest.Pass(945 * time.Millisecond)
 		go func() { _ = hold.Release(t.Context()) }()
-		if o := <-got; !errors.Is(o.err, core.ErrNotAcquired) || errors.Is(o.err, core.ErrUnavailable) {
-			t.Errorf("got %v after %s, want ErrNotAcquired", o.err, o.took)
+		if o := <-got; !errors.Is(o.Err, core.ErrNotAcquired) || errors.Is(o.Err, core.ErrUnavailable) {
+			t.Errorf("got %v after %s, want ErrNotAcquired", o.Err, o.Took)
 		}
-		pass(time.Second)
+		locktest.Pass(time.Second)
 	})
 }
 
@@ -54,30 +55,30 @@ func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
 // come meanwhile, as many as may wait.
 func TestAcquire_LateHandOffIsNoReasonToBeTurnedAway(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing(core.WithMaxWaitersPerKey(1), patient)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithMaxWaitersPerKey(1), locktest.Patient)
 		core.LetRunsLast(locks)
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-		first := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(50*time.Millisecond))
-		waiters(t, locks, 1)
-		pass(time.Millisecond)
-		answer := proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
-		done := releasing(hold)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		first := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(50*time.Millisecond))
+		locktest.AwaitWaiters(t, locks, 1)
+		locktest.Pass(time.Millisecond)
+		answer := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")))
+		done := locktest.GoRelease(hold)
 		<-answer.Hit()
-		second := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-		pass(100 * time.Millisecond)
+		second := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		locktest.Pass(100 * time.Millisecond)
 		answer.Release()
-		must(t, <-done)
-		for name, got := range map[string]<-chan outcome{"first": first, "second": second} {
+		locktest.Must(t, <-done)
+		for name, got := range map[string]<-chan locktest.Outcome{"first": first, "second": second} {
 			go func() {
 				o := <-got
-				if o.err != nil {
-					t.Errorf("%s: %v", name, o.err)
+				if o.Err != nil {
+					t.Errorf("%s: %v", name, o.Err)
 					return
 				}
-				released(t, o.hold)
+				locktest.MustRelease(t, o.Hold)
 			}()
 		}
-		pass(time.Minute)
+		locktest.Pass(time.Minute)
 	})
 }

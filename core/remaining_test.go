@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // ends are the results of the holds that ended, in order.
-func (r *recorder) ends() (all []core.HoldResult) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.events {
-		if end, ok := e.data.(core.HoldResult); ok {
+func holdResults(r *locktest.Recorder) (all []core.HoldResult) {
+	for _, e := range r.Events() {
+		if end, ok := e.Data.(core.HoldResult); ok {
 			all = append(all, end)
 		}
 	}
@@ -22,13 +21,13 @@ func (r *recorder) ends() (all []core.HoldResult) {
 
 // remaining ends one hold of a minute after some time and gives what the observers are told was
 // left of its lease.
-func remaining(t *testing.T, b *bed, after time.Duration, end func(h *core.Hold) error) time.Duration {
+func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h *core.Hold) error) time.Duration {
 	t.Helper()
-	obs := newRecorder()
-	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
-	pass(after)
-	wantOK(t, end(hold))
-	return obs.ends()[0].Remaining
+	obs := &locktest.Recorder{}
+	_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(obs.Observer())).Lock("k"), core.LeaseTime(time.Minute))
+	locktest.Pass(after)
+	locktest.WantOK(t, end(hold))
+	return holdResults(obs)[0].Remaining
 }
 
 // The observers are told what was left of the lease when the end of a hold began: by a Release,
@@ -44,7 +43,7 @@ func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 			return next.Release(t.Context())
 		},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			left := remaining(t, b, 45*time.Second, func(h *core.Hold) error { return end(t, h) })
 			if left <= 14*time.Second || left > 15*time.Second {
 				t.Errorf("got %s after 45 s of a minute, want a little less than 15 s", left)
@@ -56,16 +55,16 @@ func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 // Nothing was left of a lease that was lost, whoever finds out: the clock, or only the release.
 func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(b *bed){
-		"its time is over":           func(*bed) { pass(2 * time.Minute) },
-		"the key has gone meanwhile": func(b *bed) { b.Del(b.t.Context(), "k") },
+	for name, lose := range map[string]func(b *locktest.Redis){
+		"its time is over":           func(*locktest.Redis) { locktest.Pass(2 * time.Minute) },
+		"the key has gone meanwhile": func(b *locktest.Redis) { b.Del(b.T.Context(), "k") },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			obs := newRecorder()
-			_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs.observer())).Lock("k"), core.LeaseTime(time.Minute))
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(obs.Observer())).Lock("k"), core.LeaseTime(time.Minute))
 			lose(b)
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			if end := obs.ends()[0]; end.Remaining != 0 || !end.Lost {
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			if end := holdResults(obs)[0]; end.Remaining != 0 || !end.Lost {
 				t.Errorf("got %s of a lease that was lost: %t", end.Remaining, end.Lost)
 			}
 		})
@@ -76,28 +75,28 @@ func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
 // a release makes the next one the oldest.
 func TestStats_OldestHold(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		var holds []*core.Hold
 		for _, key := range []string{"a", "b", "c"} {
-			_, hold := acquired(t, t.Context(), locks.Lock(key))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(key))
 			holds = append(holds, hold)
-			pass(time.Second)
+			locktest.Pass(time.Second)
 		}
 		for _, want := range []time.Duration{3 * time.Second, 2 * time.Second, time.Second} {
-			wantSame(t, "the oldest hold", locks.Stats().OldestHold, want)
-			released(t, holds[0])
+			locktest.WantSame(t, "the oldest hold", locks.Stats().OldestHold, want)
+			locktest.MustRelease(t, holds[0])
 			holds = holds[1:]
 		}
-		wantSame(t, "without a hold", locks.Stats().OldestHold, 0)
+		locktest.WantSame(t, "without a hold", locks.Stats().OldestHold, 0)
 	})
 }
 
 // Stats may be read while locks come and go.
 func TestStats_WhileHoldsComeAndGo(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		var callers sync.WaitGroup
 		for range 4 {
 			callers.Go(func() {
@@ -110,7 +109,7 @@ func TestStats_WhileHoldsComeAndGo(t *testing.T) {
 					if s := locks.Stats(); s.OldestHold < 0 {
 						t.Errorf("got %+v", s)
 					}
-					wantOK(t, hold.Release(t.Context()))
+					locktest.WantOK(t, hold.Release(t.Context()))
 				}
 			})
 		}

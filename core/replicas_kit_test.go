@@ -6,40 +6,7 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/interlock-go/interlock/core"
 )
-
-// renewals counts them, and keeps the first failure.
-type renewals struct {
-	mu    sync.Mutex
-	fine  int
-	first error
-}
-
-func (r *renewals) observer() *core.Observer { return &core.Observer{Renewal: r.observeRenewal} }
-
-func (r *renewals) observeRenewal(_ context.Context, one core.Renewal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if one.Err == nil {
-		r.fine++
-	} else if r.first == nil {
-		r.first = one.Err
-	}
-}
-
-func (r *renewals) good() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fine
-}
-
-func (r *renewals) failure() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.first
-}
 
 // pipelinesSeen is a hook that notes the names of commands, those of a pipeline together.
 type pipelinesSeen struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -21,23 +22,10 @@ import (
 const ackTime = time.Second
 
 // replicated is a master with replicas, and a client beside the locks to look at the master.
-func replicated(t *testing.T, replicas int) (*redisserver.Replicated, *bed) {
+func replicated(t *testing.T, replicas int) (*redisserver.Replicated, *locktest.Redis) {
 	t.Helper()
 	r := redisserver.StartReplicated(t, replicas)
-	return r, &bed{t: t, Client: r.Master.Client(), connect: r.Master.Client, opts: []core.Option{patient}}
-}
-
-// wantShort wants an acquisition to have failed because too few replicas have acknowledged it.
-func wantShort(t *testing.T, err error, wanted, acknowledged int) {
-	t.Helper()
-	wantErr(t, err, core.ErrUnavailable)
-	short, ok := errors.AsType[*core.ReplicationError](err)
-	if !ok {
-		t.Fatalf("got %v, want a *ReplicationError", err)
-	}
-	if short.Wanted != wanted || short.Acknowledged != acknowledged {
-		t.Errorf("wanted %d, acknowledged %d, want %d and %d: %v", short.Wanted, short.Acknowledged, wanted, acknowledged, err)
-	}
+	return r, &locktest.Redis{T: t, Client: r.Master.Client(), Connect: r.Master.Client, Opts: []core.Option{locktest.Patient}}
 }
 
 // What is wanted comes, while the replicas are there.
@@ -47,11 +35,11 @@ func TestReplicas_Acknowledge(t *testing.T) {
 	for name, acks := range map[string]core.Acks{
 		"none": core.AcksNone, "one": core.Acks(1), "two": core.Acks(2), "majority": core.AcksMajority, "all": core.AcksAll,
 	} {
-		locks := b.locks(core.WithReplicaAcks(acks, 2*time.Second))
+		locks := b.Locks(core.WithReplicaAcks(acks, 2*time.Second))
 		for _, lock := range []core.Lock{
 			locks.Lock(name), locks.FencedLock(name + ":fenced"), locks.SpinLock(name + ":spin"), locks.MultiLock(name+":1", name+":2"),
 		} {
-			ctx, hold := acquired(t, t.Context(), lock)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), lock)
 			if acks != core.AcksNone && acks != core.Acks(1) && acks != core.AcksMajority {
 				for _, s := range r.Replicas {
 					if got := s.Client().Exists(t.Context(), hold.Key()).Val(); got != 1 {
@@ -59,13 +47,13 @@ func TestReplicas_Acknowledge(t *testing.T) {
 					}
 				}
 			}
-			_, again := acquired(t, ctx, lock)
-			released(t, again)
+			_, again := locktest.MustAcquire(t, ctx, lock)
+			locktest.MustRelease(t, again)
 			if err := hold.Refresh(ctx, time.Minute); err != nil {
 				t.Errorf("%s: refresh: %v", name, err)
 			}
-			released(t, hold)
-			b.wantGone(hold.Key())
+			locktest.MustRelease(t, hold)
+			b.WantGone(hold.Key())
 		}
 	}
 }
@@ -76,9 +64,9 @@ func TestReplicas_Acknowledge(t *testing.T) {
 func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 2)
-	all := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
-	majority := b.locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
-	b.warm(all)
+	all := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	majority := b.Locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
+	b.Warm(all)
 	r.Replicas[0].Stop()
 	for name, lock := range map[string]core.Lock{
 		"plain": all.Lock("k"), "fenced": all.FencedLock("f"), "multi": all.MultiLock("m1", "m2"),
@@ -88,23 +76,23 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 		if hold != nil {
 			t.Errorf("%s: acquired", name)
 		}
-		wantShort(t, err, 2, 1)
+		locktest.WantShort(t, err, 2, 1)
 		if took := time.Since(start); took < ackTime {
 			t.Errorf("%s: failed after %s, before the replicas had their time", name, took)
 		}
 	}
-	eventually(t, "what was given back is gone", func() bool { return b.Exists(t.Context(), "k", "f", "m1", "m2").Val() == 0 })
-	_, hold := acquired(t, t.Context(), majority.Lock("k"))
-	released(t, hold)
-	_, hold = acquired(t, t.Context(), b.locks().Lock("k"))
+	locktest.Eventually(t, "what was given back is gone", func() bool { return b.Exists(t.Context(), "k", "f", "m1", "m2").Val() == 0 })
+	_, hold := locktest.MustAcquire(t, t.Context(), majority.Lock("k"))
+	locktest.MustRelease(t, hold)
+	_, hold = locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
 	_, _, err := all.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 	if !errors.Is(err, core.ErrNotAcquired) {
 		t.Errorf("of a lock that is taken: %v, want %v", err, core.ErrNotAcquired)
 	}
-	released(t, hold)
+	locktest.MustRelease(t, hold)
 
 	r.Replicas[0].Continue()
-	eventually(t, "the replica is back", func() bool {
+	locktest.Eventually(t, "the replica is back", func() bool {
 		return all.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
 	})
 }
@@ -114,7 +102,7 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	sem, latch, pool := locks.PlainSemaphore("sem"), locks.CountDownLatch("latch"), locks.Semaphore("pool", 0)
 	replica := r.Replicas[0].Client()
 	for name, set := range map[string]func() (bool, error){
@@ -123,14 +111,14 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 		"pool":  func() (bool, error) { return pool.TrySetPermits(t.Context(), 5) },
 	} {
 		done, err := set()
-		must(t, err)
+		locktest.Must(t, err)
 		if got := replica.Exists(t.Context(), name).Val(); got != 1 || !done {
 			t.Errorf("%s: set %t, and the replica has it: %d", name, done, got)
 		}
 	}
 	_, err := locks.CountDownLatch("other").TrySetCount(t.Context(), 1)
-	must(t, err)
-	_, hold := acquired(t, t.Context(), locks.Lock("left"), core.LeaseTime(time.Hour))
+	locktest.Must(t, err)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("left"), core.LeaseTime(time.Hour))
 	r.Replicas[0].Stop()
 	var all sync.WaitGroup
 	for name, change := range map[string]func() error{
@@ -140,7 +128,7 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	} {
 		all.Go(func() {
 			err := change()
-			wantShort(t, err, 1, 0)
+			locktest.WantShort(t, err, 1, 0)
 			if !strings.Contains(fmt.Sprint(err), "goes on in the background") {
 				t.Errorf("%s: %v does not say that it goes on", name, err)
 			}
@@ -148,16 +136,16 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	}
 	all.Wait()
 	_, err = locks.CountDownLatch("other").Delete(t.Context())
-	wantShort(t, err, 1, 0)
-	wantShort(t, hold.Leave(t.Context(), time.Hour), 1, 0)
+	locktest.WantShort(t, err, 1, 0)
+	locktest.WantShort(t, hold.Leave(t.Context(), time.Hour), 1, 0)
 	r.Replicas[0].Continue()
 	for name, want := range map[string]string{"sem": "6", "latch": "1", "pool": "6", "other": ""} {
-		eventually(t, name+" on the replica", func() bool { return replica.Get(t.Context(), name).Val() == want })
+		locktest.Eventually(t, name+" on the replica", func() bool { return replica.Get(t.Context(), name).Val() == want })
 		if got := b.Get(t.Context(), name).Val(); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	must(t, sem.Release(t.Context(), 1))
+	locktest.Must(t, sem.Release(t.Context(), 1))
 }
 
 // The question how many replicas there are is refused: what passes is waited out, and what does not is known at once.
@@ -167,16 +155,16 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 		"LOADING Redis is loading the dataset in memory":                true,
 		"NOPERM this user has no permissions to run the 'info' command": false,
 	} {
-		parallel(t, says, func(t *testing.T) {
-			r := newRig(t)
-			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})
+		locktest.Parallel(t, says, func(t *testing.T) {
+			r := locktest.NewProxied(t)
+			rdb := redis.NewClient(&redis.Options{Addr: r.Proxy.Addr()})
 			defer func() { _ = rdb.Close() }()
-			locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, ackTime), core.WithBackendTimeout(ackTime))
-			refused := r.proxy.AnswerError(faultproxy.Command("info"), says)
-			got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+			locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, ackTime), core.WithBackendTimeout(ackTime))
+			refused := r.Proxy.AnswerError(faultproxy.Command("info"), says)
+			got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
 			if !passes {
-				err := (<-got).err
-				wantErr(t, err, core.ErrUnavailable)
+				err := (<-got).Err
+				locktest.WantErr(t, err, core.ErrUnavailable)
 				if !strings.Contains(fmt.Sprint(err), "redis refuses this until") {
 					t.Errorf("%v does not say that it does not pass", err)
 				}
@@ -184,11 +172,11 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 			}
 			select {
 			case o := <-got:
-				t.Fatalf("not waited out: %v", o.err)
+				t.Fatalf("not waited out: %v", o.Err)
 			case <-time.After(2 * ackTime): // refused for longer than the backend timeout
 			}
 			refused.Remove()
-			released(t, r.mustHold(got).hold)
+			locktest.MustRelease(t, locktest.Got(r.T, got).Hold)
 		})
 	}
 }
@@ -197,32 +185,32 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 func TestReplicas_ThoseThatHaveGoneCount(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 2)
-	all := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
-	two := b.locks(core.WithReplicaAcks(core.Acks(2), ackTime))
-	majority := b.locks(core.WithReplicaAcks(core.AcksMajority, ackTime))
+	all := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	two := b.Locks(core.WithReplicaAcks(core.Acks(2), ackTime))
+	majority := b.Locks(core.WithReplicaAcks(core.AcksMajority, ackTime))
 	for _, locks := range []*core.Client{all, two, majority} {
-		eventually(t, "all acknowledge", func() bool {
+		locktest.Eventually(t, "all acknowledge", func() bool {
 			return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
 		})
 	}
 	r.Replicas[0].Kill()
-	eventually(t, "the replica has gone", func() bool {
+	locktest.Eventually(t, "the replica has gone", func() bool {
 		return strings.Contains(b.Info(t.Context(), "replication").Val(), "connected_slaves:1")
 	})
 	for range 2 {
 		_, _, err := all.Lock("k").Acquire(t.Context())
-		wantShort(t, err, 2, 1)
+		locktest.WantShort(t, err, 2, 1)
 		if short, ok := errors.AsType[*core.ReplicationError](err); ok && short.Replicas != 2 && short.Replicas != 1 {
 			t.Errorf("replicas at the last look: %d", short.Replicas)
 		}
 	}
 	_, _, err := two.Lock("k").Acquire(t.Context())
-	wantShort(t, err, 2, 1)
-	_, hold := acquired(t, t.Context(), majority.Lock("other"), core.WaitTime(20*time.Second))
-	released(t, hold)
+	locktest.WantShort(t, err, 2, 1)
+	_, hold := locktest.MustAcquire(t, t.Context(), majority.Lock("other"), core.WaitTime(20*time.Second))
+	locktest.MustRelease(t, hold)
 	r.Replicas[1].Kill()
 	_, _, err = majority.Lock("other").Acquire(t.Context())
-	wantShort(t, err, 1, 0)
+	locktest.WantShort(t, err, 1, 0)
 }
 
 // More replicas than there are never acknowledge, and the error says why. Of none all is
@@ -230,9 +218,9 @@ func TestReplicas_ThoseThatHaveGoneCount(t *testing.T) {
 func TestReplicas_MoreThanThereAre(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	locks := locksOn(t, srv.Client(), core.WithReplicaAcks(core.Acks(1), ackTime))
+	locks := locktest.NewClient(t, srv.Client(), core.WithReplicaAcks(core.Acks(1), ackTime))
 	_, _, err := locks.Lock("k").Acquire(t.Context())
-	wantShort(t, err, 1, 0)
+	locktest.WantShort(t, err, 1, 0)
 	if err != nil && !strings.Contains(err.Error(), "the master has only 0") {
 		t.Errorf("the error does not say that there are none: %v", err)
 	}
@@ -240,8 +228,8 @@ func TestReplicas_MoreThanThereAre(t *testing.T) {
 		t.Errorf("nor does its text for logs: %v", text)
 	}
 	for _, acks := range []core.Acks{core.AcksAll, core.AcksMajority} {
-		_, hold := acquired(t, t.Context(), locksOn(t, srv.Client(), core.WithReplicaAcks(acks, ackTime)).Lock("all"))
-		released(t, hold)
+		_, hold := locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, srv.Client(), core.WithReplicaAcks(acks, ackTime)).Lock("all"))
+		locktest.MustRelease(t, hold)
 	}
 }
 
@@ -249,19 +237,19 @@ func TestReplicas_MoreThanThereAre(t *testing.T) {
 func TestReplicas_ThoseThatComeCount(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
-	b.warm(locks)
+	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	b.Warm(locks)
 	late := r.Add()
 	late.Stop()
 	var err error
-	eventually(t, "the new replica counts", func() bool {
+	locktest.Eventually(t, "the new replica counts", func() bool {
 		_, hold, failed := locks.Lock("k").Acquire(t.Context())
 		_ = hold.Release(t.Context())
 		err = failed
 		short, ok := errors.AsType[*core.ReplicationError](failed)
 		return ok && short.Wanted == 2 && short.Acknowledged == 1 // the other one may be slow, too
 	})
-	wantShort(t, err, 2, 1)
+	locktest.WantShort(t, err, 2, 1)
 }
 
 // Renewals that too few replicas acknowledge are failures, and the hold is lost in time, also
@@ -269,13 +257,13 @@ func TestReplicas_ThoseThatComeCount(t *testing.T) {
 func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	watchdog := unhurried(4500 * time.Millisecond)
-	seen := &renewals{}
-	locks := b.locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen.observer()))
-	beside := b.locks(core.WithWatchdog(watchdog))
-	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-	other, otherHold := acquired(t, t.Context(), beside.Lock("other"))
-	eventually(t, "a renewal", func() bool { return seen.good() > 0 })
+	watchdog := locktest.Unhurried(4500 * time.Millisecond)
+	seen := &locktest.Renewals{}
+	locks := b.Locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen.Observer()))
+	beside := b.Locks(core.WithWatchdog(watchdog))
+	ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	other, otherHold := locktest.MustAcquire(t, t.Context(), beside.Lock("other"))
+	locktest.Eventually(t, "a renewal", func() bool { return seen.Good() > 0 })
 
 	r.Replicas[0].Stop()
 	stopped, gone := time.Now(), false
@@ -287,28 +275,28 @@ func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 		case <-time.After(10 * time.Millisecond): // between two looks
 		}
 	}
-	if took := time.Since(stopped); took > measured(watchdog+time.Second) {
+	if took := time.Since(stopped); took > locktest.Measured(watchdog+time.Second) {
 		t.Errorf("lost after %s, want at the end of a lease of %s", took, watchdog)
 	}
-	wantEnded(t, ctx, core.ErrLost)
+	locktest.WantEnded(t, ctx, core.ErrLost)
 	if gone { // after the hold it is freed
 		t.Error("the key has ended before the hold")
 	}
-	wantAlive(t, other)
-	wantShort(t, seen.failure(), 1, 0)
-	wantErr(t, hold.Release(t.Context()), core.ErrLost)
-	released(t, otherHold)
+	locktest.WantAlive(t, other)
+	locktest.WantShort(t, seen.Failure(), 1, 0)
+	locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+	locktest.MustRelease(t, otherHold)
 }
 
 // A hold goes on with its old end when too few have acknowledged a refresh or a re-entry.
 func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	lock := locks.Lock("k")
-	ctx, hold := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
 	r.Replicas[0].Stop()
-	wantShort(t, hold.Refresh(ctx, time.Hour), 1, 0)
+	locktest.WantShort(t, hold.Refresh(ctx, time.Hour), 1, 0)
 	if left := hold.Remaining(); left > time.Minute {
 		t.Errorf("the hold lasts for %s", left)
 	}
@@ -316,48 +304,48 @@ func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	if again != nil {
 		t.Error("entered again")
 	}
-	wantShort(t, err, 1, 0)
-	eventually(t, "one hold in Redis", func() bool { return b.HGet(t.Context(), "k", hold.Field()).Val() == "1" })
-	wantAlive(t, ctx)
-	released(t, hold)
-	b.wantGone("k")
+	locktest.WantShort(t, err, 1, 0)
+	locktest.Eventually(t, "one hold in Redis", func() bool { return b.HGet(t.Context(), "k", hold.Field()).Val() == "1" })
+	locktest.WantAlive(t, ctx)
+	locktest.MustRelease(t, hold)
+	b.WantGone("k")
 }
 
 // The lock is not handed on: every holder's own command is acknowledged.
 func TestReplicas_NoHandOff(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
-	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 	next := make(chan error, 1)
 	go func() {
 		_, hold, err := locks.Lock("k").Acquire(context.Background())
 		_ = hold.Release(context.Background())
 		next <- err
 	}()
-	waiters(t, locks, 1)
+	locktest.AwaitWaiters(t, locks, 1)
 	r.Replicas[0].Stop()
-	released(t, hold)
-	wantShort(t, <-next, 1, 0)
-	eventually(t, "the lock is free", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+	locktest.MustRelease(t, hold)
+	locktest.WantShort(t, <-next, 1, 0)
+	locktest.Eventually(t, "the lock is free", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 }
 
 // The wait time bounds the wait for replicas.
 func TestReplicas_WithinTheWaitTime(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	locks := b.locks(core.WithReplicaAcks(core.AcksAll, 3*time.Second))
-	b.warm(locks)
+	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, 3*time.Second))
+	b.Warm(locks)
 	r.Replicas[0].Stop()
 	start := time.Now()
 	_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
-	wantErr(t, err, core.ErrUnavailable)
-	wantSoon(t, "after %s", start, measured(2*time.Second))
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	locktest.WantSoon(t, "after %s", start, locktest.Measured(2*time.Second))
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	_, _, err = locks.Lock("k").Acquire(ctx)
-	wantErr(t, err, context.Canceled)
-	eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+	locktest.WantErr(t, err, context.Canceled)
+	locktest.Eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 }
 
 // One round trip, on one connection: the script and what waits for the replicas travel
@@ -368,13 +356,13 @@ func TestReplicas_OnePipeline(t *testing.T) {
 	rdb := r.Master.Client()
 	seen := &pipelinesSeen{}
 	rdb.AddHook(seen)
-	locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, 2*time.Second))
-	_, hold := acquired(t, t.Context(), locks.Lock("warm"))
-	released(t, hold)
+	locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, 2*time.Second))
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("warm"))
+	locktest.MustRelease(t, hold)
 	seen.forget()
-	_, hold = acquired(t, t.Context(), locks.Lock("k"))
-	wantSame(t, "hooks saw", seen.list(), "evalsha wait")
-	released(t, hold)
+	_, hold = locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	locktest.WantSame(t, "hooks saw", seen.list(), "evalsha wait")
+	locktest.MustRelease(t, hold)
 }
 
 // A WAIT that is refused, or has no answer, says nothing of the replicas: the lock is not acquired,
@@ -383,28 +371,28 @@ func TestReplicas_WaitWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
 	proxy, rdb := faultproxy.Around(t, r.Master.Client())
-	locks := locksOn(t, rdb, core.WithReplicaAcks(core.Acks(1), 2*time.Second))
-	b.warm(locks)
+	locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.Acks(1), 2*time.Second))
+	b.Warm(locks)
 	refused := proxy.AnswerError(faultproxy.Command("wait"), "NOPERM this user has no permissions to run the 'wait' command")
 	_, _, err := locks.Lock("k").Acquire(t.Context())
-	wantShort(t, err, 1, 0)
+	locktest.WantShort(t, err, 1, 0)
 	if text := core.ErrorText(err); !strings.Contains(text, "NOPERM") {
 		t.Errorf("the error does not say why: %s", text)
 	}
 	refused.Remove()
 	// Of the two answers one is there when the connection ends. Where the end overtakes it, nothing
 	// is known of the script either, and the next attempt has the lock.
-	eventually(t, "an answer to the script alone", func() bool {
+	locktest.Eventually(t, "an answer to the script alone", func() bool {
 		proxy.DropReply(faultproxy.Once(faultproxy.Command("wait")))
 		_, hold, err := locks.Lock("k").Acquire(t.Context())
 		if err == nil {
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 			return false
 		}
-		wantShort(t, err, 1, 0)
+		locktest.WantShort(t, err, 1, 0)
 		return true
 	})
-	eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+	locktest.Eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 }
 
 func TestReplicas_BadOptions(t *testing.T) {
@@ -430,15 +418,15 @@ func TestReplicas_BadOptions(t *testing.T) {
 // question is down, and that is known within the backend timeout.
 func TestReplicas_RedisIsDown(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		proxy, rdb := faultproxy.Around(t, b.Client)
 		proxy.BlackHole(true)
-		locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksMajority, 100*time.Millisecond))
+		locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksMajority, 100*time.Millisecond))
 		for _, opts := range [][]core.AcquireOption{{core.WaitTime(0)}, {core.WaitTime(time.Minute)}} {
-			o := <-acquiring(t.Context(), locks.Lock("k"), opts...)
-			wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
-			if o.took > core.DefaultBackendTimeout+100*time.Millisecond {
-				t.Errorf("known after %s", o.took)
+			o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), opts...)
+			locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
+			if o.Took > core.DefaultBackendTimeout+100*time.Millisecond {
+				t.Errorf("known after %s", o.Took)
 			}
 		}
 	})

@@ -9,25 +9,26 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // pretended runs a test of time on an embedded Redis that pretends to have replicas.
-func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *bed)) {
+func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *locktest.Redis)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.New(t)
-		body(t, srv, &bed{t: t, Client: srv.Client(), connect: srv.Client})
+		body(t, srv, &locktest.Redis{T: t, Client: srv.Client(), Connect: srv.Client})
 	})
 }
 
 // The time of the replicas is exactly theirs, and the wait time bounds it.
 func TestReplicas_TimeOfAShortfall(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(3, 3)
-		locks := b.locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
-		b.warm(locks)
+		locks := b.Locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
+		b.Warm(locks)
 		srv.Replicas(3, 1)
 		for _, c := range []struct {
 			opts  []core.AcquireOption
@@ -40,12 +41,12 @@ func TestReplicas_TimeOfAShortfall(t *testing.T) {
 		} {
 			start := time.Now()
 			_, _, err := locks.Lock("k").Acquire(t.Context(), c.opts...)
-			wantShort(t, err, 2, 1)
+			locktest.WantShort(t, err, 2, 1)
 			if took := time.Since(start); took < c.least || took > c.most {
 				t.Errorf("a shortfall after %s, want %s to %s", took, c.least, c.most)
 			}
 		}
-		b.wantGone("k")
+		b.WantGone("k")
 	})
 }
 
@@ -53,30 +54,30 @@ func TestReplicas_TimeOfAShortfall(t *testing.T) {
 // other keys nor those who do not ask replicas, and nobody believes that Redis is silent.
 func TestReplicas_NobodyElseWaits(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 1)
-		locks := b.locks(core.WithReplicaAcks(core.AcksAll, 2900*time.Millisecond))
-		beside := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("held"))
+		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, 2900*time.Millisecond))
+		beside := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("held"))
 		srv.Replicas(1, 0)
 		ended := make(chan error, 1)
 		go func() {
 			_, _, err := locks.Lock("slow").Acquire(t.Context())
 			ended <- err
 		}()
-		pass(500 * time.Millisecond)
+		locktest.Pass(500 * time.Millisecond)
 		start := time.Now()
-		released(t, hold)
-		_, hold = acquired(t, t.Context(), beside.Lock("held"))
+		locktest.MustRelease(t, hold)
+		_, hold = locktest.MustAcquire(t, t.Context(), beside.Lock("held"))
 		if _, err := locks.Lock("slow").State(t.Context()); err != nil {
 			t.Error(err)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		srv.Replicas(1, 1)
-		_, hold = acquired(t, t.Context(), locks.Lock("another"))
-		released(t, hold)
-		wantSoon(t, "the others took %s", start, 10*time.Millisecond)
-		wantOK(t, <-ended)
+		_, hold = locktest.MustAcquire(t, t.Context(), locks.Lock("another"))
+		locktest.MustRelease(t, hold)
+		locktest.WantSoon(t, "the others took %s", start, 10*time.Millisecond)
+		locktest.WantOK(t, <-ended)
 	})
 }
 
@@ -85,28 +86,28 @@ func TestReplicas_NobodyElseWaits(t *testing.T) {
 // the lock is freed.
 func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(2, 2)
-		seen := &renewals{}
-		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second), core.WithObserver(seen.observer()))
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		seen := &locktest.Renewals{}
+		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, time.Second), core.WithObserver(seen.Observer()))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		srv.Replicas(2, 1)
-		pass(20 * time.Second)
-		if seen.good() > 0 || seen.failure() == nil {
-			t.Errorf("%d renewals count, first failure: %v", seen.good(), seen.failure())
+		locktest.Pass(20 * time.Second)
+		if seen.Good() > 0 || seen.Failure() == nil {
+			t.Errorf("%d renewals count, first failure: %v", seen.Good(), seen.Failure())
 		}
-		wantAlive(t, ctx)
+		locktest.WantAlive(t, ctx)
 		srv.Replicas(2, 2)
-		pass(20 * time.Second)
-		wantAlive(t, ctx)
+		locktest.Pass(20 * time.Second)
+		locktest.WantAlive(t, ctx)
 
 		srv.Replicas(0, 0) // they have gone altogether
 		last := hold.Remaining()
-		pass(last)
-		pass(20 * time.Millisecond)
-		wantEnded(t, ctx, core.ErrLost)
-		b.wantGone("k")
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.Pass(last)
+		locktest.Pass(20 * time.Millisecond)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		b.WantGone("k")
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 	})
 }
 
@@ -114,12 +115,12 @@ func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 // release.
 func TestReplicas_WaitersTakeTurns(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 1)
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second))
+		locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second))
 		waits := proxy.Watch(faultproxy.Command("wait"))
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		const n = 20
 		ended := make(chan error, n)
 		for range n {
@@ -127,11 +128,11 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 				ended <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil })
 			}()
 		}
-		pass(100 * time.Millisecond)
+		locktest.Pass(100 * time.Millisecond)
 		start := time.Now()
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		for range n {
-			wantOK(t, <-ended)
+			locktest.WantOK(t, <-ended)
 		}
 		if took := time.Since(start); took > 200*time.Millisecond {
 			t.Errorf("%d turns took %s", n, took)
@@ -145,37 +146,37 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 // A lock whose script was executed, while the caller has left, is cleared up.
 func TestReplicas_CallerLeaves(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 0)
-		locks := b.locks(core.WithReplicaAcks(core.AcksAll, 2*time.Second))
+		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, 2*time.Second))
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, _, err := locks.Lock("k").Acquire(ctx)
 		if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		pass(5 * time.Second)
-		b.wantGone("k")
+		locktest.Pass(5 * time.Second)
+		b.WantGone("k")
 	})
 }
 
 // A script that Redis does not know any more is sent in full, and acknowledged.
 func TestReplicas_ScriptIsSentAgain(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 1)
-		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second))
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		must(t, b.ScriptFlush(t.Context()).Err())
-		pass(25 * time.Second) // renewals
-		wantAlive(t, ctx)
+		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, time.Second))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.Must(t, b.ScriptFlush(t.Context()).Err())
+		locktest.Pass(25 * time.Second) // renewals
+		locktest.WantAlive(t, ctx)
 		if left := hold.Remaining(); left < 15*time.Second {
 			t.Errorf("it lasts for %s", left)
 		}
-		must(t, b.ScriptFlush(t.Context()).Err())
+		locktest.Must(t, b.ScriptFlush(t.Context()).Err())
 		srv.Replicas(1, 0)
 		_, _, err := locks.Lock("other").Acquire(t.Context())
-		wantShort(t, err, 1, 0)
-		released(t, hold)
+		locktest.WantShort(t, err, 1, 0)
+		locktest.MustRelease(t, hold)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A prefix that leaves no room for names, or for short ones only, is a mistake that
@@ -27,7 +28,7 @@ func TestNew_PrefixLeavesRoomForNames(t *testing.T) {
 		{"short keys without a prefix", []core.Option{core.WithMaxKeyLength(20)}, ""},
 	}
 	for _, tt := range tests {
-		locks, err := core.New(nowhere(t), tt.opts...)
+		locks, err := core.New(locktest.Nowhere(t), tt.opts...)
 		if err == nil {
 			if closing := locks.Close(t.Context()); closing != nil {
 				t.Error(closing)
@@ -53,6 +54,6 @@ func errorText(err error) string {
 
 func TestClient_MaxNameLength(t *testing.T) {
 	t.Parallel()
-	locks := locksOn(t, nowhere(t), core.WithPrefix("shop:"), core.WithMaxKeyLength(200))
-	wantSame(t, "the longest name", locks.ForAdapters().MaxNameLength(), 195)
+	locks := locktest.NewClient(t, locktest.Nowhere(t), core.WithPrefix("shop:"), core.WithMaxKeyLength(200))
+	locktest.WantSame(t, "the longest name", locks.ForAdapters().MaxNameLength(), 195)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
@@ -19,8 +20,8 @@ import (
 func TestRun_RandomOperations(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(60, 3)) {
-		parallelBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T, b *bed) {
-			locks := []*core.Client{b.farAway(), b.farAway()}
+		locktest.ParallelBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T, b *locktest.Redis) {
+			locks := []*core.Client{newFarAway(b), newFarAway(b)}
 			if seed%3 > 0 {
 				core.LetRunsLast(locks[0])
 			}
@@ -36,14 +37,14 @@ func TestRun_RandomOperations(t *testing.T) {
 			}
 			callers.Wait()
 			m.rest.Wait()
-			pass(5 * time.Second) // the longest lease that is not renewed
+			locktest.Pass(5 * time.Second) // the longest lease that is not renewed
 			for _, c := range locks {
-				wantSame(t, "stats", c.Stats(), core.Stats{})
+				locktest.WantSame(t, "stats", c.Stats(), core.Stats{})
 				start := time.Now()
-				must(t, c.Close(context.Background()))
-				wantSoon(t, "Close took %s", start, time.Second)
+				locktest.Must(t, c.Close(context.Background()))
+				locktest.WantSoon(t, "Close took %s", start, time.Second)
 			}
-			b.wantGone("a", "b", "spin")
+			b.WantGone("a", "b", "spin")
 			if m.acquired < 100 {
 				t.Errorf("nothing is tested: %d acquisitions", m.acquired)
 			}
@@ -52,16 +53,16 @@ func TestRun_RandomOperations(t *testing.T) {
 }
 
 // farAway is a client whose commands and answers are on their way for up to a millisecond each.
-func (b *bed) farAway() *core.Client {
-	b.t.Helper()
-	rdb := b.connect()
+func newFarAway(b *locktest.Redis) *core.Client {
+	b.T.Helper()
+	rdb := b.Connect()
 	rdb.AddHook(&funcHook{func(_ context.Context, next func() error) error {
 		time.Sleep(rand.N(time.Millisecond)) // in the time of the bubble
 		err := next()
 		time.Sleep(rand.N(time.Millisecond)) // in the time of the bubble
 		return err
 	}})
-	return locksOn(b.t, rdb)
+	return locktest.NewClient(b.T, rdb)
 }
 
 // mixture is what the callers of a test do.

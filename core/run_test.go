@@ -10,37 +10,38 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Within a run the lock passes from caller to caller in memory: Redis sees one holder.
 func TestRun_IsReleasedOnce(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		core.LetRunsLast(locks)
-		releases, handOffs, counts := proxy.Watch(scriptOn(t, "release", "k")), proxy.Watch(scriptOn(t, "handoff", "k")), proxy.Watch(scriptOn(t, "sethold", "k"))
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		var waiting []<-chan outcome
+		releases, handOffs, counts := proxy.Watch(locktest.ScriptOn(t, "release", "k")), proxy.Watch(locktest.ScriptOn(t, "handoff", "k")), proxy.Watch(locktest.ScriptOn(t, "sethold", "k"))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		var waiting []<-chan locktest.Outcome
 		for i := range 5 {
-			waiting = append(waiting, acquiring(t.Context(), locks.Lock("k")))
-			waiters(t, locks, i+1)
+			waiting = append(waiting, locktest.GoAcquire(t.Context(), locks.Lock("k")))
+			locktest.AwaitWaiters(t, locks, i+1)
 		}
 		field := hold.Field()
 		for _, w := range waiting {
-			released(t, hold)
-			wantEnded(t, ctx, core.ErrReleased)
-			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			locktest.MustRelease(t, hold)
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 			o := <-w
-			must(t, o.err)
-			ctx, hold = o.ctx, o.hold
-			wantAlive(t, ctx)
-			b.wantCount(hold, "1")
+			locktest.Must(t, o.Err)
+			ctx, hold = o.Ctx, o.Hold
+			locktest.WantAlive(t, ctx)
+			b.WantCount(hold, "1")
 			if hold.Field() != field {
 				t.Errorf("the field is %s, want the field of the run, %s", hold.Field(), field)
 			}
 		}
-		released(t, hold)
-		b.wantGone("k")
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
 		if releases.Hits() != 1 || handOffs.Hits() != 0 || counts.Hits() != 0 {
 			t.Errorf("%d releases, %d hand-offs and %d counts, want one release", releases.Hits(), handOffs.Hits(), counts.Hits())
 		}
@@ -50,53 +51,53 @@ func TestRun_IsReleasedOnce(t *testing.T) {
 // Each holder of a run enters again, and leaves, by itself.
 func TestRun_EachHolderEntersByItself(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		core.LetRunsLast(locks)
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		next := acquiring(t.Context(), locks.Lock("k"))
-		waiters(t, locks, 1)
-		_, inner := acquired(t, ctx, locks.Lock("k"))
-		b.wantCount(hold, "2")
-		released(t, hold) // the inner hold goes on
-		released(t, inner)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.AwaitWaiters(t, locks, 1)
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+		b.WantCount(hold, "2")
+		locktest.MustRelease(t, hold) // the inner hold goes on
+		locktest.MustRelease(t, inner)
 		o := <-next
-		must(t, o.err)
-		b.wantCount(o.hold, "1")
-		again, inner := acquired(t, o.ctx, locks.Lock("k"))
-		b.wantCount(o.hold, "2")
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		again, inner := locktest.MustAcquire(t, o.Ctx, locks.Lock("k"))
+		b.WantCount(o.Hold, "2")
 		_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx), core.WaitTime(0)) // the first holder's context holds nothing now
-		wantErr(t, err, core.ErrNotAcquired)
-		b.wantCount(o.hold, "2")
-		wantAlive(t, again)
-		released(t, inner)
-		released(t, o.hold)
-		b.wantGone("k")
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		b.WantCount(o.Hold, "2")
+		locktest.WantAlive(t, again)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, o.Hold)
+		b.WantGone("k")
 	})
 }
 
 // A fixed lease is never shorter than asked for, nor longer; what Redis is asked for more ends the run.
 func TestRun_OfFixedLeases(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease, work = 10 * time.Second, 10 * time.Millisecond
-		locks, sent := b.counted()
+		locks, sent := b.Counted()
 		core.LetRunsLast(locks)
-		b.warm(locks)
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
-		var waiting []<-chan outcome
+		b.Warm(locks)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		var waiting []<-chan locktest.Outcome
 		for range 15 {
-			waiting = append(waiting, acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(lease)))
+			waiting = append(waiting, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(lease)))
 			synctest.Wait()
 		}
-		pass(work)
+		locktest.Pass(work)
 		before := sent.Hits()
 		var fields []string
 		for _, w := range waiting {
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 			o := <-w
-			must(t, o.err)
-			hold = o.hold
+			locktest.Must(t, o.Err)
+			hold = o.Hold
 			margin := lease/100 + 2*time.Millisecond
 			if left := hold.Remaining(); left != lease-margin {
 				t.Fatalf("%s of the lease are left, want %s", left, lease-margin)
@@ -105,12 +106,12 @@ func TestRun_OfFixedLeases(t *testing.T) {
 				t.Fatalf("TTL %s", ttl)
 			}
 			fields = append(fields, hold.Field())
-			pass(work)
+			locktest.Pass(work)
 		}
 		if n := sent.Hits() - before; n > 3 || len(slices.Compact(fields)) != 2 { // NOSCRIPT of the first hand-off
 			t.Errorf("%d scripts, fields %v: want a hand-off in every 100 ms", n, fields)
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -137,12 +138,12 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 		"a shorter lease is wanted":         {wants: []core.AcquireOption{lease(time.Second)}},
 		"the watchdog after a longer lease": {has: []core.AcquireOption{lease(time.Minute)}},
 		"the lease was refreshed": {before: func(t *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold {
-			must(t, hold.Refresh(t.Context(), time.Minute))
+			locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
 			return hold
 		}},
 		"it was entered for longer": {before: func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold {
-			_, inner := acquired(t, ctx, locks.Lock("k"), lease(time.Minute))
-			released(t, inner)
+			_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"), lease(time.Minute))
+			locktest.MustRelease(t, inner)
 			return hold
 		}},
 		"the holder has other keys, too": {held: func(c *core.Client, name string) core.Lock {
@@ -153,8 +154,8 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 			return moved
 		}},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks := b.locks()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
 			core.LetRunsLast(locks)
 			lock, held, before := (*core.Client).Lock, tt.held, nothing
 			if tt.lock != nil {
@@ -166,18 +167,18 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 			if tt.before != nil {
 				before = tt.before
 			}
-			ctx, hold := acquired(t, t.Context(), held(locks, "k"), tt.has...)
-			next := acquiring(t.Context(), lock(locks, "k"), tt.wants...)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), held(locks, "k"), tt.has...)
+			next := locktest.GoAcquire(t.Context(), lock(locks, "k"), tt.wants...)
 			synctest.Wait()
 			field := hold.Field()
-			released(t, before(t, locks, ctx, hold))
+			locktest.MustRelease(t, before(t, locks, ctx, hold))
 			o := <-next
-			must(t, o.err)
-			if (o.hold.Field() == field) != tt.passed {
-				t.Errorf("the field was %s, and is %s", field, o.hold.Field())
+			locktest.Must(t, o.Err)
+			if (o.Hold.Field() == field) != tt.passed {
+				t.Errorf("the field was %s, and is %s", field, o.Hold.Field())
 			}
-			released(t, o.hold)
-			b.wantGone("k")
+			locktest.MustRelease(t, o.Hold)
+			b.WantGone("k")
 		})
 	}
 }
@@ -189,29 +190,29 @@ func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 		"the count of a re-entry":                    0,
 		"the count that is put right after that one": 2 * time.Minute, // the first one cannot land any more
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			core.LetRunsLast(locks)
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-			next := acquiring(t.Context(), locks.Lock("k"))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 			synctest.Wait()
-			lost := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
+			lost := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
 			_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
-			wantErr(t, err, core.ErrUnavailable)
-			pass(later)
-			done := releasing(hold)
-			pass(time.Second)
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Pass(later)
+			done := locktest.GoRelease(hold)
+			locktest.Pass(time.Second)
 			lost.Release()
 			<-done
 			o := <-next
-			must(t, o.err)
-			if o.hold.Field() == hold.Field() {
+			locktest.Must(t, o.Err)
+			if o.Hold.Field() == hold.Field() {
 				t.Error("the lock was passed on under the same field")
 			}
-			b.wantCount(o.hold, "1")
-			released(t, o.hold)
-			pass(2 * time.Second) // an acquire that was held back with the counts is cleared up
-			b.wantGone("k")
+			b.WantCount(o.Hold, "1")
+			locktest.MustRelease(t, o.Hold)
+			locktest.Pass(2 * time.Second) // an acquire that was held back with the counts is cleared up
+			b.WantGone("k")
 		})
 	}
 }
@@ -235,38 +236,38 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 			return hold.Leave(ctx, time.Second)
 		}},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			core.LetRunsLast(locks)
-			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-			_, inner := acquired(t, ctx, locks.Lock("k"))
-			next := acquiring(t.Context(), locks.Lock("k"))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 			synctest.Wait()
-			slow := proxy.HoldReply(scriptOn(t, "sethold", "k"))
-			first := releasing(inner) // has the turn
+			slow := proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
+			first := locktest.GoRelease(inner) // has the turn
 			<-slow.Hit()
 			late := make(chan error, 1)
 			go func() {
-				pass(tt.after)
+				locktest.Pass(tt.after)
 				late <- tt.do(locks, context.WithoutCancel(ctx), hold)
 			}()
-			pass(time.Millisecond)
-			done := releasing(hold)
-			pass(2 * time.Millisecond)
+			locktest.Pass(time.Millisecond)
+			done := locktest.GoRelease(hold)
+			locktest.Pass(2 * time.Millisecond)
 			slow.Release()
-			must(t, <-first)
-			must(t, <-done)
-			wantErr(t, <-late, core.ErrNotHeld)
+			locktest.Must(t, <-first)
+			locktest.Must(t, <-done)
+			locktest.WantErr(t, <-late, core.ErrNotHeld)
 			o := <-next
-			must(t, o.err)
-			if o.hold.Field() != hold.Field() {
+			locktest.Must(t, o.Err)
+			if o.Hold.Field() != hold.Field() {
 				t.Error("nothing is tested: the lock was not passed on")
 			}
-			b.wantCount(o.hold, "1")
-			b.wantTTL("k", 29*time.Second, 30*time.Second)
-			wantAlive(t, o.ctx)
-			released(t, o.hold)
-			b.wantGone("k")
+			b.WantCount(o.Hold, "1")
+			b.WantTTL("k", 29*time.Second, 30*time.Second)
+			locktest.WantAlive(t, o.Ctx)
+			locktest.MustRelease(t, o.Hold)
+			b.WantGone("k")
 		})
 	}
 }
@@ -276,31 +277,31 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 func TestRun_ForcedAway(t *testing.T) {
 	t.Parallel()
 	for name, forced := range map[string]bool{"by a message": true, "without one": false} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks := b.locks()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
 			core.LetRunsLast(locks)
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
-			next := acquiring(t.Context(), locks.Lock("k"))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 			synctest.Wait()
 			if !forced {
 				b.Del(t.Context(), "k")
 			}
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 			o := <-next
-			must(t, o.err)
+			locktest.Must(t, o.Err)
 			if forced {
-				other := acquiring(t.Context(), locks.Lock("k")) // hears the message
-				pass(time.Second)
-				_, err := b.locks().Lock("k").ForceRelease(t.Context())
-				must(t, err)
-				pass(10 * time.Millisecond)
-				released(t, (<-other).hold)
+				other := locktest.GoAcquire(t.Context(), locks.Lock("k")) // hears the message
+				locktest.Pass(time.Second)
+				_, err := b.Locks().Lock("k").ForceRelease(t.Context())
+				locktest.Must(t, err)
+				locktest.Pass(10 * time.Millisecond)
+				locktest.MustRelease(t, (<-other).Hold)
 			} else {
-				pass(10 * time.Second)
+				locktest.Pass(10 * time.Second)
 			}
-			wantEnded(t, o.ctx, core.ErrLost)
-			wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
-			b.wantGone("k")
+			locktest.WantEnded(t, o.Ctx, core.ErrLost)
+			locktest.WantErr(t, o.Hold.Release(t.Context()), core.ErrLost)
+			b.WantGone("k")
 		})
 	}
 }
@@ -309,85 +310,85 @@ func TestRun_ForcedAway(t *testing.T) {
 // doubt is late: the waiter that has heard it has left, and another one has come.
 func TestRun_EndsWithADoubt(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		core.LetRunsLast(locks)
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		first, leave := context.WithCancel(t.Context())
-		leaves := acquiring(first, locks.Lock("k"))
-		pass(time.Second) // it listens
-		attempt, question := proxy.HoldRequest(scriptOn(t, "acquire", "k")), proxy.HoldRequest(script(t, "renew"))
+		leaves := locktest.GoAcquire(first, locks.Lock("k"))
+		locktest.Pass(time.Second) // it listens
+		attempt, question := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")), proxy.HoldRequest(locktest.Script(t, "renew"))
 		b.Del(t.Context(), "k")
-		b.Publish(t.Context(), channelOf("k"), "0")
-		pass(100 * time.Millisecond)
+		b.Publish(t.Context(), locktest.ChannelOf("k"), "0")
+		locktest.Pass(100 * time.Millisecond)
 		leave()
-		next := acquiring(t.Context(), locks.Lock("k"))
-		pass(time.Millisecond)
-		done := releasing(hold)
-		pass(time.Millisecond)
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.Pass(time.Millisecond)
+		done := locktest.GoRelease(hold)
+		locktest.Pass(time.Millisecond)
 		attempt.Release()
 		question.Release()
-		wantErr(t, <-done, core.ErrLost)
-		wantErr(t, (<-leaves).err, context.Canceled)
+		locktest.WantErr(t, <-done, core.ErrLost)
+		locktest.WantErr(t, (<-leaves).Err, context.Canceled)
 		o := <-next
-		must(t, o.err)
-		b.wantCount(o.hold, "1")
-		released(t, o.hold)
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		locktest.MustRelease(t, o.Hold)
 	})
 }
 
 // The watchdog goes on with a run, for each of its holders.
 func TestRun_IsRenewed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		core.LetRunsLast(locks)
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		field := hold.Field()
-		next := acquiring(t.Context(), locks.Lock("k"))
-		pass(14 * time.Second)
-		released(t, hold)
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.Pass(14 * time.Second)
+		locktest.MustRelease(t, hold)
 		o := <-next
-		must(t, o.err)
-		hold = o.hold
-		pass(5 * time.Minute)
-		wantAlive(t, o.ctx)
-		b.wantCount(hold, "1")
+		locktest.Must(t, o.Err)
+		hold = o.Hold
+		locktest.Pass(5 * time.Minute)
+		locktest.WantAlive(t, o.Ctx)
+		b.WantCount(hold, "1")
 		if hold.Field() != field {
 			t.Error("nothing is tested: the lock was not passed on")
 		}
 		if left := hold.Remaining(); left < 15*time.Second {
 			t.Errorf("%s are left", left)
 		}
-		released(t, hold)
-		b.wantGone("k")
-		wantSame(t, "holds", locks.Stats().Holds, 0)
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
+		locktest.WantSame(t, "holds", locks.Stats().Holds, 0)
 	})
 }
 
 // A waiter that gives up in the instant in which the lock is passed to it passes it on.
 func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		core.LetRunsLast(locks)
 		for range 200 {
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			ctx, cancel := context.WithCancel(t.Context())
-			first := acquiring(ctx, locks.Lock("k"))
-			waiters(t, locks, 1)
-			second := acquiring(t.Context(), locks.Lock("k"))
-			waiters(t, locks, 2)
+			first := locktest.GoAcquire(ctx, locks.Lock("k"))
+			locktest.AwaitWaiters(t, locks, 1)
+			second := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+			locktest.AwaitWaiters(t, locks, 2)
 			go cancel()
-			released(t, hold)
-			if o := <-first; o.err == nil {
-				released(t, o.hold)
+			locktest.MustRelease(t, hold)
+			if o := <-first; o.Err == nil {
+				locktest.MustRelease(t, o.Hold)
 			}
 			o := <-second
-			must(t, o.err)
-			wantAlive(t, o.ctx)
-			released(t, o.hold)
-			eventually(t, "the lock is free", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+			locktest.Must(t, o.Err)
+			locktest.WantAlive(t, o.Ctx)
+			locktest.MustRelease(t, o.Hold)
+			locktest.Eventually(t, "the lock is free", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
 		}
 	})
 }
@@ -396,37 +397,37 @@ func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 // has ended, which takes a while if Redis has lost the command.
 func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		core.LetRunsLast(locks)
 		first := true
-		lost := proxy.HoldRequest(faultproxy.All(scriptOn(t, "acquire", "k"), func([]string) bool {
+		lost := proxy.HoldRequest(faultproxy.All(locktest.ScriptOn(t, "acquire", "k"), func([]string) bool {
 			defer func() { first = false }()
 			return first
 		}))
-		stuck := acquiring(t.Context(), locks.Lock("k"))
+		stuck := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 		synctest.Wait()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(0)) // beside the queue
-		next := acquiring(t.Context(), locks.Lock("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(0)) // beside the queue
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 		synctest.Wait()
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		synctest.Wait()
 		select {
 		case o := <-next:
-			must(t, o.err)
-			if o.hold.Field() != hold.Field() {
+			locktest.Must(t, o.Err)
+			if o.Hold.Field() != hold.Field() {
 				t.Error("nothing is tested: the lock was not passed on")
 			}
-			released(t, o.hold)
+			locktest.MustRelease(t, o.Hold)
 			lost.Remove()
-			released(t, (<-stuck).hold)
+			locktest.MustRelease(t, (<-stuck).Hold)
 		default:
 			t.Error("the next waiter does not have the lock")
 			lost.Remove()
-			released(t, (<-stuck).hold)
-			released(t, (<-next).hold)
+			locktest.MustRelease(t, (<-stuck).Hold)
+			locktest.MustRelease(t, (<-next).Hold)
 		}
-		b.wantGone("k")
+		b.WantGone("k")
 	})
 }
 
@@ -434,27 +435,27 @@ func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 // that instant: no caller holds it.
 func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		for range 20 {
-			locks := b.locks()
+			locks := b.Locks()
 			core.LetRunsLast(locks)
 			ctx, cancel := context.WithCancel(t.Context())
 			var holds []*core.Hold
-			var waiting []<-chan outcome
+			var waiting []<-chan locktest.Outcome
 			for i := range 20 {
 				lock := locks.Lock(fmt.Sprint("k", i))
-				_, hold := acquired(t, t.Context(), lock)
-				holds, waiting = append(holds, hold), append(waiting, acquiring(ctx, lock))
+				_, hold := locktest.MustAcquire(t, t.Context(), lock)
+				holds, waiting = append(holds, hold), append(waiting, locktest.GoAcquire(ctx, lock))
 			}
 			synctest.Wait()
 			for _, hold := range holds {
-				released(t, hold)
+				locktest.MustRelease(t, hold)
 			}
 			cancel()
-			<-closedNow(locks)
+			<-locktest.GoClose(locks)
 			for i, w := range waiting {
-				if key := fmt.Sprint("k", i); (<-w).err != nil {
-					b.wantGone(key)
+				if key := fmt.Sprint("k", i); (<-w).Err != nil {
+					b.WantGone(key)
 				} else {
 					b.Del(t.Context(), key) // the caller has the lock, which is left to its lease
 				}
@@ -469,30 +470,30 @@ func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 // A MultiLock asks for its whole lease where it got less. A waiter for less does not get that in a run.
 func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease = 16 * time.Second // of the half of the watchdog's at least, which is passed on to it
-		locks := b.locks()
+		locks := b.Locks()
 		core.LetRunsLast(locks)
 		core.PutKeysApart(locks)
-		_, hold := acquired(t, t.Context(), locks.Lock("a"), core.LeaseTime(lease))
-		several := acquiring(t.Context(), locks.MultiLock("a", "b"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("a"), core.LeaseTime(lease))
+		several := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"))
 		synctest.Wait()
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		both := <-several
-		must(t, both.err)
-		if both.hold.Field() != hold.Field() {
+		locktest.Must(t, both.Err)
+		if both.Hold.Field() != hold.Field() {
 			t.Fatal("nothing is tested: the lock was not passed on")
 		}
-		_, inner := acquired(t, both.ctx, locks.Lock("a"), core.LeaseTime(lease))
-		next := acquiring(t.Context(), locks.Lock("a"), core.LeaseTime(lease))
+		_, inner := locktest.MustAcquire(t, both.Ctx, locks.Lock("a"), core.LeaseTime(lease))
+		next := locktest.GoAcquire(t.Context(), locks.Lock("a"), core.LeaseTime(lease))
 		synctest.Wait()
-		released(t, both.hold)
-		released(t, inner)
+		locktest.MustRelease(t, both.Hold)
+		locktest.MustRelease(t, inner)
 		o := <-next
-		must(t, o.err)
-		b.wantTTL("a", lease-time.Second, lease+reserve)
-		released(t, o.hold)
-		b.wantGone("a", "b")
+		locktest.Must(t, o.Err)
+		b.WantTTL("a", lease-time.Second, lease+reserve)
+		locktest.MustRelease(t, o.Hold)
+		b.WantGone("a", "b")
 	})
 }
 
@@ -500,23 +501,23 @@ func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 // renewed as before.
 func TestHandover_BeforeTheTurnOfARefresh(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		_, inner := acquired(t, ctx, locks.Lock("k"))
-		slow := proxy.HoldReply(scriptOn(t, "sethold", "k"))
-		first := releasing(inner) // has the turn
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+		slow := proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
+		first := locktest.GoRelease(inner) // has the turn
 		<-slow.Hit()
 		late := make(chan error, 1)
 		go func() { late <- hold.Refresh(context.Background(), time.Minute) }()
 		synctest.Wait()
 		moved, hold := hold.Handover()
 		slow.Release()
-		must(t, <-first)
-		wantErr(t, <-late, core.ErrNotHeld)
-		pass(10 * time.Minute)
-		wantAlive(t, moved)
-		released(t, hold)
-		b.wantGone("k")
+		locktest.Must(t, <-first)
+		locktest.WantErr(t, <-late, core.ErrNotHeld)
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, moved)
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
 	})
 }

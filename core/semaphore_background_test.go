@@ -9,31 +9,32 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A release by id that gets no answer goes on in the background, also when its caller has gone. It
 // ends with the first answer, also with that of a permit that is not held.
 func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, bed *bed) {
-		b := permits{bed}
+	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		pool := locksOn(t, rdb).Semaphore("pool", 0)
-		must(t, pool.SetPermits(t.Context(), 2))
+		pool := locktest.NewClient(t, rdb).Semaphore("pool", 0)
+		locktest.Must(t, pool.SetPermits(t.Context(), 2))
 		id := []byte("0123456789abcdef")
-		b.javaAcquire(id, neverExpires)
+		b.RedissonAcquire(id, locktest.PermitForEver)
 		proxy.BlackHole(true)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		wantErr(t, pool.ReleasePermit(gone, hex.EncodeToString(id)), core.ErrUnavailable)
-		wantErr(t, pool.ReleasePermit(gone, strings.Repeat("0", 32)), core.ErrUnavailable)
+		locktest.WantErr(t, pool.ReleasePermit(gone, hex.EncodeToString(id)), core.ErrUnavailable)
+		locktest.WantErr(t, pool.ReleasePermit(gone, strings.Repeat("0", 32)), core.ErrUnavailable)
 		proxy.BlackHole(false)
 		proxy.Cut()
-		pass(10 * time.Second)
-		b.wantPermits(2, 0)
-		sent := proxy.Watch(scripts)
-		pass(time.Minute)
-		wantSame(t, "scripts after it was settled", sent.Hits(), 0)
+		locktest.Pass(10 * time.Second)
+		b.WantPermits(2, 0)
+		sent := proxy.Watch(locktest.Scripts)
+		locktest.Pass(time.Minute)
+		locktest.WantSame(t, "scripts after it was settled", sent.Hits(), 0)
 	})
 }
 
@@ -52,19 +53,19 @@ func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 			return locks.CountDownLatch("pool").TrySetCount(ctx, 3)
 		},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			locks := locksOn(t, rdb)
+			locks := locktest.NewClient(t, rdb)
 			b.Set(t.Context(), "pool", 1, 0)
 			proxy.BlackHole(true)
 			_, err := set(t.Context(), locks)
-			wantErr(t, err, core.ErrUnavailable)
+			locktest.WantErr(t, err, core.ErrUnavailable)
 			proxy.BlackHole(false)
 			proxy.Cut()
-			pass(10 * time.Second)
+			locktest.Pass(10 * time.Second)
 			b.Del(t.Context(), "pool")
-			pass(time.Minute)
-			b.wantGone("pool")
+			locktest.Pass(time.Minute)
+			b.WantGone("pool")
 		})
 	}
 }

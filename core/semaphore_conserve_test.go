@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
@@ -24,7 +25,7 @@ func TestPermitSemaphore_Conservation(t *testing.T) {
 	if testing.Short() {
 		acquisitions = 1000
 	}
-	conserve(t, serverBed(t), 1, 8, acquisitions, 5)
+	conserve(t, locktest.Real(t), 1, 8, acquisitions, 5)
 }
 
 // So they are in many short runs, in the time of a bubble. There no subscription is cut: go-redis
@@ -32,15 +33,15 @@ func TestPermitSemaphore_Conservation(t *testing.T) {
 func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(8, 2)) {
-		parallel(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { conserve(t, embeddedBed(t), seed, 4, 150, 4) })
+		locktest.Parallel(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { conserve(t, locktest.Embedded(t), seed, 4, 150, 4) })
 		})
 	}
 }
 
 // economy is a semaphore with leases and one without, and clients with troubles of their own.
 type economy struct {
-	permits
+	locktest.Permits
 
 	kinds   int          // of faults
 	players int64        // at a time
@@ -60,11 +61,11 @@ const (
 	crashLease   = 400 * time.Millisecond
 )
 
-func conserve(t *testing.T, b *bed, seed uint64, processes, acquisitions, kinds int) {
+func conserve(t *testing.T, b *locktest.Redis, seed uint64, processes, acquisitions, kinds int) {
 	t.Helper()
-	e := &economy{permits: permits{b}, over: make(chan struct{}), kinds: kinds, players: int64(processes)}
+	e := &economy{Permits: locktest.PermitsOf(b), over: make(chan struct{}), kinds: kinds, players: int64(processes)}
 	e.left.Store(int64(acquisitions))
-	must(t, b.Set(t.Context(), "plain", totalPlain, 0).Err())
+	locktest.Must(t, b.Set(t.Context(), "plain", totalPlain, 0).Err())
 	var players sync.WaitGroup
 	for i := range uint64(processes) {
 		random := rand.New(rand.NewPCG(seed, i))
@@ -74,7 +75,7 @@ func conserve(t *testing.T, b *bed, seed uint64, processes, acquisitions, kinds 
 	players.Wait()
 	close(e.over)
 	e.wg.Wait()
-	e.wantBack(b.locks())
+	e.wantBack(b.Locks())
 	t.Logf("%d acquisitions (%d with and %d without a lease were released), %d crashes, %d faults, %d operations that failed, %d operations remembered",
 		acquisitions, e.leased.Load(), e.plain.Load(), e.crashes.Load(), e.faults.Load(), e.failed.Load(), b.ZCard(t.Context(), "{plain}:interlock_ops").Val())
 }
@@ -82,14 +83,14 @@ func conserve(t *testing.T, b *bed, seed uint64, processes, acquisitions, kinds 
 // watch wants the number of permits to be right at every moment.
 func (e *economy) watch() {
 	for {
-		reply, err := e.Eval(context.Background(), `return {redis.call('GET', KEYS[1]) or '', redis.call('ZCARD', KEYS[2])}`, []string{"pool", leases}).Slice()
+		reply, err := e.Eval(context.Background(), `return {redis.call('GET', KEYS[1]) or '', redis.call('ZCARD', KEYS[2])}`, []string{"pool", locktest.PermitLeases}).Slice()
 		if err != nil {
-			e.t.Error(err)
+			e.T.Error(err)
 			return
 		}
 		var free int
 		if _, err := fmt.Sscan(fmt.Sprint(reply[0]), &free); err == nil && (free < 0 || free+int(reply[1].(int64)) != totalPermits) {
-			e.t.Errorf("%d free and %v out, want %d in all", free, reply[1], totalPermits)
+			e.T.Errorf("%d free and %v out, want %d in all", free, reply[1], totalPermits)
 			return
 		}
 		select {
@@ -102,36 +103,36 @@ func (e *economy) watch() {
 
 // wantBack wants everything back when all leases are over.
 func (e *economy) wantBack(locks *core.Client) {
-	e.t.Helper()
+	e.T.Helper()
 	pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("plain")
-	eventually(e.t, "everything is back", func() bool {
+	locktest.Eventually(e.T, "everything is back", func() bool {
 		free, err := pool.Available(context.Background())
-		must(e.t, err)
+		locktest.Must(e.T, err)
 		out, err := pool.Acquired(context.Background())
-		must(e.t, err)
+		locktest.Must(e.T, err)
 		left, err := plain.Available(context.Background())
-		must(e.t, err)
+		locktest.Must(e.T, err)
 		return free == totalPermits && out == 0 && left == totalPlain
 	})
 }
 
 // player is one process after the other.
 func (e *economy) player(random *rand.Rand) {
-	proxy, rdb := faultproxy.Around(e.t, e.Client)
-	steady, err := core.New(rdb, patient) // permits without leases do not come back from one that has died
+	proxy, rdb := faultproxy.Around(e.T, e.Client)
+	steady, err := core.New(rdb, locktest.Patient) // permits without leases do not come back from one that has died
 	if err != nil {
-		e.t.Error(err)
+		e.T.Error(err)
 		return
 	}
 	defer func() {
 		if err := steady.Close(context.Background()); err != nil {
-			e.t.Error(err)
+			e.T.Error(err)
 		}
 	}()
 	for e.left.Load() > 0 {
-		locks, err := core.New(rdb, core.WithWatchdog(crashLease), patient)
+		locks, err := core.New(rdb, core.WithWatchdog(crashLease), locktest.Patient)
 		if err != nil {
-			e.t.Error(err)
+			e.T.Error(err)
 			return
 		}
 		var callers sync.WaitGroup
@@ -145,16 +146,16 @@ func (e *economy) player(random *rand.Rand) {
 		}
 		if e.left.Load() > 0 {
 			e.crashes.Add(1)
-			dropped(locks)
+			<-locktest.GoClose(locks)
 		}
 		callers.Wait()
-		dropped(locks)
+		<-locktest.GoClose(locks)
 	}
 }
 
 func (e *economy) fault(proxy *faultproxy.Proxy, random *rand.Rand) {
 	e.faults.Add(1)
-	switch match := faultproxy.Once(scripts); random.IntN(e.kinds) {
+	switch match := faultproxy.Once(locktest.Scripts); random.IntN(e.kinds) {
 	case 4:
 		proxy.Cut()
 	case 0:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A client that waits beside one that keeps all permits busy gets its turns, also when it is farther
@@ -18,8 +19,8 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
 	const near = 210 * time.Microsecond
 	for name, far := range map[string]time.Duration{"nearer": near - 80*time.Microsecond, "a little farther": near + 30*time.Microsecond, "far": 24 * near} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			busy, lone := b.poolAway(near), b.poolAway(far)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			busy, lone := poolAway(b, near), poolAway(b, far)
 			ctx, stop := context.WithCancel(context.Background())
 			var callers sync.WaitGroup
 			for i := range 8 {
@@ -34,9 +35,9 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 			}
 			var longest time.Duration
 			for range 20 {
-				o := got(t, acquiring(t.Context(), lone, core.WaitTime(10*time.Second)))
-				longest = max(longest, o.took)
-				released(t, o.hold)
+				o := locktest.Got(t, locktest.GoAcquire(t.Context(), lone, core.WaitTime(10*time.Second)))
+				longest = max(longest, o.Took)
+				locktest.MustRelease(t, o.Hold)
 			}
 			stop()
 			callers.Wait()
@@ -50,18 +51,18 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 
 // poolAway is a pool of two permits for a client that is so far away from Redis, from when its
 // subscription is there: go-redis makes that under a mutex, for which the time of a bubble does not go on.
-func (b *bed) poolAway(d time.Duration) core.Lock {
-	b.t.Helper()
-	pool := b.locks().Semaphore("pool", 2).Lock
-	_, first := acquired(b.t, b.t.Context(), pool)
-	_, second := acquired(b.t, b.t.Context(), pool)
-	way, rdb := faultproxy.Far(b.t, b.Client, 0)
-	away := locksOn(b.t, rdb).Semaphore("pool", 2).Lock
-	waiting := acquiring(b.t.Context(), away)
-	pass(time.Second)
-	released(b.t, first)
-	released(b.t, second)
-	released(b.t, got(b.t, waiting).hold)
+func poolAway(b *locktest.Redis, d time.Duration) core.Lock {
+	b.T.Helper()
+	pool := b.Locks().Semaphore("pool", 2).Lock
+	_, first := locktest.MustAcquire(b.T, b.T.Context(), pool)
+	_, second := locktest.MustAcquire(b.T, b.T.Context(), pool)
+	way, rdb := faultproxy.Far(b.T, b.Client, 0)
+	away := locktest.NewClient(b.T, rdb).Semaphore("pool", 2).Lock
+	waiting := locktest.GoAcquire(b.T.Context(), away)
+	locktest.Pass(time.Second)
+	locktest.MustRelease(b.T, first)
+	locktest.MustRelease(b.T, second)
+	locktest.MustRelease(b.T, locktest.Got(b.T, waiting).Hold)
 	way.Set(d)
 	return away
 }

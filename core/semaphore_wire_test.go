@@ -9,164 +9,101 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
-
-const (
-	semaphoreChannel = "redisson_sc:{pool}"
-	leases           = "{pool}:timeout"
-	neverExpires     = "922337203685477"
-)
-
-// permits is a semaphore beside the client: what Redisson sees and does.
-type permits struct {
-	*bed
-}
-
-// wantPermits wants so many permits of "pool" to be free and out.
-func (b permits) wantPermits(free, out int) {
-	b.t.Helper()
-	got := b.Get(context.Background(), "pool").Val()
-	if n := b.ZCard(context.Background(), leases).Val(); got != strconv.Itoa(free) || n != int64(out) {
-		b.t.Errorf("permits: %q free and %d out, want %d and %d", got, n, free, out)
-	}
-}
-
-// javaAcquire is Redisson's tryAcquire with a deadline by its own clock.
-func (b permits) javaAcquire(id []byte, deadline string) (got any) {
-	b.t.Helper()
-	now := b.Time(context.Background()).Val().UnixMilli()
-	got, err := b.Eval(context.Background(), `
-local over = redis.call('zrangebyscore', KEYS[2], 0, ARGV[3], 'limit', 0, 1)
-if #over > 0 then
-  redis.call('zrem', KEYS[2], unpack(over))
-  local v = redis.call('incrby', KEYS[1], #over)
-  local _ = tonumber(v) > 0 and redis.call('publish', KEYS[3], v)
-end
-local v = redis.call('get', KEYS[1])
-if v ~= false and tonumber(v) >= 1 then
-  redis.call('decrby', KEYS[1], 1)
-  redis.call('zadd', KEYS[2], ARGV[2], ARGV[1])
-  return 'OK'
-end
-local first = redis.call('zrange', KEYS[2], 0, 0, 'WITHSCORES')
-if first[2] ~= nil and first[2] ~= '922337203685477' then return ':' .. first[2] end
-return false`, []string{"pool", leases, semaphoreChannel}, id, deadline, now).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		b.t.Fatal(err)
-	}
-	return got
-}
-
-// javaRelease is Redisson's release of a permit: 1, or 0 if it was not out or its time was over.
-func (b permits) javaRelease(id []byte) int64 {
-	b.t.Helper()
-	now := b.Time(context.Background()).Val().UnixMilli()
-	n, err := b.Eval(context.Background(), `
-local score = redis.call('zscore', KEYS[2], ARGV[1])
-if redis.call('zrem', KEYS[2], ARGV[1]) == 1 then
-  local v = redis.call('incrby', KEYS[1], 1)
-  redis.call('publish', KEYS[3], v)
-  return tonumber(score) <= tonumber(ARGV[2]) and 0 or 1
-end
-return 0`, []string{"pool", leases, semaphoreChannel}, id, now).Int64()
-	must(b.t, err)
-	return n
-}
 
 // A permit is 16 bytes in Redisson's zset with the end of its lease by the clock of the server;
 // the hold's field is the same in hex. It is given back with a message: how many are free.
 func TestPermitSemaphore_Wire(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, bed *bed) {
-		b := permits{bed}
-		sub := b.subscribe(t, semaphoreChannel)
-		pool := b.locks().Semaphore("pool", 2)
-		_, one := acquired(t, t.Context(), pool.Lock)
-		sub.want("2") // it was made
-		b.wantPermits(1, 1)
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		sub := b.SubscribeTo(t, locktest.PermitChannel)
+		pool := b.Locks().Semaphore("pool", 2)
+		_, one := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		sub.Want("2") // it was made
+		b.WantPermits(1, 1)
 		before := b.Time(t.Context()).Val()
-		_, two := acquired(t, t.Context(), pool.Lock, core.LeaseTime(time.Minute))
+		_, two := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(time.Minute))
 		after := b.Time(t.Context()).Val()
-		b.wantPermits(0, 2)
+		b.WantPermits(0, 2)
 		if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(two.Field()) || two.Field() == one.Field() {
 			t.Errorf("fields %q and %q, want two of 32 hex digits", one.Field(), two.Field())
 		}
 		raw, _ := hex.DecodeString(two.Field())
-		ends := int64(b.ZScore(t.Context(), leases, string(raw)).Val())
+		ends := int64(b.ZScore(t.Context(), locktest.PermitLeases, string(raw)).Val())
 		if ends < before.Add(time.Minute).UnixMilli() || ends > after.Add(time.Minute).UnixMilli() {
 			t.Errorf("the lease ends at %d, want a minute after %d", ends, before.UnixMilli())
 		}
 		_, _, err := pool.Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		released(t, one)
-		sub.want("1")
-		released(t, two)
-		sub.want("2")
-		b.wantPermits(2, 0)
-		wantErr(t, two.Release(t.Context()), core.ErrNotHeld)
-		b.wantPermits(2, 0)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, one)
+		sub.Want("1")
+		locktest.MustRelease(t, two)
+		sub.Want("2")
+		b.WantPermits(2, 0)
+		locktest.WantErr(t, two.Release(t.Context()), core.ErrNotHeld)
+		b.WantPermits(2, 0)
 	})
 }
 
 // Each side sees the permits of the other, and can give them back by their ids.
 func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, bed *bed) {
-		b := permits{bed}
-		pool := b.locks().Semaphore("pool", 0)
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		pool := b.Locks().Semaphore("pool", 0)
 		if set, err := pool.TrySetPermits(t.Context(), 2); !set || err != nil {
 			t.Fatalf("TrySetPermits: %v, %v", set, err)
 		}
 		java := []byte("\x00\xff{}:\n\r\x7f0123456\x80")
-		if got := b.javaAcquire(java, neverExpires); got != "OK" {
+		if got := b.RedissonAcquire(java, locktest.PermitForEver); got != "OK" {
 			t.Fatalf("Redisson's acquire: %v", got)
 		}
-		_, mine := acquired(t, t.Context(), pool.Lock)
+		_, mine := locktest.MustAcquire(t, t.Context(), pool.Lock)
 		raw, _ := hex.DecodeString(mine.Field())
-		ends := strconv.FormatFloat(b.ZScore(t.Context(), leases, string(raw)).Val(), 'f', -1, 64)
-		if got := b.javaAcquire([]byte("another one of 16"), neverExpires); got != ":"+ends {
+		ends := strconv.FormatFloat(b.ZScore(t.Context(), locktest.PermitLeases, string(raw)).Val(), 'f', -1, 64)
+		if got := b.RedissonAcquire([]byte("another one of 16"), locktest.PermitForEver); got != ":"+ends {
 			t.Errorf("Redisson is answered %v, want :%s", got, ends)
 		}
 		state, err := pool.State(t.Context())
-		must(t, err)
+		locktest.Must(t, err)
 		if len(state.Holders) != 2 || state.Holders[hex.EncodeToString(java)] != 1 || state.Holders[mine.Field()] != 1 || state.TTL <= 0 {
 			t.Errorf("state %+v, want both permits", state)
 		}
-		wantSame(t, "Redisson's release of our permit", b.javaRelease(raw), 1)
-		wantErr(t, mine.Release(t.Context()), core.ErrLost)
-		b.wantPermits(1, 1)
-		wantGot(t, "ForceRelease", true)(pool.ForceRelease(t.Context()))
-		b.wantPermits(2, 0)
-		wantSame(t, "Redisson's release of what was forced away", b.javaRelease(java), 0)
-		b.wantPermits(2, 0)
+		locktest.WantSame(t, "Redisson's release of our permit", b.RedissonRelease(raw), 1)
+		locktest.WantErr(t, mine.Release(t.Context()), core.ErrLost)
+		b.WantPermits(1, 1)
+		locktest.WantGot(t, "ForceRelease", true)(pool.ForceRelease(t.Context()))
+		b.WantPermits(2, 0)
+		locktest.WantSame(t, "Redisson's release of what was forced away", b.RedissonRelease(java), 0)
+		b.WantPermits(2, 0)
 	})
 }
 
 // A permit that never ends is one of Redisson's without a lease time.
 func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, bed *bed) {
-		b := permits{bed}
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		locks := b.Locks()
 		pool := locks.Semaphore("pool", 1)
-		must(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1))
+		locktest.Must(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1))
 		id := []byte("0123456789abcdef")
-		b.javaAcquire(id, neverExpires)
+		b.RedissonAcquire(id, locktest.PermitForEver)
 		_, _, err := pool.Acquire(t.Context(), core.WaitTime(0))
 		var busy *core.NotAcquiredError
 		if !asBusy(err, &busy) || busy.RetryAfter != 0 || busy.BlockedBy != hex.EncodeToString(id) {
 			t.Errorf("got %+v, want a refusal by that permit, without an end", err)
 		}
-		got := acquiring(t.Context(), pool.Lock)
-		waiters(t, locks, 1)
-		b.javaRelease(id)
+		got := locktest.GoAcquire(t.Context(), pool.Lock)
+		locktest.AwaitWaiters(t, locks, 1)
+		b.RedissonRelease(id)
 		o := <-got
-		must(t, o.err)
-		released(t, o.hold)
-		b.wantPermits(1, 0)
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantPermits(1, 0)
 	})
 }
 
@@ -174,16 +111,16 @@ func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
 // leases, too.
 func TestPermitSemaphore_Counts(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, bed *bed) {
-		b := permits{bed}
-		sub := b.subscribe(t, semaphoreChannel)
-		pool := b.locks().Semaphore("pool", 0)
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		sub := b.SubscribeTo(t, locktest.PermitChannel)
+		pool := b.Locks().Semaphore("pool", 0)
 		want := func(free, out int) {
 			t.Helper()
 			gotFree, err := pool.Available(t.Context())
-			must(t, err)
+			locktest.Must(t, err)
 			gotOut, err := pool.Acquired(t.Context())
-			must(t, err)
+			locktest.Must(t, err)
 			if gotFree != free || gotOut != out {
 				t.Errorf("%d free and %d out, want %d and %d", gotFree, gotOut, free, out)
 			}
@@ -194,67 +131,67 @@ func TestPermitSemaphore_Counts(t *testing.T) {
 				t.Fatalf("TrySetPermits: %v, %v", set, err)
 			}
 		}
-		sub.want("3")
+		sub.Want("3")
 		b.PExpire(t.Context(), "pool", time.Hour)
-		_, hold := acquired(t, t.Context(), pool.Lock)
-		b.wantTTL(leases, 59*time.Minute, time.Hour)
+		_, hold := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		b.WantTTL(locktest.PermitLeases, 59*time.Minute, time.Hour)
 		want(2, 1)
-		must(t, pool.SetPermits(t.Context(), 5))
-		sub.want("5")
+		locktest.Must(t, pool.SetPermits(t.Context(), 5))
+		sub.Want("5")
 		want(4, 1)
-		must(t, pool.AddPermits(t.Context(), 2))
-		sub.want("2")
-		must(t, pool.AddPermits(t.Context(), -7))
+		locktest.Must(t, pool.AddPermits(t.Context(), 2))
+		sub.Want("2")
+		locktest.Must(t, pool.AddPermits(t.Context(), -7))
 		want(-1, 1)
-		released(t, hold) // nobody is told of none
+		locktest.MustRelease(t, hold) // nobody is told of none
 		want(0, 0)
-		must(t, b.Publish(t.Context(), semaphoreChannel, "end").Err())
-		sub.want("end")
+		locktest.Must(t, b.Publish(t.Context(), locktest.PermitChannel, "end").Err())
+		sub.Want("end")
 		for _, n := range []int{-1, 1 << 40} {
 			_, err := pool.TrySetPermits(t.Context(), n)
-			wantErr(t, err, core.ErrInvalid)
-			wantErr(t, pool.SetPermits(t.Context(), n), core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, pool.SetPermits(t.Context(), n), core.ErrInvalid)
 		}
-		_, _, err := b.locks().Semaphore("pool", -1).Acquire(t.Context())
-		wantErr(t, err, core.ErrInvalid)
+		_, _, err := b.Locks().Semaphore("pool", -1).Acquire(t.Context())
+		locktest.WantErr(t, err, core.ErrInvalid)
 	})
 }
 
 // The number that is configured is made, and put right when it is another one, whatever is out.
 func TestPermitSemaphore_ConfiguredNumber(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, bed *bed) {
-		b := permits{bed}
-		locks := b.locks()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		locks := b.Locks()
 		var holds []*core.Hold
 		for range 3 {
-			_, hold := acquired(t, t.Context(), locks.Semaphore("pool", 3).Lock)
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Semaphore("pool", 3).Lock)
 			holds = append(holds, hold)
 		}
 		_, _, err := locks.Semaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
-		b.wantPermits(-1, 3)
-		released(t, holds[0])
-		b.wantPermits(0, 2)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		b.WantPermits(-1, 3)
+		locktest.MustRelease(t, holds[0])
+		b.WantPermits(0, 2)
 		_, _, err = locks.Semaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
-		wantErr(t, err, core.ErrNotAcquired)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
 		b.Del(t.Context(), "pool")
-		_, hold := acquired(t, t.Context(), locks.Semaphore("pool", 4).Lock)
-		b.wantPermits(1, 3)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Semaphore("pool", 4).Lock)
+		b.WantPermits(1, 3)
 		for _, h := range append(holds[1:], hold) {
-			released(t, h)
+			locktest.MustRelease(t, h)
 		}
-		b.wantPermits(4, 0)
+		b.WantPermits(4, 0)
 	})
 }
 
 // A context has a permit from the acquisition to its end, for the client that has acquired it.
 func TestPermitSemaphore_Held(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, bed *bed) {
-		locks := bed.locks()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		locks := bed.Locks()
 		pool := locks.Semaphore("pool", 2)
-		ctx, hold := acquired(t, t.Context(), pool.Lock)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), pool.Lock)
 		for name, tt := range map[string]struct {
 			ctx  context.Context
 			pool core.Semaphore
@@ -265,14 +202,14 @@ func TestPermitSemaphore_Held(t *testing.T) {
 			"a context from before":          {t.Context(), pool, false},
 			"a detached one":                 {core.Detach(ctx), pool, false},
 			"another semaphore":              {ctx, locks.Semaphore("other", 2), false},
-			"the same one of another client": {ctx, bed.locks().Semaphore("pool", 2), false},
+			"the same one of another client": {ctx, bed.Locks().Semaphore("pool", 2), false},
 			"no name":                        {ctx, locks.Semaphore("", 2), false},
 		} {
 			if got := tt.pool.Held(tt.ctx); got != tt.want {
 				t.Errorf("%s: Held is %v", name, got)
 			}
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 		if pool.Held(ctx) {
 			t.Error("Held after the release")
 		}
@@ -282,97 +219,97 @@ func TestPermitSemaphore_Held(t *testing.T) {
 // What is in Redis after each operation of a semaphore without leases, and its messages.
 func TestSemaphore_Wire(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		sub := b.subscribe(t, semaphoreChannel)
-		s := b.locks().PlainSemaphore("pool")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		sub := b.SubscribeTo(t, locktest.PermitChannel)
+		s := b.Locks().PlainSemaphore("pool")
 		want := func(n string) {
 			t.Helper()
-			wantSame(t, "permits", b.Get(t.Context(), "pool").Val(), n)
+			locktest.WantSame(t, "permits", b.Get(t.Context(), "pool").Val(), n)
 		}
-		wantErr(t, s.Acquire(t.Context(), 1, core.WaitTime(0)), core.ErrNotAcquired)
+		locktest.WantErr(t, s.Acquire(t.Context(), 1, core.WaitTime(0)), core.ErrNotAcquired)
 		for _, first := range []bool{true, false} {
 			if set, err := s.TrySetPermits(t.Context(), 5); set != first || err != nil {
 				t.Fatalf("TrySetPermits: %v, %v", set, err)
 			}
 		}
-		sub.want("5")
-		must(t, s.Acquire(t.Context(), 3))
+		sub.Want("5")
+		locktest.Must(t, s.Acquire(t.Context(), 3))
 		want("2")
-		wantErr(t, s.Acquire(t.Context(), 3, core.WaitTime(0)), core.ErrNotAcquired)
-		must(t, s.Release(t.Context(), 2))
-		sub.want("4")
+		locktest.WantErr(t, s.Acquire(t.Context(), 3, core.WaitTime(0)), core.ErrNotAcquired)
+		locktest.Must(t, s.Release(t.Context(), 2))
+		sub.Want("4")
 		want("4")
-		wantGot(t, "Drain", 4)(s.Drain(t.Context()))
+		locktest.WantGot(t, "Drain", 4)(s.Drain(t.Context()))
 		want("0")
-		wantGot(t, "Drain", 0)(s.Drain(t.Context()))
-		must(t, s.AddPermits(t.Context(), -2))
+		locktest.WantGot(t, "Drain", 0)(s.Drain(t.Context()))
+		locktest.Must(t, s.AddPermits(t.Context(), -2))
 		want("-2")
-		must(t, s.AddPermits(t.Context(), 5))
-		sub.want("3")
-		wantGot(t, "Available", 3)(s.Available(t.Context()))
+		locktest.Must(t, s.AddPermits(t.Context(), 5))
+		sub.Want("3")
+		locktest.WantGot(t, "Available", 3)(s.Available(t.Context()))
 		if n := b.ZCard(t.Context(), "{pool}:interlock_ops").Val(); n != 1 {
 			t.Errorf("%d operations are remembered, want the last one", n)
 		}
-		b.wantTTL("{pool}:interlock_ops", 14*time.Minute, 15*time.Minute)
-		wantErr(t, s.Acquire(t.Context(), 0), core.ErrInvalid)
-		wantErr(t, s.Release(t.Context(), -1), core.ErrInvalid)
-		wantErr(t, s.Acquire(t.Context(), 1, core.LeaseTime(time.Minute)), core.ErrInvalid)
+		b.WantTTL("{pool}:interlock_ops", 14*time.Minute, 15*time.Minute)
+		locktest.WantErr(t, s.Acquire(t.Context(), 0), core.ErrInvalid)
+		locktest.WantErr(t, s.Release(t.Context(), -1), core.ErrInvalid)
+		locktest.WantErr(t, s.Acquire(t.Context(), 1, core.LeaseTime(time.Minute)), core.ErrInvalid)
 	})
 }
 
 // What is in Redis after each operation of a latch, and its messages.
 func TestCountDownLatch_Wire(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		sub := b.subscribe(t, "redisson_countdownlatch__channel__{a{b}c}")
-		l := b.locks().CountDownLatch("a{b}c")
-		must(t, l.Await(t.Context()))
-		must(t, l.CountDown(t.Context()))
-		b.wantGone("a{b}c")
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		sub := b.SubscribeTo(t, "redisson_countdownlatch__channel__{a{b}c}")
+		l := b.Locks().CountDownLatch("a{b}c")
+		locktest.Must(t, l.Await(t.Context()))
+		locktest.Must(t, l.CountDown(t.Context()))
+		b.WantGone("a{b}c")
 		for _, first := range []bool{true, false} {
 			if set, err := l.TrySetCount(t.Context(), 2); set != first || err != nil {
 				t.Fatalf("TrySetCount: %v, %v", set, err)
 			}
 		}
-		sub.want("1")
-		wantErr(t, l.Await(t.Context(), core.WaitTime(0)), core.ErrNotAcquired)
-		must(t, l.CountDown(t.Context()))
+		sub.Want("1")
+		locktest.WantErr(t, l.Await(t.Context(), core.WaitTime(0)), core.ErrNotAcquired)
+		locktest.Must(t, l.CountDown(t.Context()))
 		if n, err := l.Count(t.Context()); n != 1 || err != nil || b.Get(t.Context(), "a{b}c").Val() != "1" {
 			t.Errorf("Count: %d, %v", n, err)
 		}
-		must(t, l.CountDown(t.Context()))
-		sub.want("0")
-		b.wantGone("a{b}c")
-		wantGot(t, "Count", 0)(l.Count(t.Context()))
+		locktest.Must(t, l.CountDown(t.Context()))
+		sub.Want("0")
+		b.WantGone("a{b}c")
+		locktest.WantGot(t, "Count", 0)(l.Count(t.Context()))
 		for _, there := range []bool{true, false} {
 			if there {
 				b.Set(t.Context(), "a{b}c", 7, 0)
 			}
-			wantGot(t, "Delete", there)(l.Delete(t.Context()))
+			locktest.WantGot(t, "Delete", there)(l.Delete(t.Context()))
 		}
-		sub.want("1")
+		sub.Want("1")
 		_, err := l.TrySetCount(t.Context(), 0)
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 	})
 }
 
 // A key that is something else is an error, and stays as it is.
 func TestCounts_AnotherType(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		b.HSet(t.Context(), "pool", stranger, 1)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.HSet(t.Context(), "pool", locktest.Stranger, 1)
 		_, _, err := locks.Semaphore("pool", 1).Acquire(t.Context())
-		wantErr(t, err, core.ErrUnavailable)
-		wantErr(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1), core.ErrUnavailable)
-		wantErr(t, locks.PlainSemaphore("pool").Acquire(t.Context(), 1), core.ErrUnavailable)
-		wantErr(t, locks.PlainSemaphore("pool").Release(t.Context(), 1), core.ErrUnavailable)
-		wantErr(t, locks.CountDownLatch("pool").CountDown(t.Context()), core.ErrUnavailable)
-		wantErr(t, locks.CountDownLatch("pool").Await(t.Context()), core.ErrUnavailable)
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		locktest.WantErr(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1), core.ErrUnavailable)
+		locktest.WantErr(t, locks.PlainSemaphore("pool").Acquire(t.Context(), 1), core.ErrUnavailable)
+		locktest.WantErr(t, locks.PlainSemaphore("pool").Release(t.Context(), 1), core.ErrUnavailable)
+		locktest.WantErr(t, locks.CountDownLatch("pool").CountDown(t.Context()), core.ErrUnavailable)
+		locktest.WantErr(t, locks.CountDownLatch("pool").Await(t.Context()), core.ErrUnavailable)
 		_, err = locks.PlainSemaphore("pool").TrySetPermits(t.Context(), 1)
-		wantErr(t, err, core.ErrUnavailable)
-		b.wantHolders("pool", map[string]string{stranger: "1"})
-		b.wantGone(leases)
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		b.WantHolders("pool", map[string]string{locktest.Stranger: "1"})
+		b.WantGone(locktest.PermitLeases)
 		if n := b.ZCard(t.Context(), "{pool}:interlock_ops").Val(); n != 0 {
 			t.Errorf("%d operations are remembered", n)
 		}

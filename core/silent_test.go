@@ -12,17 +12,9 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
-
-// silentLocks makes a client whose subscriptions never get anywhere, as with an ACL
-// without the channel.
-func (b *bed) silentLocks() *core.Client {
-	b.t.Helper()
-	locks, proxy := b.knowing()
-	proxy.HoldRequest(faultproxy.Command("subscribe"))
-	return locks
-}
 
 // holders are callers that take a lock again as soon as they have freed it, and hold
 // it for a while each.
@@ -80,16 +72,16 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 		{"three processes, 5ms", 3, 4, 5 * time.Millisecond},
 		{"three processes, 30ms", 3, 4, 30 * time.Millisecond},
 	} {
-		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, tt.name, func(t *testing.T, b *locktest.Redis) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var all []*sync.WaitGroup
 			var turns []*atomic.Int64
 			for range tt.processes {
-				n, ended := holders(ctx, b.locks(), tt.callers, tt.hold)
+				n, ended := holders(ctx, b.Locks(), tt.callers, tt.hold)
 				all, turns = append(all, ended), append(turns, n)
 			}
-			pass(time.Second)
-			silent := b.silentLocks()
+			locktest.Pass(time.Second)
+			silent := b.WithoutMessages()
 			total := time.Duration(thorough.Or(20, 8)) * time.Second
 			longest, had := longestWait(t, silent, total)
 			if longest > 2*time.Second {
@@ -114,13 +106,13 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 // within 50 ms, and polls no more often than that.
 func TestSilentWaiter_Polls(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		proxy.HoldRequest(faultproxy.Command("subscribe"))
-		sent := proxy.Watch(scripts)
-		b.take("k", stranger, time.Hour)
-		at := acquiredAt(t, locks, "k")
-		pass(10 * time.Second)
+		sent := proxy.Watch(locktest.Scripts)
+		b.Take("k", locktest.Stranger, time.Hour)
+		at := locktest.AcquiredAt(t, locks, "k")
+		locktest.Pass(10 * time.Second)
 		if n := sent.Hits(); n < 10*20 || n > 10*27 {
 			t.Errorf("%d attempts in ten seconds", n)
 		}
@@ -148,8 +140,8 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 			return ctx, func() {}, []core.AcquireOption{core.WaitTime(0)}
 		},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks := b.locks()
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
 			for range thorough.Or(2000, 500) {
 				ctx, cancel, opts := bound(t.Context())
 				_, hold, err := locks.Lock("k").Acquire(ctx, opts...)
@@ -157,7 +149,7 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 					t.Fatalf("a free lock: %v", err)
 				}
 				<-time.NewTimer(5 * time.Millisecond).C
-				released(t, hold)
+				locktest.MustRelease(t, hold)
 				cancel()
 			}
 		})
@@ -167,16 +159,16 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 // A lock that is often free is not left free on purpose.
 func TestSilentWaiter_NobodyStandsBackFromALockThatIsOftenFree(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
 		for range 1000 {
 			start := time.Now()
-			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			if took := time.Since(start); took > 0 {
 				t.Fatalf("a free lock was acquired after %s", took)
 			}
 			<-time.NewTimer(5 * time.Millisecond).C
-			released(t, hold)
+			locktest.MustRelease(t, hold)
 			<-time.NewTimer(3 * time.Millisecond).C
 		}
 	})
@@ -186,42 +178,42 @@ func TestSilentWaiter_NobodyStandsBackFromALockThatIsOftenFree(t *testing.T) {
 // messages wake again.
 func TestSilentWaiter_OfAnACLWithoutTheChannel(t *testing.T) {
 	t.Parallel()
-	b := serverBed(t)
+	b := locktest.Real(t)
 	acl := func(rules ...any) {
 		t.Helper()
-		must(t, b.Do(t.Context(), append([]any{"acl", "setuser", "deaf", "on", ">secret", "~*", "+@all"}, rules...)...).Err())
+		locktest.Must(t, b.Do(t.Context(), append([]any{"acl", "setuser", "deaf", "on", ">secret", "~*", "+@all"}, rules...)...).Err())
 	}
 	acl("resetchannels", "&*open*")
-	locks := locksOn(t, b.connect(func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }), patient)
-	b.take("open", stranger, time.Minute)
-	open := acquiring(t.Context(), locks.Lock("open"))
-	b.listeners("open", 1)
+	locks := locktest.NewClient(t, b.Connect(func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }), locktest.Patient)
+	b.Take("open", locktest.Stranger, time.Minute)
+	open := locktest.GoAcquire(t.Context(), locks.Lock("open"))
+	b.AwaitListeners("open", 1)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	_, ended := holders(ctx, b.locks(patient), 8, 5*time.Millisecond)
+	_, ended := holders(ctx, b.Locks(locktest.Patient), 8, 5*time.Millisecond)
 	longest, turns := longestWait(t, locks, 4*time.Second)
 	cancel()
 	ended.Wait()
 	t.Logf("%d turns, longest wait %s", turns, longest)
-	if longest > measured(4*time.Second) {
+	if longest > locktest.Measured(4*time.Second) {
 		t.Errorf("without a turn for %s", longest)
 	}
 
-	b.take("later", stranger, time.Minute)
-	later := acquiring(t.Context(), locks.Lock("later"))
-	eventually(t, "the channel refused", func() bool { return b.refusedChannel("later") })
+	b.Take("later", locktest.Stranger, time.Minute)
+	later := locktest.GoAcquire(t.Context(), locks.Lock("later"))
+	locktest.Eventually(t, "the channel refused", func() bool { return refusesChannel(b, "later") })
 	acl("&*")
-	b.listeners("later", 1) // asked for again
-	for key, got := range map[string]<-chan outcome{"later": later, "open": open} {
-		b.free(key)
-		released(t, (<-got).hold)
+	b.AwaitListeners("later", 1) // asked for again
+	for key, got := range map[string]<-chan locktest.Outcome{"later": later, "open": open} {
+		b.Free(key)
+		locktest.MustRelease(t, (<-got).Hold)
 	}
 }
 
 // refusedChannel reports whether the ACL has refused the channel of key.
-func (b *bed) refusedChannel(key string) bool {
+func refusesChannel(b *locktest.Redis, key string) bool {
 	for _, entry := range b.ACLLog(context.Background(), 100).Val() {
-		if entry.Reason == "channel" && entry.Object == channelOf(key) {
+		if entry.Reason == "channel" && entry.Object == locktest.ChannelOf(key) {
 			return true
 		}
 	}

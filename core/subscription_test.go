@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
@@ -23,19 +24,19 @@ import (
 func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"SUBSCRIBE", "PING"} {
-		parallelBubble(t, "from the first "+from, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing()
+		locktest.ParallelBubble(t, "from the first "+from, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
 			silent := proxy.HoldReply(faultproxy.Once(faultproxy.Command(from))) // and all behind it
 			asked := proxy.Watch(faultproxy.Command("SUBSCRIBE"))
-			b.take("k", stranger, time.Hour)
-			at := acquiredAt(t, locks, "k")
+			b.Take("k", locktest.Stranger, time.Hour)
+			at := locktest.AcquiredAt(t, locks, "k")
 			<-silent.Hit()
 			before := asked.Hits()
-			pass(5 * time.Second)
+			locktest.Pass(5 * time.Second)
 			if n := asked.Hits() - before; n < 1 {
 				t.Errorf("%d subscriptions in five seconds of silence", n)
 			}
-			b.free("k")
+			b.Free("k")
 			freed := time.Now()
 			if took := (<-at).Sub(freed); took != 0 {
 				t.Errorf("woken after %s", took)
@@ -48,21 +49,21 @@ func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 // waiter looks: it may have missed a message.
 func TestSubscription_EndedByTheServerIsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		server := b.meddled()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		server := newMeddled(b)
 		proxy, rdb := faultproxy.Around(t, server.rdb)
-		locks := locksOn(t, rdb)
-		b.take("k", stranger, time.Hour)
-		at := acquiredAt(t, locks, "k")
-		pass(10 * time.Millisecond)
-		b.listeners("k", 1)
-		attempts, asked := proxy.Watch(scripts), proxy.Watch(faultproxy.Command("SUBSCRIBE"))
-		must(t, server.endSubscription(channelOf("k")))
+		locks := locktest.NewClient(t, rdb)
+		b.Take("k", locktest.Stranger, time.Hour)
+		at := locktest.AcquiredAt(t, locks, "k")
+		locktest.Pass(10 * time.Millisecond)
+		b.AwaitListeners("k", 1)
+		attempts, asked := proxy.Watch(locktest.Scripts), proxy.Watch(faultproxy.Command("SUBSCRIBE"))
+		locktest.Must(t, server.endSubscription(locktest.ChannelOf("k")))
 		synctest.Wait()
 		if asked.Hits() != 1 || attempts.Hits() == 0 {
 			t.Errorf("%d subscriptions and %d attempts after the end of one", asked.Hits(), attempts.Hits())
 		}
-		b.free("k")
+		b.Free("k")
 		<-at
 	})
 }
@@ -71,17 +72,17 @@ func TestSubscription_EndedByTheServerIsAskedForAgain(t *testing.T) {
 // connection and the way to Redis.
 func TestQueue_WaitersCostNoConnections(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		locks, opened := locksOn(t, rdb), proxy.Watch(faultproxy.Command("hello"))
+		locks, opened := locktest.NewClient(t, rdb), proxy.Watch(faultproxy.Command("hello"))
 		ctx, cancel := context.WithCancel(t.Context())
-		b.take("k", stranger, time.Hour)
-		first := busyCallers(ctx, locks, "k", 1)
-		pass(time.Minute)
+		b.Take("k", locktest.Stranger, time.Hour)
+		first := locktest.KeepBusy(ctx, locks, "k", 1)
+		locktest.Pass(time.Minute)
 		before := opened.Hits()
-		rest := busyCallers(ctx, locks, "k", 99)
-		pass(time.Minute)
-		waiters(t, locks, 100)
+		rest := locktest.KeepBusy(ctx, locks, "k", 99)
+		locktest.Pass(time.Minute)
+		locktest.AwaitWaiters(t, locks, 100)
 		if now := opened.Hits(); now != before || before == 0 {
 			t.Errorf("%d connections with one waiter, %d with a hundred", before, now)
 		}
@@ -99,23 +100,23 @@ func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 		"one key":    func(int) string { return "k" },
 		"a key each": func(i int) string { return fmt.Sprint("k", i) },
 	} {
-		parallel(t, name, func(t *testing.T) {
-			b := serverBed(t)
-			locks := b.locks()
+		locktest.Parallel(t, name, func(t *testing.T) {
+			b := locktest.Real(t)
+			locks := b.Locks()
 			ctx, cancel := context.WithCancel(t.Context())
 			var group sync.WaitGroup
 			add := func(i int) {
-				b.take(key(i), stranger, time.Hour)
-				group.Go(func() { <-busyCallers(ctx, locks, key(i), 1) })
-				waiters(t, locks, i+1)
-				b.listeners(key(i), 1)
+				b.Take(key(i), locktest.Stranger, time.Hour)
+				group.Go(func() { <-locktest.KeepBusy(ctx, locks, key(i), 1) })
+				locktest.AwaitWaiters(t, locks, i+1)
+				b.AwaitListeners(key(i), 1)
 			}
 			add(0)
-			before := b.connections(t)
+			before := countConnections(b, t)
 			for i := range 99 {
 				add(i + 1)
 			}
-			if during := b.connections(t); during > before+5 || before < 3 { // this one, an attempt, the subscription
+			if during := countConnections(b, t); during > before+5 || before < 3 { // this one, an attempt, the subscription
 				t.Errorf("%d connections with one waiter, %d with a hundred", before, during)
 			}
 			cancel()
@@ -125,7 +126,7 @@ func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 }
 
 // connections is how many there are at most, for longer than a poll interval.
-func (b *bed) connections(t *testing.T) (most int) {
+func countConnections(b *locktest.Redis, t *testing.T) (most int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -141,8 +142,8 @@ type meddled struct {
 	subscriber net.Conn // the end of the server's side
 }
 
-func (b *bed) meddled() *meddled {
-	b.t.Helper()
+func newMeddled(b *locktest.Redis) *meddled {
+	b.T.Helper()
 	m := &meddled{}
 	opts := *b.Options()
 	dial := opts.Dialer
@@ -157,7 +158,7 @@ func (b *bed) meddled() *meddled {
 		return near, nil
 	}
 	m.rdb = redis.NewClient(&opts)
-	b.t.Cleanup(func() { _ = m.rdb.Close() })
+	b.T.Cleanup(func() { _ = m.rdb.Close() })
 	return m
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // exclusive are the kinds that draw fencing tokens.
@@ -23,9 +24,9 @@ func TestWithToken_CounterTooHigh(t *testing.T) {
 	t.Parallel()
 	for name, lock := range exclusive {
 		for _, at := range []int64{1<<53 - 3, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 3, 1<<63 - 2, 1<<63 - 1, -1 << 63} {
-			parallelBeds(t, name+"/"+strconv.FormatInt(at, 10), func(t *testing.T, b *bed) {
+			locktest.ParallelEachRedis(t, name+"/"+strconv.FormatInt(at, 10), func(t *testing.T, b *locktest.Redis) {
 				b.Set(t.Context(), tokens, at, 0)
-				l, last, refused := lock(b.locks(patient)), int64(0), false
+				l, last, refused := lock(b.Locks(locktest.Patient)), int64(0), false
 				for range 4 {
 					_, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
 					if err == nil && (refused || hold.Token() <= last) {
@@ -33,12 +34,12 @@ func TestWithToken_CounterTooHigh(t *testing.T) {
 					}
 					if err == nil {
 						last = hold.Token()
-						released(t, hold)
+						locktest.MustRelease(t, hold)
 						continue
 					}
 					refused = true
 					wantCounterTooHigh(t, err)
-					b.wantGone("order:42")
+					b.WantGone("order:42")
 				}
 				if wanted := at > 0; refused != wanted || last > 1<<53 {
 					t.Errorf("refused: %v, want %v; the last token is %d", refused, wanted, last)
@@ -50,7 +51,7 @@ func TestWithToken_CounterTooHigh(t *testing.T) {
 
 func wantCounterTooHigh(t *testing.T, err error) {
 	t.Helper()
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	const why = "the counter of fencing tokens is too high"
 	if err != nil && !strings.Contains(err.Error(), why) {
 		t.Errorf("got %v, want %q", err, why)
@@ -65,16 +66,16 @@ func wantCounterTooHigh(t *testing.T, err error) {
 func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
 	t.Parallel()
 	for name, lock := range exclusive {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
-			locks := b.locks(patient)
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks(locktest.Patient)
 			core.LetRunsLast(locks)
-			_, hold := acquired(t, t.Context(), lock(locks), core.WithToken())
-			next := acquiring(t.Context(), lock(locks), core.WithToken())
-			waiters(t, locks, 1)
+			_, hold := locktest.MustAcquire(t, t.Context(), lock(locks), core.WithToken())
+			next := locktest.GoAcquire(t.Context(), lock(locks), core.WithToken())
+			locktest.AwaitWaiters(t, locks, 1)
 			b.Set(t.Context(), tokens, 1<<53, 0)
-			released(t, hold)
-			wantCounterTooHigh(t, (<-next).err)
-			b.wantGone("order:42")
+			locktest.MustRelease(t, hold)
+			wantCounterTooHigh(t, (<-next).Err)
+			b.WantGone("order:42")
 		})
 	}
 }

@@ -7,16 +7,17 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // A lock whose holders no single counter could order refuses to give a token, whatever else is
 // asked of it, and says what to take in its place.
 func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 	t.Parallel()
-	onIslands(t, 3, func(t *testing.T, servers []*island) {
-		clients := process(t, servers)
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		clients := locktest.BehindEach(t, servers)
 		c := clients[0]
-		before := servers[0].proxy.Watch(scripts).Hits()
+		before := servers[0].Proxy.Watch(locktest.Scripts).Hits()
 		for name, tt := range map[string]struct {
 			lock core.Lock
 			want string
@@ -32,18 +33,18 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 			if hold != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			}
-			wantErr(t, err, core.ErrInvalid)
+			locktest.WantErr(t, err, core.ErrInvalid)
 		}
 		err := c.PlainSemaphore("k").Acquire(t.Context(), 1, core.WithToken())
-		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a plain semaphore: ") {
+		if locktest.WantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a plain semaphore: ") {
 			t.Error(err)
 		}
 		err = c.CountDownLatch("k").Await(t.Context(), core.WithToken())
-		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a latch: ") {
+		if locktest.WantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a latch: ") {
 			t.Error(err)
 		}
-		wantSame(t, "commands", servers[0].proxy.Watch(scripts).Hits()-before, 0)
-		if _, hold := acquired(t, t.Context(), c.MultiLock("k", "k"), core.WithToken()); hold.Token() == 0 {
+		locktest.WantSame(t, "commands", servers[0].Proxy.Watch(locktest.Scripts).Hits()-before, 0)
+		if _, hold := locktest.MustAcquire(t, t.Context(), c.MultiLock("k", "k"), core.WithToken()); hold.Token() == 0 {
 			t.Error("no token of a MultiLock of one name, which is a Lock")
 		}
 	})
@@ -65,31 +66,31 @@ func TestWithToken_OfAReentry(t *testing.T) {
 		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
 		"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			l := lock(locksOn(t, rdb))
+			l := lock(locktest.NewClient(t, rdb))
 
-			ctx, without := acquired(t, t.Context(), l)
-			sent := proxy.Watch(scripts)
+			ctx, without := locktest.MustAcquire(t, t.Context(), l)
+			sent := proxy.Watch(locktest.Scripts)
 			wantNoToken(t, ctx, l)
 			wantNoToken(t, ctx, l, core.WaitTime(0))
 			if sent.Hits() != 0 {
 				t.Errorf("%d commands for re-entries that are refused", sent.Hits())
 			}
-			wantAlive(t, ctx)
-			_, again := acquired(t, ctx, l)
-			released(t, again)
-			released(t, without)
+			locktest.WantAlive(t, ctx)
+			_, again := locktest.MustAcquire(t, ctx, l)
+			locktest.MustRelease(t, again)
+			locktest.MustRelease(t, without)
 
-			ctx, with := acquired(t, t.Context(), l, core.WithToken())
+			ctx, with := locktest.MustAcquire(t, t.Context(), l, core.WithToken())
 			for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
-				_, again := acquired(t, ctx, l, opts...)
+				_, again := locktest.MustAcquire(t, ctx, l, opts...)
 				if again.Token() != with.Token() || with.Token() == 0 {
 					t.Errorf("token %d inside of %d", again.Token(), with.Token())
 				}
-				released(t, again)
+				locktest.MustRelease(t, again)
 			}
-			released(t, with)
+			locktest.MustRelease(t, with)
 		})
 	}
 }
@@ -97,11 +98,11 @@ func TestWithToken_OfAReentry(t *testing.T) {
 // A lock that was taken together with others has no token, either.
 func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.MultiLock("order:42", "order:43"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("order:42", "order:43"))
 		wantNoToken(t, ctx, locks.Lock("order:43"))
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -113,5 +114,5 @@ func wantNoToken(t *testing.T, ctx context.Context, l core.Lock, opts ...core.Ac
 	if inner != ctx || hold != nil || err == nil || !strings.Contains(err.Error(), "ask for the token there") {
 		t.Errorf("got %v, want an error that says where to ask for the token", err)
 	}
-	wantErr(t, err, core.ErrInvalid)
+	locktest.WantErr(t, err, core.ErrInvalid)
 }

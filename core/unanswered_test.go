@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
 // Work under a hold must not outlive the lock: it is notified before the release is sent.
@@ -25,32 +26,32 @@ func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 		"an inner one":    {[]string{"k"}, "sethold", true, false},
 		"of several keys": {[]string{"k", "l"}, "release", false, false},
 	} {
-		parallelBubble(t, name, func(t *testing.T, b *bed) {
-			locks, proxy := b.knowing(patient)
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(locktest.Patient)
 			lock := locks.MultiLock(tt.names...)
-			ctx, hold := acquired(t, t.Context(), lock)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), lock)
 			if tt.inner {
-				ctx, hold = acquired(t, ctx, lock)
+				ctx, hold = locktest.MustAcquire(t, ctx, lock)
 			}
-			var next <-chan outcome
+			var next <-chan locktest.Outcome
 			if tt.wanted {
-				next = acquiring(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease that is there
-				waiters(t, locks, 1)
+				next = locktest.GoAcquire(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease that is there
+				locktest.AwaitWaiters(t, locks, 1)
 			}
-			sent := proxy.HoldRequest(scriptOn(t, tt.script, "k"))
-			done := releasing(hold)
+			sent := proxy.HoldRequest(locktest.ScriptOn(t, tt.script, "k"))
+			done := locktest.GoRelease(hold)
 			<-sent.Hit()
 			synctest.Wait()
 			select {
 			case <-ctx.Done():
-				wantErr(t, context.Cause(ctx), core.ErrReleased)
+				locktest.WantErr(t, context.Cause(ctx), core.ErrReleased)
 			default:
 				t.Error("the release is on its way, and the context has not ended")
 			}
 			sent.Release()
-			must(t, <-done)
+			locktest.Must(t, <-done)
 			if next != nil {
-				released(t, (<-next).hold)
+				locktest.MustRelease(t, (<-next).Hold)
 			}
 		})
 	}
@@ -61,24 +62,24 @@ func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 func TestAcquire_AbandonedIsClearedUpHoweverLateItLands(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{1500 * time.Millisecond, 2 * time.Minute} {
-		parallelBubble(t, after.String(), func(t *testing.T, b *bed) {
+		locktest.ParallelBubble(t, after.String(), func(t *testing.T, b *locktest.Redis) {
 			const lease = 10 * time.Second
-			locks, proxy := b.knowing()
-			stuck := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
+			locks, proxy := b.BehindAProxy()
+			stuck := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
 			_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(lease))
-			wantErr(t, err, context.DeadlineExceeded)
-			pass(after)
-			behind := proxy.DropRequest(faultproxy.Once(scripts)) // which would clear it up at once
+			locktest.WantErr(t, err, context.DeadlineExceeded)
+			locktest.Pass(after)
+			behind := proxy.DropRequest(faultproxy.Once(locktest.Scripts)) // which would clear it up at once
 			stuck.Release()
 			synctest.Wait()
 			behind.Remove()
 			if b.Exists(t.Context(), "k").Val() != 1 {
 				t.Fatal("it has not landed: nothing is tested")
 			}
-			pass(1100 * time.Millisecond) // a question every second
-			b.wantGone("k")
+			locktest.Pass(1100 * time.Millisecond) // a question every second
+			b.WantGone("k")
 		})
 	}
 }
@@ -89,19 +90,19 @@ func TestAcquire_GrantedAfterACancelIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"k", "l"}} {
 		for _, wait := range []time.Duration{0, time.Minute} {
-			parallelBubble(t, fmt.Sprint(names, wait), func(t *testing.T, b *bed) {
-				locks, proxy := b.knowing()
-				acquires := faultproxy.All(scripts, faultproxy.Containing("k"))
+			locktest.ParallelBubble(t, fmt.Sprint(names, wait), func(t *testing.T, b *locktest.Redis) {
+				locks, proxy := b.BehindAProxy()
+				acquires := faultproxy.All(locktest.Scripts, faultproxy.Containing("k"))
 				proxy.DelayReply(faultproxy.Once(acquires), 30*time.Millisecond)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(5*time.Millisecond, cancel)
-				o := <-acquiring(ctx, locks.MultiLock(names...), core.LeaseTime(time.Hour), core.WaitTime(wait))
-				wantErr(t, o.err, context.Canceled, core.ErrNotAcquired)
-				if o.hold != nil {
+				o := <-locktest.GoAcquire(ctx, locks.MultiLock(names...), core.LeaseTime(time.Hour), core.WaitTime(wait))
+				locktest.WantErr(t, o.Err, context.Canceled, core.ErrNotAcquired)
+				if o.Hold != nil {
 					t.Error("a hold with an error")
 				}
-				pass(100 * time.Millisecond)
-				b.wantGone(names...)
+				locktest.Pass(100 * time.Millisecond)
+				b.WantGone(names...)
 				if s := locks.Stats(); s.Holds != 0 {
 					t.Errorf("%d holds", s.Holds)
 				}
@@ -114,24 +115,24 @@ func TestAcquire_GrantedAfterACancelIsNoSuccess(t *testing.T) {
 // left there. It is notified as soon as that is cleared up, also without a subscription.
 func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		proxy.HoldRequest(faultproxy.Command("subscribe")) // no message wakes anybody
-		proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
+		proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		defer cancel()
 		_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Hour))
-		wantErr(t, err, context.DeadlineExceeded)
-		proxy.DelayRequest(faultproxy.Once(scriptOn(t, "release", "k")), 40*time.Millisecond)
-		refused := proxy.Watch(scriptOn(t, "acquire", "k"))
-		o := <-acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
-		must(t, o.err)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
+		proxy.DelayRequest(faultproxy.Once(locktest.ScriptOn(t, "release", "k")), 40*time.Millisecond)
+		refused := proxy.Watch(locktest.ScriptOn(t, "acquire", "k"))
+		o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+		locktest.Must(t, o.Err)
 		if refused.Hits() < 2 {
 			t.Fatal("it has not found the lock taken: nothing is tested")
 		}
-		if o.took > 100*time.Millisecond {
-			t.Errorf("woken after %s", o.took)
+		if o.Took > 100*time.Millisecond {
+			t.Errorf("woken after %s", o.Took)
 		}
-		released(t, o.hold)
+		locktest.MustRelease(t, o.Hold)
 	})
 }

@@ -10,29 +10,21 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 )
-
-// behindProxy is locks whose commands a proxy sees, on a warm server.
-func (b *bed) behindProxy(opts ...core.Option) (*core.Client, *faultproxy.Proxy) {
-	b.t.Helper()
-	proxy, rdb := faultproxy.Around(b.t, b.Client)
-	locks := locksOn(b.t, rdb, opts...)
-	b.warm(locks)
-	return locks, proxy
-}
 
 func TestWatchdog_RenewsEveryThirdOfTheLease(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		var at []time.Duration
 		start := time.Now()
-		proxy.Watch(faultproxy.All(scripts, func([]string) bool {
+		proxy.Watch(faultproxy.All(locktest.Scripts, func([]string) bool {
 			at = append(at, time.Since(start))
 			return true
 		}))
-		pass(time.Minute)
+		locktest.Pass(time.Minute)
 		if n := len(at); n < 6 || n > 8 { // the second was the NOSCRIPT of the first, or not
 			t.Errorf("renewals within a minute: got %v", at)
 		}
@@ -41,47 +33,47 @@ func TestWatchdog_RenewsEveryThirdOfTheLease(t *testing.T) {
 				t.Errorf("%s between two renewals, want a third of 30s at most", gap)
 			}
 		}
-		b.wantTTL("k", 20*time.Second, 30*time.Second)
-		wantAlive(t, t.Context())
-		released(t, hold)
+		b.WantTTL("k", 20*time.Second, 30*time.Second)
+		locktest.WantAlive(t, t.Context())
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestWatchdog_KeepsALockForHours(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks(core.WithWatchdog(30 * time.Second))
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		pass(time.Hour)
-		wantAlive(t, ctx)
-		b.wantCount(hold, "1")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithWatchdog(30 * time.Second))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.Pass(time.Hour)
+		locktest.WantAlive(t, ctx)
+		b.WantCount(hold, "1")
 		if left := hold.Remaining(); left < 19*time.Second || left > 30*time.Second {
 			t.Errorf("remaining: got %s", left)
 		}
-		released(t, hold)
-		b.wantGone("k")
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
 	})
 }
 
 // A message about a lock that is held makes its holder look at once.
 func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
 		waiting, cancel := context.WithCancel(t.Context())
-		done := busyCallers(waiting, locks, "k", 1) // a waiter listens
-		waiters(t, locks, 1)
-		b.listeners("k", 1)
-		b.take("k", stranger, time.Minute)
-		b.Publish(t.Context(), channelOf("k"), "0")
+		done := locktest.KeepBusy(waiting, locks, "k", 1) // a waiter listens
+		locktest.AwaitWaiters(t, locks, 1)
+		b.AwaitListeners("k", 1)
+		b.Take("k", locktest.Stranger, time.Minute)
+		b.Publish(t.Context(), locktest.ChannelOf("k"), "0")
 		select {
 		case <-ctx.Done():
-		case <-time.After(measured(10 * time.Second)): // a renewal would notice it much later
+		case <-time.After(locktest.Measured(10 * time.Second)): // a renewal would notice it much later
 			t.Error("not noticed")
 		}
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		cancel()
 		<-done
 	})
@@ -89,8 +81,8 @@ func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
 
 func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(10*time.Second))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(10*time.Second))
 		start := time.Now()
 		<-ctx.Done()
 		if took := time.Since(start); took >= 10*time.Second || took < 9*time.Second {
@@ -99,9 +91,9 @@ func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
 		if b.Exists(t.Context(), "k").Val() != 1 {
 			t.Error("the key was gone before the holder knew")
 		}
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, ctx.Err(), context.Canceled)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, ctx.Err(), context.Canceled)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		if hold.Remaining() != 0 {
 			t.Errorf("remaining: got %s", hold.Remaining())
 		}
@@ -115,9 +107,9 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 		"wall clock: the machine was suspended": core.EndLeaseOnWallClock,
 		"monotonic clock":                       core.EndLeaseOnMonotonicClock,
 	} {
-		parallelBeds(t, name, func(t *testing.T, b *bed) {
-			ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(time.Hour))
-			wantAlive(t, ctx)
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(time.Hour))
+			locktest.WantAlive(t, ctx)
 			end(hold)
 			select {
 			case <-ctx.Done():
@@ -130,31 +122,31 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 			if _, ok := core.Held(ctx, "k"); ok {
 				t.Error("Held is true")
 			}
-			wantEnded(t, ctx, core.ErrLost)
+			locktest.WantEnded(t, ctx, core.ErrLost)
 			<-ctx.Done() // all who wait for the context are notified then
-			wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			b.wantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			b.WantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
 		})
 	}
 }
 
 func TestHold_ReleaseLooksAtTheClock(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
 		before := sent.Hits()
 		core.EndLeaseOnWallClock(hold)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		wantErr(t, context.Cause(ctx), core.ErrLost)
-		wantSame(t, "commands about a lock that may be another's", sent.Hits()-before, 0)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
+		locktest.WantSame(t, "commands about a lock that may be another's", sent.Hits()-before, 0)
 	})
 }
 
 func TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.behindProxy()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
 		goroutines := runtime.NumGoroutine()
 		var holds []*core.Hold
 		for i := range 100 {
@@ -162,62 +154,62 @@ func TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines(t *testing.T) {
 			for j := range names {
 				names[j] = strconv.Itoa(i) + "/" + strconv.Itoa(j)
 			}
-			_, hold := acquired(t, t.Context(), locks.MultiLock(names...))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 			holds = append(holds, hold)
 		}
-		pass(10 * time.Second) // the first renewals make the script known
-		sent := proxy.Watch(scripts)
-		pass(10 * time.Second)
+		locktest.Pass(10 * time.Second) // the first renewals make the script known
+		sent := proxy.Watch(locktest.Scripts)
+		locktest.Pass(10 * time.Second)
 		if got := sent.Hits(); got < 100 || got > 110 {
 			t.Errorf("one period: got %d scripts, want one per hundred locks", got)
 		}
 		if grown := runtime.NumGoroutine() - goroutines; grown > 2_000 { // other tests have some, too
 			t.Errorf("%d goroutines more", grown)
 		}
-		pass(15 * time.Second)
+		locktest.Pass(15 * time.Second)
 		for _, hold := range holds[:3] {
-			b.wantCount(hold, "1")
+			b.WantCount(hold, "1")
 		}
-		wantSame(t, "held", locks.Stats().Holds, 10_000)
+		locktest.WantSame(t, "held", locks.Stats().Holds, 10_000)
 	})
 }
 
 func TestWatchdog_ScriptFlushDuringRenewals(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		for range 10 {
 			b.ScriptFlush(t.Context())
-			pass(10 * time.Second)
+			locktest.Pass(10 * time.Second)
 		}
-		wantAlive(t, ctx)
-		b.wantCount(hold, "1")
-		released(t, hold)
+		locktest.WantAlive(t, ctx)
+		b.WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestWatchdog_ScriptFlushOnAServer(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		obs := newRecorder()
-		ctx, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(unhurried(3*time.Second)), core.WithObserver(obs.observer())).Lock("k"))
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithWatchdog(locktest.Unhurried(3*time.Second)), core.WithObserver(obs.Observer())).Lock("k"))
 		for range 3 {
 			b.ScriptFlush(t.Context())
-			n := obs.count("renewal")
-			eventually(t, "another renewal", func() bool { return obs.count("renewal") > n })
+			n := obs.Count("renewal")
+			locktest.Eventually(t, "another renewal", func() bool { return obs.Count("renewal") > n })
 		}
-		wantAlive(t, ctx)
-		released(t, hold)
+		locktest.WantAlive(t, ctx)
+		locktest.MustRelease(t, hold)
 	})
 }
 
 func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		_, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(time.Hour)).Lock("k"))
-		b.wantTTL("k", 59*time.Minute, time.Hour)
-		released(t, hold)
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithWatchdog(time.Hour)).Lock("k"))
+		b.WantTTL("k", 59*time.Minute, time.Hour)
+		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -225,18 +217,18 @@ func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
 // same script.
 func TestWatchdog_OverwrittenKeyEndsItsHoldOnly(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks := b.locks()
-		lost, _ := acquired(t, t.Context(), locks.Lock("overwritten"))
-		kept, hold := acquired(t, t.Context(), locks.Lock("k"))
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		lost, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("overwritten"))
+		kept, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		b.Set(t.Context(), "overwritten", "text", 0)
-		pass(time.Minute)
+		locktest.Pass(time.Minute)
 		if cause := context.Cause(lost); !errors.Is(cause, core.ErrLost) {
 			t.Errorf("overwritten: got %v, want lost", cause)
 		}
 		if kept.Err() != nil {
 			t.Errorf("beside it: %v", context.Cause(kept))
 		}
-		released(t, hold)
+		locktest.MustRelease(t, hold)
 	})
 }

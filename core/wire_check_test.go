@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -17,7 +18,7 @@ import (
 func wireOf(t *testing.T, locks *core.Client) core.Wire {
 	t.Helper()
 	w, err := locks.Wire(t.Context())
-	must(t, err)
+	locktest.Must(t, err)
 	return w
 }
 
@@ -43,12 +44,12 @@ func wantWire(t *testing.T, got, want core.Wire, warnings ...string) {
 
 func TestWire_SingleServer(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		wantWire(t, wireOf(t, b.locks(core.WithPrefix("shop:"))),
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		wantWire(t, wireOf(t, b.Locks(core.WithPrefix("shop:"))),
 			core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic, Prefix: "shop:"})
 
-		second := b.connect(func(o *redis.Options) { o.DB = 2 })
-		mapped := locksOn(t, second, core.WithNameMapper(around), core.WithPubSub(core.PubSubSharded))
+		second := b.Connect(func(o *redis.Options) { o.DB = 2 })
+		mapped := locktest.NewClient(t, second, core.WithNameMapper(around), core.WithPubSub(core.PubSubSharded))
 		wantWire(t, wireOf(t, mapped),
 			core.Wire{Topology: core.TopologyServer, Database: 2, Channels: core.ChannelsClassic, Mapped: true})
 	})
@@ -58,25 +59,25 @@ func TestWire_SingleServer(t *testing.T) {
 func TestWire_SingleServerWithoutTheRightToAsk(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	must(t, srv.Client().Do(t.Context(), "acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
-	locks := locksOn(t, srv.Client(func(o *redis.Options) { o.Username, o.Password = "shop", "secret" }))
+	locktest.Must(t, srv.Client().Do(t.Context(), "acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
+	locks := locktest.NewClient(t, srv.Client(func(o *redis.Options) { o.Username, o.Password = "shop", "secret" }))
 	wantWire(t, wireOf(t, locks), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic})
 }
 
 func TestWire_Sentinel(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
-	wantWire(t, wireOf(t, locksOn(t, s.Client())), core.Wire{Topology: core.TopologySentinel, Channels: core.ChannelsClassic})
+	wantWire(t, wireOf(t, locktest.NewClient(t, s.Client())), core.Wire{Topology: core.TopologySentinel, Channels: core.ChannelsClassic})
 }
 
 func TestWire_RedisDownOrClientClosed(t *testing.T) {
 	t.Parallel()
-	locks := locksOn(t, nowhere(t), core.WithBackendTimeout(50*time.Millisecond))
+	locks := locktest.NewClient(t, locktest.Nowhere(t), core.WithBackendTimeout(50*time.Millisecond))
 	_, err := locks.Wire(t.Context())
-	wantErr(t, err, core.ErrUnavailable)
-	must(t, locks.Close(t.Context()))
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	locktest.Must(t, locks.Close(t.Context()))
 	_, err = locks.Wire(t.Context())
-	wantErr(t, err, core.ErrClosed)
+	locktest.WantErr(t, err, core.ErrClosed)
 }
 
 // What runs on one cluster, and looks at who listens there, runs one after the other.
@@ -126,7 +127,7 @@ func (c *clusterBed) wireOthersListenClassic(t *testing.T) {
 
 func (c *clusterBed) wireOthersListenSharded(t *testing.T) {
 	for _, name := range []string{"one", "two", "three", "four", "five"} {
-		channel := channelOf(name)
+		channel := locktest.ChannelOf(name)
 		end := c.listen(t, c.rdb.SSubscribe(t.Context(), channel))
 		wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire,
 			`by SSUBSCRIBE, on channels such as "`+channel+`" (1 in all), and this client sends by PUBLISH, which is not heard there: give them shardedSubscriptionMode OFF`)
@@ -137,20 +138,20 @@ func (c *clusterBed) wireOthersListenSharded(t *testing.T) {
 
 // A waiter of this library in the wrong mode is found like one of Redisson's.
 func (c *clusterBed) wireAnotherClientWaits(t *testing.T) {
-	_, hold := acquired(t, t.Context(), c.locks(t).Lock("wanted"))
+	_, hold := locktest.MustAcquire(t, t.Context(), c.locks(t).Lock("wanted"))
 	other, locks := c.locks(t, core.WithPubSub(core.PubSubClassic)), c.locks(t)
 	done := make(chan error, 1)
 	go func() {
 		done <- other.Lock("wanted").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
 	}()
-	eventually(t, "a warning of the waiter", func() bool { return len(wireOf(t, locks).Warnings) == 1 })
-	released(t, hold)
-	must(t, <-done)
+	locktest.Eventually(t, "a warning of the waiter", func() bool { return len(wireOf(t, locks).Warnings) == 1 })
+	locktest.MustRelease(t, hold)
+	locktest.Must(t, <-done)
 }
 
 // Who has other names may listen as he likes.
 func (c *clusterBed) wireOtherNames(t *testing.T) {
-	end := c.listen(t, c.Masters[1].Client().Subscribe(t.Context(), channelOf("shop:k"), channelOf("shop:{k}"), channelOf("bank:k"), "redisson_topic"))
+	end := c.listen(t, c.Masters[1].Client().Subscribe(t.Context(), locktest.ChannelOf("shop:k"), locktest.ChannelOf("shop:{k}"), locktest.ChannelOf("bank:k"), "redisson_topic"))
 	defer end()
 	wantWire(t, wireOf(t, c.locks(t, core.WithPrefix("tax:"))), core.Wire{
 		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Prefix: "tax:",
@@ -165,10 +166,10 @@ func (c *clusterBed) wireOtherNames(t *testing.T) {
 
 func (c *clusterBed) wireNoRightToAsk(t *testing.T) {
 	for _, m := range c.Masters {
-		must(t, m.Client().Do(t.Context(), "acl", "setuser", "blind", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
+		locktest.Must(t, m.Client().Do(t.Context(), "acl", "setuser", "blind", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
 	}
 	rdb := c.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "blind", "secret" })
-	w := wireOf(t, locksOn(t, rdb, core.WithPubSub(core.PubSubSharded)))
+	w := wireOf(t, locktest.NewClient(t, rdb, core.WithPubSub(core.PubSubSharded)))
 	wantWire(t, w, shardedWire, "it is not known which other programs listen: ")
 	if text := w.Warnings[0]; strings.Count(text, "NOPERM") != len(c.Masters) {
 		t.Errorf("got %q, want the reason of each node", text)
@@ -180,7 +181,7 @@ func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
 	answering := c.Master("ready")
 	silent := c.Masters[(slices.Index(c.Masters, answering)+1)%len(c.Masters)]
 	_, err := answering.Client().Subscribe(t.Context(), "redisson_lock__channel:{silent}").Receive(t.Context())
-	must(t, err)
+	locktest.Must(t, err)
 	locks := c.locks(t, core.WithBackendTimeout(3*time.Second), core.WithPrefix("silent"))
 	want := shardedWire
 	want.Prefix = "silent"
@@ -194,12 +195,12 @@ func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
 func (c *clusterBed) wireClientOfOneNode(t *testing.T) {
 	node := c.Masters[0]
 	for _, protocol := range []int{2, 3} {
-		locks := locksOn(t, node.Client(func(o *redis.Options) { o.Protocol = protocol }))
+		locks := locktest.NewClient(t, node.Client(func(o *redis.Options) { o.Protocol = protocol }))
 		wantWire(t, wireOf(t, locks), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic}, "use redis.NewClusterClient")
 	}
-	end := c.listen(t, node.Client().SSubscribe(t.Context(), channelOf(keysOn(c.Cluster, node, 1)[0])))
+	end := c.listen(t, node.Client().SSubscribe(t.Context(), locktest.ChannelOf(keysOn(c.Cluster, node, 1)[0])))
 	defer end()
-	wantWire(t, wireOf(t, locksOn(t, node.Client())), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic},
+	wantWire(t, wireOf(t, locktest.NewClient(t, node.Client())), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic},
 		"use redis.NewClusterClient", "by SSUBSCRIBE")
 }
 
@@ -208,10 +209,10 @@ func (c *clusterBed) wireClientOfOneNode(t *testing.T) {
 func (c *clusterBed) listen(t *testing.T, sub *redis.PubSub) (end func()) {
 	t.Helper()
 	_, err := sub.Receive(t.Context())
-	must(t, err)
+	locktest.Must(t, err)
 	return func() {
-		must(t, sub.Close())
-		eventually(t, "the end of the subscriptions", func() bool {
+		locktest.Must(t, sub.Close())
+		locktest.Eventually(t, "the end of the subscriptions", func() bool {
 			return !slices.ContainsFunc(c.Masters, func(m *redisserver.Server) bool {
 				classic, err := m.Client().PubSubChannels(t.Context(), "redisson_*").Result()
 				sharded, unsharded := m.Client().PubSubShardChannels(t.Context(), "redisson_*").Result()
@@ -243,6 +244,6 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 		`This client uses a Cluster, sharded channels and names as they are. Redisson needs useClusterServers, ` +
 			`shardedSubscriptionMode ON and no nameMapper.`: {Topology: core.TopologyCluster, Channels: core.ChannelsSharded},
 	} {
-		wantSame(t, "got\n, want\n", w.String(), want)
+		locktest.WantSame(t, "got\n, want\n", w.String(), want)
 	}
 }

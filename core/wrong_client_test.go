@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -32,10 +33,10 @@ func TestNew_RefusesAFailoverClusterClient(t *testing.T) {
 			t.Cleanup(func() { _ = locks.Close(t.Context()) })
 		}
 		if strings.HasPrefix(name, "ok_") {
-			wantErr(t, err)
+			locktest.WantErr(t, err)
 			continue
 		}
-		wantErr(t, err, core.ErrInvalid)
+		locktest.WantErr(t, err, core.ErrInvalid)
 		if err != nil && !strings.Contains(err.Error(), "redis.NewFailoverClient") {
 			t.Errorf("%s: the error does not say what to use: %v", name, err)
 		}
@@ -46,7 +47,7 @@ func TestNew_RefusesAFailoverClusterClient(t *testing.T) {
 func wantAdvice(t *testing.T, locks *core.Client, key, advice string) {
 	t.Helper()
 	_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(time.Hour))
-	wantErr(t, err, core.ErrUnavailable)
+	locktest.WantErr(t, err, core.ErrUnavailable)
 	if err != nil && (!strings.Contains(err.Error(), advice) || !strings.Contains(core.ErrorText(err), advice)) {
 		t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), advice)
 	}
@@ -55,44 +56,44 @@ func wantAdvice(t *testing.T, locks *core.Client, key, advice string) {
 // A client for another kind of server gets errors that name the right one.
 func TestAcquire_WrongKindOfClient(t *testing.T) {
 	t.Parallel()
-	parallel(t, "client_on_a_node", func(t *testing.T) {
+	locktest.Parallel(t, "client_on_a_node", func(t *testing.T) {
 		cluster := redisserver.StartCluster(t)
 		far := 0 // a node without the key
 		if cluster.Master("k") == cluster.Masters[0] {
 			far = 1
 		}
-		wantAdvice(t, locksOn(t, cluster.Masters[far].Client()), "k", "redis.NewClusterClient")
+		wantAdvice(t, locktest.NewClient(t, cluster.Masters[far].Client()), "k", "redis.NewClusterClient")
 	})
-	parallel(t, "cluster_client_on_a_server", func(t *testing.T) {
+	locktest.Parallel(t, "cluster_client_on_a_server", func(t *testing.T) {
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redisserver.Start(t).Addr()}})
 		t.Cleanup(func() { _ = rdb.Close() })
-		wantAdvice(t, locksOn(t, rdb), "k", "redis.NewClient")
+		wantAdvice(t, locktest.NewClient(t, rdb), "k", "redis.NewClient")
 	})
-	parallel(t, "client_on_a_sentinel", func(t *testing.T) {
-		wantAdvice(t, locksOn(t, redisserver.StartSentinel(t).Sentinel.Client()), "k", "redis.NewFailoverClient")
+	locktest.Parallel(t, "client_on_a_sentinel", func(t *testing.T) {
+		wantAdvice(t, locktest.NewClient(t, redisserver.StartSentinel(t).Sentinel.Client()), "k", "redis.NewFailoverClient")
 	})
-	parallel(t, "scripts_are_checked", func(t *testing.T) {
-		proxy, rdb := faultproxy.Around(t, embeddedBed(t).Client)
-		proxy.AnswerError(scripts, refusals["alibaba_check"])
-		wantAdvice(t, locksOn(t, rdb), "k", "script_check_enable")
+	locktest.Parallel(t, "scripts_are_checked", func(t *testing.T) {
+		proxy, rdb := faultproxy.Around(t, locktest.Embedded(t).Client)
+		proxy.AnswerError(locktest.Scripts, refusals["alibaba_check"])
+		wantAdvice(t, locktest.NewClient(t, rdb), "k", "script_check_enable")
 	})
-	parallel(t, "keys_of_one_lock_in_several_slots", func(t *testing.T) {
-		proxy, rdb := faultproxy.Around(t, embeddedBed(t).Client)
-		proxy.AnswerError(scripts, refusals["redis"])
-		wantAdvice(t, locksOn(t, rdb), "k", "order:{42}")
+	locktest.Parallel(t, "keys_of_one_lock_in_several_slots", func(t *testing.T) {
+		proxy, rdb := faultproxy.Around(t, locktest.Embedded(t).Client)
+		proxy.AnswerError(locktest.Scripts, refusals["redis"])
+		wantAdvice(t, locktest.NewClient(t, rdb), "k", "order:{42}")
 	})
 }
 
 // A renewal that a node of a Cluster sends away says so, too.
 func TestRenewal_WrongKindOfClient(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		seen := &renewals{}
-		_, _ = acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.observer())).Lock("k"))
-		proxy.AnswerError(scripts, "MOVED 1 10.0.0.2:6379")
+		seen := &locktest.Renewals{}
+		_, _ = locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.Observer())).Lock("k"))
+		proxy.AnswerError(locktest.Scripts, "MOVED 1 10.0.0.2:6379")
 		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
-		if err := seen.failure(); err == nil || !strings.Contains(err.Error(), "redis.NewClusterClient") {
+		if err := seen.Failure(); err == nil || !strings.Contains(err.Error(), "redis.NewClusterClient") {
 			t.Errorf("got %v, want redis.NewClusterClient named", err)
 		}
 	})

@@ -80,6 +80,7 @@ var written = []string{
 	"keyexpr",
 	"telemetry",
 	"core/cmd/interlock",
+	"core/internal/locktest",
 }
 
 // TestEnglish_Sentences reports each sentence in comments, string literals and documents over which

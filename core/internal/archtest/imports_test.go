@@ -35,6 +35,9 @@ var layers = map[string][]string{
 	"core/internal/httpvars":      {"keyexpr"},
 	"grpclock/internal/protovars": {"keyexpr"},
 
+	// The kit of the tests of package core. No product code imports it.
+	"core/internal/locktest": {"core", "core/internal", "core/redistest"},
+
 	// What a server says of itself, on the client of Redis.
 	"core/internal/topology": {},
 

@@ -1,0 +1,121 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// MustAcquire acquires a lock.
+func MustAcquire(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) (context.Context, *core.Hold) {
+	t.Helper()
+	ctx, hold, err := l.Acquire(ctx, opts...)
+	if err != nil {
+		t.Fatalf("acquire: %v", err)
+	}
+	return ctx, hold
+}
+
+// MustRelease releases a hold.
+func MustRelease(t *testing.T, h *core.Hold) {
+	t.Helper()
+	if err := h.Release(context.Background()); err != nil {
+		t.Errorf("release of %s: %v", h.Key(), err)
+	}
+}
+
+// MustClose closes a client whose holds have all been released.
+func MustClose(t *testing.T, locks *core.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	WantOK(t, locks.Close(ctx))
+}
+
+// MustInspect inspects a key.
+func MustInspect(t *testing.T, locks *core.Client, key string) core.LockEntry {
+	t.Helper()
+	e, err := locks.Inspect(t.Context(), key)
+	Must(t, err)
+	return e
+}
+
+// Outcome is the result of an Acquire in another goroutine.
+type Outcome struct {
+	Ctx  context.Context //nolint:containedctx // a result
+	Hold *core.Hold
+	Err  error
+	Took time.Duration
+}
+
+// GoAcquire starts an Acquire.
+func GoAcquire(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) <-chan Outcome {
+	got := make(chan Outcome, 1)
+	start := time.Now()
+	go func() {
+		ctx, hold, err := lock.Acquire(ctx, opts...)
+		got <- Outcome{ctx, hold, err, time.Since(start)}
+	}()
+	return got
+}
+
+// Got waits for an Acquire that GoAcquire has started and that must succeed.
+func Got(t *testing.T, pending <-chan Outcome) Outcome {
+	t.Helper()
+	select {
+	case o := <-pending:
+		Must(t, o.Err)
+		return o
+	case <-time.After(HangTimeout):
+		t.Fatal("never acquired")
+		return Outcome{}
+	}
+}
+
+// GoRelease starts a Release.
+func GoRelease(hold *core.Hold) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- hold.Release(context.Background()) }()
+	return done
+}
+
+// GoClose starts a Close that waits for nothing, as at the crash of a process: holds stay in Redis.
+func GoClose(locks *core.Client) <-chan error {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	done := make(chan error, 1)
+	go func() { done <- locks.Close(ended) }()
+	return done
+}
+
+// AcquiredAt takes and frees a lock in another goroutine, and sends when it had the lock.
+func AcquiredAt(t *testing.T, locks *core.Client, name string) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		var now time.Time
+		err := locks.Lock(name).Do(t.Context(), func(context.Context) error {
+			now = time.Now()
+			return nil
+		})
+		WantOK(t, err)
+		at <- now
+	}()
+	return at
+}
+
+// JoinQueue starts an Acquire of a fair lock that has to wait. It returns the field of the waiter in the queue.
+func (b *Redis) JoinQueue(ctx context.Context, locks *core.Client, key string, opts ...core.AcquireOption) (string, <-chan Outcome) {
+	b.T.Helper()
+	before := len(b.Queued(key))
+	got := GoAcquire(ctx, locks.FairLock(key), opts...)
+	Eventually(b.T, "queued", func() bool { return len(b.Queued(key)) > before })
+	return b.Queued(key)[before], got
+}
+
+// AwaitWaiters waits until n callers wait in a client.
+func AwaitWaiters(t *testing.T, locks *core.Client, n int) {
+	t.Helper()
+	Eventually(t, "the expected number of waiters", func() bool { return locks.Stats().Waiters == n })
+}

@@ -1,0 +1,112 @@
+package locktest
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// A Fault is what happens to one command on its way to Redis or back.
+type Fault struct {
+	Name   string
+	Inject func(*faultproxy.Proxy, faultproxy.Match) *faultproxy.Rule
+}
+
+// The faults of a command. A command that is held arrives when the rule is released or removed.
+var (
+	HoldRequest = Fault{"not executed", (*faultproxy.Proxy).HoldRequest}
+	HoldReply   = Fault{"executed", (*faultproxy.Proxy).HoldReply}
+	DropRequest = Fault{"request lost", (*faultproxy.Proxy).DropRequest}
+	DropReply   = Fault{"reply lost", (*faultproxy.Proxy).DropReply}
+)
+
+// Refuse is a fault that answers a command with an error. The command does not reach Redis.
+func Refuse(says string) Fault {
+	return Fault{"refused: " + says, func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, says) }}
+}
+
+// Passing returns replies that say that Redis cannot serve the command now. None of them comes of a script that Redis
+// has executed.
+func Passing() []string {
+	return []string{"BUSY a script runs", "LOADING from disk", "TRYAGAIN a slot moves"}
+}
+
+// Scripts matches every execution of a script.
+var Scripts = faultproxy.Command("evalsha", "eval")
+
+// Script matches the execution of one script, for one key or several: "handoff" of the reentrant lock, "fair/acquire"
+// of another kind.
+func Script(t *testing.T, name string) faultproxy.Match {
+	t.Helper()
+	sources := ScriptSources(t)
+	if sources[name] == "" {
+		t.Fatalf("script %q does not exist", name)
+	}
+	one, several := digest(sources[name]), digest(sources[name+"_each"])
+	return func(cmd []string) bool {
+		return faultproxy.Command("EVALSHA")(cmd) && (cmd[1] == one || cmd[1] == several)
+	}
+}
+
+// ScriptOn matches the execution of one script on a key.
+func ScriptOn(t *testing.T, name, key string) faultproxy.Match {
+	t.Helper()
+	return faultproxy.All(Script(t, name), faultproxy.Containing(key))
+}
+
+func digest(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
+// ScriptSources returns the sources of all scripts by name. The scripts of the reentrant lock have no prefix.
+func ScriptSources(t *testing.T) map[string]string {
+	t.Helper()
+	sources := make(map[string]string)
+	for i, kind := range redisstore.NewKinds().All() {
+		for name, source := range kind.Sources() {
+			if i > 0 {
+				name = kind.Name + "/" + name
+			}
+			sources[name] = source
+		}
+	}
+	return sources
+}
+
+// Land releases the command that a rule holds, and waits until Redis has executed it.
+func Land(t *testing.T, rule *faultproxy.Rule) {
+	t.Helper()
+	held := rule.Hits()
+	rule.Release()
+	Eventually(t, "the held command to land", func() bool { return rule.Executed() >= held })
+}
+
+// LandAll removes rules in a bubble, and waits until Redis has executed what they held.
+func LandAll(rules []*faultproxy.Rule) {
+	for _, r := range rules {
+		r.Remove()
+	}
+	Pass(100 * time.Millisecond)
+}
+
+// Wobble delays every script by 0.1 to 0.4 ms on its way to Redis, at random.
+func Wobble(proxy *faultproxy.Proxy, seed uint64) {
+	const grades = 4
+	var mu sync.Mutex
+	r := rand.New(rand.NewPCG(seed, 1))
+	for i := range grades {
+		some := func([]string) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return r.IntN(grades-i) == 0
+		}
+		proxy.DelayRequest(faultproxy.All(Scripts, some), time.Duration(i+1)*100*time.Microsecond)
+	}
+}
