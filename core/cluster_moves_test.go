@@ -369,7 +369,7 @@ func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := locktest.NewClient(t, cluster.Client(), locktest.Patient)
-	names := keysOn(cluster, cluster.Masters[0], 2) // both move in one direction
+	names := locktest.KeysOn(cluster, cluster.Masters[0], 2) // both move in one direction
 	read, key := names[0], names[1]
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.ReadLock(read), core.LeaseTime(time.Minute))
 	wait := func(d time.Duration) {

@@ -2,14 +2,12 @@ package core_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/redis/go-redis/v9"
 )
 
 // TestCluster_ShardedSubscriptionsComeBack kills the subscription connection of a
@@ -21,8 +19,8 @@ func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 	cluster.NeedSharded(t)
 	node := cluster.Masters[0]
 	direct := node.Client()
-	keys := keysOn(cluster, node, 3)
-	holder, waiter := clusterLocks(t, cluster), clusterLocks(t, cluster)
+	keys := locktest.KeysOn(cluster, node, 3)
+	holder, waiter := locktest.ClusterClient(t, cluster), locktest.ClusterClient(t, cluster)
 	holds := make(map[string]*core.Hold)
 	got := make(map[string]chan error)
 	for _, key := range keys {
@@ -50,23 +48,4 @@ func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 		locktest.Must(t, holds[key].Release(t.Context()))
 		locktest.Must(t, <-got[key])
 	}
-}
-
-// keysOn finds lock names in different slots of one node.
-func keysOn(cluster *redisserver.Cluster, node *redisserver.Server, n int) (keys []string) {
-	for i := 0; len(keys) < n; i++ {
-		if key := fmt.Sprintf("key-%d", i); cluster.Master(key) == node {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-func clusterLocks(t *testing.T, cluster *redisserver.Cluster) *core.Client {
-	t.Helper()
-	var rdb redis.UniversalClient = cluster.Client()
-	locks, err := core.New(rdb, locktest.Patient)
-	locktest.Must(t, err)
-	t.Cleanup(func() { locktest.MustClose(t, locks) })
-	return locks
 }

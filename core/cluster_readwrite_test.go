@@ -16,8 +16,8 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	const key = "{moving}map"
-	locks := clusterLocks(t, cluster)
-	other := clusterLocks(t, cluster)
+	locks := locktest.ClusterClient(t, cluster)
+	other := locktest.ClusterClient(t, cluster)
 	lock := locks.ReadLock(key)
 	ctx, one := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
 	_, two := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
@@ -56,7 +56,7 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks := clusterLocks(t, cluster)
+	locks := locktest.ClusterClient(t, cluster)
 	for name, longer := range map[string]func(ctx context.Context, hold *core.Hold, lock core.Lock) error{
 		"refresh": func(_ context.Context, hold *core.Hold, _ core.Lock) error {
 			return hold.Refresh(context.Background(), time.Minute)
@@ -93,7 +93,7 @@ func TestCluster_WriterWithAReaderInsideOnASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	const key = "{moving}map"
-	locks, other := clusterLocks(t, cluster), clusterLocks(t, cluster)
+	locks, other := locktest.ClusterClient(t, cluster), locktest.ClusterClient(t, cluster)
 	writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock(key), core.LeaseTime(time.Minute))
 	_, r := locktest.MustAcquire(t, writing, locks.ReadLock(key), core.LeaseTime(time.Hour))
 	_, r = r.Handover()

@@ -16,7 +16,7 @@ func TestCluster_SlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	key := "moving"
-	locks := clusterLocks(t, cluster)
+	locks := locktest.ClusterClient(t, cluster)
 	locktest.Must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the slots are known
 	move := cluster.BeginMove(key)
 	lifeOfALock(t, locks, key)

@@ -11,86 +11,52 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/locktest"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// clusterBed is a Cluster of three masters and a client to look at it.
-type clusterBed struct {
-	*redisserver.Cluster
-
-	t   *testing.T
-	rdb *redis.ClusterClient
-}
-
-func newClusterBed(t *testing.T) *clusterBed {
-	t.Helper()
-	return clusterOf(t, redisserver.StartCluster(t))
-}
-
-func clusterOf(t *testing.T, c *redisserver.Cluster) *clusterBed {
-	t.Helper()
-	return &clusterBed{Cluster: c, t: t, rdb: c.Client()}
-}
-
-func (c *clusterBed) locks(t *testing.T, opts ...core.Option) *core.Client {
-	t.Helper()
-	return locktest.NewClient(t, c.Client(), append([]core.Option{locktest.Patient}, opts...)...)
-}
-
-func (c *clusterBed) wantGone(t *testing.T, keys ...string) {
-	t.Helper()
-	for _, key := range keys {
-		if c.rdb.Exists(context.Background(), key).Val() != 0 {
-			t.Errorf("%s is still there", key)
-		}
-	}
-}
-
 // What runs on one cluster, and on the same keys, runs one after the other.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
-		c := clusterOf(t, binary.StartCluster(t))
-		t.Run("LockReenterRelease", c.lockReenterRelease)
-		t.Run("Contend", c.contend)
-		t.Run("ShardedWakeUp", c.shardedWakeUp)
-		t.Run("ClassicWakeUp", c.classicWakeUp)
-		t.Run("ForceReleasePublishesSharded", c.forceReleasePublishesSharded)
-		t.Run("BadBracesRefused", c.badBracesRefused)
-		t.Run("MultiAcrossSlots", c.multiAcrossSlots)
-		t.Run("MultiInOneSlot", c.multiInOneSlot)
-		t.Run("RenewsOnEveryNode", c.renewsOnEveryNode)
-		t.Run("ReadyAndState", c.readyAndState)
-		t.Run("Hooks", c.hooks)
+		c := locktest.ClusterOf(binary.StartCluster(t))
+		t.Run("LockReenterRelease", func(t *testing.T) { clusterLockReenterRelease(t, c) })
+		t.Run("Contend", func(t *testing.T) { clusterContend(t, c) })
+		t.Run("ShardedWakeUp", func(t *testing.T) { clusterShardedWakeUp(t, c) })
+		t.Run("ClassicWakeUp", func(t *testing.T) { clusterClassicWakeUp(t, c) })
+		t.Run("ForceReleasePublishesSharded", func(t *testing.T) { clusterForceReleasePublishesSharded(t, c) })
+		t.Run("BadBracesRefused", func(t *testing.T) { clusterBadBracesRefused(t, c) })
+		t.Run("MultiAcrossSlots", func(t *testing.T) { clusterMultiAcrossSlots(t, c) })
+		t.Run("MultiInOneSlot", func(t *testing.T) { clusterMultiInOneSlot(t, c) })
+		t.Run("RenewsOnEveryNode", func(t *testing.T) { clusterRenewsOnEveryNode(t, c) })
+		t.Run("ReadyAndState", func(t *testing.T) { clusterReadyAndState(t, c) })
 	})
 }
 
-func (c *clusterBed) lockReenterRelease(t *testing.T) {
-	locks := c.locks(t)
+func clusterLockReenterRelease(t *testing.T, c *locktest.Cluster) {
+	locks := c.Locks(t)
 	for _, name := range []string{"one", "two", "three", "order:{42}"} {
 		l := locks.Lock(name)
 		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
 		_, inner := locktest.MustAcquire(t, ctx, l)
-		if got := c.rdb.HGet(t.Context(), name, outer.Field()).Val(); got != "2" {
+		if got := c.Redis.HGet(t.Context(), name, outer.Field()).Val(); got != "2" {
 			t.Errorf("%s: count %q, want 2", name, got)
 		}
-		_, _, err := c.locks(t).Lock(name).Acquire(t.Context(), core.WaitTime(0))
+		_, _, err := c.Locks(t).Lock(name).Acquire(t.Context(), core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		locktest.MustRelease(t, inner)
 		locktest.MustRelease(t, outer)
-		c.wantGone(t, name)
+		c.WantGone(t, name)
 	}
 }
 
-func (c *clusterBed) contend(t *testing.T) {
+func clusterContend(t *testing.T, c *locktest.Cluster) {
 	var held atomic.Int32
 	var group sync.WaitGroup
 	for range 2 {
-		locks := c.locks(t)
+		locks := c.Locks(t)
 		for range 8 {
 			group.Go(func() {
 				for range 10 {
@@ -107,15 +73,15 @@ func (c *clusterBed) contend(t *testing.T) {
 		}
 	}
 	group.Wait()
-	c.wantGone(t, "hot")
+	c.WantGone(t, "hot")
 }
 
 // Redisson in a Cluster of Redis 7 listens by SSUBSCRIBE and publishes by SPUBLISH.
-func (c *clusterBed) shardedWakeUp(t *testing.T) {
+func clusterShardedWakeUp(t *testing.T, c *locktest.Cluster) {
 	c.NeedSharded(t)
-	locks := c.locks(t)
+	locks := c.Locks(t)
 	channel := locktest.ChannelOf("k")
-	sub := c.rdb.SSubscribe(t.Context(), channel)
+	sub := c.Redis.SSubscribe(t.Context(), channel)
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
@@ -125,15 +91,15 @@ func (c *clusterBed) shardedWakeUp(t *testing.T) {
 	if m, err := sub.ReceiveMessage(t.Context()); err != nil || m.Payload != "0" {
 		t.Errorf("message: got %v, %v", m, err)
 	}
-	c.wantWoken(t, locks, func(key string) { c.rdb.SPublish(t.Context(), locktest.ChannelOf(key), "0") }, func(key string) bool {
-		n, err := c.onMaster(key).PubSubShardNumSub(t.Context(), locktest.ChannelOf(key)).Result()
+	clusterWantWoken(t, c, locks, func(key string) { c.Redis.SPublish(t.Context(), locktest.ChannelOf(key), "0") }, func(key string) bool {
+		n, err := c.OnMaster(t, key).PubSubShardNumSub(t.Context(), locktest.ChannelOf(key)).Result()
 		return err == nil && n[locktest.ChannelOf(key)] == 1
 	})
 }
 
-func (c *clusterBed) classicWakeUp(t *testing.T) {
-	locks := c.locks(t, core.WithPubSub(core.PubSubClassic))
-	c.wantWoken(t, locks, func(key string) { c.rdb.Publish(t.Context(), locktest.ChannelOf(key), "0") }, func(key string) bool {
+func clusterClassicWakeUp(t *testing.T, c *locktest.Cluster) {
+	locks := c.Locks(t, core.WithPubSub(core.PubSubClassic))
+	clusterWantWoken(t, c, locks, func(key string) { c.Redis.Publish(t.Context(), locktest.ChannelOf(key), "0") }, func(key string) bool {
 		for _, m := range c.Masters {
 			n, err := m.Client().PubSubNumSub(t.Context(), locktest.ChannelOf(key)).Result()
 			if err == nil && n[locktest.ChannelOf(key)] == 1 {
@@ -143,7 +109,7 @@ func (c *clusterBed) classicWakeUp(t *testing.T) {
 		return false
 	})
 	// Two classic clients wake each other.
-	other := c.locks(t, core.WithPubSub(core.PubSubClassic))
+	other := c.Locks(t, core.WithPubSub(core.PubSubClassic))
 	_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("k"))
 	got := make(chan error, 1)
 	go func() { got <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
@@ -152,24 +118,15 @@ func (c *clusterBed) classicWakeUp(t *testing.T) {
 	locktest.WantOK(t, <-got)
 }
 
-func (c *clusterBed) onMaster(key string) *redis.Client {
-	c.t.Helper()
-	node, err := c.rdb.MasterForKey(context.Background(), key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return node
-}
-
 // wantWoken wants a waiter behind a stranger to be woken by a message. How long that takes says
 // nothing on a busy machine, but beside how long it takes without one, when the waiter's poll finds
 // the lock free.
-func (c *clusterBed) wantWoken(t *testing.T, locks *core.Client, publish func(key string), listening func(key string) bool) {
+func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, publish func(key string), listening func(key string) bool) {
 	t.Helper()
 	var woken, polled time.Duration
 	for i := range 4 {
-		woken += c.freed(t, locks, fmt.Sprintf("told:%d", i), publish, listening)
-		polled += c.freed(t, locks, fmt.Sprintf("silent:%d", i), func(string) {}, listening)
+		woken += clusterFreed(t, c, locks, fmt.Sprintf("told:%d", i), publish, listening)
+		polled += clusterFreed(t, c, locks, fmt.Sprintf("silent:%d", i), func(string) {}, listening)
 	}
 	if woken > polled/2 {
 		t.Errorf("four times woken by a message took %s, by the poll %s", woken, polled)
@@ -178,25 +135,26 @@ func (c *clusterBed) wantWoken(t *testing.T, locks *core.Client, publish func(ke
 
 // freed is how long a waiter goes on waiting for a lock that is deleted, of which publish may tell.
 // The key is a new one: its waiter subscribes, and looks once more, before it sleeps.
-func (c *clusterBed) freed(t *testing.T, locks *core.Client, key string, publish func(key string), listening func(key string) bool) time.Duration {
+func clusterFreed(t *testing.T, c *locktest.Cluster, locks *core.Client, key string, publish func(key string), listening func(key string) bool) time.Duration {
 	t.Helper()
-	c.rdb.HSet(t.Context(), key, locktest.Stranger, 1)
-	c.rdb.PExpire(t.Context(), key, time.Minute)
-	before := c.scripts(key)
+	c.Redis.HSet(t.Context(), key, locktest.Stranger, 1)
+	c.Redis.PExpire(t.Context(), key, time.Minute)
+	before := clusterScripts(t, c, key)
 	at := locktest.AcquiredAt(t, locks, key)
 	locktest.AwaitWaiters(t, locks, 1)
 	locktest.Eventually(t, "a subscription", func() bool { return listening(key) })
-	locktest.Eventually(t, "the look after it", func() bool { return c.scripts(key) >= before+2 })
+	locktest.Eventually(t, "the look after it", func() bool { return clusterScripts(t, c, key) >= before+2 })
 	freed := time.Now()
-	c.rdb.Del(t.Context(), key)
+	c.Redis.Del(t.Context(), key)
 	publish(key)
 	return (<-at).Sub(freed)
 }
 
 // scripts is how many scripts the master of a key has run.
-func (c *clusterBed) scripts(key string) int {
+func clusterScripts(t *testing.T, c *locktest.Cluster, key string) int {
+	t.Helper()
 	var n int
-	for line := range strings.Lines(c.onMaster(key).Info(context.Background(), "commandstats").Val()) {
+	for line := range strings.Lines(c.OnMaster(t, key).Info(context.Background(), "commandstats").Val()) {
 		if calls, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
 			n, _ = strconv.Atoi(calls[:strings.IndexByte(calls, ',')]) // 0 is fewer than any
 		}
@@ -205,82 +163,82 @@ func (c *clusterBed) scripts(key string) int {
 }
 
 // A client that has never acquired anything still knows how wake-ups travel.
-func (c *clusterBed) forceReleasePublishesSharded(t *testing.T) {
+func clusterForceReleasePublishesSharded(t *testing.T, c *locktest.Cluster) {
 	c.NeedSharded(t)
-	sub := c.rdb.SSubscribe(t.Context(), locktest.ChannelOf("k"))
+	sub := c.Redis.SSubscribe(t.Context(), locktest.ChannelOf("k"))
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.rdb.HSet(t.Context(), "k", locktest.Stranger, 1)
-	locktest.WantGot(t, "ForceRelease", true)(c.locks(t).Lock("k").ForceRelease(t.Context()))
+	c.Redis.HSet(t.Context(), "k", locktest.Stranger, 1)
+	locktest.WantGot(t, "ForceRelease", true)(c.Locks(t).Lock("k").ForceRelease(t.Context()))
 	if m, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
 		t.Errorf("message: got %v, %v", m, err)
 	}
 }
 
-func (c *clusterBed) badBracesRefused(t *testing.T) {
-	locks := c.locks(t)
+func clusterBadBracesRefused(t *testing.T, c *locktest.Cluster) {
+	locks := c.Locks(t)
 	for _, name := range []string{"a{b", "a}b", "{}x", "}a{b}"} {
 		_, _, err := locks.Lock(name).Acquire(t.Context())
 		locktest.WantErr(t, err, core.ErrInvalid)
 		locktest.WantErr(t, locks.MultiLock("fine", name).Do(t.Context(), nil), core.ErrInvalid)
 	}
-	_, _, err := c.locks(t, core.WithPrefix("shop{")).Lock("k").Acquire(t.Context())
+	_, _, err := c.Locks(t, core.WithPrefix("shop{")).Lock("k").Acquire(t.Context())
 	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
-func (c *clusterBed) multiAcrossSlots(t *testing.T) {
-	locks := c.locks(t)
+func clusterMultiAcrossSlots(t *testing.T, c *locktest.Cluster) {
+	locks := c.Locks(t)
 	names := []string{"alpha", "beta", "gamma", "delta"}
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 	for _, name := range names {
-		if c.rdb.HLen(t.Context(), name).Val() != 1 {
+		if c.Redis.HLen(t.Context(), name).Val() != 1 {
 			t.Errorf("%s is not held", name)
 		}
 	}
-	_, _, err := c.locks(t).MultiLock("gamma", "zeta").Acquire(t.Context(), core.WaitTime(0))
+	_, _, err := c.Locks(t).MultiLock("gamma", "zeta").Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantErr(t, err, core.ErrNotAcquired)
-	c.wantGone(t, "zeta")
+	c.WantGone(t, "zeta")
 	locktest.MustRelease(t, hold)
-	c.wantGone(t, names...)
+	c.WantGone(t, names...)
 
-	c.rdb.HSet(t.Context(), "gamma", locktest.Stranger, 1)
+	c.Redis.HSet(t.Context(), "gamma", locktest.Stranger, 1)
 	_, _, err = locks.MultiLock(names...).Acquire(t.Context(), core.WaitTime(time.Second))
 	locktest.WantErr(t, err, core.ErrNotAcquired)
-	locktest.Eventually(t, "rolled back", func() bool { return c.rdb.Exists(t.Context(), "alpha").Val() == 0 })
-	c.wantGone(t, "beta", "delta")
-	c.rdb.Del(t.Context(), "gamma")
+	locktest.Eventually(t, "rolled back", func() bool { return c.Redis.Exists(t.Context(), "alpha").Val() == 0 })
+	c.WantGone(t, "beta", "delta")
+	c.Redis.Del(t.Context(), "gamma")
 
 	var group sync.WaitGroup
 	for _, order := range [][]string{{"alpha", "beta", "gamma"}, {"gamma", "beta", "alpha"}} {
 		group.Go(func() {
 			for range 10 {
-				locktest.WantOK(t, c.locks(t).MultiLock(order...).Do(t.Context(), func(context.Context) error { return nil }))
+				locktest.WantOK(t, c.Locks(t).MultiLock(order...).Do(t.Context(), func(context.Context) error { return nil }))
 			}
 		})
 	}
 	group.Wait()
-	c.wantGone(t, names...)
+	c.WantGone(t, names...)
 }
 
-func (c *clusterBed) multiInOneSlot(t *testing.T) {
-	locks := c.locks(t)
+func clusterMultiInOneSlot(t *testing.T, c *locktest.Cluster) {
+	locks := c.Locks(t)
 	names := []string{"a{shop}", "b{shop}", "c{shop}"}
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 	for _, name := range names {
-		if got := c.rdb.HGet(t.Context(), name, hold.Field()).Val(); got != "1" {
+		if got := c.Redis.HGet(t.Context(), name, hold.Field()).Val(); got != "1" {
 			t.Errorf("%s: count %q, want 1 for the one field", name, got)
 		}
 	}
 	locktest.MustRelease(t, hold)
-	c.wantGone(t, names...)
+	c.WantGone(t, names...)
 }
 
-func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
+func clusterRenewsOnEveryNode(t *testing.T, c *locktest.Cluster) {
 	obs := &locktest.Recorder{}
 	watchdog := locktest.Unhurried(3 * time.Second)
-	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs.Observer()))
+	locks := c.Locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs.Observer()))
 	var contexts []context.Context
 	var holds []*core.Hold
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "one", "two", "three"} {
@@ -297,11 +255,11 @@ func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
 	}
 }
 
-func (c *clusterBed) readyAndState(t *testing.T) {
-	locks := c.locks(t)
+func clusterReadyAndState(t *testing.T, c *locktest.Cluster) {
+	locks := c.Locks(t)
 	locktest.WantOK(t, locks.Ready(t.Context()))
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("one"))
-	state, err := c.locks(t).Lock("one").State(t.Context())
+	state, err := c.Locks(t).Lock("one").State(t.Context())
 	if err != nil || state.Holders[hold.Field()] != 1 {
 		t.Errorf("state: got %+v, %v", state, err)
 	}
@@ -312,8 +270,8 @@ func (c *clusterBed) readyAndState(t *testing.T) {
 // others are not delayed.
 func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	c := newClusterBed(t)
-	locks := c.locks(t, core.WithBackendTimeout(3*time.Second)) // those of the others have it, too
+	c := locktest.NewCluster(t)
+	locks := c.Locks(t, core.WithBackendTimeout(3*time.Second)) // those of the others have it, too
 	dead := c.Master("alpha")
 	nothing := func(context.Context) error { return nil }
 	var alive, silent []string
@@ -362,8 +320,8 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 // about pub/sub, is bounded too.
 func TestCluster_DownAtTheStart(t *testing.T) {
 	t.Parallel()
-	c := newClusterBed(t)
-	locks := c.locks(t, core.WithBackendTimeout(time.Second))
+	c := locktest.NewCluster(t)
+	locks := c.Locks(t, core.WithBackendTimeout(time.Second))
 	for _, m := range c.Masters {
 		m.Stop()
 	}

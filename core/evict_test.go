@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // A lock of every kind is freed by its key by somebody who does not know its kind, and it is told who has
@@ -129,7 +130,7 @@ func TestEvict_OthersKeepIt(t *testing.T) {
 			all  int
 		}{
 			"readers":      {locks.ReadLock("readers"), 6},
-			"many readers": {locks.ReadLock("many"), 2*core.MaxListed + 1},
+			"many readers": {locks.ReadLock("many"), 2*redisstore.MostFound + 1},
 			"permits":      {locks.Semaphore("permits", 6).Lock, 6},
 		} {
 			fields := map[string]bool{}

@@ -55,13 +55,3 @@ func Abandon(c *Client, key string) (field string) {
 	c.reaper.Abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)
 	return field
 }
-
-// Constants for tests.
-const (
-	MaxListed        = maxListed
-	TopologyServer   = topologyServer
-	TopologySentinel = topologySentinel
-	TopologyCluster  = topologyCluster
-	ChannelsClassic  = channelsClassic
-	ChannelsSharded  = channelsSharded
-)

@@ -105,7 +105,7 @@ func TestFault_RedisDown(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	server := redisserver.Start(t)
 	server.Kill()
-	locks := newLocks(t, server, core.WithBackendTimeout(timeout))
+	locks := locktest.MustNew(t, server.Client(), core.WithBackendTimeout(timeout))
 	defer locktest.MustClose(t, locks)
 	down := func(when string) {
 		t.Helper()
@@ -157,7 +157,7 @@ func TestFault_RedisDown(t *testing.T) {
 func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
-	locks := newLocks(t, server)
+	locks := locktest.MustNew(t, server.Client())
 	locktest.Warm(t, locks)
 	server.Stop()
 	defer locktest.MustClose(t, locks)
@@ -197,7 +197,7 @@ func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
-	locks := newLocks(t, server)
+	locks := locktest.MustNew(t, server.Client())
 	_, hold, err := locks.Lock("k").Acquire(t.Context())
 	locktest.Must(t, err)
 	server.Stop()

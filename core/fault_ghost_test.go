@@ -65,30 +65,6 @@ func TestFault_Ghost_LandsWhenTheConnectionIsGone(t *testing.T) {
 	})
 }
 
-// leavings are the ways to leave an acquire in the middle, each with the error that says so.
-func leavings() map[string]error {
-	return map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled, "wait time": core.ErrUnavailable}
-}
-
-// leaving is what to call an acquire with that is left in one of these ways after a while.
-func leaving(t *testing.T, way string, after time.Duration) (context.Context, []core.AcquireOption) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	switch way {
-	case "deadline":
-		ctx, cancel = context.WithTimeout(ctx, after)
-		t.Cleanup(cancel)
-	case "cancel":
-		time.AfterFunc(after, cancel)
-	case "wait time":
-		return ctx, []core.AcquireOption{core.WaitTime(after)}
-	default:
-		t.Fatalf("no way to leave: %s", way)
-	}
-	return ctx, nil
-}
-
 // TestFault_CancelledAcquire_InAQueue cancels the head of a queue in the middle of
 // its attempt: who is behind it goes on.
 func TestFault_CancelledAcquire_InAQueue(t *testing.T) {

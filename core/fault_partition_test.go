@@ -30,7 +30,7 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 			cut, err := core.New(rdb, core.WithWatchdog(watchdog), locktest.Patient)
 			locktest.Must(t, err)
 			defer cut.Close(t.Context())
-			other := newLocks(t, server, locktest.Patient)
+			other := locktest.MustNew(t, server.Client(), locktest.Patient)
 			defer locktest.MustClose(t, other)
 
 			lock := fmt.Sprintf("hole:%d", i)

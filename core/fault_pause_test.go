@@ -23,7 +23,7 @@ func TestFault_PausedProcess(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	direct := server.Client()
-	locks := newLocks(t, server, locktest.Patient)
+	locks := locktest.MustNew(t, server.Client(), locktest.Patient)
 	defer locktest.MustClose(t, locks)
 	for _, kind := range []string{"busy", "idle"} {
 		holder := locktest.StartChild(t, "holder", server.Addr())
@@ -60,7 +60,7 @@ func TestFault_PausedProcessOfEachKind(t *testing.T) {
 	for _, kind := range locktest.KindsInWorlds() {
 		locktest.Parallel(t, kind.Name, func(t *testing.T) {
 			server := redisserver.Start(t)
-			locks := newLocks(t, server, locktest.Patient)
+			locks := locktest.MustNew(t, server.Client(), locktest.Patient)
 			defer locktest.MustClose(t, locks)
 			holder := locktest.StartChild(t, "holder", server.Addr())
 			holder.Tell("busy " + kind.Name)

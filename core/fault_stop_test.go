@@ -26,7 +26,7 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 	direct := server.Client()
 	for round := range rounds {
 		// Two clients with pools of their own, so that connections queue unevenly.
-		a, b := newLocks(t, server, locktest.Patient), newLocks(t, server, locktest.Patient)
+		a, b := locktest.MustNew(t, server.Client(), locktest.Patient), locktest.MustNew(t, server.Client(), locktest.Patient)
 		locktest.Warm(t, a, b)
 		key := fmt.Sprintf("stopped:%d", round)
 		server.Stop()
@@ -52,9 +52,3 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 	}
 }
 
-func newLocks(t *testing.T, server *redisserver.Server, opts ...core.Option) *core.Client {
-	t.Helper()
-	locks, err := core.New(server.Client(), opts...)
-	locktest.Must(t, err)
-	return locks
-}

@@ -15,27 +15,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// haunt has an acquire of a client land that its caller has given up.
-func haunt(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy, key string) {
-	t.Helper()
-	acquire := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", key)))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	_, _, err := locks.Lock(key).Acquire(ctx, core.LeaseTime(time.Minute))
-	locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
-	acquire.Release()
-	locktest.Pass(0)
-	if acquire.Executed() != 1 {
-		t.Fatal("it has not landed")
-	}
-}
-
-// undying keeps the ghosts of a key from being cleared up until it is removed.
-func undying(t *testing.T, proxy *faultproxy.Proxy, key string) *faultproxy.Rule {
-	t.Helper()
-	return proxy.AnswerError(locktest.ScriptOn(t, "clear", key), "NOPERM not now")
-}
-
 // Whatever the backend timeout: one who does not wait is refused after a second behind a ghost that
 // stays. Redis has answered all the time.
 func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
@@ -44,8 +23,8 @@ func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 		locktest.ParallelBubble(t, timeout.String(), func(t *testing.T, b *locktest.Redis) {
 			down := &locktest.BackendRecorder{}
 			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout), core.WithObserver(down.Observer()))
-			undying(t, proxy, "k")
-			haunt(t, locks, proxy, "k")
+			locktest.KeepGhosts(t, proxy, "k")
+			locktest.LeaveGhost(t, locks, proxy, "k")
 			start := time.Now()
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
@@ -63,10 +42,10 @@ func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
 		core.PutKeysApart(locks)
-		stays := undying(t, proxy, "a")
-		undying(t, proxy, "b")
-		haunt(t, locks, proxy, "a")
-		haunt(t, locks, proxy, "b")
+		stays := locktest.KeepGhosts(t, proxy, "a")
+		locktest.KeepGhosts(t, proxy, "b")
+		locktest.LeaveGhost(t, locks, proxy, "a")
+		locktest.LeaveGhost(t, locks, proxy, "b")
 		time.AfterFunc(200*time.Millisecond, stays.Remove)
 		time.AfterFunc(700*time.Millisecond, func() { b.Del(context.Background(), "a") }) // if it is there still
 		start := time.Now()
@@ -89,8 +68,8 @@ func TestBehindGhost_OfARedlock(t *testing.T) {
 					locktest.Must(t, s.Client.ScriptLoad(t.Context(), source).Err())
 				}
 				locktest.MustRelease(t, hold(locktest.MustAcquire(t, t.Context(), clients[i].Lock("warm"))))
-				undying(t, s.Proxy, "k")
-				haunt(t, clients[i], s.Proxy, "k")
+				locktest.KeepGhosts(t, s.Proxy, "k")
+				locktest.LeaveGhost(t, clients[i], s.Proxy, "k")
 			}
 			_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(wait))
 			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
@@ -107,8 +86,8 @@ func TestBehindGhost_ALostConnectionIsNoSilence(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(400 * time.Millisecond))
-		undying(t, proxy, "k")
-		haunt(t, locks, proxy, "k")
+		locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
 		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
 		locktest.Pass(450 * time.Millisecond)
 		locktest.Must(t, b.Del(t.Context(), "k").Err())
@@ -156,8 +135,8 @@ func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
 		for _, source := range locktest.ScriptSources(t) {
 			locktest.Must(t, b.ScriptLoad(t.Context(), source).Err())
 		}
-		stays := undying(t, proxy, "k")
-		haunt(t, locks, proxy, "k")
+		stays := locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
 		hook.armed.Store(true)
 		got := locktest.GoAcquire(context.WithValue(t.Context(), hook, true), locks.Lock("k"), core.WaitTime(0))
 		<-hook.hit
@@ -176,8 +155,8 @@ func TestBehindGhost_IsLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
-		undying(t, proxy, "k")
-		haunt(t, locks, proxy, "k")
+		locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(0))
@@ -202,8 +181,8 @@ func TestBehindGhost_Many(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
-		stays := undying(t, proxy, "k")
-		haunt(t, locks, proxy, "k")
+		stays := locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
 		attempts := proxy.Watch(locktest.ScriptOn(t, "acquire", "k"))
 		const callers = 200
 		results := make(chan locktest.Outcome, callers)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
 // requestKey is where the tests' contexts have the name of their request, as a trace has
@@ -228,7 +229,7 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		ends := make(chan error, 4)
 		ctx, cancel := context.WithCancelCause(request(t.Context(), "impatient"))
-		hook := &funcHook{around: func(seen context.Context, next func() error) error {
+		hook := &locktest.ScriptHook{Around: func(seen context.Context, next func() error) error {
 			if text(seen, requestKey{}) != "impatient" {
 				return next()
 			}
@@ -246,40 +247,13 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	})
 }
 
-// funcHook is a hook around commands and pipelines.
-type funcHook struct {
-	around func(ctx context.Context, next func() error) error
-}
-
-func (*funcHook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *funcHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !isScript(cmd) {
-			return next(ctx, cmd)
-		}
-		return h.around(ctx, func() error { return next(ctx, cmd) })
-	}
-}
-
-func (h *funcHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if !isScript(cmds[0]) {
-			return next(ctx, cmds)
-		}
-		return h.around(ctx, func() error { return next(ctx, cmds) })
-	}
-}
-
-func isScript(cmd redis.Cmder) bool { return strings.HasPrefix(cmd.Name(), "eval") }
-
 // A hook that runs what is below it again, as one that retries does, gets the same answer:
 // lock commands are never sent twice without the lock knowing.
 func TestHooks_CannotSendTwice(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for name, keys := range map[string]int{"alone": 1, "together": 16} {
-			proxy, locks := b.BehindHooks(&funcHook{around: func(_ context.Context, next func() error) error {
+			proxy, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
 				if err := next(); err != nil {
 					return err
 				}
@@ -316,7 +290,7 @@ func TestHooks_FailureIsUnavailable(t *testing.T) {
 		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			failing := true
 			var mu sync.Mutex
-			_, locks := b.BehindHooks(&funcHook{around: func(_ context.Context, next func() error) error {
+			_, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
 				mu.Lock()
 				fail := failing
 				mu.Unlock()
@@ -356,7 +330,16 @@ func TestHooks_SeeRenewals(t *testing.T) {
 
 // On a Cluster the hooks of the ClusterClient are around those of its nodes, as they are
 // for every command.
-func (c *clusterBed) hooks(t *testing.T) {
+// The hooks of a client of a Cluster, and the hooks of its nodes, see each command once.
+func TestHooks_InACluster(t *testing.T) {
+	t.Parallel()
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		seeHooksOfACluster(t, binary.StartCluster(t))
+	})
+}
+
+func seeHooksOfACluster(t *testing.T, c *redisserver.Cluster) {
+	t.Helper()
 	outer, inner := &commandLog{level: "cluster"}, &commandLog{level: "node"}
 	rdb := c.Client()
 	rdb.OnNewNode(func(node *redis.Client) { node.AddHook(inner) })
@@ -397,7 +380,7 @@ func (prefixHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h prefixHook) change(ctx context.Context, cmds ...redis.Cmder) {
 	for _, cmd := range cmds {
-		if isScript(cmd) {
+		if locktest.IsScript(cmd) {
 			args := cmd.Args()
 			for i := range args[2].(int) {
 				args[3+i] = h.prefix(ctx) + args[3+i].(string)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // An entry tells the kind, the holder and the lease of whatever holds a lock, by its layout: those that
@@ -194,13 +195,13 @@ func TestInspect_OfVeryManyIsBounded(t *testing.T) {
 		locktest.Must(t, b.Set(ctx, "permits", 7, 0).Err())
 		locktest.Must(t, b.ZAdd(ctx, "{permits}:timeout", permits...).Err())
 		locks := b.Locks()
-		if e := locktest.MustInspect(t, locks, "read"); e.HolderCount != many || len(e.Holders) < 1 || len(e.Holders) > core.MaxListed {
+		if e := locktest.MustInspect(t, locks, "read"); e.HolderCount != many || len(e.Holders) < 1 || len(e.Holders) > redisstore.MostFound {
 			t.Errorf("readers: got %d of %d", len(e.Holders), e.HolderCount)
 		}
-		if e := locktest.MustInspect(t, locks, "fair"); e.WaiterCount != many || len(e.Waiters) != core.MaxListed {
+		if e := locktest.MustInspect(t, locks, "fair"); e.WaiterCount != many || len(e.Waiters) != redisstore.MostFound {
 			t.Errorf("waiters: got %d of %d", len(e.Waiters), e.WaiterCount)
 		}
-		if e := locktest.MustInspect(t, locks, "permits"); e.HolderCount != many || len(e.Holders) != core.MaxListed || e.Available != 7 || e.TTL >= 0 || e.Holders[0].TTL >= 0 {
+		if e := locktest.MustInspect(t, locks, "permits"); e.HolderCount != many || len(e.Holders) != redisstore.MostFound || e.Available != 7 || e.TTL >= 0 || e.Holders[0].TTL >= 0 {
 			t.Errorf("permits: got %d of %d, and %d left for %s", len(e.Holders), e.HolderCount, e.Available, e.TTL)
 		}
 	})

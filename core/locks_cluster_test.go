@@ -32,7 +32,7 @@ func heldByStranger(t *testing.T, rdb redis.UniversalClient, n int) map[string]c
 func TestLocks_OfACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks, rdb := clusterLocks(t, cluster), cluster.Client()
+	locks, rdb := locktest.ClusterClient(t, cluster), cluster.Client()
 	want := heldByStranger(t, rdb, 60)
 	locktest.Must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{k7}", locktest.Stranger).Err())
 	locktest.Must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{free}", locktest.Stranger).Err())
@@ -53,7 +53,7 @@ func TestLocks_OfACluster(t *testing.T) {
 func TestEvict_InACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks, operator, rdb := clusterLocks(t, cluster), clusterLocks(t, cluster), cluster.Client()
+	locks, operator, rdb := locktest.ClusterClient(t, cluster), locktest.ClusterClient(t, cluster), cluster.Client()
 	for name, lock := range map[string]core.Lock{
 		"plain": locks.Lock("plain"), "of{42}": locks.Lock("of{42}"), "fair": locks.FairLock("fair"), "read": locks.WriteLock("read"),
 	} {
@@ -80,7 +80,7 @@ func TestEvict_InACluster(t *testing.T) {
 func TestLocks_SlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks, rdb := clusterLocks(t, cluster), cluster.Client()
+	locks, rdb := locktest.ClusterClient(t, cluster), cluster.Client()
 	want := map[string]core.Kind{"stays{moving}": core.KindReentrant, "goes{moving}": core.KindReentrant, "moving": core.KindReentrant}
 	for key := range want {
 		locktest.Must(t, rdb.HSet(t.Context(), key, locktest.Stranger, 1).Err())
@@ -110,7 +110,7 @@ func TestLocks_MasterChanges(t *testing.T) {
 	replica := cluster.AddReplica(cluster.Masters[0])
 	rdb := cluster.Client()
 	want := heldByStranger(t, rdb, 300)
-	locks := clusterLocks(t, cluster)
+	locks := locktest.ClusterClient(t, cluster)
 	first, err := locks.Locks(t.Context(), core.LockQuery{Limit: 20})
 	locktest.Must(t, err)
 	locktest.Must(t, replica.Client().ClusterFailover(t.Context()).Err())

@@ -18,10 +18,10 @@ func TestPitfalls_AcquireEndsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
-		for end, want := range leavings() {
+		for end, want := range locktest.WaysToLeave() {
 			locktest.ParallelEachKind(t, f.Name+"/"+end, func(t *testing.T, w *locktest.World) {
 				rules := w.Inject(f, w.Op("acquire"))
-				ctx, opts := leaving(t, end, after)
+				ctx, opts := locktest.Leaving(t, end, after)
 				opts = append(opts, core.LeaseTime(time.Minute))
 				o := <-locktest.GoAcquire(ctx, w.Mine, opts...)
 				if locktest.WantErr(t, o.Err, want); o.Took > after+5*time.Millisecond || o.Hold != nil {

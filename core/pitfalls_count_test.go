@@ -81,12 +81,12 @@ func TestPitfalls_CountEndsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
-		for end, want := range leavings() {
+		for end, want := range locktest.WaysToLeave() {
 			t.Run(f.Name+"/"+end, func(t *testing.T) {
 				t.Parallel()
 				eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
 					rule := f.Inject(proxy, faultproxy.Once(locktest.Script(t, s.scripts+"acquire")))
-					ctx, opts := leaving(t, end, after)
+					ctx, opts := locktest.Leaving(t, end, after)
 					start := time.Now()
 					locktest.WantErr(t, s.acquire(ctx, locks, opts...), want)
 					if took := time.Since(start); took > after+5*time.Millisecond || rule.Hits() != 1 {

@@ -56,7 +56,7 @@ func TestRun_RandomOperations(t *testing.T) {
 func newFarAway(b *locktest.Redis) *core.Client {
 	b.T.Helper()
 	rdb := b.Connect()
-	rdb.AddHook(&funcHook{func(_ context.Context, next func() error) error {
+	rdb.AddHook(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
 		time.Sleep(rand.N(time.Millisecond)) // in the time of the bubble
 		err := next()
 		time.Sleep(rand.N(time.Millisecond)) // in the time of the bubble

@@ -14,7 +14,7 @@ import (
 func TestCluster_Semaphores(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks := clusterLocks(t, cluster)
+	locks := locktest.ClusterClient(t, cluster)
 	for _, name := range []string{"pool", "order:{42}:pool"} {
 		lifeOfAPermit(t, locks, name)
 		pool := locks.Semaphore(name, 2)
@@ -73,7 +73,7 @@ func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {
 func TestCluster_PermitOfTheDeadWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	locks := clusterLocks(t, cluster)
+	locks := locktest.ClusterClient(t, cluster)
 	pool := locks.Semaphore("pool", 1)
 	ctx, _ := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(20*time.Millisecond))
 	locktest.AwaitEnd(t, ctx)

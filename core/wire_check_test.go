@@ -46,12 +46,12 @@ func TestWire_SingleServer(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		wantWire(t, wireOf(t, b.Locks(core.WithPrefix("shop:"))),
-			core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic, Prefix: "shop:"})
+			core.Wire{Topology: "single server", Channels: "classic", Prefix: "shop:"})
 
 		second := b.Connect(func(o *redis.Options) { o.DB = 2 })
 		mapped := locktest.NewClient(t, second, core.WithNameMapper(around), core.WithPubSub(core.PubSubSharded))
 		wantWire(t, wireOf(t, mapped),
-			core.Wire{Topology: core.TopologyServer, Database: 2, Channels: core.ChannelsClassic, Mapped: true})
+			core.Wire{Topology: "single server", Database: 2, Channels: "classic", Mapped: true})
 	})
 }
 
@@ -61,13 +61,13 @@ func TestWire_SingleServerWithoutTheRightToAsk(t *testing.T) {
 	srv := redisserver.Start(t)
 	locktest.Must(t, srv.Client().Do(t.Context(), "acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
 	locks := locktest.NewClient(t, srv.Client(func(o *redis.Options) { o.Username, o.Password = "shop", "secret" }))
-	wantWire(t, wireOf(t, locks), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic})
+	wantWire(t, wireOf(t, locks), core.Wire{Topology: "single server", Channels: "classic"})
 }
 
 func TestWire_Sentinel(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
-	wantWire(t, wireOf(t, locktest.NewClient(t, s.Client())), core.Wire{Topology: core.TopologySentinel, Channels: core.ChannelsClassic})
+	wantWire(t, wireOf(t, locktest.NewClient(t, s.Client())), core.Wire{Topology: "Sentinel", Channels: "classic"})
 }
 
 func TestWire_RedisDownOrClientClosed(t *testing.T) {
@@ -84,62 +84,62 @@ func TestWire_RedisDownOrClientClosed(t *testing.T) {
 func TestWire_Cluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
-		c := clusterOf(t, binary.StartCluster(t))
+		c := locktest.ClusterOf(binary.StartCluster(t))
 		c.NeedSharded(t)
-		t.Run("Modes", c.wireModes)
-		t.Run("OthersListenClassic", c.wireOthersListenClassic)
-		t.Run("OthersListenSharded", c.wireOthersListenSharded)
-		t.Run("OtherNames", c.wireOtherNames)
-		t.Run("NoRightToAsk", c.wireNoRightToAsk)
-		t.Run("ClientOfOneNode", c.wireClientOfOneNode)
-		t.Run("AnotherClientWaits", c.wireAnotherClientWaits) // and listens for a while longer
-		t.Run("NodeIsSilent", c.wireNodeIsSilent)             // and the Cluster may notice
+		t.Run("Modes", func(t *testing.T) { wireModes(t, c) })
+		t.Run("OthersListenClassic", func(t *testing.T) { wireOthersListenClassic(t, c) })
+		t.Run("OthersListenSharded", func(t *testing.T) { wireOthersListenSharded(t, c) })
+		t.Run("OtherNames", func(t *testing.T) { wireOtherNames(t, c) })
+		t.Run("NoRightToAsk", func(t *testing.T) { wireNoRightToAsk(t, c) })
+		t.Run("ClientOfOneNode", func(t *testing.T) { wireClientOfOneNode(t, c) })
+		t.Run("AnotherClientWaits", func(t *testing.T) { wireAnotherClientWaits(t, c) }) // and listens for a while longer
+		t.Run("NodeIsSilent", func(t *testing.T) { wireNodeIsSilent(t, c) })             // and the Cluster may notice
 	})
 }
 
 var (
-	shardedWire = core.Wire{Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true}
-	classicWire = core.Wire{Topology: core.TopologyCluster, Channels: core.ChannelsClassic, ServerSharded: true}
+	shardedWire = core.Wire{Topology: "Cluster", Channels: "sharded", ServerSharded: true}
+	classicWire = core.Wire{Topology: "Cluster", Channels: "classic", ServerSharded: true}
 )
 
-func (c *clusterBed) wireModes(t *testing.T) {
-	wantWire(t, wireOf(t, c.locks(t)), shardedWire)
-	wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubSharded))), shardedWire)
-	wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
+func wireModes(t *testing.T, c *locktest.Cluster) {
+	wantWire(t, wireOf(t, c.Locks(t)), shardedWire)
+	wantWire(t, wireOf(t, c.Locks(t, core.WithPubSub(core.PubSubSharded))), shardedWire)
+	wantWire(t, wireOf(t, c.Locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
 }
 
 // Every node is asked: a classic channel is known to the node of its subscriber only.
-func (c *clusterBed) wireOthersListenClassic(t *testing.T) {
+func wireOthersListenClassic(t *testing.T, c *locktest.Cluster) {
 	for _, channel := range []string{
 		"redisson_lock__channel:{k}", "redisson_lock__channel:a{t}b:0e6b1a52:57", "redisson_rwlock:{k}",
 		"redisson_sc:{k}", "redisson_countdownlatch__channel__{k}",
 	} {
 		for _, node := range c.Masters {
-			end := c.listen(t, node.Client().Subscribe(t.Context(), channel, "another"))
-			wantWire(t, wireOf(t, c.locks(t)), shardedWire,
+			end := clusterListen(t, c, node.Client().Subscribe(t.Context(), channel, "another"))
+			wantWire(t, wireOf(t, c.Locks(t)), shardedWire,
 				`by SUBSCRIBE, on channels such as "`+channel+`" (1 in all), and this client sends by SPUBLISH, which is not heard there: give them Redisson 3.22`)
-			wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
+			wantWire(t, wireOf(t, c.Locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
 			end()
 		}
 	}
-	wantWire(t, wireOf(t, c.locks(t)), shardedWire)
+	wantWire(t, wireOf(t, c.Locks(t)), shardedWire)
 }
 
-func (c *clusterBed) wireOthersListenSharded(t *testing.T) {
+func wireOthersListenSharded(t *testing.T, c *locktest.Cluster) {
 	for _, name := range []string{"one", "two", "three", "four", "five"} {
 		channel := locktest.ChannelOf(name)
-		end := c.listen(t, c.rdb.SSubscribe(t.Context(), channel))
-		wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire,
+		end := clusterListen(t, c, c.Redis.SSubscribe(t.Context(), channel))
+		wantWire(t, wireOf(t, c.Locks(t, core.WithPubSub(core.PubSubClassic))), classicWire,
 			`by SSUBSCRIBE, on channels such as "`+channel+`" (1 in all), and this client sends by PUBLISH, which is not heard there: give them shardedSubscriptionMode OFF`)
-		wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubSharded))), shardedWire)
+		wantWire(t, wireOf(t, c.Locks(t, core.WithPubSub(core.PubSubSharded))), shardedWire)
 		end()
 	}
 }
 
 // A waiter of this library in the wrong mode is found like one of Redisson's.
-func (c *clusterBed) wireAnotherClientWaits(t *testing.T) {
-	_, hold := locktest.MustAcquire(t, t.Context(), c.locks(t).Lock("wanted"))
-	other, locks := c.locks(t, core.WithPubSub(core.PubSubClassic)), c.locks(t)
+func wireAnotherClientWaits(t *testing.T, c *locktest.Cluster) {
+	_, hold := locktest.MustAcquire(t, t.Context(), c.Locks(t).Lock("wanted"))
+	other, locks := c.Locks(t, core.WithPubSub(core.PubSubClassic)), c.Locks(t)
 	done := make(chan error, 1)
 	go func() {
 		done <- other.Lock("wanted").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
@@ -150,21 +150,21 @@ func (c *clusterBed) wireAnotherClientWaits(t *testing.T) {
 }
 
 // Who has other names may listen as he likes.
-func (c *clusterBed) wireOtherNames(t *testing.T) {
-	end := c.listen(t, c.Masters[1].Client().Subscribe(t.Context(), locktest.ChannelOf("shop:k"), locktest.ChannelOf("shop:{k}"), locktest.ChannelOf("bank:k"), "redisson_topic"))
+func wireOtherNames(t *testing.T, c *locktest.Cluster) {
+	end := clusterListen(t, c, c.Masters[1].Client().Subscribe(t.Context(), locktest.ChannelOf("shop:k"), locktest.ChannelOf("shop:{k}"), locktest.ChannelOf("bank:k"), "redisson_topic"))
 	defer end()
-	wantWire(t, wireOf(t, c.locks(t, core.WithPrefix("tax:"))), core.Wire{
-		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Prefix: "tax:",
+	wantWire(t, wireOf(t, c.Locks(t, core.WithPrefix("tax:"))), core.Wire{
+		Topology: "Cluster", Channels: "sharded", ServerSharded: true, Prefix: "tax:",
 	})
-	wantWire(t, wireOf(t, c.locks(t, core.WithPrefix("shop:"))), core.Wire{
-		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Prefix: "shop:",
+	wantWire(t, wireOf(t, c.Locks(t, core.WithPrefix("shop:"))), core.Wire{
+		Topology: "Cluster", Channels: "sharded", ServerSharded: true, Prefix: "shop:",
 	}, "(2 in all)")
-	wantWire(t, wireOf(t, c.locks(t, core.WithNameMapper(func(name string) string { return name }))), core.Wire{
-		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Mapped: true,
+	wantWire(t, wireOf(t, c.Locks(t, core.WithNameMapper(func(name string) string { return name }))), core.Wire{
+		Topology: "Cluster", Channels: "sharded", ServerSharded: true, Mapped: true,
 	}, "(3 in all)")
 }
 
-func (c *clusterBed) wireNoRightToAsk(t *testing.T) {
+func wireNoRightToAsk(t *testing.T, c *locktest.Cluster) {
 	for _, m := range c.Masters {
 		locktest.Must(t, m.Client().Do(t.Context(), "acl", "setuser", "blind", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
 	}
@@ -177,12 +177,12 @@ func (c *clusterBed) wireNoRightToAsk(t *testing.T) {
 }
 
 // What the other nodes say is told all the same.
-func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
+func wireNodeIsSilent(t *testing.T, c *locktest.Cluster) {
 	answering := c.Master("ready")
 	silent := c.Masters[(slices.Index(c.Masters, answering)+1)%len(c.Masters)]
 	_, err := answering.Client().Subscribe(t.Context(), "redisson_lock__channel:{silent}").Receive(t.Context())
 	locktest.Must(t, err)
-	locks := c.locks(t, core.WithBackendTimeout(3*time.Second), core.WithPrefix("silent"))
+	locks := c.Locks(t, core.WithBackendTimeout(3*time.Second), core.WithPrefix("silent"))
 	want := shardedWire
 	want.Prefix = "silent"
 	wantWire(t, wireOf(t, locks), want, "{silent}") // the slots are known
@@ -192,21 +192,21 @@ func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
 }
 
 // A client of one node sends classic messages, and Redisson listens for sharded ones.
-func (c *clusterBed) wireClientOfOneNode(t *testing.T) {
+func wireClientOfOneNode(t *testing.T, c *locktest.Cluster) {
 	node := c.Masters[0]
 	for _, protocol := range []int{2, 3} {
 		locks := locktest.NewClient(t, node.Client(func(o *redis.Options) { o.Protocol = protocol }))
-		wantWire(t, wireOf(t, locks), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic}, "use redis.NewClusterClient")
+		wantWire(t, wireOf(t, locks), core.Wire{Topology: "single server", Channels: "classic"}, "use redis.NewClusterClient")
 	}
-	end := c.listen(t, node.Client().SSubscribe(t.Context(), locktest.ChannelOf(keysOn(c.Cluster, node, 1)[0])))
+	end := clusterListen(t, c, node.Client().SSubscribe(t.Context(), locktest.ChannelOf(locktest.KeysOn(c.Cluster, node, 1)[0])))
 	defer end()
-	wantWire(t, wireOf(t, locktest.NewClient(t, node.Client())), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic},
+	wantWire(t, wireOf(t, locktest.NewClient(t, node.Client())), core.Wire{Topology: "single server", Channels: "classic"},
 		"use redis.NewClusterClient", "by SSUBSCRIBE")
 }
 
 // listen waits until the subscriptions are made; the function that it returns ends them, and
 // waits until no node knows of any.
-func (c *clusterBed) listen(t *testing.T, sub *redis.PubSub) (end func()) {
+func clusterListen(t *testing.T, c *locktest.Cluster, sub *redis.PubSub) (end func()) {
 	t.Helper()
 	_, err := sub.Receive(t.Context())
 	locktest.Must(t, err)
@@ -229,11 +229,11 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 	for want, w := range map[string]core.Wire{
 		`This client uses database 2 of a single server, classic channels and the prefix "shop:". Redisson needs database 2, ` +
 			`a configuration that is not useClusterServers and a nameMapper that puts "shop:" in front of every name.`: {
-			Topology: core.TopologyServer, Database: 2, Channels: core.ChannelsClassic, Prefix: "shop:",
+			Topology: "single server", Database: 2, Channels: "classic", Prefix: "shop:",
 		},
 		`This client uses database 0 of a Sentinel, classic channels and names as they are. Redisson needs database 0, ` +
 			`a configuration that is not useClusterServers and no nameMapper.`: {
-			Topology: core.TopologySentinel, Channels: core.ChannelsClassic,
+			Topology: "Sentinel", Channels: "classic",
 		},
 		`This client uses a Cluster, sharded channels and a name mapper. Redisson needs useClusterServers, ` +
 			`version 3.22 or later with shardedSubscriptionMode AUTO (the default) or ON and a nameMapper that makes the same keys.`: mapped,
@@ -242,7 +242,7 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 		`This client uses a Cluster, classic channels and names as they are. Redisson needs useClusterServers, ` +
 			`shardedSubscriptionMode AUTO (the default) or OFF and no nameMapper.`: old,
 		`This client uses a Cluster, sharded channels and names as they are. Redisson needs useClusterServers, ` +
-			`shardedSubscriptionMode ON and no nameMapper.`: {Topology: core.TopologyCluster, Channels: core.ChannelsSharded},
+			`shardedSubscriptionMode ON and no nameMapper.`: {Topology: "Cluster", Channels: "sharded"},
 	} {
 		locktest.WantSame(t, "got\n, want\n", w.String(), want)
 	}

@@ -5,8 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/core"
 )
+
+// MustNew makes a lock client that the test closes.
+func MustNew(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
+	t.Helper()
+	locks, err := core.New(rdb, opts...)
+	Must(t, err)
+	return locks
+}
 
 // MustAcquire acquires a lock.
 func MustAcquire(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) (context.Context, *core.Hold) {
@@ -118,4 +128,28 @@ func (b *Redis) JoinQueue(ctx context.Context, locks *core.Client, key string, o
 func AwaitWaiters(t *testing.T, locks *core.Client, n int) {
 	t.Helper()
 	Eventually(t, "the expected number of waiters", func() bool { return locks.Stats().Waiters == n })
+}
+
+// WaysToLeave returns the ways to leave an Acquire before its end, each with the error that says so.
+func WaysToLeave() map[string]error {
+	return map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled, "wait time": core.ErrUnavailable}
+}
+
+// Leaving returns the arguments of an Acquire that is left in one of WaysToLeave after some time.
+func Leaving(t *testing.T, way string, after time.Duration) (context.Context, []core.AcquireOption) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	switch way {
+	case "deadline":
+		ctx, cancel = context.WithTimeout(ctx, after)
+		t.Cleanup(cancel)
+	case "cancel":
+		time.AfterFunc(after, cancel)
+	case "wait time":
+		return ctx, []core.AcquireOption{core.WaitTime(after)}
+	default:
+		t.Fatalf("way to leave %q does not exist", way)
+	}
+	return ctx, nil
 }

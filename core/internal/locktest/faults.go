@@ -1,13 +1,18 @@
 package locktest
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
@@ -110,3 +115,55 @@ func Wobble(proxy *faultproxy.Proxy, seed uint64) {
 		proxy.DelayRequest(faultproxy.All(Scripts, some), time.Duration(i+1)*100*time.Microsecond)
 	}
 }
+
+// LeaveGhost leaves a ghost in a bubble: the acquire of a caller that has given up lands in Redis.
+func LeaveGhost(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy, key string) {
+	t.Helper()
+	acquire := proxy.HoldRequest(faultproxy.Once(ScriptOn(t, "acquire", key)))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	_, _, err := locks.Lock(key).Acquire(ctx, core.LeaseTime(time.Minute))
+	WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+	acquire.Release()
+	Pass(0)
+	if acquire.Executed() != 1 {
+		t.Fatal("the acquire has not landed")
+	}
+}
+
+// KeepGhosts keeps the client from clearing up the ghosts of a key until the rule is removed.
+func KeepGhosts(t *testing.T, proxy *faultproxy.Proxy, key string) *faultproxy.Rule {
+	t.Helper()
+	return proxy.AnswerError(ScriptOn(t, "clear", key), "NOPERM not now")
+}
+
+// ScriptHook is a hook of go-redis around scripts.
+type ScriptHook struct {
+	Around func(ctx context.Context, next func() error) error
+}
+
+// DialHook implements redis.Hook.
+func (*ScriptHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (h *ScriptHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !IsScript(cmd) {
+			return next(ctx, cmd)
+		}
+		return h.Around(ctx, func() error { return next(ctx, cmd) })
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h *ScriptHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !IsScript(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		return h.Around(ctx, func() error { return next(ctx, cmds) })
+	}
+}
+
+// IsScript reports whether a command executes a script.
+func IsScript(cmd redis.Cmder) bool { return strings.HasPrefix(cmd.Name(), "eval") }
