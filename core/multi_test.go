@@ -3,320 +3,147 @@ package core_test
 import (
 	"context"
 	"errors"
-	"slices"
-	"strconv"
-	"sync"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-func TestMultiLock_TakesAllInOneScript(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks, sent := b.Counted(core.WithPrefix("p:"))
-		b.Warm(locks)
-		fewest := 3 // one that the machine was too slow to answer is sent again
-		for range 5 {
-			before := sent.Hits()
-			_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("f", "e", "d"))
-			fewest = min(fewest, sent.Hits()-before)
-			locktest.MustRelease(t, hold)
-		}
-		if fewest > 1 {
-			t.Errorf("got %d scripts or more each time", fewest)
-		}
-		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("c", "a", "b", "a"))
-		if want := []string{"p:a", "p:b", "p:c"}; !slices.Equal(hold.Keys(), want) || hold.Key() != "p:a" {
-			t.Errorf("keys: got %q, want %q: sorted, without duplicates", hold.Keys(), want)
-		}
-		for _, key := range hold.Keys() {
-			b.WantHolders(key, map[string]string{hold.Field(): "1"})
-			b.WantTTL(key, 25*time.Second, 30*time.Second)
-		}
-		for _, name := range []string{"a", "b", "c"} {
-			if h, ok := core.Held(ctx, name); !ok || h != hold {
-				t.Errorf("Held(%q): got %v", name, ok)
-			}
-		}
-		locktest.MustRelease(t, hold)
-		b.WantGone("p:a", "p:b", "p:c")
-	})
+// holding has a MultiLock of "a" and "b" hold b while it waits for a, which a stranger
+// has: it finds b in the way after a wait of more than a second for a, and then a.
+func holding(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan locktest.Outcome {
+	t.Helper()
+	core.PutKeysApart(locks)
+	b.Take("a", locktest.Stranger, 1100*time.Millisecond)
+	b.Take("b", locktest.Stranger, 1200*time.Millisecond)
+	got := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), opts...)
+	locktest.Pass(1150 * time.Millisecond)
+	b.Take("a", locktest.Stranger, 50*time.Millisecond+taken)
+	locktest.Pass(60 * time.Millisecond)
+	if b.Exists(t.Context(), "b").Val() != 1 || b.HExists(t.Context(), "b", locktest.Stranger).Val() {
+		t.Fatal("b is not taken: nothing is tested")
+	}
+	return got
 }
 
-func TestMultiLock_OneNameIsALock(t *testing.T) {
+// A key is lost while another one is waited for, and somebody else may have it: that is
+// no success.
+func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "a"))
-		if state, err := locks.MultiLock("a").State(t.Context()); err != nil || state.Holders[hold.Field()] != 1 {
-			t.Errorf("state: got %+v, %v", state, err)
-		}
-		locktest.MustRelease(t, hold)
-		b.WantGone("a")
-	})
-}
-
-func TestMultiLock_AllOrNothing(t *testing.T) {
-	t.Parallel()
-	for name, wait := range map[string]time.Duration{"no wait": 0, "one by one": 3 * time.Second} {
-		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
-			b.Take("b", locktest.Stranger, time.Minute)
-			locks := b.Locks()
-			_, hold, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
-			locktest.WantErr(t, err, core.ErrNotAcquired)
-			if hold != nil {
-				t.Error("got a hold")
+	for _, taken := range []bool{true, false} {
+		locktest.ParallelBubble(t, map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T, b *locktest.Redis) {
+			locks, other := b.Locks(), b.Locks()
+			got := holding(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
+			want := map[string]string{}
+			b.Del(t.Context(), "b")
+			if taken {
+				_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("b"), core.LeaseTime(time.Minute))
+				want[hold.Field()] = "1"
 			}
-			if e := locktest.NotAcquired(t, err); e.Key != "b" || e.BlockedBy != locktest.Stranger {
-				t.Errorf("got %+v, want the key that was taken", e)
+			o := <-got
+			switch {
+			case !taken:
+				locktest.Must(t, o.Err)
+				locktest.WantAlive(t, o.Ctx)
+				b.WantCount(o.Hold, "1")
+				if b.Exists(t.Context(), "b").Val() != 1 {
+					t.Error("b is not held")
+				}
+			default:
+				locktest.WantErr(t, o.Err, core.ErrNotAcquired)
+				b.WantHolders("b", want)
+				b.WantGone("a")
 			}
-			locktest.WithinASecond(t, "everything to be given back", func() bool {
-				return b.Exists(t.Context(), "a", "c").Val() == 0 && locks.Stats() == core.Stats{}
-			})
 		})
 	}
 }
 
-func TestMultiLock_WaitTimeIsAnUpperBound(t *testing.T) {
+// The keys that were acquired first are renewed while another one is waited for, and go
+// on being renewed.
+func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		b.Take("b", locktest.Stranger, time.Hour)
-		locks := b.Locks()
-		for _, wait := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 49 * time.Millisecond, 60 * time.Millisecond, 2 * time.Second} {
-			start := time.Now()
-			_, _, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
-			locktest.WantErr(t, err, core.ErrNotAcquired)
-			if e := locktest.NotAcquired(t, err); e.Key != "b" || e.BlockedBy != locktest.Stranger {
-				t.Errorf("WaitTime(%s): got %+v", wait, e)
-			}
-			if took := time.Since(start); took > wait+time.Millisecond {
-				t.Errorf("WaitTime(%s): returned after %s", wait, took)
-			}
-			locktest.Pass(time.Millisecond) // the end of the wait is not held up by freeing
-			b.WantGone("a", "c")
+		const lease = 100 * time.Millisecond
+		locks := b.Locks(core.WithWatchdog(lease))
+		got := holding(t, b, locks, 140*time.Millisecond)
+		first := b.HGetAll(t.Context(), "b").Val()
+		for range 12 {
+			locktest.Pass(10 * time.Millisecond)
+			b.WantHolders("b", first)
+			b.WantTTL("b", lease/2, lease)
 		}
-	})
-}
-
-// A slow Redis has refused the keys together; the wait ends in the middle of trying
-// them one by one.
-func TestMultiLock_WaitOverInMidAttemptIsBusy(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		b.Take("b", locktest.Stranger, time.Hour)
-		locks, proxy := b.BehindAProxy()
-		proxy.DelayReply(locktest.Scripts, 40*time.Millisecond)
-		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(110*time.Millisecond))
-		locktest.WantErr(t, err, core.ErrNotAcquired)
-		if errors.Is(err, core.ErrUnavailable) {
-			t.Errorf("got %v, want busy", err)
+		o := <-got
+		locktest.Must(t, o.Err)
+		for range 5 {
+			locktest.Pass(lease / 2)
+			locktest.WantAlive(t, o.Ctx)
+			b.WantHolders("b", first)
+			b.WantTTL("a", lease/2, lease)
+			b.WantTTL("b", lease/2, lease)
 		}
-		locktest.Pass(time.Second)
-		b.WantGone("a")
+		locktest.MustRelease(t, o.Hold)
+		locktest.Pass(2 * lease)
+		b.WantGone("a", "b")
 	})
 }
 
-func TestMultiLock_WaitsInLineAndIsWoken(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
-		b.Take("b", locktest.Stranger, time.Hour)
-		done := make(chan time.Time, 1)
-		go func() {
-			var at time.Time
-			err := locks.MultiLock("a", "b", "c").Do(t.Context(), func(context.Context) error {
-				at = time.Now()
-				return nil
-			})
-			locktest.WantOK(t, err)
-			done <- at
-		}()
-		locktest.Pass(3300 * time.Millisecond)
-		b.Free("b")
-		freed := time.Now()
-		if took := (<-done).Sub(freed); took > time.Millisecond {
-			t.Errorf("woken after %s", took)
-		}
-		b.WantGone("a", "b", "c")
-	})
+// twenty are the names of a big MultiLock.
+func twenty() (names []string) {
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("k%02d", i))
+	}
+	return names
 }
 
-func TestMultiLock_OppositeOrdersDoNotDeadlock(t *testing.T) {
+// The keys of a MultiLock are given back side by side: Redis that does not answer
+// costs the backend timeout once, not once per key.
+func TestMultiLock_BlackHole(t *testing.T) {
 	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		one, two := b.Locks(), b.Locks()
-		orders := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}, {"c", "a"}}
-		ctx, cancel := context.WithTimeout(t.Context(), locktest.HangTimeout)
-		defer cancel()
-		var group sync.WaitGroup
-		held := make(map[string]bool)
-		var mu sync.Mutex
-		mark := func(names []string, on bool) {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, name := range names {
-				if held[name] == on {
-					t.Errorf("%s: two holders", name)
-				}
-				held[name] = on
-			}
-		}
-		for _, locks := range []*core.Client{one, two} {
-			for _, names := range orders {
-				group.Go(func() {
-					for range 10 {
-						err := locks.MultiLock(names...).Do(ctx, func(context.Context) error {
-							mark(names, true)
-							mark(names, false)
-							return nil
-						})
-						if err != nil {
-							t.Errorf("%v: %v", names, err)
-						}
-					}
-				})
-			}
-		}
-		group.Wait()
-		b.WantGone("a", "b", "c")
+	const timeout = 200 * time.Millisecond
+	locktest.ParallelBubble(t, "release", func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(twenty()...), core.LeaseTime(time.Hour))
+		proxy.BlackHole(true)
+		start := time.Now()
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
+		locktest.WantSoon(t, "returned after %s", start, 2*timeout)
+		proxy.BlackHole(false)
+		locktest.Pass(3 * time.Second) // a question every second
+		b.WantGone(hold.Keys()...)
 	})
-}
-
-func TestMultiLock_PartAlreadyOwnedIsReentered(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		obs := &locktest.Recorder{}
-		locks := b.Locks(core.WithObserver(obs.Observer()))
-		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("b"))
-		innerCtx, inner := locktest.MustAcquire(t, ctx, locks.MultiLock("a", "b", "c"))
-		b.WantCount(outer, "2")
-		_, all := locktest.MustAcquire(t, innerCtx, locks.MultiLock("c", "a"))
-		if got := obs.Outcomes(); !slices.Equal(got, []core.Outcome{core.OutcomeAcquired, core.OutcomeAcquired, core.OutcomeReentered}) {
-			t.Errorf("outcomes: got %q", got)
-		}
-		locktest.MustRelease(t, all)
-		locktest.MustRelease(t, inner)
-		b.WantGone("a", "c")
-		b.WantCount(outer, "1")
-		locktest.MustRelease(t, outer)
-		b.WantGone("b")
-	})
-}
-
-func TestMultiLock_FailureBesideAnOwnedPartRollsBack(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		b.Take("c", locktest.Stranger, time.Minute)
-		locks := b.Locks()
-		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("b"))
-		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(800*time.Millisecond))
-		locktest.WantErr(t, err, core.ErrNotAcquired)
-		b.WantGone("a")
-		b.WantCount(outer, "1")
-		locktest.WantAlive(t, ctx)
-		locktest.MustRelease(t, outer)
-	})
-}
-
-func TestMultiLock_LostPartRollsBack(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
-		ctx, first := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
-		ctx, second := locktest.MustAcquire(t, ctx, locks.Lock("b"))
-		b.Del(t.Context(), "b")
-		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(time.Second))
-		locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
-		locktest.Eventually(t, "everything to be taken back", func() bool {
-			return b.Exists(t.Context(), "c").Val() == 0 && b.HGet(t.Context(), "a", first.Field()).Val() == "1"
-		})
-		locktest.WantErr(t, second.Release(t.Context()), core.ErrLost)
-		locktest.MustRelease(t, first)
-		b.WantGone("a", "b", "c")
-	})
-}
-
-func TestMultiLock_LossOfOneKeyEndsTheHold(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().MultiLock("a", "b"))
-		b.Take("b", locktest.Stranger, time.Hour)
-		locktest.Pass(10 * time.Second)
-		locktest.WantEnded(t, ctx, core.ErrLost)
-		if hold.Remaining() != 0 {
-			t.Errorf("remaining: got %s", hold.Remaining())
-		}
-		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
-		b.WantGone("a")
-		b.WantHolders("b", map[string]string{locktest.Stranger: "1"})
-	})
-}
-
-func TestMultiLock_WrongTypeRollsBack(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		b.Set(t.Context(), "b", "text", 0)
-		_, _, err := b.Locks().MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(time.Second))
-		locktest.WantErr(t, err, core.ErrUnavailable)
-		if errors.Is(err, core.ErrNotAcquired) {
-			t.Errorf("%v: an error is taken for taken", err)
-		}
-		b.WantGone("a", "c")
-	})
-}
-
-func TestMultiLock_CancelledRollsBack(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
-		b.Take("b", locktest.Stranger, time.Hour)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx)
-		locktest.WantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-		b.WantGone("a", "c")
-	})
-}
-
-func TestMultiLock_LostReplyLeavesNothing(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks, proxy := b.BehindAProxy()
-		locktest.MustRelease(t, second(locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c")))) // the script is known
-		lost := proxy.DropReply(faultproxy.Once(faultproxy.All(locktest.Scripts, faultproxy.Containing("c"))))
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c"), core.WaitTime(10*time.Second))
-		if lost.Hits() != 1 {
-			t.Errorf("%d replies lost", lost.Hits())
-		}
-		for _, key := range hold.Keys() {
-			locktest.Eventually(t, "one holder", func() bool { return len(b.HKeys(t.Context(), key).Val()) == 1 })
-		}
-		locktest.MustRelease(t, hold)
-		locktest.Eventually(t, "nothing to be left", func() bool { return b.Exists(t.Context(), "a", "b", "c").Val() == 0 })
-	})
-}
-
-func second[A, B any](_ A, b B) B { return b }
-
-func TestMultiLock_DoesNotOvertakeALineForEver(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
+	locktest.ParallelBubble(t, "roll-back", func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout))
+		core.PutKeysApart(locks)
+		last := "z"
+		b.Take("k00", locktest.Stranger, 1100*time.Millisecond)
+		b.Take(last, locktest.Stranger, 1200*time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
-		done := locktest.KeepBusy(ctx, locks, "b", 8)
-		locktest.AwaitWaiters(t, locks, 7)
-		for i := range 5 {
-			err := locks.MultiLock("a", "b", "c"+strconv.Itoa(i)).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(10*time.Second))
-			if err != nil {
-				t.Errorf("round %d: %v", i, err)
+		got := locktest.GoAcquire(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
+		locktest.Pass(1150 * time.Millisecond)
+		b.Take("k00", locktest.Stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
+		locktest.Pass(1750 * time.Millisecond)
+		b.Take(last, locktest.Stranger, time.Hour)
+		for range 40 { // k00 is free soon; it may be left free for others first
+			if locktest.Pass(10 * time.Millisecond); locks.Stats().Holds == 20 {
+				break
 			}
 		}
+		if held := locks.Stats().Holds; held != 20 {
+			t.Fatalf("%d keys are taken: nothing is tested", held)
+		}
+		proxy.BlackHole(true)
+		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // enough, also if this fails
+		start := time.Now()
 		cancel()
-		<-done
-		locktest.Eventually(t, "what the cancelled left to be gone", func() bool { return b.Exists(t.Context(), "a", "b").Val() == 0 })
+		o := <-got
+		locktest.WantSoon(t, "returned after %s", start, 2*timeout)
+		if !errors.Is(o.Err, context.Canceled) || o.Hold != nil {
+			t.Errorf("got %v", o.Err)
+		}
+		locktest.Pass(4 * time.Second)
+		b.WantGone(twenty()...)
+		b.WantHolders(last, map[string]string{locktest.Stranger: "1"})
 	})
 }

@@ -46,16 +46,16 @@
 //	A lock has one holder at most              | Exclusion                             | TwoHolders, LostUpdate            | TestFailovers_NoTwoHolders
 //	readers only, and a semaphore              | left out: kinds                       | DirtyRead, TooManyHolders         | TestReadWriteContest_OnAServer
 //	A holder learns of the end of its lease    | AliveIsInRedis, LeaseIsKept           | Overrun, NotInRedis, EarlyLoss    | TestDeadline_CountsFromTheSending, TestExpired_ByEitherClock
-//	If a lock is deleted or forced away        | ForcedIsKnown                         | Forced                            | TestPitfalls_DeletedUnderItsHolder
-//	the holder never appears in Redis again    | ReleasedStaysAway                     | Leftover                          | TestPitfalls_OperationLandsLate
-//	a failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestAcquire_AbandonedIsClearedUpHoweverLateItLands, TestHold_RaisedWithoutAnAnswer
-//	A waiter finds a free lock                 | EveryTurnComes                        | LostWakeup, SlowWait, BusyButFree | TestPitfalls_NoMessage
+//	If a lock is deleted or forced away        | ForcedIsKnown                         | Forced                            | TestHold_EachKind_DeletedForcedOrTaken
+//	the holder never appears in Redis again    | ReleasedStaysAway                     | Leftover                          | TestHold_EachKind_OperationLandsLate
+//	a failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestGhost_IsClearedUpHoweverLateItLands, TestHold_RaisedWithoutAnAnswer
+//	A waiter finds a free lock                 | EveryTurnComes                        | LostWakeup, SlowWait, BusyButFree | TestWaiter_EachKind_NoMessage
 //	Callers of one client get a lock in the    | left out: the queue                   | SlowWait                          | TestQueue_FirstComeFirstServed, TestHandOff_RunIsBoundedByCount
-//	Between processes the turn goes to         | left out: the order of processes      | SlowWait                          | TestTurns_GoToWhoHasWaitedLongest
+//	Between processes the turn goes to         | left out: the order of processes      | SlowWait                          | TestTurns_GoToTheProcessThatHasWaitedLongest
 //	Redisson's threads do not know this rule   | left out: Redisson                    | -                                 | TestTurns_RedissonHasItsShare
 //	A waiter that gets no messages             | left out: messages                    | SlowWait                          | TestSilentWaiter_GetsItsTurnBesideBusyOnes
-//	The lock of a process that died            | LeaseInRedis, EveryTurnComes          | NoTTL, Leftover                   | TestFault_PausedProcess
-//	A client frees only locks that it holds    | NothingOfOthers                       | EarlyLoss, ReleaseLost            | TestPitfalls_ReleaseTooMuch
+//	The lock of a process that died            | LeaseInRedis, EveryTurnComes          | NoTTL, Leftover                   | TestHold_PausedProcess
+//	A client frees only locks that it holds    | NothingOfOthers                       | EarlyLoss, ReleaseLost            | TestRelease_EachKind_TwiceOrLate
 //	If Redis does not answer, the error is     | left out: errors                      | NotReachable, SlowRelease         | TestSlow_NextCallerFailsAtOnce
 //	at most a few hundred commands a second    | left out: rates                       | -                                 | TestOutage_IsNotAmplified
 //	re-enters, in whatever                     | CountIsKnown                          | NotEntered                        | TestReenter_ConcurrentChildrenCountExactly
@@ -65,7 +65,7 @@
 // names the action that the model allows, and the property that this action breaks.
 //
 //	not promised                               | model                                 | tests
-//	Safety across a failover                   | Forget breaks Exclusion               | TestFault_Failover
+//	Safety across a failover                   | Forget breaks Exclusion               | TestCluster_Failover
 //	Safety when the clock of Redis steps       | Step breaks Exclusion                 | TestModel_NotPromised
 //	Exclusion of code that ignores its context | Work breaks OneWorks                  | TestModel_NotPromised
 //	A lock is not idempotency                  | Granted breaks NotTwice               | TestModel_NotPromised

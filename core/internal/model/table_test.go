@@ -13,7 +13,7 @@ func TestTable_NamesExist(t *testing.T) {
 	t.Parallel()
 	promised, not := tables(t)
 	model, rules := read(t, "*.tla"), read(t, "../history/trace.go")
-	tests := read(t, "*_test.go") + read(t, "../../*_test.go") + read(t, "../*/*_test.go")
+	tests := read(t, "*_test.go") + read(t, "../../*_test.go") + read(t, "../*/*_test.go") + read(t, "../locktest/*/*_test.go")
 	for _, row := range promised {
 		names(t, row[1], model, `(?m)^%s ==`)
 		names(t, row[2], rules, `(?m)^\t%s +=`)

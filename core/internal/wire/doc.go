@@ -46,15 +46,15 @@
 //	who writes and who reads (pipeline)              | Without contention, Acquire is one round  | TestPipeline_Sending_LoneWriter, TestPipeline_Receiving_LoneCaller
 //	attempts beside a pipeline that hangs            | If Redis does not answer, the error is    | TestLines_HangingConnection, TestLines_SilentConnectionIsReplacedSlowly
 //	what leaves is answered, or sent again           | breaks at the end of that time            | TestLines_LeavingIsBounded, TestLines_ManyHang
-//	slow and silent (health)                         | answers slowly counts as available        | TestSlow_EveryFreeLockIsHad, TestSlow_SilenceIsStillKnown
+//	slow and silent (health)                         | answers slowly counts as available        | TestSlow_EveryFreeLockIsAcquired, TestSlow_SilenceIsStillKnown
 //	the shared deadline (lines.watch)                | callers fail at once until                | TestSlow_NextCallerFailsAtOnce, TestPipeline_Sending_LargeCompany
-//	time in which the process did not run            | answers slowly counts as available        | TestFault_SleepOfTheProcessIsNoOutage, TestHealth_SkipSleep
+//	time in which the process did not run            | answers slowly counts as available        | TestSilence_SleepOfTheProcessIsNotAnOutage, TestHealth_SkipSleep
 //	redirections, and nodes that leave (cluster)     | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestCall_Wait_RedirectionLoop, TestCluster_MasterLeavesWhileConnecting, TestCluster_HeldWhileItsSlotMoves
 //	the Sentinels are asked again and again          | Safety across a failover                  | TestSentinel_LockContendFailover, TestSentinel_ConnectionsFollowTheName
 //	a replica is left; connections get old           | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestLines_MasterBecomesReplica, TestLines_ConnMaxLifetime
 //	new credentials, new connections                 | If Redis does not answer, the error is    | TestNew_CredentialsRotate, TestNew_CredentialsFail
 //	what the caller has given runs apart (dialer)    | If Redis does not answer, the error is    | TestDialer_Blocks, TestDialer_PanicIsAnError
-//	exchanges that replicas acknowledge (acker)      | replicas that acknowledge                 | TestReplicas_Acknowledge, TestReplicas_NobodyElseWaits
+//	exchanges that replicas acknowledge (acker)      | replicas that acknowledge                 | TestReplicas_Acknowledge, TestReplicas_OtherCallersDoNotWait
 //	hooks see each command once, and change none     | A client frees only locks that it holds   | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
 //	the queue is bounded                             | a few hundred                             | TestLines_QueueIsBounded
 //	what a reply means, and which text names no key  | Redis did not answer, or answered with    | TestMeaningOf, TestReplyText_Arguments

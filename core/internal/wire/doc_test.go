@@ -14,7 +14,7 @@ func TestDoc_MechanismsNamePromisesAndTests(t *testing.T) {
 	doc := words(t, "doc.go")
 	promises := words(t, filepath.Join("..", "..", "doc.go"))
 	tests := ""
-	for _, pattern := range []string{"*_test.go", "../../*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../*_test.go", "../locktest/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,196 @@
+package acquiring_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// An acquire of any kind that ends in the middle, by a deadline, a cancel or its wait time, before
+// or after Redis has executed it, returns at once and leaves nothing, now and when it lands.
+func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	const after = 50 * time.Millisecond
+	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
+		for end, want := range locktest.WaysToLeave() {
+			locktest.ParallelEachKind(t, f.Name+"/"+end, func(t *testing.T, w *locktest.World) {
+				rules := w.Inject(f, w.Op("acquire"))
+				ctx, opts := locktest.Leaving(t, end, after)
+				opts = append(opts, core.LeaseTime(time.Minute))
+				o := <-locktest.GoAcquire(ctx, w.Mine, opts...)
+				if locktest.WantErr(t, o.Err, want); o.Took > after+5*time.Millisecond || o.Hold != nil {
+					t.Errorf("it took %s, with the hold %v", o.Took, o.Hold)
+				}
+				locktest.Pass(2 * time.Second)
+				w.WantNothing("while it is held")
+				locktest.LandAll(rules)
+				locktest.Pass(time.Second)
+				w.WantNothing("after it has landed")
+				w.WantFree()
+			})
+		}
+	}
+}
+
+// An abandoned acquire of any kind lands late, in every order with a newer acquisition by another client or by the
+// same: it takes nothing from that one, and does not rise from the dead.
+func TestAcquire_EachKind_LandsAfterItsCallerLeft(t *testing.T) {
+	t.Parallel()
+	soon := func(w *locktest.World, newer core.Lock) {
+		start := time.Now()
+		_, hold := locktest.MustAcquire(w.T, w.T.Context(), newer)
+		locktest.MustRelease(w.T, hold)
+		if took := time.Since(start); took > time.Second {
+			w.T.Errorf("the next one took %s", took)
+		}
+	}
+	for order, run := range map[string]func(w *locktest.World, newer core.Lock, land func()){
+		"before the newer": func(w *locktest.World, newer core.Lock, land func()) { land(); soon(w, newer) },
+		"under the newer": func(w *locktest.World, newer core.Lock, land func()) {
+			ctx, hold := locktest.MustAcquire(w.T, w.T.Context(), newer)
+			land()
+			locktest.Pass(20 * time.Second)
+			locktest.WantAlive(w.T, ctx)
+			locktest.MustRelease(w.T, hold)
+		},
+		"after the newer":   func(w *locktest.World, newer core.Lock, land func()) { soon(w, newer); land() },
+		"between two newer": func(w *locktest.World, newer core.Lock, land func()) { soon(w, newer); land(); soon(w, newer) },
+		"alone":             func(_ *locktest.World, _ core.Lock, land func()) { land() },
+	} {
+		for _, same := range []bool{false, true} {
+			locktest.ParallelEachKind(t, order+map[bool]string{true: "/of the same client", false: "/of another client"}[same], func(t *testing.T, w *locktest.World) {
+				rules := w.Inject(locktest.HoldRequest, w.Op("acquire"))
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				_, _, err := w.Mine.Acquire(ctx, core.LeaseTime(time.Minute))
+				locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+				newer := w.Other
+				if same {
+					newer = w.Rival(w.Clients, locktest.Pool)
+				}
+				run(w, newer, func() { locktest.LandAll(rules) })
+				locktest.Pass(time.Second)
+				w.WantNothing("after it has landed")
+				w.WantFree()
+			})
+		}
+	}
+}
+
+// A reply that comes when the lease is over is no success, of any kind.
+func TestAcquire_EachKind_ReplyAfterTheLease(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 10 * time.Second} {
+		locktest.ParallelEachKind(t, wait.String(), func(t *testing.T, w *locktest.World) {
+			rules := w.Inject(locktest.HoldReply, w.Op("acquire"))
+			const lease = 400 * time.Millisecond
+			got := locktest.GoAcquire(t.Context(), w.Mine, core.LeaseTime(lease), core.WaitTime(wait))
+			locktest.Pass(2 * lease)
+			locktest.LandAll(rules)
+			o := <-got
+			if errors.Is(o.Err, core.ErrUnavailable) && w.Kind.Nodes > 1 {
+				locktest.Pass(time.Second)
+				w.WantFree()
+				return // which waits for no server that long
+			}
+			locktest.Must(t, o.Err)
+			locktest.WantAlive(t, o.Ctx)
+			if left := o.Hold.Remaining(); left <= 0 || w.HeldOn() < w.Kind.Nodes {
+				t.Errorf("%s remain, and it is on %d servers", left, w.HeldOn())
+			}
+			w.WantTaken()
+			locktest.MustRelease(t, o.Hold)
+			locktest.Pass(time.Second)
+			w.WantFree()
+		}, locktest.Patient)
+	}
+}
+
+// Leases and waits that make no sense are errors without a command, of any kind.
+func TestAcquire_EachKind_InvalidTimes(t *testing.T) {
+	t.Parallel()
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
+		sent := w.WatchScripts()
+		for _, opt := range []core.AcquireOption{
+			core.LeaseTime(-1), core.LeaseTime(time.Microsecond), core.LeaseTime(math.MaxInt64),
+			core.WaitTime(-1), core.WaitTime(time.Microsecond), core.WaitTime(math.MaxInt64),
+		} {
+			_, _, err := w.Mine.Acquire(t.Context(), opt)
+			locktest.WantOnly(t, err, core.ErrInvalid, core.ErrNotAcquired, core.ErrUnavailable)
+		}
+		for i, s := range sent {
+			if s.Hits() > 0 {
+				t.Errorf("%d scripts on server %d", s.Hits(), i)
+			}
+		}
+		w.WantNothing("after refusals")
+	})
+}
+
+// What Redis refuses, or cannot do with the key, is unavailable: never taken, never acquired, of any
+// kind. A script that is not known any more is nothing at all.
+func TestAcquire_EachKind_ErrorReplies(t *testing.T) {
+	t.Parallel()
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
+		for _, says := range []string{"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading", "BUSY a script runs", "MASTERDOWN Link with MASTER is down"} {
+			rules := w.Inject(locktest.Refuse(says), func() faultproxy.Match { return locktest.Scripts })
+			_, _, err := w.Mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+			t.Log(err)
+			locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+			locktest.LandAll(rules)
+		}
+		for _, s := range w.Servers {
+			locktest.Must(t, s.LPush(t.Context(), locktest.Pool, "x").Err())
+		}
+		_, _, err := w.Mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+		locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+		w.Flush()
+		for _, s := range w.Servers {
+			locktest.Must(t, s.ScriptFlush(t.Context()).Err())
+		}
+		_, hold := locktest.MustAcquire(t, t.Context(), w.Mine, core.WaitTime(0))
+		locktest.MustRelease(t, hold)
+		locktest.Pass(time.Second)
+		w.WantFree()
+	})
+}
+
+// Replies are lost at every step of a life: no operation fails, others are kept out as long as
+// it is held and no longer, and nothing is left.
+func TestAcquire_EachKind_LostReplies(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"acquire", "sethold", "refresh", "renew", "release"} {
+		for _, f := range []locktest.Fault{locktest.DropReply, locktest.DropRequest} {
+			locktest.ParallelEachKind(t, op+"/"+f.Name, func(t *testing.T, w *locktest.World) {
+				rules := w.Inject(f, w.Op(op))
+				ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine)
+				if w.IsReentrant {
+					_, inner := locktest.MustAcquire(t, ctx, w.Mine)
+					locktest.MustRelease(t, inner)
+				}
+				locktest.Pass(7 * time.Second) // two renewals
+				locktest.WantAlive(t, ctx)
+				w.WantTaken()
+				locktest.Must(t, hold.Refresh(t.Context(), 10*time.Second))
+				locktest.Must(t, hold.Refresh(t.Context(), 5*time.Second))
+				w.WantTaken()
+				locktest.MustRelease(t, hold)
+				for i, r := range rules {
+					if r.Hits() != 1 && (w.IsReentrant || op != "sethold") {
+						t.Errorf("%d were lost on server %d", r.Hits(), i)
+					}
+				}
+				locktest.Pass(time.Second)
+				w.WantFree()
+			}, nineSeconds)
+		}
+	}
+}
+
+var nineSeconds = core.WithWatchdog(9 * time.Second)

@@ -1,0 +1,53 @@
+package acquiring_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// A number without a unit is nanoseconds to Go. Who is told so need not look for the limit.
+func TestTimes_AskForAMissingUnit(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("held"))
+		acquire := func(opt core.AcquireOption) error {
+			_, _, err := locks.Lock("k").Acquire(t.Context(), opt)
+			return err
+		}
+		configure := func(opts ...core.Option) error {
+			_, err := core.New(locktest.Nowhere(t), opts...)
+			return err
+		}
+		for what, try := range map[string]func(d time.Duration) error{
+			"WaitTime":           func(d time.Duration) error { return acquire(core.WaitTime(d)) },
+			"LeaseTime":          func(d time.Duration) error { return acquire(core.LeaseTime(d)) },
+			"Refresh":            func(d time.Duration) error { return hold.Refresh(t.Context(), d) },
+			"Leave":              func(d time.Duration) error { return hold.Leave(t.Context(), d) },
+			"WithWatchdog":       func(d time.Duration) error { return configure(core.WithWatchdog(d)) },
+			"WithBackendTimeout": func(d time.Duration) error { return configure(core.WithBackendTimeout(d)) },
+			"WithReplicaAcks":    func(d time.Duration) error { return configure(core.WithReplicaAcks(core.AcksAll, d)) },
+		} {
+			for d, hint := range map[time.Duration]string{
+				3:      " (is a unit missing? 3*time.Second)",
+				3_000:  " (is a unit missing? 3000*time.Millisecond or 3000*time.Second)",
+				90_000: " (is a unit missing? 90000*time.Millisecond)",
+				-3:     "",
+			} {
+				err := try(d)
+				locktest.WantErr(t, err, core.ErrInvalid)
+				if err == nil {
+					continue
+				}
+				if text := err.Error(); !strings.HasSuffix(text, hint) || hint == "" && strings.Contains(text, "unit") {
+					t.Errorf("%s(%d): got %q, want it to end in %q", what, d, text, hint)
+				}
+			}
+		}
+		locktest.MustRelease(t, hold)
+	})
+}

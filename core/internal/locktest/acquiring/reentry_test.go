@@ -1,0 +1,493 @@
+package acquiring_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+func TestReenter_FiftyFold(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		l := locks.Lock("k")
+		ctx := t.Context()
+		var holds []*core.Hold
+		for range 50 {
+			var hold *core.Hold
+			ctx, hold = locktest.MustAcquire(t, ctx, l)
+			holds = append(holds, hold)
+		}
+		b.WantCount(holds[0], "50")
+		for i := 49; i > 0; i-- {
+			locktest.MustRelease(t, holds[i])
+			b.WantCount(holds[0], strconv.Itoa(i))
+		}
+		locktest.MustRelease(t, holds[0])
+		b.WantGone("k")
+		if s := locks.Stats(); s.Holds != 0 || s.Waiters != 0 {
+			t.Errorf("stats: got %+v, want nothing held", s)
+		}
+	})
+}
+
+func TestReenter_ReleaseInAnyOrder(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, context.WithoutCancel(ctx), l)
+		locktest.MustRelease(t, outer)
+		b.WantHolders("k", map[string]string{inner.Field(): "1"})
+		locktest.WantEnded(t, ctx, core.ErrReleased)
+		locktest.MustRelease(t, inner)
+		b.WantGone("k")
+	})
+}
+
+// Children of one request enter at the same time; the count is exact whenever
+// nothing is on the way.
+func TestReenter_ConcurrentChildrenCountExactly(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		for range 5 {
+			var children sync.WaitGroup
+			holds := make([]*core.Hold, 8)
+			for i := range holds {
+				children.Go(func() {
+					_, hold, err := l.Acquire(ctx, core.WaitTime(time.Minute))
+					if err != nil {
+						t.Errorf("child: %v", err)
+						return
+					}
+					holds[i] = hold
+				})
+			}
+			children.Wait()
+			b.WantCount(outer, "9")
+			for _, hold := range holds {
+				children.Go(func() { locktest.MustRelease(t, hold) })
+			}
+			children.Wait()
+			b.WantCount(outer, "1")
+		}
+		locktest.MustRelease(t, outer)
+		b.WantGone("k")
+	})
+}
+
+// A child that enters while its parent releases has the lock to itself, or an
+// error: never a hold on a lock that is gone.
+func TestReenter_WhileTheOuterIsReleased(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		for range 200 {
+			ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+			type result struct {
+				hold *core.Hold
+				err  error
+			}
+			child := make(chan result, 1)
+			go func() {
+				_, hold, err := l.Acquire(context.WithoutCancel(ctx), core.WaitTime(10*time.Second))
+				child <- result{hold, err}
+			}()
+			locktest.MustRelease(t, outer)
+			r := <-child
+			if r.err != nil {
+				locktest.WantOnly(t, r.err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
+				b.WantGone("k")
+				continue
+			}
+			b.WantHolders("k", map[string]string{r.hold.Field(): "1"})
+			locktest.MustRelease(t, r.hold)
+			b.WantGone("k")
+		}
+	})
+}
+
+func TestReenter_DetachedContextIsAStranger(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		type key struct{}
+		ctx, hold := locktest.MustAcquire(t, context.WithValue(t.Context(), key{}, "v"), l)
+		apart := core.Detach(ctx)
+		_, _, err := l.Acquire(apart, core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		if _, held := core.Held(apart, "k"); held {
+			t.Error("Held: a detached context holds the lock")
+		}
+		if apart.Value(key{}) != "v" {
+			t.Error("values are lost")
+		}
+		locktest.MustRelease(t, hold)
+		locktest.WantAlive(t, apart)
+	})
+}
+
+func TestReenter_ReleasedContextReentersNothing(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		locktest.MustRelease(t, hold)
+		_, _, err := l.Acquire(ctx)
+		locktest.WantErr(t, err, core.ErrNotAcquired, context.Canceled, core.ErrReleased)
+		_, second := locktest.MustAcquire(t, context.WithoutCancel(ctx), l) // alive, but not an owner
+		if second.Field() == hold.Field() {
+			t.Error("the released hold was entered again")
+		}
+		b.WantCount(second, "1")
+		locktest.MustRelease(t, second)
+	})
+}
+
+func TestReenter_TwoRequestsAreTwoOwners(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		type requestID struct{}
+		same := context.WithValue(t.Context(), requestID{}, "the same id")
+		l := b.Locks().Lock("k")
+		_, hold := locktest.MustAcquire(t, same, l)
+		_, _, err := l.Acquire(same, core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, hold)
+	})
+}
+
+func TestReenter_AnotherClientIsAStranger(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
+		_, _, err := b.Locks().Lock("k").Acquire(ctx, core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, hold)
+	})
+}
+
+func TestReenter_AnotherLockIsNot(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, a := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
+		ctx, other := locktest.MustAcquire(t, ctx, locks.Lock("b"))
+		_, again := locktest.MustAcquire(t, ctx, locks.Lock("a")) // through the hold of b
+		b.WantCount(a, "2")
+		b.WantCount(other, "1")
+		for _, h := range []*core.Hold{again, other, a} {
+			locktest.MustRelease(t, h)
+		}
+		b.WantGone("a", "b")
+	})
+}
+
+// ginContext looks values up by string only, as gin's context does.
+type ginContext struct {
+	context.Context
+
+	keys map[string]any
+}
+
+func (c ginContext) Value(key any) any {
+	if name, ok := key.(string); ok {
+		return c.keys[name]
+	}
+	return nil
+}
+
+func TestReenter_FrameworkContextWithStringKeys(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		framework := ginContext{Context: t.Context(), keys: map[string]any{core.ContextKey: ctx.Value(core.ContextKey)}}
+		_, inner := locktest.MustAcquire(t, framework, l, core.WaitTime(0))
+		b.WantCount(hold, "2")
+		if h, ok := core.Held(framework, "k"); !ok || h != hold {
+			t.Errorf("Held: got %v, %v", h, ok)
+		}
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
+	})
+}
+
+func TestReenter_RaisesTheLeaseWhenItNeedsMore(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l, core.LeaseTime(time.Minute))
+		_, inner := locktest.MustAcquire(t, ctx, l, core.LeaseTime(time.Hour))
+		b.WantTTL("k", 59*time.Minute, time.Hour)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, outer)
+	})
+}
+
+// A watchdog inside a fixed lease keeps the lock for as long as it is there.
+func TestReenter_WatchdogInsideAFixedLease(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l, core.LeaseTime(5*time.Second))
+		innerCtx, inner := locktest.MustAcquire(t, ctx, l)
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, innerCtx)
+		b.WantCount(outer, "2")
+		locktest.MustRelease(t, inner)
+		locktest.WantAlive(t, ctx)
+		locktest.Pass(31 * time.Second) // nobody renews for the outer one
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		b.WantGone("k")
+	})
+}
+
+func TestReenter_FixedLeaseInsideAWatchdog(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, ctx, l, core.LeaseTime(time.Second))
+		locktest.Pass(10 * time.Minute)
+		locktest.MustRelease(t, inner)
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, ctx)
+		locktest.MustRelease(t, outer)
+		b.WantGone("k")
+	})
+}
+
+func TestReenter_LostLockIsLost(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		b.Del(t.Context(), "k")
+		_, _, err := l.Acquire(ctx)
+		locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantGone("k")
+	})
+}
+
+func TestReenter_BypassesTheQueue(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		waiting, cancel := context.WithCancel(t.Context())
+		done := locktest.KeepBusy(waiting, locks, "k", 3)
+		locktest.AwaitWaiters(t, locks, 3)
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"), core.WaitTime(time.Minute))
+		locktest.MustRelease(t, inner)
+		cancel()
+		<-done
+		locktest.MustRelease(t, outer)
+	})
+}
+
+// stuckEntry begins a re-entry whose command does not reach Redis, up to the backend
+// timeout: it has the turn of the holder.
+func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) *faultproxy.Rule {
+	t.Helper()
+	stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
+	go func() { _, _, _ = lock.Acquire(ctx) }()
+	<-stuck.Hit()
+	return stuck
+}
+
+// Re-entries end with their wait time, side by side, when Redis is silent.
+func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const wait = 100 * time.Millisecond
+		locks, proxy := b.BehindAProxy()
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		proxy.BlackHole(true)
+		var all []<-chan locktest.Outcome
+		for range 5 {
+			all = append(all, locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(wait)))
+		}
+		for _, got := range all {
+			o := <-got
+			locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
+			if o.Took > wait {
+				t.Errorf("took %s, want %s at most", o.Took, wait)
+			}
+		}
+	})
+}
+
+// A silent Redis costs a re-entry the backend timeout, whatever failed before it, and
+// those that come after it nothing. When Redis is back, so are re-entries.
+func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const long = 3 * time.Second
+		locks, proxy := b.BehindAProxy()
+		l := locks.Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		proxy.BlackHole(true)
+		for range 5 {
+			o := <-locktest.GoAcquire(ctx, l, core.WaitTime(20*time.Millisecond))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		}
+		start := time.Now()
+		first, second := locktest.GoAcquire(ctx, l, core.WaitTime(long)), locktest.GoAcquire(ctx, l)
+		for _, got := range []<-chan locktest.Outcome{first, second} {
+			locktest.WantOnly(t, (<-got).Err, core.ErrUnavailable, core.ErrNotAcquired)
+			locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		}
+		for _, parent := range []context.Context{ctx, t.Context()} {
+			o := <-locktest.GoAcquire(parent, l, core.WaitTime(long))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+			if o.Took != 0 {
+				t.Errorf("the next one took %s, want an error at once", o.Took)
+			}
+		}
+		proxy.BlackHole(false)
+		locktest.Pass(time.Second)
+		_, inner := locktest.MustAcquire(t, ctx, l, core.WaitTime(long))
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
+	})
+}
+
+// A re-entry that Redis has executed, and whose replies are lost, does not stay in the
+// count.
+func TestReenter_UnansweredIsTakenBack(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		lost := proxy.DropReply(locktest.ScriptOn(t, "sethold", "k"))
+		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(100*time.Millisecond))
+		locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		locktest.Pass(time.Second)
+		lost.Remove()
+		b.HSet(t.Context(), "k", hold.Field(), "2") // whatever was executed last
+		locktest.Pass(time.Second)
+		b.WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
+	})
+}
+
+// Who waits for its turn behind a command without an answer waits no longer than asked
+// for, and says for how long it did.
+func TestReenter_BehindAStuckCommand(t *testing.T) {
+	t.Parallel()
+	const wait = 100 * time.Millisecond
+	for name, cancelled := range map[string]bool{"wait time": false, "context": true} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			l := locks.Lock("k")
+			ctx, _ := locktest.MustAcquire(t, t.Context(), l)
+			stuckEntry(t, ctx, proxy, l)
+			opts := []core.AcquireOption{core.WaitTime(wait)}
+			if cancelled {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, wait)
+				defer cancel()
+				opts = nil
+			}
+			o := <-locktest.GoAcquire(ctx, l, opts...)
+			if o.Took != wait {
+				t.Errorf("took %s, want %s", o.Took, wait)
+			}
+			if !cancelled {
+				locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
+				return
+			}
+			locktest.WantErr(t, o.Err, core.ErrNotAcquired, context.DeadlineExceeded)
+			if e := locktest.NotAcquired(t, o.Err); e.Waited != wait {
+				t.Errorf("Waited: got %s, want %s", e.Waited, wait)
+			}
+		})
+	}
+}
+
+func TestReenter_WaitedOfALostLock(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const slow = 30 * time.Millisecond
+		locks, proxy := b.BehindAProxy()
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		b.Del(t.Context(), "k")
+		proxy.DelayReply(locktest.ScriptOn(t, "sethold", "k"), slow)
+		start := time.Now()
+		_, _, err := locks.Lock("k").Acquire(ctx)
+		locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
+		locktest.WantSame(t, "waited", time.Since(start), slow)
+	})
+}
+
+// An answer that makes no sense is no silence: nobody else fails for it.
+func TestReenter_RefusalIsNotSilence(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	locks := b.Locks()
+	ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "-hexists").Err())
+	_, _, err := locks.Lock("k").Acquire(ctx)
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+	locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "+hexists").Err())
+	_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"), core.WaitTime(0))
+	locktest.MustRelease(t, inner)
+}
+
+// A refresh behind a command without an answer takes the backend timeout in all.
+func TestRefresh_BehindAStuckCommand(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		stuckEntry(t, ctx, proxy, locks.Lock("k"))
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		locktest.WantErr(t, hold.Refresh(short, time.Hour), core.ErrUnavailable, context.DeadlineExceeded)
+		proxy.BlackHole(true)
+		start := time.Now()
+		locktest.WantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrUnavailable)
+		locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		locktest.WantAlive(t, ctx)
+	})
+}
+
+// However many re-entries have failed, one writer puts the count right, and a release
+// does not wait for it.
+func TestReenter_FailedOnesDelayNoRelease(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		l := locks.Lock("k")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+		stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
+		for range 20 {
+			o := <-locktest.GoAcquire(ctx, l, core.WaitTime(10*time.Millisecond))
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		}
+		sent := stuck.Hits()
+		locktest.Pass(500 * time.Millisecond)
+		if n := stuck.Hits() - sent; n > 10 {
+			t.Errorf("%d writes in half a second", n)
+		}
+		start := time.Now()
+		locktest.MustRelease(t, hold)
+		locktest.WantSoon(t, "the release took %s", start, 50*time.Millisecond)
+		b.WantGone("k")
+		stuck.Release()
+		locktest.Pass(2 * time.Second)
+		b.WantGone("k")
+	})
+}

@@ -1,0 +1,403 @@
+package clusters_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// moved is a lock of some kind whose slot moves to another node, in steps, and in which of
+// them it is given back.
+type moved struct {
+	locktest.Kind
+
+	t        *testing.T
+	key      string
+	backward bool // the last key moves first
+	stage    stage
+	has      locktest.Taken
+	move     *redisserver.Move
+	given    atomic.Bool
+	returned chan error
+	got      chan error // what became of who waits for it
+}
+
+// stage is how far the slot is.
+type stage int
+
+const (
+	open   stage = iota // nothing has moved yet
+	halved              // half of the keys have
+	there               // all keys have, and the slot has not
+	over
+)
+
+func (s stage) String() string { return [...]string{"open", "halved", "there", "over"}[s] }
+
+func (m *moved) String() string { return fmt.Sprintf("%s, given back when %s", m.key, m.stage) }
+
+// movedOf are those of all kinds: given back in each of the stages, their names with and without
+// tags, their keys moved in one order and the other. All move to the same node.
+func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
+	t.Helper()
+	for _, kind := range locktest.KindsOnOneServer() {
+		for stage := open; stage <= over; stage++ {
+			for _, backward := range []bool{false, true} {
+				key := fmt.Sprintf("%s-%s-%t", kind.Name, stage, backward)
+				for cluster.Master(key) == cluster.Masters[2] {
+					key += "+"
+				}
+				if backward && !kind.IsUntagged {
+					key = "order:{" + key + "}:lock"
+				}
+				list = append(list, &moved{
+					Kind: kind, t: t, key: key, backward: backward, stage: stage,
+					returned: make(chan error, 1), got: make(chan error, 1),
+				})
+			}
+		}
+	}
+	return list
+}
+
+func (m *moved) take(locks *core.Client) {
+	m.t.Helper()
+	var err error
+	if m.has, err = m.Take(m.t.Context(), locks, m.key); err != nil {
+		m.t.Fatalf("%s: %v", m, err)
+	}
+}
+
+// wait has somebody wait for it, who gives it back at once.
+func (m *moved) wait(locks *core.Client) {
+	go func() { m.got <- m.waited(locks) }()
+}
+
+func (m *moved) waited(locks *core.Client) error {
+	has, err := m.Want(m.t.Context(), locks, m.key)
+	if err != nil {
+		return err
+	}
+	if !m.given.Load() {
+		m.t.Errorf("%s: two have it", m)
+	}
+	return unlessAway(has.GiveBack())
+}
+
+func (m *moved) await(what string, result chan error) {
+	m.t.Helper()
+	select {
+	case err := <-result:
+		if err != nil {
+			m.t.Errorf("%s: %s: %v", m, what, err)
+		}
+	case <-time.After(locktest.HangTimeout):
+		m.t.Fatalf("%s: %s: never", m, what)
+	}
+}
+
+// proceed moves the slot to a stage.
+func (m *moved) proceed(to stage, cluster *redisserver.Cluster) {
+	m.t.Helper()
+	switch to {
+	case open:
+		m.move = cluster.BeginMove(m.key)
+	case halved:
+		keys := m.move.Left()
+		slices.Sort(keys)
+		if m.backward {
+			slices.Reverse(keys)
+		}
+		m.move.Keys(keys[:(len(keys)+1)/2]...)
+	case there:
+		m.move.Keys(m.move.Left()...)
+	case over:
+		m.move.End()
+	}
+}
+
+// giveBack gives the lock back at its stage. If that takes several keys and half of them have moved, it
+// lasts until they are together again.
+func (m *moved) giveBack(now stage) {
+	m.t.Helper()
+	if m.stage != now {
+		return
+	}
+	m.given.Store(true)
+	go func() { m.returned <- m.has.GiveBack() }()
+	if !m.GivesSeveral || now == open {
+		m.await("giving back", m.returned)
+	}
+}
+
+// left are the keys that should not be there when nobody has it. A timeout key of a reader that was
+// on another node than the lock when it was given back ends with its lease.
+func (m *moved) left() (keys []string) {
+	count := m.move.To.Client().Get(m.t.Context(), m.key).Val()
+	for _, key := range append(m.move.Arrived(), m.move.Left()...) {
+		stays := m.Name == "read" && strings.Contains(key, ":rwlock_timeout:") || strings.HasPrefix(key, "redisson_lock_token:") || strings.HasSuffix(key, ":interlock_ops") || key == m.key && count == "1"
+		if !stays {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// wantNothingLeft waits until nothing of it is left, or until end, which all of a test have in
+// common: what stays of several is told before the tests run out of time.
+func (m *moved) wantNothingLeft(end time.Time) {
+	m.t.Helper()
+	left := m.left()
+	for ; len(left) > 0 && time.Now().Before(end); left = m.left() {
+		time.Sleep(5 * time.Millisecond) // a poll with a bound
+	}
+	if len(left) > 0 {
+		m.t.Errorf("%s: left behind: %q", m, left)
+	}
+}
+
+// tryAgains is how often the nodes have answered TRYAGAIN.
+func tryAgains(t *testing.T, cluster *redisserver.Cluster) (n string) {
+	t.Helper()
+	for _, node := range cluster.Masters {
+		info, err := node.Client().Info(t.Context(), "errorstats").Result()
+		locktest.Must(t, err)
+		for line := range strings.Lines(info) {
+			if strings.HasPrefix(line, "errorstat_TRYAGAIN") {
+				n += line
+			}
+		}
+	}
+	return n
+}
+
+// steady is for what is given back while its keys are apart: it is tried until they are together
+// again, however long a step takes.
+var steady = core.WithBackendTimeout(time.Minute)
+
+// renewedFor is the lease of locks that move: longer than one step takes on this machine.
+func renewedFor() time.Duration {
+	if locktest.IsQuiet() {
+		return 5 * time.Second
+	}
+	return 20 * time.Second
+}
+
+// A lock of any kind is held while its slot moves to another node, key by key: in every step it is
+// renewed and given back, and what is about one key is never told to try again.
+func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	seen := &renewedKeys{}
+	locks := locktest.NewClient(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen.observer()))
+	// Those that cannot be renewed while their keys are apart come last in that step and first
+	// in the next one: on a slow machine all the others take longer than a lease.
+	list := movedOf(t, cluster)
+	slices.SortStableFunc(list, func(a, b *moved) int {
+		switch {
+		case a.RenewsSeveral == b.RenewsSeveral:
+			return 0
+		case a.RenewsSeveral:
+			return -1
+		default:
+			return 1
+		}
+	})
+	for _, m := range list {
+		m.take(locks)
+	}
+	for now := open; now <= over; now++ {
+		for _, m := range list {
+			if now != halved || !m.RenewsSeveral {
+				m.proceed(now, cluster)
+			}
+		}
+		for _, m := range list {
+			if m.GivesSeveral && m.stage == now-1 && m.stage != open {
+				m.await("giving back", m.returned)
+			}
+		}
+		before := tryAgains(t, cluster)
+		seen.each(t, list, now)
+		for _, m := range list {
+			if now == halved && m.RenewsSeveral {
+				m.proceed(now, cluster)
+			}
+		}
+		for _, m := range list {
+			if m.GivesSeveral {
+				continue
+			}
+			if m.stage == now && (now != halved || !m.RenewsSeveral) {
+				locktest.Must(t, m.has.Hold.Refresh(t.Context(), time.Minute))
+			}
+			m.giveBack(now)
+		}
+		if after := tryAgains(t, cluster); after != before {
+			t.Errorf("%s: told to try again: %s, before %s", now, after, before)
+		}
+		for _, m := range list {
+			if m.GivesSeveral {
+				m.giveBack(now)
+			}
+		}
+	}
+	end := time.Now().Add(locktest.HangTimeout)
+	for _, m := range list {
+		if m.GivesSeveral && m.stage == over {
+			m.await("giving back", m.returned)
+		}
+		m.wantNothingLeft(end)
+	}
+}
+
+// renewedKeys counts the renewals of each key.
+type renewedKeys struct {
+	mu   sync.Mutex
+	of   map[string]int
+	last map[string]error // the last failure
+}
+
+func (r *renewedKeys) observer() *core.Observer { return &core.Observer{Renewal: r.observeRenewal} }
+
+func (r *renewedKeys) observeRenewal(_ context.Context, renewal core.Renewal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of, r.last = make(map[string]int), make(map[string]error)
+	}
+	if renewal.Err == nil {
+		r.of[renewal.Key]++
+	} else {
+		r.last[renewal.Key] = renewal.Err
+	}
+}
+
+func (r *renewedKeys) failure(key string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last[key]
+}
+
+func (r *renewedKeys) count(key string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[key]
+}
+
+// each waits until each lock that is held has been renewed once more.
+func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
+	t.Helper()
+	before := make(map[*moved]int)
+	for _, m := range list {
+		if m.has.Hold != nil && !m.given.Load() && (now != halved || !m.RenewsSeveral) {
+			before[m] = r.count(m.key)
+		}
+	}
+	for m, n := range before {
+		locktest.Eventually(t, fmt.Sprintf("%s: a renewal while %s", m, now), func() bool { return r.count(m.key) > n || m.has.Ctx.Err() != nil })
+		if m.has.Ctx.Err() != nil {
+			t.Errorf("%s: lost while %s: %v; a renewal: %v", m, now, context.Cause(m.has.Ctx), r.failure(m.key))
+		}
+	}
+}
+
+// Somebody waits for a lock of any kind while its slot moves, and has it after it was given back: at
+// once where one key is enough, else when the slot has moved. Then the messages are those of the new owner.
+func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	holders, waiting := locktest.NewClient(t, cluster.Client(), steady), locktest.NewClient(t, cluster.Client(), steady)
+	list := movedOf(t, cluster)
+	for _, m := range list {
+		m.take(holders)
+		m.wait(waiting)
+	}
+	locktest.AwaitWaiters(t, waiting, len(list))
+	for now := open; now <= over; now++ {
+		for _, m := range list {
+			m.proceed(now, cluster)
+			if now == over && m.stage == over && cluster.Sharded() {
+				m.wantListener()
+			}
+		}
+		for _, m := range list {
+			m.giveBack(now)
+		}
+		for _, m := range list {
+			if m.stage == now && !m.TakesSeveral && !m.GivesSeveral {
+				m.await("having it", m.got)
+			}
+		}
+	}
+	end := time.Now().Add(locktest.HangTimeout)
+	for _, m := range list {
+		if m.GivesSeveral && m.stage != open {
+			m.await("giving back", m.returned)
+		}
+		if m.TakesSeveral || m.GivesSeveral {
+			m.await("having it", m.got)
+		}
+		m.wantNothingLeft(end)
+	}
+}
+
+// wantListener waits until somebody listens at the new owner.
+func (m *moved) wantListener() {
+	m.t.Helper()
+	if m.Channel == nil {
+		return
+	}
+	to := m.move.To.Client()
+	locktest.Eventually(m.t, m.String()+": a listener at the new owner", func() bool {
+		return len(to.PubSubShardChannels(m.t.Context(), m.Channel(m.key)+"*").Val()) > 0
+	})
+}
+
+// What a lock leaves behind for others while its slot moves is in nobody's way when the rest follows:
+// the mark of a writer who waits, and the note that the head of a fair queue was notified.
+func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	locks := locktest.NewClient(t, cluster.Client(), locktest.Patient)
+	names := locktest.KeysOn(cluster, cluster.Masters[0], 2) // both move in one direction
+	read, key := names[0], names[1]
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.ReadLock(read), core.LeaseTime(time.Minute))
+	wait := func(d time.Duration) {
+		_, _, err := locks.WriteLock(read).Acquire(t.Context(), core.WaitTime(d))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+	}
+	move := cluster.PlanMove(read)
+	mark := locktest.Tagged(read) + ":interlock_writer"
+	locktest.Must(t, move.From.Client().Set(t.Context(), mark, "0 somebody", time.Minute).Err())
+	move.Open()
+	move.Keys(read, locktest.ReaderTimeoutOf(read, hold.Field(), "1"))
+	wait(50 * time.Millisecond)
+	move.Keys(mark)
+	move.End()
+	locktest.MustRelease(t, hold)
+
+	_, hold = locktest.MustAcquire(t, t.Context(), locks.FairLock(key), core.LeaseTime(time.Minute))
+	move = cluster.PlanMove(key)
+	from := move.From.Client()
+	waiting := locktest.GoAcquire(t.Context(), locks.FairLock(key))
+	locktest.Eventually(t, "a waiter in the queue", func() bool { return from.LLen(t.Context(), locktest.FairQueue(key)).Val() == 1 })
+	note := locktest.Tagged(key) + ":interlock_seen"
+	locktest.Must(t, from.HSet(t.Context(), note, "somebody", 1).Err())
+	locktest.Must(t, from.PExpire(t.Context(), note, time.Minute).Err())
+	move.Open()
+	move.Keys(key, locktest.FairQueue(key), locktest.FairDeadlines(key))
+	locktest.MustRelease(t, hold)
+	move.Keys(note)
+	move.End()
+	locktest.MustRelease(t, locktest.Got(t, waiting).Hold)
+}

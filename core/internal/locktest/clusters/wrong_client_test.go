@@ -1,0 +1,100 @@
+package clusters_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// A ClusterClient of Sentinels takes their servers for a Cluster, whose sharded messages no other client hears.
+func TestNew_RefusesAFailoverClusterClient(t *testing.T) {
+	t.Parallel()
+	sentinels := []string{"127.0.0.1:1"}
+	for name, rdb := range map[string]redis.UniversalClient{
+		"failover_cluster":         redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: sentinels}),
+		"universal_by_latency":     redis.NewUniversalClient(&redis.UniversalOptions{MasterName: "m", Addrs: sentinels, RouteByLatency: true}),
+		"universal_randomly":       redis.NewUniversalClient(&redis.UniversalOptions{MasterName: "m", Addrs: sentinels, RouteRandomly: true}),
+		"universal_as_a_cluster":   redis.NewUniversalClient(&redis.UniversalOptions{MasterName: "m", Addrs: sentinels, IsClusterMode: true}),
+		"ok_universal":             redis.NewUniversalClient(&redis.UniversalOptions{MasterName: "m", Addrs: sentinels}),
+		"ok_cluster":               redis.NewUniversalClient(&redis.UniversalOptions{Addrs: sentinels, IsClusterMode: true}),
+		"ok_slots_that_are_theirs": redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, nil }}),
+	} {
+		t.Cleanup(func() { _ = rdb.Close() })
+		locks, err := core.New(rdb)
+		if err == nil {
+			t.Cleanup(func() { _ = locks.Close(t.Context()) })
+		}
+		if strings.HasPrefix(name, "ok_") {
+			locktest.WantErr(t, err)
+			continue
+		}
+		locktest.WantErr(t, err, core.ErrInvalid)
+		if err != nil && !strings.Contains(err.Error(), "redis.NewFailoverClient") {
+			t.Errorf("%s: the error does not say what to use: %v", name, err)
+		}
+	}
+}
+
+// wantAdvice wants an acquisition to fail at once, with an error that says what to write, as logs do.
+func wantAdvice(t *testing.T, locks *core.Client, key, advice string) {
+	t.Helper()
+	_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(time.Hour))
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	if err != nil && (!strings.Contains(err.Error(), advice) || !strings.Contains(core.ErrorText(err), advice)) {
+		t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), advice)
+	}
+}
+
+// A client for another kind of server gets errors that name the right one.
+func TestAcquire_WrongKindOfClient(t *testing.T) {
+	t.Parallel()
+	locktest.Parallel(t, "client_on_a_node", func(t *testing.T) {
+		cluster := redisserver.StartCluster(t)
+		far := 0 // a node without the key
+		if cluster.Master("k") == cluster.Masters[0] {
+			far = 1
+		}
+		wantAdvice(t, locktest.NewClient(t, cluster.Masters[far].Client()), "k", "redis.NewClusterClient")
+	})
+	locktest.Parallel(t, "cluster_client_on_a_server", func(t *testing.T) {
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redisserver.Start(t).Addr()}})
+		t.Cleanup(func() { _ = rdb.Close() })
+		wantAdvice(t, locktest.NewClient(t, rdb), "k", "redis.NewClient")
+	})
+	locktest.Parallel(t, "client_on_a_sentinel", func(t *testing.T) {
+		wantAdvice(t, locktest.NewClient(t, redisserver.StartSentinel(t).Sentinel.Client()), "k", "redis.NewFailoverClient")
+	})
+	locktest.Parallel(t, "scripts_are_checked", func(t *testing.T) {
+		proxy, rdb := faultproxy.Around(t, locktest.Embedded(t).Client)
+		proxy.AnswerError(locktest.Scripts, refusals["alibaba_check"])
+		wantAdvice(t, locktest.NewClient(t, rdb), "k", "script_check_enable")
+	})
+	locktest.Parallel(t, "keys_of_one_lock_in_several_slots", func(t *testing.T) {
+		proxy, rdb := faultproxy.Around(t, locktest.Embedded(t).Client)
+		proxy.AnswerError(locktest.Scripts, refusals["redis"])
+		wantAdvice(t, locktest.NewClient(t, rdb), "k", "order:{42}")
+	})
+}
+
+// A renewal that a node of a Cluster sends away says so, too.
+func TestRenewal_WrongKindOfClient(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		seen := &locktest.Renewals{}
+		_, _ = locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.Observer())).Lock("k"))
+		proxy.AnswerError(locktest.Scripts, "MOVED 1 10.0.0.2:6379")
+		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
+		if err := seen.Failure(); err == nil || !strings.Contains(err.Error(), "redis.NewClusterClient") {
+			t.Errorf("got %v, want redis.NewClusterClient named", err)
+		}
+	})
+}

@@ -1,0 +1,513 @@
+package holding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// wantLeft wants the last hold that has ended to be left, and observers to have been told so once.
+func wantLeft(t *testing.T, obs *locktest.Recorder) {
+	t.Helper()
+	if n := obs.Count("loss"); n != 1 {
+		t.Fatalf("told %d times that a hold is over, want once", n)
+	}
+	locktest.WantOnly(t, obs.First(t, "loss").Data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
+	if r := obs.Last(t, "hold end").Data.(core.HoldResult); r.Lost || !r.Left {
+		t.Errorf("hold end: got %+v, want one that is left", r)
+	}
+}
+
+// Close comes between the beginning of a release and its turn: the hold is left as any other, and
+// its release has not failed.
+func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
+	t.Parallel()
+	for _, inner := range []bool{false, true} {
+		locktest.ParallelBubble(t, map[bool]string{false: "the only hold", true: "an inner hold"}[inner], func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			if inner {
+				_, hold = locktest.MustAcquire(t, ctx, locks.Lock("k"))
+			}
+			proxy.HoldReply(locktest.ScriptOn(t, "refresh", "k"))
+			proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
+			go func() { _ = hold.Refresh(context.Background(), time.Minute) }() // has the turn
+			locktest.Pass(time.Millisecond)
+			done := locktest.GoRelease(hold)
+			locktest.Pass(time.Millisecond)
+			closed := locktest.GoClose(locks)
+			locktest.WantErr(t, <-done, core.ErrClosed)
+			locktest.WantErr(t, <-closed, core.ErrClosed)
+			if inner { // the outer one is left, too
+				locktest.WantSame(t, "losses", obs.Count("loss"), 2)
+				if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Reentrant || !r.Left {
+					t.Errorf("hold end: got %+v, want the inner one, left", r)
+				}
+				return
+			}
+			wantLeft(t, obs)
+		})
+	}
+}
+
+// One client of a Redlock is closed: the hold goes on, and its release frees the others. What is left
+// to its lease is no release that has failed.
+func TestClose_LeavesAPartOfARedlock(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		obs := &locktest.Recorder{}
+		clients := locktest.BehindEach(t, servers, core.WithObserver(obs.Observer()))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", clients...))
+		locktest.WantErr(t, <-locktest.GoClose(clients[2]), core.ErrClosed)
+		locktest.WantAlive(t, ctx)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrClosed)
+		locktest.WantHeldOn(t, servers, "k", 1)
+		wantLeft(t, obs)
+	})
+}
+
+// A renewal that Close cuts short is no renewal that has failed.
+func TestClose_CutsARenewalShort(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		renewal := proxy.HoldReply(locktest.ScriptOn(t, "renew", "k"))
+		<-renewal.Hit()
+		locktest.WantErr(t, <-locktest.GoClose(locks), core.ErrClosed)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrClosed)
+		wantLeft(t, obs)
+		locktest.WantSame(t, "renewals", obs.Count("renewal"), 0)
+	})
+}
+
+// slowObserver takes its time for the first loss.
+type slowObserver struct {
+	*locktest.Recorder
+
+	first   atomic.Bool
+	told    chan struct{}
+	release chan struct{}
+}
+
+func (o *slowObserver) observer() *core.Observer {
+	observer := o.Recorder.Observer()
+	observer.Loss = o.observeLoss
+	return observer
+}
+
+func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
+	if o.first.CompareAndSwap(false, true) {
+		close(o.told)
+		<-o.release
+	}
+	o.Recorder.ObserveLoss(ctx, l)
+}
+
+// One key of a MultiLock was lost, and Close leaves the other one before anybody was told: the whole
+// is lost.
+func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &slowObserver{Recorder: &locktest.Recorder{}, told: make(chan struct{}), release: make(chan struct{})}
+		locks := b.Locks(core.WithObserver(obs.observer()))
+		for i := range 10 {
+			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // whose losses are told first, mostly
+		}
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b"))
+		for i := range 10 {
+			b.Take(fmt.Sprint("other", i), locktest.Stranger, time.Hour)
+		}
+		b.Take("b", locktest.Stranger, time.Hour)
+		<-obs.told
+		synctest.Wait()
+		closed := locktest.GoClose(locks)
+		locktest.Pass(time.Millisecond)
+		close(obs.release)
+		<-closed
+		if cause := context.Cause(ctx); !errors.Is(cause, core.ErrLost) {
+			t.Errorf("the context has ended with %v", cause)
+		}
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Lost || r.Left {
+			t.Errorf("hold end: got %+v, want one that is lost", r)
+		}
+	})
+}
+
+func TestClose_NewAndWaitingGetErrClosed(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Minute)
+		locks := b.Locks()
+		results := make(chan error, 5)
+		for range 5 {
+			go func() {
+				_, _, err := locks.Lock("k").Acquire(t.Context())
+				results <- err
+			}()
+		}
+		locktest.AwaitWaiters(t, locks, 5)
+		locktest.WantOK(t, locks.Close(t.Context()))
+		for range 5 {
+			locktest.WantErr(t, <-results, core.ErrClosed)
+		}
+		_, _, err := locks.Lock("free").Acquire(t.Context())
+		locktest.WantErr(t, err, core.ErrClosed)
+		_, _, err = locks.MultiLock("a", "b").Acquire(t.Context())
+		locktest.WantErr(t, err, core.ErrClosed)
+		_, err = locks.Lock("k").State(t.Context())
+		locktest.WantErr(t, err, core.ErrClosed)
+		locktest.WantErr(t, locks.Ready(t.Context()), core.ErrClosed)
+		locktest.WantErr(t, locks.Close(t.Context()), core.ErrClosed)
+		b.WantGone("free")
+		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
+	})
+}
+
+func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		for range 20 {
+			locks := b.Locks()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			closed := make(chan error, 1)
+			go func() { closed <- locks.Close(t.Context()) }()
+			locktest.Eventually(t, "callers to be refused", func() bool { return locks.Ready(t.Context()) != nil })
+			select {
+			case err := <-closed:
+				t.Fatalf("closed while held: %v", err)
+			default:
+			}
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
+			locktest.WantOK(t, <-closed)
+			b.WantGone("k")
+		}
+	})
+}
+
+// A release is waited for even when the lease ends while its answer is on the way: Redis has
+// been told, and so the caller of Release is.
+func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		end    func(h *core.Hold) error
+		count  int // of keys that are left
+	}{
+		"release": {"release", func(h *core.Hold) error { return h.Release(context.Background()) }, 0},
+		"leave":   {"handoff", func(h *core.Hold) error { return h.Leave(context.Background(), time.Minute) }, 1},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(2 * time.Second))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
+			proxy.DelayReply(locktest.ScriptOn(t, c.script, "k"), 800*time.Millisecond)
+			start, done := time.Now(), make(chan error, 1)
+			go func() { done <- c.end(hold) }()
+			locktest.Pass(10 * time.Millisecond)
+			locktest.WantOK(t, locks.Close(context.Background()))
+			if took := time.Since(start); took < 800*time.Millisecond {
+				t.Errorf("closed after %s, before Redis had answered", took)
+			}
+			if err := <-done; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := b.Exists(t.Context(), "k").Val(); n != int64(c.count) {
+				t.Errorf("%d keys are left, want %d", n, c.count)
+			}
+		})
+	}
+}
+
+// An acquisition whose command is on its way is not cut off: it may get the lock,
+// and Close waits for that hold too.
+func TestClose_WaitsForCallersInside(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		proxy.DelayReply(faultproxy.Once(locktest.Scripts), 40*time.Millisecond)
+		got := make(chan *core.Hold, 1)
+		go func() {
+			_, hold, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+			locktest.WantOK(t, err)
+			got <- hold
+		}()
+		locktest.Pass(10 * time.Millisecond)
+		closed := make(chan error, 1)
+		go func() { closed <- locks.Close(t.Context()) }()
+		hold := <-got
+		if hold == nil {
+			return
+		}
+		locktest.Pass(time.Second)
+		select {
+		case <-closed:
+			t.Error("closed while held")
+		default:
+		}
+		locktest.MustRelease(t, hold)
+		locktest.WantOK(t, <-closed)
+		b.WantGone("k")
+	})
+}
+
+func TestClose_RenewsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		closed := make(chan error, 1)
+		go func() { closed <- locks.Close(t.Context()) }()
+		locktest.Pass(5 * time.Minute)
+		locktest.WantAlive(t, ctx)
+		b.WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
+		locktest.WantOK(t, <-closed)
+		b.WantGone("k")
+	})
+}
+
+func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		patience, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := locks.Close(patience)
+		locktest.WantErr(t, err, context.DeadlineExceeded)
+		locktest.WantSame(t, "returned after", time.Since(start), 20*time.Second)
+		locktest.WantEnded(t, ctx, core.ErrClosed)
+		b.WantCount(hold, "1") // nothing is freed under a running handler
+		if hold.Release(t.Context()) == nil {
+			t.Error("release after Close: got nil")
+		}
+		b.WantCount(hold, "1")
+		locktest.Pass(31 * time.Second)
+		b.WantGone("k") // nobody renews it
+	})
+}
+
+func TestClose_SaysHowManyHoldsItLeaves(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		1: "core: client closed with 1 lock held, which is left to its lease: ",
+		2: "core: client closed with 2 locks held, which are left to their leases: ",
+	} {
+		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			for i := range n {
+				locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("k", i)))
+			}
+			patience, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := locks.Close(patience); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestClose_TheCallersClientStaysOpen(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		rdb := b.Connect()
+		locks := locktest.NewClient(t, rdb)
+		locktest.Must(t, locks.Close(t.Context()))
+		locktest.WantOK(t, rdb.Ping(t.Context()).Err())
+		again := locktest.NewClient(t, rdb)
+		locktest.WantOK(t, again.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+	})
+}
+
+// A grant that is on its way to a waiter when Close sends it away is freed.
+func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		result := make(chan error, 1)
+		go func() {
+			_, h, err := locks.Lock("k").Acquire(t.Context())
+			if err == nil {
+				err = h.Release(t.Context())
+			}
+			result <- err
+		}()
+		locktest.Pass(time.Second)
+		slow := proxy.DelayReply(locktest.Scripts, 100*time.Millisecond)
+		defer slow.Remove()
+		done := make(chan error, 1)
+		go func() { done <- hold.Release(t.Context()) }()
+		locktest.Pass(50 * time.Millisecond)
+		locktest.WantOK(t, locks.Close(t.Context()))
+		locktest.WantErr(t, <-result, core.ErrClosed)
+		locktest.WantOK(t, <-done)
+		b.WantGone("k")
+	})
+}
+
+// A waiter whose grant has arrived in the instant in which it leaves passes it on,
+// also while the client is being closed.
+func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		for range 30 {
+			locks, _ := b.BehindAProxy()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			result := make(chan error, 1)
+			go func() {
+				_, h, err := locks.Lock("k").Acquire(t.Context())
+				if err == nil {
+					err = h.Release(t.Context())
+				}
+				result <- err
+			}()
+			locktest.Pass(time.Second)
+			done := make(chan error, 1)
+			go func() { done <- hold.Release(t.Context()) }()
+			locktest.WantOK(t, locks.Close(t.Context()))
+			<-result
+			locktest.WantOK(t, <-done)
+			b.WantGone("k")
+		}
+	})
+}
+
+func TestClose_WhileRedisIsBlackHoled(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		waiting := make(chan error, 1)
+		go func() {
+			_, _, err := locks.Lock("other").Acquire(t.Context())
+			waiting <- err
+		}()
+		proxy.BlackHole(true)
+		patience, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		locktest.WantErr(t, locks.Close(patience), context.DeadlineExceeded)
+		locktest.WantSoon(t, "close took %s", start, 7*time.Second)
+		locktest.WantEnded(t, ctx, core.ErrClosed)
+		<-waiting
+		proxy.BlackHole(false)
+	})
+}
+
+func TestClose_SendsNoMoreCommands(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		locktest.WantErr(t, locks.Close(ended), context.Canceled)
+		all := proxy.Watch(faultproxy.Any())
+		locktest.Pass(time.Minute)
+		locktest.WantSame(t, "commands after Close", all.Hits(), 0)
+	})
+}
+
+// A hold that Close leaves to its lease is not lost: observers are told which it is, at Close
+// and when the handler is done.
+func TestClose_ReportsTheHoldsItLeaves(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(ctx context.Context, h *core.Hold) error{
+		"release": func(ctx context.Context, h *core.Hold) error { return h.Release(ctx) },
+		"leave":   func(ctx context.Context, h *core.Hold) error { return h.Leave(ctx, time.Minute) },
+		"release after a handover": func(ctx context.Context, h *core.Hold) error {
+			_, moved := h.Handover()
+			return moved.Release(ctx)
+		},
+	}
+	for name, end := range ends {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks := b.Locks(core.WithObserver(obs.Observer()))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			locktest.WantErr(t, locks.Close(ended), core.ErrClosed)
+			locktest.WantOnly(t, obs.First(t, "loss").Data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
+			locktest.WantErr(t, end(t.Context(), hold), core.ErrClosed)
+			locktest.WantSame(t, "losses", obs.Count("loss"), 1)
+			if r := obs.Last(t, "hold end").Data.(core.HoldResult); r.Lost || !r.Left {
+				t.Errorf("hold end: got %+v, want one that is left", r)
+			}
+		})
+	}
+}
+
+// What was lost before Close stays lost.
+func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Second))
+		locktest.Pass(2 * time.Second)
+		locktest.WantOK(t, locks.Close(t.Context()))
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if r := obs.First(t, "hold end").Data.(core.HoldResult); !r.Lost || r.Left {
+			t.Errorf("hold end: got %+v, want one that is lost", r)
+		}
+	})
+}
+
+// Close right after a cancelled acquire, whose reply is on its way: the key does not
+// outlive it, let alone for the whole lease.
+func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
+	t.Parallel()
+	for name, concurrent := range map[string]bool{"lone": false, "pipelined": true} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			proxy.DelayReply(locktest.Script(t, "acquire"), 200*time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			got := []<-chan locktest.Outcome{locktest.GoAcquire(ctx, locks.Lock("a"), core.LeaseTime(time.Hour))}
+			if concurrent {
+				got = append(got, locktest.GoAcquire(ctx, locks.Lock("b"), core.LeaseTime(time.Hour)))
+			}
+			locktest.Pass(20 * time.Millisecond)
+			cancel()
+			for _, g := range got {
+				locktest.WantErr(t, (<-g).Err, context.Canceled)
+			}
+			start := time.Now()
+			locktest.Must(t, locks.Close(t.Context()))
+			locktest.WantSoon(t, "closed after %s", start, core.DefaultBackendTimeout)
+			b.WantGone("a", "b")
+		})
+	}
+}
+
+// Close does not wait long for a Redis that has gone: what it can ask is a question
+// that has been queued behind another one.
+func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		proxy.BlackHole(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Hour))
+		locktest.WantErr(t, err, context.DeadlineExceeded)
+		start := time.Now()
+		locktest.Must(t, locks.Close(t.Context()))
+		locktest.WantSoon(t, "closed after %s", start, 4*core.DefaultBackendTimeout)
+	})
+}

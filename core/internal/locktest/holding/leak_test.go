@@ -1,0 +1,141 @@
+package holding_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// TestLeak_DoneIsClosed has work that waits for nothing but the Done
+// channel of a hold that nobody refers to any more: it ends with the lease.
+func TestLeak_DoneIsClosed(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithWatchdog(3*time.Second), locktest.Patient)
+		for name, opt := range map[string]core.AcquireOption{"watchdog": {}, "fixed": core.LeaseTime(200 * time.Millisecond)} {
+			done := func() <-chan struct{} {
+				ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock(name), opt)
+				return ctx.Done()
+			}()
+			ended := func() bool {
+				select {
+				case <-done:
+					return true
+				default:
+					return false
+				}
+			}
+			locktest.EventuallyCollected(t, "the context of a leaked hold to end", ended)
+		}
+		ctx, outer := locktest.MustAcquire(t, context.Background(), locks.Lock("nested"))
+		func() { locktest.MustAcquire(t, ctx, locks.Lock("nested")) }()
+		for range 5 {
+			runtime.GC()
+		}
+		locktest.EventuallyCollected(t, "the inner hold to be forgotten", func() bool { return len(locks.Holds()) == 1 })
+		locktest.MustRelease(t, outer)
+		b.WantGone("nested")
+	})
+}
+
+// TestLeak_LostHoldIsReported has a hold lost that nobody refers to any more: by
+// the end of a fixed lease, before it was ever renewed, and before it is moved. For observers, who
+// count holds, it has to end too.
+func TestLeak_LostHoldIsReported(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		told := make(leaks, 3)
+		locks := b.Locks(core.WithWatchdog(time.Minute), core.WithObserver(told.observer()), locktest.Patient)
+		fixed := core.LeaseTime(200 * time.Millisecond)
+		func() {
+			locktest.MustAcquire(t, t.Context(), locks.Lock("fixed"), fixed)
+			locktest.MustAcquire(t, t.Context(), locks.Lock("forced"))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("moved"), fixed)
+			<-ctx.Done()
+			hold.Handover()
+		}()
+		if _, err := locks.Lock("forced").ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		locktest.EventuallyCollected(t, "the three holds to be told", func() bool { return len(told) == 3 })
+	})
+}
+
+// leaks counts leaked holds. Unlike a recorder it keeps no context.
+type leaks chan struct{}
+
+func (l leaks) observer() *core.Observer {
+	return &core.Observer{Leak: func(context.Context, core.HoldInfo) { l <- struct{}{} }}
+}
+
+// Neither of two nested holds that nobody refers to keeps the other, or the lock.
+func TestLeak_NestedHolds(t *testing.T) {
+	t.Parallel()
+	const lease = 3 * time.Second // which a slow machine does not miss
+	for name, depth := range map[string]int{"two": 2, "three": 3} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			told := make(leaks, depth)
+			locks := b.Locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
+			func() {
+				ctx := t.Context()
+				for range depth {
+					ctx, _ = locktest.MustAcquire(t, ctx, locks.Lock("k"))
+				}
+			}()
+			locktest.EventuallyCollected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+			locktest.EventuallyCollected(t, "the leaks to be told", func() bool { return len(told) == depth })
+			locktest.Eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
+		})
+	}
+}
+
+func TestLeak_StopsRenewingAndIsReported(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()), core.WithWatchdog(3*time.Second))
+		forget := func() string {
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.Label("leaky"))
+			return hold.Field()
+		}
+		field := forget()
+		locktest.EventuallyCollected(t, "the leak to be reported", func() bool { return obs.Count("leak") == 1 })
+		l := obs.First(t, "leak").Data.(core.HoldInfo)
+		if l.Field != field || l.Label != "leaky" || l.Key != "k" {
+			t.Errorf("leak: got %+v", l)
+		}
+		if obs.Count("loss") != 0 || obs.Count("hold end") != 0 {
+			t.Errorf("events: got %q", obs.Names())
+		}
+		locktest.Eventually(t, "the lease to end", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+		locktest.Eventually(t, "the end to be noticed", func() bool { return locks.Stats().Holds == 0 })
+		_, next := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.MustRelease(t, next)
+	})
+}
+
+// A hold that somebody can still release is no leak, whoever refers to it.
+func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()), core.WithWatchdog(locktest.Unhurried(3*time.Second)))
+		ctx := func() context.Context {
+			ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			return context.WithValue(ctx, locktest.Nested("x"), 1)
+		}()
+		locktest.Eventually(t, "a renewal, from which on leaks are looked for", func() bool { return obs.Count("renewal") > 0 })
+		for range 5 {
+			runtime.GC()
+		}
+		hold, ok := core.Held(ctx, "k")
+		if !ok || obs.Count("leak") != 0 {
+			t.Fatalf("held: %v, events: %q", ok, obs.Names())
+		}
+		locktest.MustRelease(t, hold)
+	})
+}

@@ -1,0 +1,272 @@
+package holding_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// A re-entry comes while Leave waits for an earlier command of its holder: one of the
+// two is refused, and nothing stays behind.
+func TestLeave_WhileAReentryComes(t *testing.T) {
+	t.Parallel()
+	for name, names := range map[string][]string{"one key": {"k"}, "several": {"a", "k"}} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(time.Hour))
+			stuck := proxy.HoldRequest(locktest.ScriptOn(t, "refresh", "k"))
+			refreshed := make(chan error, 1)
+			go func() { refreshed <- hold.Refresh(t.Context(), time.Hour) }()
+			<-stuck.Hit()
+			entered := locktest.GoAcquire(context.WithoutCancel(ctx), locks.Lock("k"))
+			locktest.Pass(time.Millisecond)
+			left := make(chan error, 1)
+			go func() { left <- hold.Leave(t.Context(), 5*time.Second) }()
+			locktest.Pass(time.Millisecond)
+			stuck.Release()
+			locktest.Must(t, <-refreshed)
+			locktest.Must(t, <-left)
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.WantOnly(t, (<-entered).Err, core.ErrNotHeld, core.ErrNotAcquired)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			locktest.WantSame(t, "holds left", locks.Stats().Holds, 0)
+			for _, name := range names {
+				b.WantTTL(name, 4*time.Second, 5*time.Second)
+			}
+			locktest.Pass(5 * time.Second)
+			b.WantGone(names...)
+		})
+	}
+}
+
+// While a re-entry is under way, Leave is refused and the hold goes on.
+func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "k"))
+		stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
+		entered := locktest.GoAcquire(ctx, locks.Lock("k"))
+		<-stuck.Hit()
+		locktest.WantErr(t, hold.Leave(t.Context(), 5*time.Second), core.ErrInvalid)
+		locktest.WantAlive(t, ctx)
+		stuck.Release()
+		o := <-entered
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
+		locktest.Pass(5 * time.Second)
+		b.WantGone("a", "k")
+	})
+}
+
+// What the holder has sent and Redis has not answered does not prolong the marker,
+// whenever it lands.
+func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]time.Duration{"on its way": 0, "given up": 6 * time.Second} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			renewal := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "renew", "k")))
+			<-renewal.Hit()
+			if after > 0 {
+				locktest.Pass(after)
+			}
+			start := time.Now()
+			locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
+			if took := time.Since(start); took > 150*time.Millisecond { // the hang of a connection, which is replaced
+				t.Errorf("took %s", took)
+			}
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.Pass(time.Second)
+			renewal.Release()
+			locktest.Pass(time.Millisecond)
+			b.WantTTL("k", 3*time.Second, 4*time.Second)
+			locktest.Pass(4 * time.Second)
+			b.WantGone("k")
+		})
+	}
+}
+
+// The reply of Leave is not heard. It is asked again, and has left all the same.
+func TestLeave_ReplyLost(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]time.Duration{"marker there": 5 * time.Second, "marker over": 10 * time.Millisecond} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			left := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")))
+			locktest.Must(t, hold.Leave(t.Context(), d))
+			if left.Executed() != 1 {
+				t.Fatal("no reply was lost")
+			}
+			locktest.Pass(d)
+			b.WantGone("k")
+		})
+	}
+}
+
+// The lease ends while Leave has no answer. Leave returns nil if the marker was set, even if the marker has expired.
+func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	const long, short = time.Hour, 10 * time.Millisecond
+	for name, tt := range map[string]struct {
+		lose     func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule
+		lease, d time.Duration
+		want     error
+	}{
+		"executed":                                 {(*faultproxy.Proxy).DropReply, 2 * time.Second, long, nil},
+		"not executed":                             {(*faultproxy.Proxy).DropRequest, 2 * time.Second, long, core.ErrLost},
+		"executed, the marker is over too":         {(*faultproxy.Proxy).DropReply, 2 * time.Second, short, core.ErrUnavailable},
+		"not executed, the marker would be over":   {(*faultproxy.Proxy).DropRequest, 2 * time.Second, short, core.ErrUnavailable},
+		"executed, only the marker is over":        {(*faultproxy.Proxy).DropReply, time.Minute, short, nil},
+		"not executed, the lease lasts":            {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
+		"not executed, the lease lasts, no marker": {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(5 * time.Second))
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
+			locktest.Pass(1500 * time.Millisecond)
+			rule := tt.lose(proxy, locktest.ScriptOn(t, "handoff", "k"))
+			left := make(chan error, 1)
+			go func() { left <- hold.Leave(t.Context(), tt.d) }()
+			locktest.Pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
+			rule.Remove()
+			err := <-left
+			if tt.want == nil {
+				locktest.Must(t, err)
+			} else {
+				locktest.WantErr(t, err, tt.want)
+			}
+			if tt.want == nil && tt.d == long {
+				b.WantTTL("k", tt.d-2*time.Second, tt.d)
+			}
+		})
+	}
+}
+
+// Without an answer the hold has ended all the same, within the backend timeout.
+func TestLeave_Unanswered(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(10*time.Second))
+		proxy.BlackHole(true)
+		start := time.Now()
+		locktest.WantErr(t, hold.Leave(t.Context(), time.Minute), core.ErrUnavailable)
+		locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		locktest.WantEnded(t, ctx, core.ErrReleased)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		locktest.WantSame(t, "holds left", locks.Stats().Holds, 0)
+		b.WantTTL("k", 0, 10*time.Second)
+	})
+}
+
+// Redis without memory takes no new field; the marker is made of the old one.
+func TestLeave_OutOfMemory(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(time.Hour))
+	locktest.Must(t, b.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	locktest.Must(t, hold.Leave(t.Context(), time.Minute))
+	b.WantTTL("k", 50*time.Second, time.Minute)
+}
+
+// Leave and a re-entry come at the same time: the one that is second is refused, and
+// either way everything can be ended.
+func TestLeave_RacesAReentry(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks(locktest.Patient).Lock("k")
+		for range 100 {
+			ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+			entered := locktest.GoAcquire(context.WithoutCancel(ctx), l, core.WaitTime(10*time.Second))
+			err := hold.Leave(t.Context(), time.Millisecond)
+			o := <-entered
+			switch {
+			case err != nil:
+				locktest.WantErr(t, err, core.ErrInvalid)
+				locktest.Must(t, o.Err)
+				b.WantCount(hold, "2")
+				locktest.MustRelease(t, o.Hold)
+				locktest.MustRelease(t, hold)
+			case o.Err != nil:
+				locktest.WantOnly(t, o.Err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
+			default:
+				if o.Hold.Field() == hold.Field() {
+					t.Error("a hold that was left was entered again")
+				}
+				locktest.MustRelease(t, o.Hold)
+			}
+		}
+		locktest.Eventually(t, "the last marker is over", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+	})
+}
+
+// Redis takes no new field, and the reply to what makes a marker of the old one is lost.
+func TestLeave_OutOfMemoryAndReplyLost(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		proxy.AnswerError(locktest.ScriptOn(t, "handoff", "k"), "OOM command not allowed")
+		lost := proxy.DropReply(faultproxy.Once(locktest.ScriptOn(t, "refresh", "k")))
+		locktest.Must(t, hold.Leave(t.Context(), time.Millisecond))
+		if lost.Executed() != 1 {
+			t.Error("no reply was lost")
+		}
+		b.WantGone("k")
+	})
+}
+
+func TestLeave_KeepsTheKeyForAWhile(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
+		locktest.WantEnded(t, ctx, core.ErrReleased)
+		b.WantTTL("k", 4*time.Second, 5*time.Second)
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+		if e := locktest.NotAcquired(t, err); e.RetryAfter <= 4*time.Second {
+			t.Errorf("got %+v", e)
+		}
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		start := time.Now()
+		_, next := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		if took := time.Since(start); took < 4*time.Second || took > 6*time.Second {
+			t.Errorf("the next one got it after %s", took)
+		}
+		locktest.MustRelease(t, next)
+	})
+}
+
+func TestLeave_OfAnInnerHoldIsInvalid(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().Lock("k")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		innerCtx, inner := locktest.MustAcquire(t, ctx, l)
+		locktest.WantErr(t, inner.Leave(t.Context(), time.Second), core.ErrInvalid)
+		locktest.WantAlive(t, innerCtx)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, outer)
+		b.WantGone("k")
+	})
+}
+
+func TestLeave_OfALostLock(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
+		b.Take("k", locktest.Stranger, time.Minute)
+		locktest.WantErr(t, hold.Leave(t.Context(), time.Hour), core.ErrLost)
+		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
+		b.WantTTL("k", 50*time.Second, time.Minute)
+	})
+}

@@ -1,0 +1,63 @@
+package holding_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// TestHold_ErrAtTheInstantOfTheLoss asks a context again and again while its lease
+// runs out, from several goroutines: from the instant at which nothing of the lease
+// is left, nothing says that it is alive, not even while the watchdog is just
+// about to cancel it.
+func TestHold_ErrAtTheInstantOfTheLoss(t *testing.T) {
+	t.Parallel()
+	locks := locktest.Embedded(t).Locks(locktest.Patient)
+	var rounds sync.WaitGroup
+	for range 30 {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(20*time.Millisecond))
+		for range 4 {
+			rounds.Go(func() {
+				for {
+					over := hold.Remaining() <= 0
+					if ctx.Err() != nil {
+						return
+					}
+					if over {
+						t.Error("nothing is left of the lease, and Err is nil")
+						return
+					}
+				}
+			})
+		}
+		rounds.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(10*time.Second))
+		start := time.Now()
+		<-ctx.Done()
+		if took := time.Since(start); took >= 10*time.Second || took < 9*time.Second {
+			t.Errorf("ended after %s, want a little before the lease", took)
+		}
+		if b.Exists(t.Context(), "k").Val() != 1 {
+			t.Error("the key was gone before the holder knew")
+		}
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, ctx.Err(), context.Canceled)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if hold.Remaining() != 0 {
+			t.Errorf("remaining: got %s", hold.Remaining())
+		}
+	})
+}

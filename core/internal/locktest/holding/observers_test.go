@@ -1,0 +1,387 @@
+package holding_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// Each function of a broken observer is reported once, and nothing of what it said.
+func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		var log bytes.Buffer
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		defer slog.SetDefault(before)
+		locks := b.Locks(core.WithObserver(panicking{}.observer()))
+		for range 3 {
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			locktest.MustRelease(t, hold)
+		}
+		text := log.String()
+		if strings.Count(text, "\n") != 2 || strings.Count(text, "holding_test.panicking.observeHoldStart") != 1 ||
+			strings.Count(text, "holding_test.panicking.observeHoldEnd") != 1 || strings.Contains(text, "broken") {
+			t.Errorf("logged: %s", text)
+		}
+	})
+}
+
+func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		type key struct{}
+		caller := context.WithValue(t.Context(), key{}, "caller")
+		ctx, hold := locktest.MustAcquire(t, caller, b.Locks(core.WithObserver(obs.Observer())).Lock("k"), core.Label("pay-order"), core.LeaseTime(time.Minute))
+		locktest.MustRelease(t, hold)
+		obs.Want(t, "acquire start", "acquire end", "hold start", "hold end")
+
+		if start := obs.First(t, "acquire start"); start.Ctx != caller {
+			t.Error("the acquisition does not start from the caller's context")
+		}
+		if end := obs.First(t, "acquire end"); end.Ctx.Value(locktest.Nested("acquire")) == nil || end.Ctx.Value(key{}) == nil {
+			t.Error("the acquisition's context does not nest")
+		}
+		if start := obs.First(t, "hold start"); start.Ctx.Value(locktest.Nested("acquire")) != nil {
+			t.Error("the hold is inside of the acquisition")
+		}
+		if ctx.Value(locktest.Nested("hold")) == nil || ctx.Value(key{}) == nil {
+			t.Error("the hold's context is not under that of its observer")
+		}
+		if end := obs.First(t, "hold end"); end.Ctx.Value(locktest.Nested("hold")) == nil || end.Ctx.Err() != nil {
+			t.Error("the end of the hold is observed with a context that is not its own, or has ended")
+		}
+	})
+}
+
+func TestObservers_WhatEachEventCarries(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()), core.WithPrefix("shop:"))
+		b.Take("shop:k", locktest.Stranger, 5*time.Second)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.Label("pay"))
+		locktest.Pass(11 * time.Second)
+		b.Del(t.Context(), "shop:k")
+		locktest.Pass(11 * time.Second)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		obs.Want(t, "acquire start", "contention", "acquire end", "hold start", "renewal", "loss", "hold end")
+
+		base := obs.First(t, "acquire start").Data.(core.Acquisition)
+		if base.Key != "shop:k" || base.Keys != 1 || base.Kind != core.KindReentrant || base.Label != "pay" || base.Start.IsZero() {
+			t.Errorf("acquisition: got %+v", base)
+		}
+		if c := obs.First(t, "contention").Data.(core.Contention); c.Acquisition != base || c.BlockedBy != locktest.Stranger || c.TTL <= 0 || c.TTL > 5*time.Second {
+			t.Errorf("contention: got %+v", c)
+		}
+		end := obs.First(t, "acquire end").Data.(core.AcquireResult)
+		if end.Acquisition != base || end.Outcome != core.OutcomeAcquired || end.Err != nil || !end.Contended || end.Attempts < 2 ||
+			end.Waited < 5*time.Second || end.Waited > 6*time.Second || end.BlockedBy != locktest.Stranger || end.Field != hold.Field() || end.HandedOff {
+			t.Errorf("acquire end: got %+v", end)
+		}
+		info := obs.First(t, "hold start").Data.(core.HoldInfo)
+		if info.Acquisition != base || info.Field != hold.Field() || info.Reentrant || !info.Watchdog || info.Lease != 30*time.Second || info.Acquired.IsZero() {
+			t.Errorf("hold start: got %+v", info)
+		}
+		if r := obs.First(t, "renewal").Data.(core.Renewal); r.HoldInfo != info || r.Err != nil || r.Late != 0 {
+			t.Errorf("renewal: got %+v", r)
+		}
+		l := obs.First(t, "loss").Data.(core.Loss)
+		locktest.WantErr(t, l.Cause, core.ErrLost)
+		if l.HoldInfo != info {
+			t.Errorf("loss: got %+v", l)
+		}
+		r := obs.First(t, "hold end").Data.(core.HoldResult)
+		locktest.WantErr(t, r.Err, core.ErrLost)
+		if r.HoldInfo != info || !r.Lost || r.Left || r.HandedOff || r.Held < 20*time.Second {
+			t.Errorf("hold end: got %+v", r)
+		}
+	})
+}
+
+func TestObservers_Outcomes(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		b.Set(t.Context(), "text", "x", 0)
+		for _, try := range []func() error{
+			func() error { _, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0)); return err },
+			func() error { _, _, err := locks.Lock("k").Acquire(cancelled); return err },
+			func() error { _, _, err := locks.Lock("text").Acquire(t.Context()); return err },
+		} {
+			if try() == nil {
+				t.Error("acquired")
+			}
+		}
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
+		want := []core.Outcome{core.OutcomeAcquired, core.OutcomeReentered, core.OutcomeBusy, core.OutcomeCanceled, core.OutcomeBackend}
+		if got := obs.Outcomes(); !slices.Equal(got, want) {
+			t.Errorf("outcomes: got %q, want %q", got, want)
+		}
+	})
+}
+
+// The timeout of a dialer matches the error of a context. The outcome is still an outage, because the caller has not
+// left the acquisition.
+func TestObservers_OutcomeOfADialerThatTimesOut(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"deadline": context.DeadlineExceeded, "canceled": context.Canceled} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			o := *b.Options()
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) { return nil, cause }
+			rdb := redis.NewClient(&o)
+			defer rdb.Close()
+			locks := locktest.NewClient(t, rdb, core.WithObserver(obs.Observer()))
+			for range 2 {
+				_, _, err := locks.Lock("k").Acquire(t.Context())
+				locktest.WantErr(t, err, core.ErrUnavailable)
+			}
+			if got, want := obs.Outcomes(), []core.Outcome{core.OutcomeBackend, core.OutcomeBackend}; !slices.Equal(got, want) {
+				t.Errorf("outcomes: got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// What cannot be acquired by mistake is nobody's lock.
+func TestObservers_MisuseIsNotBusy(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.ReadLock("k"))
+		for _, try := range []func() error{
+			func() error { _, _, err := locks.WriteLock("k").Acquire(ctx); return err },
+			func() error { _, _, err := locks.FencedLock("k").Acquire(ctx); return err },
+			func() error { _, _, err := locks.FencedLock("k").Acquire(t.Context()); return err },
+			func() error { _, _, err := locks.MultiLock("k", "other").Acquire(t.Context()); return err },
+		} {
+			locktest.WantErr(t, try(), core.ErrInvalid)
+		}
+		locktest.MustRelease(t, hold)
+		want := []core.Outcome{core.OutcomeAcquired, core.OutcomeKey, core.OutcomeKey, core.OutcomeKey, core.OutcomeKey}
+		if got := obs.Outcomes(); !slices.Equal(got, want) {
+			t.Errorf("outcomes: got %q, want %q", got, want)
+		}
+	})
+}
+
+// ordered notes its calls in a list of several.
+type ordered struct {
+	name string
+	list *[]string
+	then func()
+}
+
+func (o ordered) observer() *core.Observer { return &core.Observer{AcquireEnd: o.observeAcquireEnd} }
+
+func (o ordered) observeAcquireEnd(context.Context, core.AcquireResult) {
+	*o.list = append(*o.list, o.name)
+	if o.then != nil {
+		o.then()
+	}
+}
+
+func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		var calls []string
+		boom := func() { panic("broken observer") }
+		locks := b.Locks(core.WithObserver(ordered{"a", &calls, boom}.observer(), ordered{"b", &calls, nil}.observer()),
+			core.WithObserver(ordered{"c", &calls, boom}.observer()), core.WithObserver(panicking{}.observer()))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		if ctx == nil || ctx.Err() != nil {
+			t.Errorf("context: got %v", ctx)
+		}
+		locktest.MustRelease(t, hold)
+		if want := []string{"a", "b", "c"}; !slices.Equal(calls, want) {
+			t.Errorf("calls: got %q, want %q", calls, want)
+		}
+		b.WantGone("k")
+	})
+}
+
+// panicking breaks wherever a context is expected, or gives none.
+type panicking struct{}
+
+func (p panicking) observer() *core.Observer {
+	return &core.Observer{AcquireStart: p.observeAcquireStart, HoldStart: p.observeHoldStart, HoldEnd: p.observeHoldEnd}
+}
+
+func (panicking) observeAcquireStart(context.Context, core.Acquisition) context.Context { return nil }
+
+func (panicking) observeHoldStart(context.Context, core.HoldInfo) context.Context { panic("broken") }
+
+func (panicking) observeHoldEnd(context.Context, core.HoldResult) { panic("broken") }
+
+func TestObservers_NilIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := core.New(locktest.Nowhere(t), core.WithObserver((&locktest.Recorder{}).Observer(), nil))
+	locktest.WantErr(t, err, core.ErrInvalid)
+}
+
+// A function that an observer does not have is not called.
+func TestObservers_OfNothing(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(&core.Observer{})).Lock("k"))
+		locktest.MustRelease(t, hold)
+	})
+}
+
+// Every event of a MultiLock has all of its keys, and the client that takes them.
+func TestObservers_KeysAndClient(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()), core.WithPrefix("shop:"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("b", "a"))
+		locktest.MustRelease(t, hold)
+		_, single := locktest.MustAcquire(t, t.Context(), locks.Lock("c"))
+		locktest.MustRelease(t, single)
+		start := obs.First(t, "acquire start").Data.(core.Acquisition)
+		info := obs.First(t, "hold start").Data.(core.HoldInfo)
+		end := obs.First(t, "hold end").Data.(core.HoldResult)
+		for _, a := range []core.Acquisition{start, info.Acquisition, end.Acquisition} {
+			if !slices.Equal(a.AllKeys(), hold.Keys()) || a != start || a.ClientID != locks.ID() {
+				t.Errorf("got the keys %q of client %s, want %q of %s", a.AllKeys(), a.ClientID, hold.Keys(), locks.ID())
+			}
+		}
+		last := obs.Last(t, "hold start").Data.(core.HoldInfo)
+		if got := last.AllKeys(); len(got) != 1 || got[0] != "shop:c" {
+			t.Errorf("of one lock: got the keys %q", got)
+		}
+	})
+}
+
+// clients counts the clients that are open.
+type clients struct {
+	mu   sync.Mutex
+	open []string
+}
+
+func (c *clients) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
+
+func (c *clients) observeClient(locks *core.Client) (closed func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, locks.ID())
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open = slices.DeleteFunc(c.open, func(id string) bool { return id == locks.ID() })
+	}
+}
+
+// careless returns no function and panics, in turn.
+type careless struct{ panics bool }
+
+func (c careless) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
+
+func (c careless) observeClient(*core.Client) (closed func()) {
+	if c.panics {
+		panic("client")
+	}
+	return nil
+}
+
+func TestObservers_Client(t *testing.T) {
+	t.Parallel()
+	seen := &clients{}
+	var all []string
+	for range 2 {
+		locks, err := core.New(locktest.Nowhere(t), core.WithObserver(careless{true}.observer(), careless{false}.observer(), seen.observer()))
+		locktest.Must(t, err)
+		all = append(all, locks.ID())
+		defer func() {
+			_ = locks.Close(t.Context())
+			if slices.Contains(seen.open, locks.ID()) {
+				t.Error("a closed client is still observed")
+			}
+			locktest.WantErr(t, locks.Close(t.Context()), core.ErrClosed)
+		}()
+	}
+	if !slices.Equal(seen.open, all) {
+		t.Errorf("got %v, want %v", seen.open, all)
+	}
+}
+
+// ends are the results of the holds that ended, in order.
+func holdResults(r *locktest.Recorder) (all []core.HoldResult) {
+	for _, e := range r.Events() {
+		if end, ok := e.Data.(core.HoldResult); ok {
+			all = append(all, end)
+		}
+	}
+	return all
+}
+
+// remaining ends one hold of a minute after some time and gives what the observers are told was
+// left of its lease.
+func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h *core.Hold) error) time.Duration {
+	t.Helper()
+	obs := &locktest.Recorder{}
+	_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(obs.Observer())).Lock("k"), core.LeaseTime(time.Minute))
+	locktest.Pass(after)
+	locktest.WantOK(t, end(hold))
+	return holdResults(obs)[0].Remaining
+}
+
+// The observers are told what was left of the lease when the end of a hold began: by a Release,
+// by Leave and by a Handover.
+func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *core.Hold) error{
+		"release": func(t *testing.T, h *core.Hold) error { t.Helper(); return h.Release(t.Context()) },
+		"leave":   func(t *testing.T, h *core.Hold) error { t.Helper(); return h.Leave(t.Context(), time.Second) },
+		"handover": func(t *testing.T, h *core.Hold) error {
+			t.Helper()
+			_, next := h.Handover()
+			return next.Release(t.Context())
+		},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			left := remaining(t, b, 45*time.Second, func(h *core.Hold) error { return end(t, h) })
+			if left <= 14*time.Second || left > 15*time.Second {
+				t.Errorf("got %s after 45 s of a minute, want a little less than 15 s", left)
+			}
+		})
+	}
+}
+
+// Nothing was left of a lease that was lost, whoever finds out: the clock, or only the release.
+func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(b *locktest.Redis){
+		"its time is over":           func(*locktest.Redis) { locktest.Pass(2 * time.Minute) },
+		"the key has gone meanwhile": func(b *locktest.Redis) { b.Del(b.T.Context(), "k") },
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(obs.Observer())).Lock("k"), core.LeaseTime(time.Minute))
+			lose(b)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			if end := holdResults(obs)[0]; end.Remaining != 0 || !end.Lost {
+				t.Errorf("got %s of a lease that was lost: %t", end.Remaining, end.Lost)
+			}
+		})
+	}
+}

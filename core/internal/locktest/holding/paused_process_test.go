@@ -1,0 +1,119 @@
+package holding_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// TestHold_PausedProcess stops a busy holder in another process until its lease is
+// over and somebody else has the lock, and lets it go on: the first look at its
+// context says that the lock is lost, so that of its steps only the one that was
+// under way is late. Its release is ErrLost and leaves the new owner's lock alone.
+func TestHold_PausedProcess(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	direct := server.Client()
+	locks := locktest.MustNew(t, server.Client(), locktest.Patient)
+	defer locktest.MustClose(t, locks)
+	for _, kind := range []string{"busy", "idle"} {
+		holder := locktest.StartChild(t, "holder", server.Addr())
+		holder.Tell(kind)
+		if got := holder.Hear(); got != "held" {
+			t.Fatal(got)
+		}
+		if kind == "busy" {
+			locktest.Eventually(t, "the holder to work", func() bool { n, _ := direct.Get(t.Context(), "steps").Int(); return n > 10 })
+		}
+		locktest.Must(t, holder.Process.Signal(syscall.SIGSTOP))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(20*time.Second))
+		before, _ := direct.Get(t.Context(), "steps").Int()
+		if kind == "idle" {
+			holder.Tell("look") // what it was waiting for
+		}
+		locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
+		if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
+			t.Errorf("%s: %s", kind, got)
+		}
+		if after, _ := direct.Get(t.Context(), "steps").Int(); after > before+1 {
+			t.Errorf("%s: %d steps after the pause, want at most the one that was under way", kind, after-before)
+		}
+		if holders := direct.HGetAll(t.Context(), "k").Val(); len(holders) != 1 || holders[hold.Field()] != "1" {
+			t.Errorf("%s: redis has %v, want only %s", kind, holders, hold.Field())
+		}
+		locktest.MustRelease(t, hold)
+	}
+}
+
+// So it is with every kind of lock.
+func TestHold_EachKind_PausedProcess(t *testing.T) {
+	t.Parallel()
+	for _, kind := range locktest.KindsInWorlds() {
+		locktest.Parallel(t, kind.Name, func(t *testing.T) {
+			server := redisserver.Start(t)
+			locks := locktest.MustNew(t, server.Client(), locktest.Patient)
+			defer locktest.MustClose(t, locks)
+			holder := locktest.StartChild(t, "holder", server.Addr())
+			holder.Tell("busy " + kind.Name)
+			if got := holder.Hear(); got != "held" {
+				t.Fatal(got)
+			}
+			locktest.Must(t, holder.Process.Signal(syscall.SIGSTOP))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), kind.Rival([]*core.Client{locks}, locktest.Pool), core.WaitTime(20*time.Second))
+			locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
+			if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
+				t.Error(got)
+			}
+			locktest.Must(t, hold.Refresh(ctx, time.Minute)) // redis still knows it
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
+		})
+	}
+}
+
+// holderRole holds the lock k, or one of a kind, and works, or waits, until it is lost.
+func holderRole(c locktest.ChildSide) error {
+	locks, err := core.New(c.Redis, core.WithWatchdog(600*time.Millisecond), locktest.Patient)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = locks.Close(c.Ctx) }()
+	how, kind, _ := strings.Cut(c.Hear(), " ")
+	busy, lock := how == "busy", locks.Lock("k")
+	if k, ok := locktest.KindNamed(kind); ok {
+		lock = k.Lock([]*core.Client{locks}, locktest.Pool)
+	}
+	ctx, hold, err := lock.Acquire(c.Ctx)
+	if err != nil {
+		return err
+	}
+	c.Tellf("held")
+	if busy {
+		for ctx.Err() == nil {
+			c.Redis.Incr(c.Ctx, "steps")
+		}
+	} else {
+		c.Hear()
+	}
+	switch err, cause := ctx.Err(), context.Cause(ctx); {
+	case err == nil:
+		c.Tellf("alive after the pause")
+	case !errors.Is(cause, core.ErrLost):
+		c.Tellf("cause %v", cause)
+	default:
+		released := hold.Release(c.Ctx)
+		if !errors.Is(released, core.ErrLost) {
+			c.Tellf("released: %v", released)
+			return nil
+		}
+		c.Tellf("lost: %v", released)
+	}
+	return nil
+}

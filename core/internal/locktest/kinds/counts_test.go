@@ -1,0 +1,264 @@
+package kinds_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// A change that has failed is not reported as done when its first reply was lost: nothing is
+// remembered of it, and what cannot be read is named.
+func TestCounts_FailedChangeAndLostReply(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("0", 32)
+	changes := map[string]func(ctx context.Context, locks *core.Client) error{
+		"set": func(ctx context.Context, locks *core.Client) error {
+			return locks.Semaphore("pool", 0).SetPermits(ctx, 9)
+		},
+		"add": func(ctx context.Context, locks *core.Client) error {
+			return locks.Semaphore("pool", 0).AddPermits(ctx, 9)
+		},
+		"release by id": func(ctx context.Context, locks *core.Client) error {
+			return locks.Semaphore("pool", 0).ReleasePermit(ctx, id)
+		},
+		"release": func(ctx context.Context, locks *core.Client) error {
+			return locks.PlainSemaphore("pool").Release(ctx, 9)
+		},
+		"down": func(ctx context.Context, locks *core.Client) error {
+			return locks.CountDownLatch("pool").CountDown(ctx)
+		},
+	}
+	for name, tt := range map[string]struct {
+		change string
+		ruin   func(b *locktest.Redis)
+		why    string
+	}{
+		"set, leases are none":           {"set", func(b *locktest.Redis) { b.Set(context.Background(), locktest.PermitLeases, "x", 0) }, "not a count"},
+		"add, leases are none":           {"add", func(b *locktest.Redis) { b.Set(context.Background(), locktest.PermitLeases, "x", 0) }, "not a count"},
+		"release by id, leases are none": {"release by id", func(b *locktest.Redis) { b.Set(context.Background(), locktest.PermitLeases, "x", 0) }, "not a count"},
+		"set, no number":                 {"set", notANumber, "not an integer"},
+		"add, no number":                 {"add", notANumber, "not an integer"},
+		"release, no number":             {"release", notANumber, "not an integer"},
+		"down, no number":                {"down", notANumber, "not an integer"},
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			for _, script := range []string{"semaphore/clear", "plain_semaphore/clear", "latch/clear"} {
+				warmScript(t, locktest.PermitsOf(b), script)
+			}
+			b.Set(t.Context(), "pool", "4", 0)
+			tt.ruin(b)
+			before := b.Get(t.Context(), "pool").Val()
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			rule := proxy.DropReply(faultproxy.Once(locktest.Scripts))
+			err := changes[tt.change](t.Context(), locktest.NewClient(t, rdb, locktest.Patient))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			if err != nil && !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%v says nothing of %q", err, tt.why)
+			}
+			if got := b.Get(t.Context(), "pool").Val(); got != before || rule.Hits() != 1 {
+				t.Errorf("the count is %s after %d lost replies, want %s", got, rule.Hits(), before)
+			}
+			b.WantGone("{pool}:interlock_ops")
+		})
+	}
+}
+
+func notANumber(b *locktest.Redis) { b.Set(context.Background(), "pool", "many", 0) }
+
+// Who asks for what is no number learns that it is none.
+func TestCounts_NotANumber(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(locktest.Patient)
+		notANumber(b)
+		for name, ask := range map[string]func() error{
+			"permit": func() error {
+				_, _, err := locks.Semaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
+				return err
+			},
+			"permit of others": func() error {
+				_, _, err := locks.Semaphore("pool", 0).Acquire(t.Context(), core.WaitTime(0))
+				return err
+			},
+			"plain": func() error { return locks.PlainSemaphore("pool").Acquire(t.Context(), 1, core.WaitTime(0)) },
+			"latch": func() error { return locks.CountDownLatch("pool").Await(t.Context(), core.WaitTime(0)) },
+			"count": func() error {
+				_, err := locks.PlainSemaphore("pool").Available(t.Context())
+				return err
+			},
+		} {
+			err := ask()
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			if err != nil && !strings.Contains(err.Error(), "not an integer") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		b.WantGone("{pool}:interlock_ops", locktest.PermitLeases)
+	})
+}
+
+// A number that Redisson cannot have is refused without a command, by whatever method.
+func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("pool")
+		methods := map[string]func(n int) error{
+			"Release":     func(n int) error { return plain.Release(t.Context(), n) },
+			"Acquire":     func(n int) error { return plain.Acquire(t.Context(), n) },
+			"add":         func(n int) error { return plain.AddPermits(t.Context(), n) },
+			"add permits": func(n int) error { return pool.AddPermits(t.Context(), n) },
+			"SetPermits":  func(n int) error { return pool.SetPermits(t.Context(), n) },
+			"TrySetPermits": func(n int) error {
+				_, err := pool.TrySetPermits(t.Context(), n)
+				return err
+			},
+			"TrySetCount": func(n int) error {
+				_, err := locks.CountDownLatch("pool").TrySetCount(t.Context(), n)
+				return err
+			},
+			"Semaphore": func(n int) error {
+				_, _, err := locks.Semaphore("pool", n).Acquire(t.Context(), core.WaitTime(0))
+				return err
+			},
+		}
+		for name, method := range methods {
+			for _, n := range []int{math.MaxInt, math.MinInt, math.MaxInt32 + 1, math.MinInt32 - 1} {
+				if err := method(n); err == nil {
+					t.Errorf("%s(%d) is nil", name, n)
+				} else {
+					locktest.WantErr(t, err, core.ErrInvalid)
+				}
+			}
+		}
+		locktest.WantSame(t, "scripts", sent.Hits(), 0)
+	})
+}
+
+// A number that was given where the semaphore was made is set again by every acquisition, so that
+// another one would not last: it is refused without a command.
+func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		pool := locks.Semaphore("pool", 3)
+		for name, method := range map[string]func() error{
+			"TrySetPermits": func() error { _, err := pool.TrySetPermits(t.Context(), 5); return err },
+			"SetPermits":    func() error { return pool.SetPermits(t.Context(), 5) },
+			"AddPermits":    func() error { return pool.AddPermits(t.Context(), 5) },
+		} {
+			err := method()
+			locktest.WantErr(t, err, core.ErrInvalid)
+			want := name + `(5): each acquisition of Semaphore("pool", 3) sets it to 3 again: to set the number by hand, want Semaphore("pool", 0) wherever it is used`
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		locktest.WantSame(t, "scripts", sent.Hits(), 0)
+	})
+}
+
+// What would come to a number that Redisson cannot have is refused: the count stays as it was,
+// nobody is notified, and nothing is remembered. So it is when the first reply was lost.
+func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
+	t.Parallel()
+	plain := func(n int) func(context.Context, *core.Client) error {
+		return func(ctx context.Context, locks *core.Client) error {
+			return locks.PlainSemaphore("pool").AddPermits(ctx, n)
+		}
+	}
+	leased := func(n int) func(context.Context, *core.Client) error {
+		return func(ctx context.Context, locks *core.Client) error {
+			return locks.Semaphore("pool", 0).AddPermits(ctx, n)
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(context.Context, *core.Client) error
+		count  string
+		fits   string // "": it is refused
+	}{
+		"release": {func(ctx context.Context, locks *core.Client) error {
+			return locks.PlainSemaphore("pool").Release(ctx, 2)
+		}, "2147483646", ""},
+		"add":                 {plain(math.MaxInt32), "1", ""},
+		"add all":             {plain(math.MaxInt32), "0", "2147483647"},
+		"take away":           {plain(-1), "-2147483648", ""},
+		"take away all":       {plain(-math.MaxInt32), "-1", "-2147483648"},
+		"add permits":         {leased(1), "2147483646", ""}, // one is out
+		"add all permits":     {leased(1), "2147483645", "2147483646"},
+		"take permits away":   {leased(-2), "-2147483647", ""},
+		"beside a large one":  {plain(1), "9007199254740993", ""},
+		"beside the largest":  {plain(1), "9223372036854775807", ""},
+		"permits beside it":   {leased(1), "9223372036854775807", ""},
+		"beside the smallest": {plain(-1), "-9223372036854775808", ""},
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, bed *locktest.Redis) {
+			b := locktest.PermitsOf(bed)
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locktest.NewClient(t, rdb, locktest.Patient)
+			warmScript(t, b, "plain_semaphore/clear")
+			warmScript(t, b, "semaphore/clear")
+			b.Set(t.Context(), "pool", 1, 0)
+			b.RedissonAcquire([]byte("0123456789abcdef"), locktest.PermitForEver)
+			b.Set(t.Context(), "pool", tt.count, 0)
+			sub := b.SubscribeTo(t, locktest.PermitChannel)
+			rule := proxy.DropReply(faultproxy.Once(locktest.Scripts))
+			err, want := tt.change(t.Context(), locks), tt.fits
+			if want == "" {
+				want = tt.count
+				locktest.WantOnly(t, err, core.ErrInvalid, core.ErrUnavailable)
+				locktest.Must(t, b.Publish(t.Context(), locktest.PermitChannel, "end").Err())
+				sub.Want("end")
+				b.WantGone("{pool}:interlock_ops")
+			} else {
+				locktest.Must(t, err)
+			}
+			if got := b.Get(t.Context(), "pool").Val(); got != want || rule.Hits() != 1 {
+				t.Errorf("%s permits after %d lost replies, want %s", got, rule.Hits(), want)
+			}
+		})
+	}
+}
+
+// A semaphore whose number nobody has set has no permits: who waits for one in vain is told that,
+// however the wait ends, and not when they are only taken.
+func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
+	t.Parallel()
+	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one"
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		pool := locks.Semaphore("pool", 0)
+		attempt := func(limit time.Duration, opts ...core.AcquireOption) error {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			_, _, err := pool.Acquire(ctx, opts...)
+			locktest.WantErr(t, err, core.ErrNotAcquired)
+			return err
+		}
+		for name, err := range map[string]error{
+			"one attempt": attempt(time.Hour, core.WaitTime(0)),
+			"wait time":   attempt(time.Hour, core.WaitTime(5*time.Second)),
+			"deadline":    attempt(5 * time.Second),
+		} {
+			if !strings.Contains(err.Error(), want) || !strings.Contains(core.ErrorText(err), want) {
+				t.Errorf("%s: got %v, logged as %s, want %q", name, err, core.ErrorText(err), want)
+			}
+			if got := errors.Is(err, context.DeadlineExceeded); got != (name == "deadline") {
+				t.Errorf("%s: matches a deadline: %v", name, got)
+			}
+		}
+		locktest.Must(t, pool.SetPermits(t.Context(), 1))
+		_, hold := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		if err := attempt(time.Hour, core.WaitTime(0)); strings.Contains(err.Error(), "no permits") {
+			t.Errorf("of one that is taken: %v", err)
+		}
+		locktest.MustRelease(t, hold)
+	})
+}

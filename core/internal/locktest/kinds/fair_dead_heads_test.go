@@ -1,0 +1,429 @@
+package kinds_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// hangs queues a thread of Redisson that listens, and never comes.
+func hangInQueue(b *locktest.Redis, key string) (stop func()) {
+	b.T.Helper()
+	j := b.NewFairThread(key)
+	if taken, _, err := j.Try(context.Background()); taken || err != nil {
+		b.T.Fatal(taken, err)
+	}
+	return j.Listen(b.T)
+}
+
+// A thread of Redisson that hangs is passed over after half a minute, also where the only one who
+// waits behind it is far away, so that its looks come less often: then the half minute may begin
+// again, once.
+func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
+	t.Parallel()
+	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond, time.Second} {
+		locktest.ParallelBubble(t, rtt.String(), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			defer hangInQueue(b, "k")()
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			proxy.DelayRequest(locktest.Script(t, "fair/acquire"), rtt)
+			_, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
+			locktest.Pass(3 * time.Second)
+			b.Del(t.Context(), "k") // without a message
+			freed := time.Now()
+			o := <-got
+			locktest.Must(t, o.Err)
+			if took := time.Since(freed); took < 25*time.Second || took > 62*time.Second {
+				t.Errorf("the lock was free for %s", took)
+			}
+			locktest.MustRelease(t, o.Hold)
+			b.WantNoQueue("k")
+		})
+	}
+}
+
+// So it is by callers with one attempt.
+func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
+	t.Parallel()
+	for _, every := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
+		locktest.ParallelBubble(t, every.String(), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			defer hangInQueue(b, "k")()
+			other := b.Locks()
+			b.Del(t.Context(), "k")
+			freed := time.Now()
+			for {
+				_, hold, err := other.FairLock("k").Acquire(t.Context(), core.WaitTime(0))
+				if err == nil {
+					locktest.MustRelease(t, hold)
+					break
+				}
+				locktest.WantErr(t, err, core.ErrNotAcquired)
+				if time.Since(freed) > 60*time.Second+3*every {
+					t.Fatal("nobody has the lock")
+				}
+				locktest.Pass(every)
+			}
+			if took := time.Since(freed); took < 25*time.Second {
+				t.Errorf("passed over after %s", took)
+			}
+		})
+	}
+}
+
+// A thread of Redisson that waits for long is missing from when it is its turn, not from when
+// somebody looked at a free lock that was not for it.
+func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		first, second := b.NewFairThread("k"), b.NewFairThread("k")
+		for _, j := range []*locktest.FairThread{first, second} {
+			_, _, err := j.Try(t.Context())
+			locktest.Must(t, err)
+			defer j.Listen(t)()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		behind, got := b.JoinQueue(ctx, b.Locks(), "k")
+		other := b.Locks()
+		locktest.Pass(2 * time.Second)
+		b.FreeFair("k")
+		refusedOnce(t, other, "k")
+		b.Take("k", locktest.Stranger, time.Hour) // as if the first had been overtaken by one that was there before
+		locktest.Pass(2 * time.Minute)
+		b.FreeFair("k")
+		if taken, _, err := first.Try(t.Context()); !taken || err != nil {
+			t.Fatal(taken, err)
+		}
+		first.Unlock(t)
+		refusedOnce(t, other, "k")
+		b.WantQueue("k", second.Field, behind)
+		cancel()
+		locktest.WantErr(t, (<-got).Err, context.Canceled)
+	})
+}
+
+// A process with hundreds of waiters has died.
+func TestFair_ManyDeadHeads(t *testing.T) {
+	t.Parallel()
+	const dead = 250
+	die := map[string]func(b *locktest.Redis) (stop func()){
+		"of this library": func(b *locktest.Redis) func() {
+			proxy, rdb := faultproxy.Around(b.T, b.Client)
+			locks := locktest.NewClient(b.T, rdb, locktest.Patient)
+			ctx, cancel := context.WithCancel(context.Background())
+			for range dead {
+				go func() { _, _, _ = locks.FairLock("k").Acquire(ctx) }()
+			}
+			locktest.Eventually(b.T, "all queued", func() bool { return len(b.Queued("k")) == dead })
+			locktest.Pass(time.Second)
+			proxy.Refuse(true)
+			return cancel
+		},
+		"of Redisson": func(b *locktest.Redis) func() {
+			for range dead {
+				_, _, err := b.NewFairThread("k").Try(context.Background())
+				locktest.Must(b.T, err)
+			}
+			return func() {}
+		},
+	}
+	for name, die := range die {
+		locktest.ParallelBubble(t, fmt.Sprintf("%d %s", dead, name), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			defer die(b)()
+			_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+			locktest.Pass(5 * time.Second)
+			b.FreeFair("k")
+			wantPassedOver(b, "k", got, stall)
+		})
+	}
+}
+
+// One of this library that has died, or hangs, is passed over by one who is far away, too.
+func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
+	t.Parallel()
+	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond} {
+		for _, hangs := range []bool{false, true} {
+			locktest.ParallelBubble(t, fmt.Sprintf("%s, hangs %t", rtt, hangs), func(t *testing.T, b *locktest.Redis) {
+				b.Take("k", locktest.Stranger, time.Hour)
+				dead, rdb := faultproxy.Around(t, b.Client)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				b.JoinQueue(ctx, locktest.NewClient(t, rdb, core.WithBackendTimeout(time.Minute)), "k")
+				far, rdb := faultproxy.Around(t, b.Client)
+				far.DelayRequest(locktest.Script(t, "fair/acquire"), rtt)
+				_, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
+				locktest.Pass(time.Second)
+				dead.BlackHole(hangs)
+				dead.Refuse(!hangs)
+				locktest.Pass(100 * time.Millisecond)
+				b.FreeFair("k")
+				wantPassedOver(b, "k", got, stall+2*rtt)
+			})
+		}
+	}
+}
+
+// fairNotes is the hash with when waiters of a fair lock were seen, or found missing.
+func fairNotes(key string) string { return locktest.Tagged(key) + ":interlock_seen" }
+
+// diesWaiting has a client wait for a fair lock n times, and its process die.
+func dieWaiting(b *locktest.Redis, key string, n int) {
+	b.T.Helper()
+	proxy, rdb := faultproxy.Around(b.T, b.Client)
+	locks := locktest.NewClient(b.T, rdb, locktest.Patient)
+	ctx, cancel := context.WithCancel(context.Background())
+	b.T.Cleanup(cancel)
+	for range n {
+		b.JoinQueue(ctx, locks, key)
+	}
+	locktest.Pass(100 * time.Millisecond)
+	proxy.Refuse(true)
+	locktest.Pass(time.Second)
+}
+
+// wantPassedOver wants the only live waiter to get a fair lock soon that is free now, and to be the
+// last one in its queue.
+func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, soon time.Duration) {
+	b.T.Helper()
+	freed := time.Now()
+	o := <-got
+	locktest.Must(b.T, o.Err)
+	if took := time.Since(freed); took > soon {
+		b.T.Errorf("the lock was free for %s", took)
+	}
+	locktest.MustRelease(b.T, o.Hold)
+	b.WantNoQueue(key)
+}
+
+// refusedOnce wants one attempt to find a lock not to be acquired.
+func refusedOnce(t *testing.T, locks *core.Client, key string) {
+	t.Helper()
+	_, _, err := locks.FairLock(key).Acquire(t.Context(), core.WaitTime(0))
+	locktest.WantErr(t, err, core.ErrNotAcquired)
+}
+
+// Waiters have died, and nobody waits behind them: callers come now and then, with one attempt or
+// for a short time. The third of them has the lock at the latest, though nobody looked in between.
+func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ wait, every time.Duration }{
+		{0, 1200 * time.Millisecond},
+		{0, 2 * time.Second},
+		{0, time.Minute},
+		{0, 4 * time.Minute},
+		{time.Second, 3 * time.Second},
+		{1050 * time.Millisecond, 4 * time.Second},
+		{1500 * time.Millisecond, 3 * time.Second},
+	} {
+		for _, dead := range []struct{ ours, threads int }{{1, 0}, {5, 0}, {0, 5}, {3, 2}} {
+			locktest.ParallelBubble(t, fmt.Sprint(tt, dead), func(t *testing.T, b *locktest.Redis) {
+				_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+				for range dead.threads {
+					if taken, _, err := b.NewFairThread("k").Try(t.Context()); taken || err != nil {
+						t.Fatal(taken, err)
+					}
+				}
+				dieWaiting(b, "k", dead.ours)
+				locktest.MustRelease(t, hold)
+				other := b.Locks().FairLock("k")
+				for n := 1; ; n++ {
+					locktest.Pass(tt.every)
+					_, hold, err := other.Acquire(t.Context(), core.WaitTime(tt.wait))
+					if err == nil {
+						locktest.MustRelease(t, hold)
+						b.WantNoQueue("k")
+						b.WantGone(fairNotes("k"))
+						return
+					}
+					locktest.WantErr(t, err, core.ErrNotAcquired)
+					if n == 3 {
+						t.Fatal("the third caller has not got the free lock")
+					}
+				}
+			})
+		}
+	}
+}
+
+// A head has been notified, and nothing moves for long: what it and others send is on its way, as
+// when the server is stopped or another takes its place. Who looks first afterwards does not take
+// it for dead, and the next one only when it has had the time to look.
+func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
+	t.Parallel()
+	for _, stalls := range []time.Duration{1600 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
+		locktest.ParallelBubble(t, fmt.Sprint(stalls), func(t *testing.T, b *locktest.Redis) {
+			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			head, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient, core.WithBackendTimeout(time.Minute)), "k")
+			other := b.Locks()
+			locktest.Pass(100 * time.Millisecond)
+			for range 2 { // the second time with notes of the first
+				stopped := proxy.HoldRequest(locktest.Script(t, "fair/acquire"))
+				locktest.MustRelease(t, hold)
+				locktest.Pass(stalls)
+				refusedOnce(t, other, "k")
+				locktest.Pass(time.Second)
+				refusedOnce(t, other, "k")
+				b.WantQueue("k", head)
+				stopped.Remove()
+				o := <-got
+				locktest.Must(t, o.Err)
+				if o.Hold.Field() != head {
+					t.Errorf("the holder is %s, want %s", o.Hold.Field(), head)
+				}
+				hold = o.Hold
+				head, got = b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient, core.WithBackendTimeout(time.Minute)), "k")
+				locktest.Pass(100 * time.Millisecond)
+			}
+			locktest.MustRelease(t, hold)
+			o := <-got
+			locktest.Must(t, o.Err)
+			locktest.MustRelease(t, o.Hold)
+			b.WantNoQueue("k")
+		})
+	}
+}
+
+// A waiter that has no channels looks every 0.5 s only. Callers with one attempt, however often
+// they come, do not have it passed over.
+func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
+		locktest.ParallelBubble(t, fmt.Sprint(every), func(t *testing.T, b *locktest.Redis) {
+			other := b.Locks()
+			for range 20 {
+				b.Take("k", locktest.Stranger, time.Hour)
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				proxy.HoldRequest(faultproxy.Command("subscribe")) // never answered
+				proxy.DelayRequest(locktest.Script(t, "fair/acquire"), 150*time.Millisecond)
+				head, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
+				locktest.Pass(300 * time.Millisecond)
+				refusedOnce(t, other, "k")
+				b.Del(t.Context(), "k") // without a message
+				for b.Exists(t.Context(), "k").Val() == 0 {
+					refusedOnce(t, other, "k")
+					locktest.Pass(every)
+				}
+				o := <-got
+				locktest.Must(t, o.Err)
+				if o.Hold.Field() != head {
+					t.Errorf("the holder is %s, want %s", o.Hold.Field(), head)
+				}
+				locktest.MustRelease(t, o.Hold)
+				b.WantNoQueue("k")
+			}
+		})
+	}
+}
+
+// A thread of Redisson waits, has the lock, and waits again, under one name. Callers with one attempt
+// look when it is its turn, whether it listens already or not, and find the lock free each time. That
+// it was missing before does not count.
+func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
+	t.Parallel()
+	for _, every := range []time.Duration{0, time.Second, 2 * time.Second, 20 * time.Second} {
+		for _, listens := range []bool{true, false} {
+			locktest.ParallelBubble(t, fmt.Sprintf("every %s, listens %v", every, listens), func(t *testing.T, b *locktest.Redis) {
+				other, j := b.Locks(), b.NewFairThread("k")
+				if listens {
+					sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field)
+					defer func() { _ = sub.Close() }()
+					_, err := sub.Receive(t.Context())
+					locktest.Must(t, err)
+				}
+				for range 50 {
+					b.Take("k", locktest.Stranger, time.Hour)
+					if taken, _, err := j.Try(t.Context()); taken || err != nil {
+						t.Fatal(taken, err)
+					}
+					b.Del(t.Context(), "k")
+					refusedOnce(t, other, "k")
+					b.WantQueue("k", j.Field)
+					if taken, _, err := j.Try(t.Context()); !taken || err != nil {
+						t.Fatal(taken, err)
+					}
+					j.Unlock(t)
+					locktest.Pass(every)
+				}
+			})
+		}
+	}
+}
+
+// The clock of the server goes back after a head was noted as missing: it is passed over soon all the same.
+func TestFair_NotesOfTimesToCome(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+		dieWaiting(b, "k", 2)
+		later := time.Now().Add(time.Hour).UnixMilli()
+		for _, name := range append(b.Queued("k"), "told") {
+			locktest.Must(t, b.HSet(t.Context(), fairNotes("k"), name, fmt.Sprintf("%d ", later)).Err())
+		}
+		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.MustRelease(t, hold)
+		wantPassedOver(b, "k", got, stall)
+	})
+}
+
+// Notes are of those in the queue: who has gone leaves none, whatever way he went.
+func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+		ctx, cancel := context.WithCancel(t.Context())
+		gone, left := b.JoinQueue(ctx, b.Locks(), "k")
+		late := b.NewFairThread("k")
+		late.Wait = -time.Hour.Milliseconds() // its deadline is over
+		_, _, err := late.Try(t.Context())
+		locktest.Must(t, err)
+		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
+		now := time.Now().UnixMilli()
+		locktest.Must(t, b.HSet(t.Context(), fairNotes("k"), gone, now, late.Field, now).Err())
+		cancel()
+		locktest.WantErr(t, (<-left).Err, context.Canceled)
+		locktest.Pass(3 * time.Second)
+		if notes := b.HKeys(t.Context(), fairNotes("k")).Val(); !slices.Equal(notes, b.Queued("k")) {
+			t.Errorf("notes of %v", notes)
+		}
+		locktest.MustRelease(t, hold)
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+		b.WantGone(fairNotes("k"))
+	})
+}
+
+// The queue of one lock, or its deadlines, are of another type. Waiters for another lock leave its
+// queue all the same, and what nobody holds is freed.
+func TestFair_WrongTypeDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	for _, poisoned := range []string{locktest.FairQueue("a"), locktest.FairDeadlines("a"), fairNotes("a")} {
+		locktest.ParallelEachRedis(t, poisoned, func(t *testing.T, b *locktest.Redis) {
+			locks, rdb := b.Locks(), b.Client
+			b.Take("a", locktest.Stranger, time.Hour)
+			b.Take("b", locktest.Stranger, time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			_, one := b.JoinQueue(ctx, locks, "a")
+			_, two := b.JoinQueue(ctx, locks, "b")
+			locktest.Must(t, rdb.Del(t.Context(), poisoned).Err())
+			locktest.Must(t, rdb.Set(t.Context(), poisoned, "x", 0).Err())
+			cancel()
+			<-one
+			<-two
+			locktest.WithinASecond(t, "nobody queued", func() bool { return len(b.Queued("a"))+len(b.Queued("b")) == 0 })
+			b.WantQueue("b")
+		})
+	}
+}

@@ -1,0 +1,497 @@
+package kinds_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/thorough"
+)
+
+// stall is how long a free lock may be left, whoever has died.
+const stall = 2 * time.Second
+
+// Who waits is behind waiters whose processes have died: of this library, of Redisson, or both,
+// one or many, before the lock is freed or at that moment. The lock is not left free for long.
+func TestFair_DeadHeads(t *testing.T) {
+	t.Parallel()
+	dead := map[string]func(b *locktest.Redis, n int){
+		"of this library": func(b *locktest.Redis, n int) {
+			proxy, rdb := faultproxy.Around(b.T, b.Client)
+			locks := locktest.NewClient(b.T, rdb, locktest.Patient)
+			ctx, cancel := context.WithCancel(context.Background())
+			b.T.Cleanup(cancel)
+			for range n {
+				b.JoinQueue(ctx, locks, "k")
+			}
+			locktest.Pass(100 * time.Millisecond)
+			proxy.Refuse(true)
+		},
+		"that hang": func(b *locktest.Redis, n int) {
+			proxy, rdb := faultproxy.Around(b.T, b.Client)
+			locks := locktest.NewClient(b.T, rdb, core.WithBackendTimeout(time.Minute))
+			ctx, cancel := context.WithCancel(context.Background())
+			b.T.Cleanup(cancel)
+			for range n {
+				b.JoinQueue(ctx, locks, "k")
+			}
+			locktest.Pass(100 * time.Millisecond)
+			proxy.BlackHole(true) // what is subscribed stays so, as of a stopped process
+		},
+		"of Redisson": func(b *locktest.Redis, n int) {
+			for range n {
+				if taken, _, err := b.NewFairThread("k").Try(context.Background()); taken || err != nil {
+					b.T.Fatal(taken, err)
+				}
+			}
+		},
+	}
+	both := func(b *locktest.Redis, n int) {
+		dead["of this library"](b, n)
+		dead["of Redisson"](b, n)
+	}
+	dead["of both"] = both
+	for name, die := range dead {
+		for _, n := range []int{1, 12} {
+			for _, how := range []string{"released", "expires"} {
+				locktest.ParallelBubble(t, fmt.Sprintf("%d %s, the lock is %s", n, name, how), func(t *testing.T, b *locktest.Redis) {
+					_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"), core.LeaseTime(1500*time.Millisecond))
+					die(b, n)
+					locks, sent := b.Counted()
+					field, got := b.JoinQueue(t.Context(), locks, "k")
+					_, last := b.JoinQueue(t.Context(), b.Locks(), "k")
+					locktest.Pass(300 * time.Millisecond)
+					before := sent.Hits()
+					if how == "released" {
+						locktest.MustRelease(t, hold)
+					} else {
+						locktest.Pass(b.PTTL(t.Context(), "k").Val())
+					}
+					freed := time.Now()
+					o := <-got
+					locktest.Must(t, o.Err)
+					took := time.Since(freed)
+					t.Logf("%s: free for %s, %d scripts", t.Name(), took, sent.Hits()-before)
+					if took > stall {
+						t.Errorf("the lock was free for %s", took)
+					}
+					// When it ends (a time in whole milliseconds may be too early, once or twice), when the head that
+					// was notified should be there, within 500 ms, when the head is dropped, and one of the others' messages.
+					if n := sent.Hits() - before; n > 7 {
+						t.Errorf("%d scripts of one who waits", n)
+					}
+					if o.Hold.Field() != field {
+						t.Errorf("the holder is %s, want %s", o.Hold.Field(), field)
+					}
+					locktest.MustRelease(t, o.Hold)
+					next := <-last
+					locktest.Must(t, next.Err)
+					locktest.MustRelease(t, next.Hold)
+					b.WantQueue("k")
+				})
+			}
+		}
+	}
+}
+
+// A thread of Redisson that listens, and has missed its message, is told again. One that does not
+// come in half a minute is dropped.
+func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		j := b.NewFairThread("k")
+		if _, _, err := j.Try(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field)
+		defer func() { _ = sub.Close() }()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		locks, sent := b.Counted()
+		_, got := b.JoinQueue(t.Context(), locks, "k")
+		locktest.Pass(10 * time.Second)
+		b.WantQueue("k", b.Queued("k")...)
+		b.Del(t.Context(), "k") // without a message
+		freed, before := time.Now(), sent.Hits()
+		if _, err := sub.ReceiveTimeout(t.Context(), 3*time.Second); err != nil {
+			t.Errorf("not told again: %v", err)
+		}
+		o := <-got
+		locktest.Must(t, o.Err)
+		if took := time.Since(freed); took < 20*time.Second || took > 35*time.Second {
+			t.Errorf("dropped after %s", took)
+		}
+		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // it looks every 500 ms, jittered
+			t.Errorf("%.1f scripts in a second", rate)
+		}
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+	})
+}
+
+// Many wait behind a head that is dead: each of them looks every 500 ms, jittered, and no more.
+func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const callers = 40
+		b.Take("k", locktest.Stranger, time.Hour)
+		j := b.NewFairThread("k")
+		if _, _, err := j.Try(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field) // it seems to listen: that takes longest
+		defer func() { _ = sub.Close() }()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		locks, sent := b.Counted()
+		ctx, cancel := context.WithCancel(t.Context())
+		var all []<-chan locktest.Outcome
+		for range callers {
+			_, got := b.JoinQueue(ctx, locks, "k")
+			all = append(all, got)
+		}
+		b.Del(t.Context(), "k")
+		before := sent.Hits()
+		seconds := thorough.Or(20, 6)
+		locktest.Pass(time.Duration(seconds) * time.Second)
+		rate := float64(sent.Hits()-before) / float64(seconds) / callers
+		t.Logf("%.2f scripts in a second, of each waiter", rate)
+		if rate > 2.5 {
+			t.Errorf("%.2f scripts in a second, of each waiter", rate)
+		}
+		cancel()
+		for _, got := range all {
+			locktest.WantErr(t, (<-got).Err, context.Canceled)
+		}
+	})
+}
+
+// A reply is lost: of the attempt that takes a place, of one in it, of one that takes the lock. The
+// place stays, and nothing is left.
+func TestFair_LostReplyKeepsThePlace(t *testing.T) {
+	t.Parallel()
+	for nth := 1; nth <= 4; nth++ {
+		locktest.ParallelBubble(t, fmt.Sprintf("of attempt %d", nth), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			locks, proxy := b.BehindAProxy()
+			lost := proxy.DropReply(faultproxy.Nth(nth, locktest.Script(t, "fair/acquire")))
+			_, got := b.JoinQueue(t.Context(), locks, "k")
+			_, behind := b.JoinQueue(t.Context(), b.Locks(), "k")
+			locktest.Pass(3 * time.Second)
+			if nth < 4 && lost.Hits() == 0 {
+				t.Error("no reply was lost")
+			}
+			locktest.WantSame(t, "waiters in Redis", len(b.Queued("k")), 2)
+			if nth == 4 {
+				lost.Remove()
+				lost = proxy.DropReply(faultproxy.Once(locktest.Script(t, "fair/acquire")))
+			}
+			freed := time.Now()
+			b.FreeFair("k")
+			first := <-got
+			locktest.Must(t, first.Err)
+			locktest.WantSoon(t, "after %s", freed, 200*time.Millisecond)
+			if lost.Hits() == 0 {
+				t.Error("no reply was lost")
+			}
+			b.WantCount(first.Hold, "1")
+			locktest.MustRelease(t, first.Hold)
+			second := <-behind
+			locktest.Must(t, second.Err)
+			locktest.MustRelease(t, second.Hold)
+			b.WantNoQueue("k")
+		})
+	}
+}
+
+// A reply is lost, and the attempt that got none is the last one: what it left goes.
+func TestFair_LateLandingAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, free := range []bool{true, false} {
+		locktest.ParallelBubble(t, fmt.Sprintf("free %v", free), func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			locks, proxy := b.BehindAProxy()
+			late := proxy.HoldRequest(faultproxy.Once(locktest.Script(t, "fair/acquire")))
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, _, err := locks.FairLock("k").Acquire(ctx)
+			locktest.WantErr(t, err, context.DeadlineExceeded)
+			locktest.Pass(10 * time.Second)
+			b.WantQueue("k")
+			if free {
+				b.FreeFair("k")
+			}
+			late.Release()
+			locktest.Pass(2 * time.Second)
+			if free {
+				b.WantGone("k")
+			}
+			b.WantQueue("k")
+		})
+	}
+}
+
+// One field after the other gets no answer, and lands late in any order: there is one place for
+// the waiter, and one grant.
+func TestFair_LateLandingWhileItWaits(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		late := proxy.HoldRequest(faultproxy.Once(locktest.Script(t, "fair/acquire")))
+		got := locktest.GoAcquire(t.Context(), locks.FairLock("k"), core.WaitTime(time.Minute))
+		<-late.Hit()
+		locktest.Pass(300 * time.Millisecond)
+		late.Release()
+		locktest.Pass(3 * time.Second)
+		if n := len(b.Queued("k")); n != 1 {
+			t.Errorf("%d in the queue: %v", n, b.Queued("k"))
+		}
+		b.FreeFair("k")
+		o := <-got
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+	})
+}
+
+// Everything is deleted under the waiters: they take places anew.
+func TestFair_Flush(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		_, one := b.JoinQueue(t.Context(), b.Locks(), "k")
+		_, two := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
+		start := time.Now()
+		b.FlushAll(t.Context())
+		for range 2 {
+			select {
+			case o := <-one:
+				locktest.Must(t, o.Err)
+				locktest.MustRelease(t, o.Hold)
+			case o := <-two:
+				locktest.Must(t, o.Err)
+				locktest.MustRelease(t, o.Hold)
+			}
+		}
+		locktest.WantSoon(t, "both had it after %s", start, stall)
+		b.WantNoQueue("k")
+	})
+}
+
+// The wait ends, a caller leaves, the client closes: each leaves the queue within a second, and is
+// handed nothing later. Who is behind goes up.
+func TestFair_GivingUp(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		closing := b.Locks(locktest.Patient)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, timed := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k", core.WaitTime(2*time.Second))
+		_, left := b.JoinQueue(ctx, b.Locks(locktest.Patient), "k")
+		_, closed := b.JoinQueue(t.Context(), closing, "k")
+		field, got := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k")
+		locktest.WantErr(t, (<-timed).Err, core.ErrNotAcquired)
+		cancel()
+		locktest.WantErr(t, (<-left).Err, context.Canceled)
+		locktest.MustClose(t, closing)
+		locktest.WantErr(t, (<-closed).Err, core.ErrClosed)
+		locktest.WithinASecond(t, "the others have left", func() bool { return len(b.Queued("k")) == 1 })
+		b.WantQueue("k", field)
+		b.FreeFair("k")
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+	})
+}
+
+// A head that gives up when the lock has been freed for it passes that on.
+func TestFair_HeadLeavesAFreeLock(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		ctx, cancel := context.WithCancel(t.Context())
+		_, head := b.JoinQueue(ctx, locks, "k")
+		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
+		proxy.DelayRequest(locktest.Script(t, "fair/acquire"), 50*time.Millisecond)
+		freed := time.Now()
+		b.FreeFair("k")
+		cancel()
+		if o := <-head; o.Err == nil {
+			t.Error("it has the lock")
+		}
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.WantSoon(t, "the next one had it after %s", freed, 200*time.Millisecond)
+		locktest.MustRelease(t, o.Hold)
+		locktest.Pass(time.Second)
+		b.WantNoQueue("k")
+	})
+}
+
+// Clients are killed at random, some while they hold the lock, beside threads of Redisson of which
+// some are killed too. A free lock is never left for long, and nothing is left at the end.
+func TestFair_RandomKills(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(thorough.Or(3, 1)) {
+		locktest.ParallelBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T, b *locktest.Redis) {
+			random := rand.New(rand.NewPCG(seed, 8))
+			ctx, stop := context.WithCancel(context.Background())
+			over, end := context.WithCancel(context.Background())
+			end()
+			var all sync.WaitGroup
+			var turns atomic.Int64
+			start := func() (kill func()) {
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				locks := locktest.NewClient(t, rdb, locktest.Patient, core.WithWatchdog(time.Second))
+				for range 3 {
+					all.Go(func() {
+						for ctx.Err() == nil {
+							err := locks.FairLock("k").Do(ctx, func(context.Context) error {
+								time.Sleep(20 * time.Millisecond) // the work, in the time of the bubble
+								turns.Add(1)
+								return nil
+							})
+							if err != nil {
+								return
+							}
+						}
+					})
+				}
+				return func() {
+					proxy.Refuse(true)
+					all.Go(func() { _ = locks.Close(over) }) // of nobody's concern any more, but for the end of the test
+				}
+			}
+			redisson := func(ctx context.Context) {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						j := b.NewFairThread("k")
+						if j.Lock(ctx) != nil {
+							return
+						}
+						turns.Add(1)
+						j.Unlock(t)
+					}
+				})
+			}
+			clients := []func(){start(), start(), start(), start()}
+			for range 2 {
+				redisson(ctx)
+			}
+			mortal, kill := context.WithCancel(ctx)
+			redisson(mortal)
+			var free, longest time.Duration
+			const look = 10 * time.Millisecond
+			for i := range 800 {
+				locktest.Pass(look)
+				if b.Exists(ctx, "k").Val() == 0 && len(b.Queued("k")) > 0 {
+					free += look
+					longest = max(longest, free)
+				} else {
+					free = 0
+				}
+				if i < 700 && random.IntN(150) == 0 {
+					n := random.IntN(len(clients))
+					clients[n]()
+					clients[n] = start()
+				}
+				if i < 700 && random.IntN(150) == 0 {
+					kill()
+					mortal, kill = context.WithCancel(ctx)
+					redisson(mortal)
+				}
+			}
+			kill()
+			stop()
+			all.Wait()
+			t.Logf("%d turns, free for %s at most", turns.Load(), longest)
+			if longest > stall {
+				t.Errorf("the lock was free for %s while somebody waited", longest)
+			}
+			locktest.Pass(3 * time.Second)
+			_, hold := locktest.MustAcquire(t, context.Background(), b.Locks().FairLock("k"), core.WaitTime(5*time.Second))
+			locktest.MustRelease(t, hold)
+			b.WantNoQueue("k")
+		})
+	}
+}
+
+// A thread of Redisson that comes again and again is not taken for dead, whatever is noted of it.
+func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, j := b.Locks(), b.NewFairThread("k")
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var ours, theirs int
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_ = locks.FairLock("k").Do(ctx, func(context.Context) error {
+					time.Sleep(200 * time.Millisecond) // the work, in the time of the bubble
+					ours++
+					return nil
+				})
+			}
+		})
+		all.Go(func() {
+			for j.Lock(ctx) == nil {
+				time.Sleep(200 * time.Millisecond) // likewise
+				theirs++
+				j.Unlock(t)
+			}
+		})
+		locktest.Pass(2 * time.Minute)
+		cancel()
+		all.Wait()
+		if d := ours - theirs; d < -1 || d > 1 || ours < 290 {
+			t.Errorf("%d turns of ours, %d of Redisson", ours, theirs)
+		}
+	})
+}
+
+// One whose process was stopped for longer than its lease has lost the lock, and its waiters their
+// places; all go on.
+func TestFair_StoppedProcess(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		stopped := locktest.NewClient(t, rdb, locktest.Patient)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), stopped.FairLock("k"), core.LeaseTime(time.Second))
+		_, waits := b.JoinQueue(t.Context(), stopped, "k")
+		field, got := b.JoinQueue(t.Context(), b.Locks(), "k")
+		locktest.Pass(100 * time.Millisecond)
+		silent := proxy.HoldRequest(faultproxy.Any()) // what it sends is on its way, as long as it is stopped
+		o := <-got
+		locktest.Must(t, o.Err)
+		if o.Hold.Field() != field {
+			t.Errorf("the holder is %s", o.Hold.Field())
+		}
+		silent.Remove()
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantCount(o.Hold, "1")
+		locktest.Eventually(t, "the other one is back", func() bool { return len(b.Queued("k")) == 1 })
+		locktest.MustRelease(t, o.Hold)
+		o = <-waits
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+	})
+}

@@ -1,0 +1,225 @@
+package kinds_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// Every acquisition draws a larger token from Redisson's counter: a first one, one that was
+// handed over, and one after the lock was forced away.
+func TestFenced_TokensRise(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		l := locks.FencedLock("order:42")
+		_, first := locktest.MustAcquire(t, t.Context(), l)
+		next := make(chan *core.Hold)
+		go func() {
+			_, hold, err := l.Acquire(context.Background())
+			locktest.WantOK(t, err)
+			next <- hold
+		}()
+		locktest.AwaitWaiters(t, locks, 1)
+		locktest.MustRelease(t, first)
+		handed := <-next
+		if _, err := locks.FencedLock("order:42").ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, last := locktest.MustAcquire(t, t.Context(), b.Locks().FencedLock("order:42"))
+		if first.Token() <= 0 || handed.Token() <= first.Token() || last.Token() <= handed.Token() {
+			t.Errorf("tokens: got %d, %d, %d, want each larger than the one before", first.Token(), handed.Token(), last.Token())
+		}
+		if got := b.Get(t.Context(), tokens).Val(); got != strconv.FormatInt(last.Token(), 10) {
+			t.Errorf("counter: got %q, want %d", got, last.Token())
+		}
+		locktest.WantErr(t, handed.Release(t.Context()), core.ErrLost)
+		locktest.MustRelease(t, last)
+		if ttl := b.TTL(t.Context(), tokens).Val(); ttl >= 0 {
+			t.Errorf("the counter has the TTL %s", ttl)
+		}
+	})
+}
+
+// A re-entry is the same holder.
+func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		l := b.Locks().FencedLock("order:42")
+		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
+		_, inner := locktest.MustAcquire(t, ctx, l)
+		if outer.Token() == 0 || inner.Token() != outer.Token() {
+			t.Errorf("tokens: got %d and %d, want the same", outer.Token(), inner.Token())
+		}
+		b.WantCount(outer, "2")
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, outer)
+	})
+}
+
+// Every exclusive kind draws a token where one is asked for, and none else. It is larger than
+// what Redisson has drawn, and than the time of the server; so it is larger than all before it
+// when the counter is lost.
+func TestWithToken_NeverFalls(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]func(*core.Client) core.Lock{
+		"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
+		"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
+		"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
+		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			l := lock(b.Locks())
+			last := int64(41)
+			draw := func(what string) {
+				t.Helper()
+				before, err := b.Time(t.Context()).Result()
+				locktest.Must(t, err)
+				_, hold := locktest.MustAcquire(t, t.Context(), l, core.WithToken())
+				if token := hold.Token(); token <= last || token < before.UnixMicro() {
+					t.Errorf("%s: token %d after %d, at %d", what, token, last, before.UnixMicro())
+				}
+				last = hold.Token()
+				locktest.MustRelease(t, hold)
+			}
+			b.Set(t.Context(), tokens, last, 0)
+			draw("after Redisson")
+			draw("the next one")
+			b.Del(t.Context(), tokens)
+			draw("the counter is lost")
+			last += int64(time.Hour / time.Microsecond)
+			b.Set(t.Context(), tokens, last, 0)
+			draw("the counter is before the clock")
+			if counter, err := b.Get(t.Context(), tokens).Int64(); err != nil || counter != last {
+				t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
+			}
+			if _, hold := locktest.MustAcquire(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
+				t.Errorf("token %d of one who asked for none", hold.Token())
+			}
+		})
+	}
+}
+
+func TestFenced_ObserversSeeTheToken(t *testing.T) {
+	t.Parallel()
+	b := locktest.Embedded(t)
+	rec := &tokenRecorder{}
+	_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(rec.observer())).FencedLock("order:42"))
+	locktest.MustRelease(t, hold)
+	if rec.acquired.Token == 0 || rec.acquired.Kind != core.KindFenced || rec.ended.Token == 0 {
+		t.Errorf("got %+v and %+v, want the token of a fenced lock", rec.acquired, rec.ended)
+	}
+}
+
+// A lock whose holders no single counter could order refuses to give a token, whatever else is
+// asked of it, and says what to take in its place.
+func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		clients := locktest.BehindEach(t, servers)
+		c := clients[0]
+		before := servers[0].Proxy.Watch(locktest.Scripts).Hits()
+		for name, tt := range map[string]struct {
+			lock core.Lock
+			want string
+		}{
+			"Redlock":             {core.Redlock("k", clients...), "WithToken for a Redlock: "},
+			"Redlock of one":      {core.Redlock("k", c), "WithToken for a Redlock: "},
+			"MultiLock":           {c.MultiLock("k", "l"), "WithToken for a MultiLock: "},
+			"MultiLock of nobody": {c.MultiLock(), ""},
+			"ReadLock":            {c.ReadLock("k"), "WithToken for a read lock: "},
+			"Semaphore":           {c.Semaphore("k", 1).Lock, "WithToken for a semaphore: "},
+		} {
+			_, hold, err := lockWithToken(t, tt.lock)
+			if hold != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got %v, want %q", name, err, tt.want)
+			}
+			locktest.WantErr(t, err, core.ErrInvalid)
+		}
+		err := c.PlainSemaphore("k").Acquire(t.Context(), 1, core.WithToken())
+		if locktest.WantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a plain semaphore: ") {
+			t.Error(err)
+		}
+		err = c.CountDownLatch("k").Await(t.Context(), core.WithToken())
+		if locktest.WantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a latch: ") {
+			t.Error(err)
+		}
+		locktest.WantSame(t, "commands", servers[0].Proxy.Watch(locktest.Scripts).Hits()-before, 0)
+		if _, hold := locktest.MustAcquire(t, t.Context(), c.MultiLock("k", "k"), core.WithToken()); hold.Token() == 0 {
+			t.Error("no token of a MultiLock of one name, which is a Lock")
+		}
+	})
+}
+
+func lockWithToken(t *testing.T, l core.Lock) (hasContext bool, hold *core.Hold, err error) {
+	t.Helper()
+	ctx, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
+	return ctx != nil, hold, err
+}
+
+// A re-entry has the token of the hold that it enters again. Where that has none it is refused,
+// without a command, and says where to ask for one.
+func TestWithToken_OfAReentry(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]func(*core.Client) core.Lock{
+		"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
+		"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
+		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
+		"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			l := lock(locktest.NewClient(t, rdb))
+
+			ctx, without := locktest.MustAcquire(t, t.Context(), l)
+			sent := proxy.Watch(locktest.Scripts)
+			wantNoToken(t, ctx, l)
+			wantNoToken(t, ctx, l, core.WaitTime(0))
+			if sent.Hits() != 0 {
+				t.Errorf("%d commands for re-entries that are refused", sent.Hits())
+			}
+			locktest.WantAlive(t, ctx)
+			_, again := locktest.MustAcquire(t, ctx, l)
+			locktest.MustRelease(t, again)
+			locktest.MustRelease(t, without)
+
+			ctx, with := locktest.MustAcquire(t, t.Context(), l, core.WithToken())
+			for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
+				_, again := locktest.MustAcquire(t, ctx, l, opts...)
+				if again.Token() != with.Token() || with.Token() == 0 {
+					t.Errorf("token %d inside of %d", again.Token(), with.Token())
+				}
+				locktest.MustRelease(t, again)
+			}
+			locktest.MustRelease(t, with)
+		})
+	}
+}
+
+// A lock that was taken together with others has no token, either.
+func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("order:42", "order:43"))
+		wantNoToken(t, ctx, locks.Lock("order:43"))
+		locktest.MustRelease(t, hold)
+	})
+}
+
+// wantNoToken wants a re-entry to be refused that asks for a token.
+func wantNoToken(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) {
+	t.Helper()
+	opts = append(opts, core.WithToken())
+	inner, hold, err := l.Acquire(ctx, opts...)
+	if inner != ctx || hold != nil || err == nil || !strings.Contains(err.Error(), "ask for the token there") {
+		t.Errorf("got %v, want an error that says where to ask for the token", err)
+	}
+	locktest.WantErr(t, err, core.ErrInvalid)
+}

@@ -1,0 +1,440 @@
+package kinds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+func TestMultiLock_TakesAllInOneScript(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted(core.WithPrefix("p:"))
+		b.Warm(locks)
+		fewest := 3 // one that the machine was too slow to answer is sent again
+		for range 5 {
+			before := sent.Hits()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("f", "e", "d"))
+			fewest = min(fewest, sent.Hits()-before)
+			locktest.MustRelease(t, hold)
+		}
+		if fewest > 1 {
+			t.Errorf("got %d scripts or more each time", fewest)
+		}
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("c", "a", "b", "a"))
+		if want := []string{"p:a", "p:b", "p:c"}; !slices.Equal(hold.Keys(), want) || hold.Key() != "p:a" {
+			t.Errorf("keys: got %q, want %q: sorted, without duplicates", hold.Keys(), want)
+		}
+		for _, key := range hold.Keys() {
+			b.WantHolders(key, map[string]string{hold.Field(): "1"})
+			b.WantTTL(key, 25*time.Second, 30*time.Second)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			if h, ok := core.Held(ctx, name); !ok || h != hold {
+				t.Errorf("Held(%q): got %v", name, ok)
+			}
+		}
+		locktest.MustRelease(t, hold)
+		b.WantGone("p:a", "p:b", "p:c")
+	})
+}
+
+func TestMultiLock_OneNameIsALock(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "a"))
+		if state, err := locks.MultiLock("a").State(t.Context()); err != nil || state.Holders[hold.Field()] != 1 {
+			t.Errorf("state: got %+v, %v", state, err)
+		}
+		locktest.MustRelease(t, hold)
+		b.WantGone("a")
+	})
+}
+
+func TestMultiLock_AllOrNothing(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"no wait": 0, "one by one": 3 * time.Second} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			b.Take("b", locktest.Stranger, time.Minute)
+			locks := b.Locks()
+			_, hold, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
+			locktest.WantErr(t, err, core.ErrNotAcquired)
+			if hold != nil {
+				t.Error("got a hold")
+			}
+			if e := locktest.NotAcquired(t, err); e.Key != "b" || e.BlockedBy != locktest.Stranger {
+				t.Errorf("got %+v, want the key that was taken", e)
+			}
+			locktest.WithinASecond(t, "everything to be given back", func() bool {
+				return b.Exists(t.Context(), "a", "c").Val() == 0 && locks.Stats() == core.Stats{}
+			})
+		})
+	}
+}
+
+func TestMultiLock_WaitTimeIsAnUpperBound(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("b", locktest.Stranger, time.Hour)
+		locks := b.Locks()
+		for _, wait := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 49 * time.Millisecond, 60 * time.Millisecond, 2 * time.Second} {
+			start := time.Now()
+			_, _, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
+			locktest.WantErr(t, err, core.ErrNotAcquired)
+			if e := locktest.NotAcquired(t, err); e.Key != "b" || e.BlockedBy != locktest.Stranger {
+				t.Errorf("WaitTime(%s): got %+v", wait, e)
+			}
+			if took := time.Since(start); took > wait+time.Millisecond {
+				t.Errorf("WaitTime(%s): returned after %s", wait, took)
+			}
+			locktest.Pass(time.Millisecond) // the end of the wait is not held up by freeing
+			b.WantGone("a", "c")
+		}
+	})
+}
+
+// A slow Redis has refused the keys together; the wait ends in the middle of trying
+// them one by one.
+func TestMultiLock_WaitOverInMidAttemptIsBusy(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("b", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		proxy.DelayReply(locktest.Scripts, 40*time.Millisecond)
+		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(110*time.Millisecond))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		if errors.Is(err, core.ErrUnavailable) {
+			t.Errorf("got %v, want busy", err)
+		}
+		locktest.Pass(time.Second)
+		b.WantGone("a")
+	})
+}
+
+func TestMultiLock_WaitsInLineAndIsWoken(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("b", locktest.Stranger, time.Hour)
+		done := make(chan time.Time, 1)
+		go func() {
+			var at time.Time
+			err := locks.MultiLock("a", "b", "c").Do(t.Context(), func(context.Context) error {
+				at = time.Now()
+				return nil
+			})
+			locktest.WantOK(t, err)
+			done <- at
+		}()
+		locktest.Pass(3300 * time.Millisecond)
+		b.Free("b")
+		freed := time.Now()
+		if took := (<-done).Sub(freed); took > time.Millisecond {
+			t.Errorf("woken after %s", took)
+		}
+		b.WantGone("a", "b", "c")
+	})
+}
+
+func TestMultiLock_OppositeOrdersDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		one, two := b.Locks(), b.Locks()
+		orders := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}, {"c", "a"}}
+		ctx, cancel := context.WithTimeout(t.Context(), locktest.HangTimeout)
+		defer cancel()
+		var group sync.WaitGroup
+		held := make(map[string]bool)
+		var mu sync.Mutex
+		mark := func(names []string, on bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, name := range names {
+				if held[name] == on {
+					t.Errorf("%s: two holders", name)
+				}
+				held[name] = on
+			}
+		}
+		for _, locks := range []*core.Client{one, two} {
+			for _, names := range orders {
+				group.Go(func() {
+					for range 10 {
+						err := locks.MultiLock(names...).Do(ctx, func(context.Context) error {
+							mark(names, true)
+							mark(names, false)
+							return nil
+						})
+						if err != nil {
+							t.Errorf("%v: %v", names, err)
+						}
+					}
+				})
+			}
+		}
+		group.Wait()
+		b.WantGone("a", "b", "c")
+	})
+}
+
+func TestMultiLock_PartAlreadyOwnedIsReentered(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("b"))
+		innerCtx, inner := locktest.MustAcquire(t, ctx, locks.MultiLock("a", "b", "c"))
+		b.WantCount(outer, "2")
+		_, all := locktest.MustAcquire(t, innerCtx, locks.MultiLock("c", "a"))
+		if got := obs.Outcomes(); !slices.Equal(got, []core.Outcome{core.OutcomeAcquired, core.OutcomeAcquired, core.OutcomeReentered}) {
+			t.Errorf("outcomes: got %q", got)
+		}
+		locktest.MustRelease(t, all)
+		locktest.MustRelease(t, inner)
+		b.WantGone("a", "c")
+		b.WantCount(outer, "1")
+		locktest.MustRelease(t, outer)
+		b.WantGone("b")
+	})
+}
+
+func TestMultiLock_FailureBesideAnOwnedPartRollsBack(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("c", locktest.Stranger, time.Minute)
+		locks := b.Locks()
+		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("b"))
+		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(800*time.Millisecond))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		b.WantGone("a")
+		b.WantCount(outer, "1")
+		locktest.WantAlive(t, ctx)
+		locktest.MustRelease(t, outer)
+	})
+}
+
+func TestMultiLock_LostPartRollsBack(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, first := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
+		ctx, second := locktest.MustAcquire(t, ctx, locks.Lock("b"))
+		b.Del(t.Context(), "b")
+		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(time.Second))
+		locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
+		locktest.Eventually(t, "everything to be taken back", func() bool {
+			return b.Exists(t.Context(), "c").Val() == 0 && b.HGet(t.Context(), "a", first.Field()).Val() == "1"
+		})
+		locktest.WantErr(t, second.Release(t.Context()), core.ErrLost)
+		locktest.MustRelease(t, first)
+		b.WantGone("a", "b", "c")
+	})
+}
+
+func TestMultiLock_LossOfOneKeyEndsTheHold(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().MultiLock("a", "b"))
+		b.Take("b", locktest.Stranger, time.Hour)
+		locktest.Pass(10 * time.Second)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		if hold.Remaining() != 0 {
+			t.Errorf("remaining: got %s", hold.Remaining())
+		}
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantGone("a")
+		b.WantHolders("b", map[string]string{locktest.Stranger: "1"})
+	})
+}
+
+func TestMultiLock_WrongTypeRollsBack(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		b.Set(t.Context(), "b", "text", 0)
+		_, _, err := b.Locks().MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(time.Second))
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		if errors.Is(err, core.ErrNotAcquired) {
+			t.Errorf("%v: an error is taken for taken", err)
+		}
+		b.WantGone("a", "c")
+	})
+}
+
+func TestMultiLock_CancelledRollsBack(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("b", locktest.Stranger, time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx)
+		locktest.WantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
+		b.WantGone("a", "c")
+	})
+}
+
+func TestMultiLock_LostReplyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		locktest.MustRelease(t, second(locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c")))) // the script is known
+		lost := proxy.DropReply(faultproxy.Once(faultproxy.All(locktest.Scripts, faultproxy.Containing("c"))))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c"), core.WaitTime(10*time.Second))
+		if lost.Hits() != 1 {
+			t.Errorf("%d replies lost", lost.Hits())
+		}
+		for _, key := range hold.Keys() {
+			locktest.Eventually(t, "one holder", func() bool { return len(b.HKeys(t.Context(), key).Val()) == 1 })
+		}
+		locktest.MustRelease(t, hold)
+		locktest.Eventually(t, "nothing to be left", func() bool { return b.Exists(t.Context(), "a", "b", "c").Val() == 0 })
+	})
+}
+
+func second[A, B any](_ A, b B) B { return b }
+
+func TestMultiLock_DoesNotOvertakeALineForEver(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := locktest.KeepBusy(ctx, locks, "b", 8)
+		locktest.AwaitWaiters(t, locks, 7)
+		for i := range 5 {
+			err := locks.MultiLock("a", "b", "c"+strconv.Itoa(i)).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(10*time.Second))
+			if err != nil {
+				t.Errorf("round %d: %v", i, err)
+			}
+		}
+		cancel()
+		<-done
+		locktest.Eventually(t, "what the cancelled left to be gone", func() bool { return b.Exists(t.Context(), "a", "b").Val() == 0 })
+	})
+}
+
+// slowEnd is an observer that keeps a hold from beginning.
+type slowEnd time.Duration
+
+func (d slowEnd) observer() *core.Observer { return &core.Observer{AcquireEnd: d.observeAcquireEnd} }
+
+func (d slowEnd) observeAcquireEnd(context.Context, core.AcquireResult) {
+	<-time.NewTimer(time.Duration(d)).C
+}
+
+// The lease is over before there is a hold to be notified: it is notified when it begins.
+func TestHold_LostBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{{"k"}, {"a", "b"}} {
+		locktest.ParallelBubble(t, fmt.Sprint(names), func(t *testing.T, b *locktest.Redis) {
+			obs := &locktest.Recorder{}
+			locks := b.Locks(core.WithObserver(slowEnd(100*time.Millisecond).observer(), obs.Observer()))
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
+			select {
+			case <-ctx.Done():
+			default:
+				t.Error("the context has not ended")
+			}
+			locktest.WantEnded(t, ctx, core.ErrLost)
+			if hold.Remaining() != 0 {
+				t.Errorf("remaining: got %s", hold.Remaining())
+			}
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			locktest.WantSame(t, "losses", obs.Count("loss"), 1)
+		})
+	}
+}
+
+// A refusal that arrives as the wait time ends is the end of the wait.
+func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	locks := b.Locks()
+	b.Warm(locks)
+	b.Take("b", locktest.Stranger, time.Hour)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 40 {
+				wait := time.Duration(1+(i+n)%8)*time.Millisecond + time.Duration(n)*25*time.Microsecond
+				_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(wait))
+				if !errors.Is(err, core.ErrNotAcquired) && !errors.Is(err, core.ErrUnavailable) { // no answer in a few ms
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What a MultiLock has to give back when Redis falls silent does not hold up its
+// caller beyond the wait time, the end of the context, or the backend timeout.
+func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(time.Second))
+		b.Take("b", locktest.Stranger, time.Hour)
+		for name, acquire := range map[string]func() locktest.Outcome{
+			"wait time": func() locktest.Outcome {
+				return <-locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), core.WaitTime(400*time.Millisecond))
+			},
+			"context": func() locktest.Outcome {
+				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+				defer cancel()
+				return <-locktest.GoAcquire(ctx, locks.MultiLock("a", "b"))
+			},
+		} {
+			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is acquired, "b" is waited for
+			o := acquire()
+			if o.Err == nil || o.Took > 500*time.Millisecond {
+				t.Errorf("%s: got %v after %s", name, o.Err, o.Took)
+			}
+			proxy.BlackHole(false)
+			locktest.Pass(3 * time.Second)
+			b.WantGone("a")
+		}
+	})
+}
+
+// The entry of one key is taken back when that of another key fails. If it was the last
+// hold by then, the key is freed.
+func TestMultiLock_TakesItsEntriesBack(t *testing.T) {
+	t.Parallel()
+	for name, outerReleased := range map[string]bool{"outer held": false, "outer released": true} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			ctx, first := locktest.MustAcquire(t, t.Context(), locks.Lock("a"))
+			ctx, second := locktest.MustAcquire(t, ctx, locks.Lock("b"))
+			lost := proxy.DropRequest(locktest.ScriptOn(t, "sethold", "b"))
+			got := locktest.GoAcquire(context.WithoutCancel(ctx), locks.MultiLock("a", "b"), core.WaitTime(100*time.Millisecond))
+			<-lost.Hit()
+			b.WantCount(first, "2")
+			if outerReleased {
+				locktest.MustRelease(t, first)
+				b.WantCount(first, "1")
+			}
+			locktest.WantErr(t, (<-got).Err, core.ErrUnavailable)
+			locktest.Pass(100 * time.Millisecond)
+			if outerReleased {
+				b.WantGone("a")
+			} else {
+				b.WantCount(first, "1")
+				locktest.MustRelease(t, first)
+			}
+			lost.Remove()
+			locktest.Pass(time.Second)
+			b.WantCount(second, "1")
+			locktest.MustRelease(t, second)
+			b.WantGone("a", "b")
+		})
+	}
+}

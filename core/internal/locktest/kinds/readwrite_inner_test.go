@@ -1,0 +1,205 @@
+package kinds_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// wantFreeWithin wants somebody else to get the write lock this soon.
+func wantFreeWithin(b *locktest.Redis, key string, limit time.Duration) {
+	b.T.Helper()
+	start := time.Now()
+	_, next, err := b.Locks().WriteLock(key).Acquire(b.T.Context(), core.WaitTime(2*time.Hour))
+	locktest.Must(b.T, err)
+	if took := time.Since(start); took > limit {
+		b.T.Errorf("nobody had the lock, and nobody got it for %s", took)
+	}
+	locktest.MustRelease(b.T, next)
+	b.WantNothing()
+}
+
+// A reader inside of a writer makes the lock last longer, but not the writer's own lease: when that is
+// over, and the reader has gone, before or after, the lock is free.
+func TestReadWrite_InnerReaderDoesNotProlongTheWriter(t *testing.T) {
+	t.Parallel()
+	const lease = 2 * time.Second
+	for name, inner := range map[string][]core.AcquireOption{
+		"of an hour": {core.LeaseTime(time.Hour)}, "with a watchdog": nil,
+	} {
+		locktest.ParallelBubble(t, name+", released before", func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(lease))
+			_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"), inner...)
+			locktest.MustRelease(t, r)
+			b.WantTTL("map", lease-time.Second, lease)
+			b.WantHolders("map", map[string]string{"mode": "write", w.Field(): "1"})
+			locktest.Pass(lease)
+			locktest.WantEnded(t, writing, core.ErrLost)
+			locktest.WantErr(t, w.Release(t.Context()), core.ErrLost)
+			wantFreeWithin(b, "map", time.Second)
+		})
+		locktest.ParallelBubble(t, name+", released after", func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(lease))
+			_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"), inner...)
+			_, r = r.Handover()
+			locktest.Pass(lease)
+			locktest.WantErr(t, w.Release(t.Context()), core.ErrLost)
+			locktest.MustRelease(t, r)
+			wantFreeWithin(b, "map", time.Second)
+		})
+	}
+}
+
+// When a writer's lease is over while a reader inside of it goes on, the lock is a reader's: others read,
+// of either library, and nobody writes.
+func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		java, locks, others := b.NewReadWriteThread("57"), b.Locks(), b.Locks()
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(2*time.Second))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"))
+		reading, r := r.Handover()
+		waiting := locktest.GoAcquire(t.Context(), others.ReadLock("map"))
+		locktest.AwaitWaiters(t, others, 1)
+		locktest.Pass(time.Second)
+		if _, _, err := others.ReadLock("map").Acquire(t.Context(), core.WaitTime(0)); err == nil {
+			t.Error("somebody reads beside the writer")
+		} else if e := locktest.NotAcquired(t, err); e.BlockedBy != w.Field() || e.RetryAfter > time.Second {
+			t.Errorf("in the way: %+v, want the writer for what its lease has left", e)
+		}
+		locktest.Pass(time.Second)
+		locktest.WantEnded(t, writing, core.ErrLost)
+		start := time.Now()
+		other := locktest.Got(t, waiting)
+		locktest.WantSoon(t, "a reader waited %s after the writer's lease", start, time.Second)
+		if !java.Reads("map", time.Minute) {
+			t.Error("Redisson does not see readers only")
+		}
+		b.WantHolders("map", map[string]string{"mode": "read", r.Field(): "1", other.Hold.Field(): "1", java.Field: "1"})
+		_, _, err := others.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.Pass(time.Minute / 2)
+		locktest.WantAlive(t, reading)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		locktest.MustRelease(t, other.Hold)
+		locktest.MustRelease(t, r)
+		b.WantNothing()
+	})
+}
+
+// The marker that a writer leaves lasts as long as it was told, though readers inside of it last longer.
+func TestReadWrite_LeaveWithAReaderInside(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"))
+		_, r = r.Handover()
+		locktest.Must(t, w.Leave(t.Context(), 2*time.Second))
+		locktest.Pass(time.Second)
+		_, _, err := b.Locks().ReadLock("map").Acquire(t.Context(), core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.Pass(29 * time.Second)
+		_, beside := locktest.MustAcquire(t, t.Context(), b.Locks().ReadLock("map"), core.WaitTime(0))
+		locktest.MustRelease(t, beside)
+		locktest.MustRelease(t, r)
+		wantFreeWithin(b, "map", time.Second)
+	})
+}
+
+// What prolongs or shortens the writer's lease is of the writer, whatever readers inside of it do.
+func TestReadWrite_WriterWithAReaderInsideIsRenewed(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		refused := func(left time.Duration) {
+			t.Helper()
+			_, _, err := b.Locks().ReadLock("map").Acquire(t.Context(), core.WaitTime(0))
+			if e := locktest.NotAcquired(t, err); e.RetryAfter > left || e.RetryAfter < left-11*time.Second {
+				t.Errorf("the writer has %s left, want about %s", e.RetryAfter, left)
+			}
+		}
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"), core.LeaseTime(time.Hour))
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, writing)
+		refused(30 * time.Second)
+		again, inner := locktest.MustAcquire(t, writing, locks.WriteLock("map"), core.LeaseTime(time.Minute))
+		refused(time.Minute)
+		locktest.WantAlive(t, again)
+		locktest.MustRelease(t, inner)
+		locktest.Must(t, w.Refresh(t.Context(), 2*time.Hour))
+		refused(2 * time.Hour)
+		locktest.Must(t, w.Refresh(t.Context(), 20*time.Second))
+		refused(20 * time.Second)
+		b.WantTTL("map", 49*time.Minute, 50*time.Minute)
+		_, r = r.Handover()
+		locktest.MustRelease(t, w)
+		b.WantHolders("map", map[string]string{"mode": "read", r.Field(): "1"})
+		locktest.MustRelease(t, r)
+		b.WantNothing()
+	})
+}
+
+// Redisson's, who saw that the lock lasts as long as the reader inside of the writer, is told when it does
+// not any more.
+func TestReadWrite_InnerReaderNotifiesRedisson(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf("map"))
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"), core.LeaseTime(time.Minute))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"), core.LeaseTime(time.Hour))
+		locktest.MustRelease(t, r)
+		sub.Want("1")
+		locktest.MustRelease(t, w)
+		sub.Want("1")
+		b.WantNothing()
+	})
+}
+
+// Who reads under a writer that was taken away in Redis is told so, and not that others have the lock.
+func TestReadWrite_InnerReaderOfALostWriter(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, time.Minute} {
+		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+			b.Del(t.Context(), "map")
+			_, next := locktest.MustAcquire(t, t.Context(), b.Locks().WriteLock("map"))
+			_, _, err := locks.ReadLock("map").Acquire(writing, core.WaitTime(wait))
+			locktest.WantOnly(t, err, core.ErrLost, core.ErrNotAcquired)
+			locktest.WantEnded(t, writing, core.ErrLost)
+			locktest.WantErr(t, w.Release(t.Context()), core.ErrLost)
+			locktest.MustRelease(t, next)
+			b.WantNothing()
+		})
+	}
+}
+
+// A reader whose writer is released while it is on its way is told that, which is no loss.
+func TestReadWrite_InnerReaderOfAReleasedWriter(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		stuck := proxy.HoldRequest(locktest.ScriptOn(t, "read/acquire", "map"))
+		reads := locktest.GoAcquire(context.WithoutCancel(writing), locks.ReadLock("map"), core.WaitTime(time.Minute))
+		<-stuck.Hit()
+		b.Del(t.Context(), "map") // what is held back keeps the release from being sent
+		b.Take("map", locktest.Stranger, time.Minute)
+		releasing := make(chan error, 1)
+		go func() { releasing <- w.Release(t.Context()) }()
+		synctest.Wait()
+		locktest.WantEnded(t, writing, core.ErrReleased)
+		stuck.Release()
+		locktest.WantOnly(t, (<-reads).Err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
+		locktest.WantErr(t, <-releasing, core.ErrLost)
+	})
+}

@@ -1,0 +1,218 @@
+package kinds_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// Readers of either library share the lock; the last one, of either, has a writer of the other
+// have it, and leaves nothing.
+func TestReadWrite_WithRedisson(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"map", "{t}:map", "größe"} {
+		locktest.ParallelEachRedis(t, key, func(t *testing.T, b *locktest.Redis) {
+			java, other := b.NewReadWriteThread("57"), b.NewReadWriteThread("58")
+			locks := b.Locks()
+			if !java.Reads(key, time.Minute) {
+				t.Fatal("Redisson was refused a free lock")
+			}
+			_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock(key))
+			if !other.Reads(key, time.Minute) || other.Writes(key, time.Minute) {
+				t.Error("Redisson does not see a reader of ours")
+			}
+			b.WantHolders(key, map[string]string{"mode": "read", java.Field: "1", other.Field: "1", ours.Field(): "1"})
+			other.Unlocks(locktest.RedissonReadUnlock, key, 0)
+
+			writing := locktest.GoAcquire(t.Context(), locks.WriteLock(key))
+			locktest.AwaitWaiters(t, locks, 1)
+			b.AwaitReadWriteListener(key)
+			locktest.MustRelease(t, ours)
+			java.Unlocks(locktest.RedissonReadUnlock, key, 1)
+			w := locktest.Got(t, writing)
+			b.WantHolders(key, map[string]string{"mode": "write", w.Hold.Field(): "1"})
+			if java.Reads(key, time.Minute) || java.Writes(key, time.Minute) {
+				t.Error("Redisson does not see a writer of ours")
+			}
+			sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf(key))
+			locktest.MustRelease(t, w.Hold)
+			sub.Want("1")
+
+			if !java.Writes(key, time.Minute) {
+				t.Error("Redisson was refused a free lock")
+			}
+			reading := locktest.GoAcquire(t.Context(), locks.ReadLock(key))
+			locktest.AwaitWaiters(t, locks, 1)
+			b.AwaitReadWriteListener(key)
+			java.Unlocks(locktest.RedissonWriteUnlock, key, 1)
+			r := locktest.Got(t, reading)
+			if !java.Reads(key, time.Minute) {
+				t.Error("Redisson does not share with a reader of ours")
+			}
+			java.Unlocks(locktest.RedissonReadUnlock, key, 0)
+			locktest.MustRelease(t, r.Hold)
+			sub.Want("1", "0")
+			b.WantNothing()
+		})
+	}
+}
+
+// What Redisson computes from the timeout keys when one of its readers unlocks lets ours live,
+// with all holds, and lets go of none that was renewed.
+func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		java := b.NewReadWriteThread("57")
+		lock := b.Locks().ReadLock("map")
+		ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(20*time.Minute))
+		if !java.Reads("map", time.Hour) {
+			t.Fatal("refused")
+		}
+		b.WantTTL("map", 50*time.Minute, time.Hour)
+		_, inner := locktest.MustAcquire(t, ctx, lock, core.LeaseTime(30*time.Minute))
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		b.WantTTL("map", 29*time.Minute, 30*time.Minute)
+		b.WantHolders("map", map[string]string{"mode": "read", hold.Field(): "2"})
+		for _, n := range []string{"1", "2"} {
+			b.WantTTL(locktest.ReaderTimeoutOf("map", hold.Field(), n), 29*time.Minute, 30*time.Minute)
+		}
+		locktest.MustRelease(t, inner)
+		b.WantNothing("map", locktest.ReaderTimeoutOf("map", hold.Field(), "1"))
+		if !java.Reads("map", time.Hour) {
+			t.Fatal("refused")
+		}
+		locktest.MustRelease(t, hold) // the one that is left counts
+		b.WantTTL("map", 50*time.Minute, time.Hour)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 1)
+		b.WantNothing()
+	})
+}
+
+// A reader that has crashed keeps a writer of neither library out for longer than its lease,
+// though others have used the lock since; one of ours does not even if the hash lasts.
+func TestReadWrite_CrashedReader(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		dead := b.NewReadWriteThread("57")
+		locks := b.Locks()
+		_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
+		if !dead.Reads("map", 10*time.Second) {
+			t.Fatal("refused")
+		}
+		writing := locktest.GoAcquire(t.Context(), locks.WriteLock("map"))
+		locktest.Pass(5 * time.Second)
+		locktest.MustRelease(t, ours)
+		start := time.Now()
+		w := locktest.Got(t, writing)
+		locktest.WantSoon(t, "the writer waited %s", start, 6*time.Second)
+		locktest.MustRelease(t, w.Hold)
+		b.WantNothing()
+
+		// One of ours that has crashed is out, though the lock lasts.
+		crashed := locks.ID() + ":1099511628776"
+		b.HSet(t.Context(), "map", "mode", "read", crashed, 1)
+		b.PExpire(t.Context(), "map", time.Hour)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"), core.WaitTime(0))
+		locktest.MustRelease(t, hold)
+		b.WantNothing()
+	})
+}
+
+// Of several locks that one client reads, Redisson 3.44 to 4.3 renews the timeout keys of the first one
+// only; of the others, the hash. So a reader of Redisson without its keys may be there: it keeps writers
+// out as long as the hash lasts, and for half a minute at most after ours have gone.
+func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		java, locks := b.NewReadWriteThread("57"), b.Locks()
+		if !java.Reads("map", 10*time.Second) {
+			t.Fatal("refused")
+		}
+		b.PExpire(t.Context(), "map", 20*time.Second)
+		locktest.Pass(11 * time.Second)
+		_, _, err := locks.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		if st, err := locks.ReadLock("map").State(t.Context()); err != nil || st.Holders[java.Field] != 1 {
+			t.Errorf("State: got %v, %v, want the reader of Redisson", st, err)
+		}
+
+		_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
+		locktest.MustRelease(t, ours)
+		b.WantHolders("map", map[string]string{"mode": "read", java.Field: "1"})
+		b.WantTTL("map", 29*time.Second, 30*time.Second)
+		writing := locktest.GoAcquire(t.Context(), locks.WriteLock("map"))
+		locktest.Pass(20 * time.Second)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 1) // as it lives
+		locktest.MustRelease(t, locktest.Got(t, writing).Hold)
+		b.WantNothing()
+	})
+}
+
+// A writer that goes on as a reader lets in readers that wait, of either library, and no writers.
+func TestReadWrite_Downgrade(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		java, locks, others := b.NewReadWriteThread("57"), b.Locks(), b.Locks()
+		sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf("map"))
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"), core.WaitTime(0))
+		b.WantInside("map", map[string]string{"mode": "write", w.Field(): "1", r.Field(): "1"})
+		waiting := locktest.GoAcquire(t.Context(), others.ReadLock("map"))
+		locktest.AwaitWaiters(t, others, 1)
+		reading, r := r.Handover()
+		locktest.MustRelease(t, w)
+		sub.Want("1")
+		locktest.WantAlive(t, reading)
+		locktest.WantEnded(t, writing, core.ErrReleased)
+		other := locktest.Got(t, waiting)
+		b.WantHolders("map", map[string]string{"mode": "read", r.Field(): "1", other.Hold.Field(): "1"})
+		if !java.Reads("map", time.Minute) || java.Writes("map", time.Minute) {
+			t.Error("Redisson does not see readers only")
+		}
+		_, _, err := others.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		locktest.MustRelease(t, other.Hold)
+		locktest.MustRelease(t, r)
+		sub.Want("0")
+		b.WantNothing()
+
+		// Redisson's downgrade publishes nothing: who waits finds out by its poll.
+		if !java.Writes("map", time.Minute) || !java.Reads("map", time.Minute) {
+			t.Fatal("refused")
+		}
+		waiting = locktest.GoAcquire(t.Context(), others.ReadLock("map"))
+		locktest.AwaitWaiters(t, others, 1)
+		java.Unlocks(locktest.RedissonWriteUnlock, "map", 1)
+		other = locktest.Got(t, waiting)
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 0)
+		locktest.MustRelease(t, other.Hold)
+		b.WantNothing()
+	})
+}
+
+// An inner read lock never shortens the write lock, nor the other way round, and both are renewed.
+func TestReadWrite_InnerReaderAndWriterHaveLeasesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		writing, w := locktest.MustAcquire(t, t.Context(), locks.WriteLock("map"))
+		_, short := locktest.MustAcquire(t, writing, locks.ReadLock("map"), core.LeaseTime(2*time.Second))
+		b.WantTTL("map", 29*time.Second, 30*time.Second)
+		locktest.MustRelease(t, short)
+		b.WantTTL("map", 29*time.Second, 30*time.Second)
+		readingCtx, r := locktest.MustAcquire(t, writing, locks.ReadLock("map"))
+		locktest.Pass(2 * time.Minute)
+		locktest.WantAlive(t, readingCtx)
+		b.WantTTL("map", 19*time.Second, 30*time.Second)
+		b.WantTTL(locktest.ReaderTimeoutOf("map", r.Field(), "1"), 19*time.Second, 30*time.Second)
+		locktest.MustRelease(t, r)
+		locktest.Pass(2 * time.Minute)
+		locktest.WantAlive(t, writing)
+		b.WantHolders("map", map[string]string{"mode": "write", w.Field(): "1"})
+		locktest.MustRelease(t, w)
+		b.WantNothing()
+	})
+}

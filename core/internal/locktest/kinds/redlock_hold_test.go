@@ -1,0 +1,283 @@
+package kinds_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// Every client renews its own lease; the hold lasts as long as a majority does.
+func TestRedlock_IsLostWithItsMajority(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
+		told := &locktest.Recorder{}
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...))
+		locktest.Pass(time.Hour)
+		locktest.WantAlive(t, ctx)
+		locktest.TakeDown(servers[0])
+		servers[1].Embedded.Expire("k")
+		locktest.Pass(time.Hour)
+		locktest.WantAlive(t, ctx)
+		if left := hold.Remaining(); left < 15*time.Second {
+			t.Errorf("remaining: %s", left)
+		}
+		locktest.WantSame(t, "losses", told.Count("loss"), 0)
+		locktest.TakeDown(servers[2])
+		gone := time.Now()
+		<-ctx.Done()
+		if took := time.Since(gone); took > 30*time.Second-302*time.Millisecond || took < 15*time.Second {
+			t.Errorf("lost after %s", took)
+		}
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.Pass(time.Second)
+		if n := told.Count("loss"); n != 1 || hold.Remaining() != 0 {
+			t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
+		}
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantHeldOn(t, servers[3:], "k", 0)
+	})
+}
+
+// What a minority has lost is no error of the release; nor is it one that others took it there.
+func TestRedlock_ReleaseWithoutALostMinority(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{false, true} {
+		locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+			told := &locktest.Recorder{}
+			lock := core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), lock)
+			servers[1].Embedded.Take("k", time.Hour)
+			if known {
+				locktest.Pass(time.Minute)
+			}
+			locktest.WantAlive(t, ctx)
+			locktest.MustRelease(t, hold)
+			locktest.WantSame(t, "losses", told.Count("loss"), 0)
+			locktest.WantHeldOn(t, servers, "k", 1)
+		})
+	}
+}
+
+// A release that finds the majority gone has lost the lock.
+func TestRedlock_ReleaseFindsItLost(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		told := &locktest.Recorder{}
+		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...))
+		servers[1].Embedded.Take("k", time.Hour)
+		servers[2].Embedded.Expire("k")
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantSame(t, "losses", told.Count("loss"), 1)
+		servers[0].WantGone("k")
+	})
+}
+
+// A server that does not confirm the release is an error, and cleared up later.
+func TestRedlock_ReleaseThatIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers)...))
+		locktest.TakeDown(servers[1])
+		start := time.Now()
+		locktest.WantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost, core.ErrNotHeld)
+		locktest.WantSoon(t, "took %s", start, 2*time.Second)
+		servers[0].WantGone("k")
+		servers[2].WantGone("k")
+		servers[1].Embedded.Up()
+		locktest.Pass(5 * time.Second)
+		locktest.WantHeldOn(t, servers, "k", 0)
+	})
+}
+
+func TestRedlock_ReentersThroughTheContext(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		told := &locktest.Recorder{}
+		clients := locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))
+		lock := core.Redlock("k", clients...)
+		locktest.TakeDown(servers[2])
+		outer, hold := locktest.MustAcquire(t, t.Context(), lock)
+		servers[2].Embedded.Up()
+		inner, second := locktest.MustAcquire(t, outer, core.Redlock("k", clients[1], clients[0], clients[2]), core.WaitTime(0))
+		for _, s := range servers[:2] {
+			for _, count := range s.HGetAll(t.Context(), "k").Val() {
+				if count != "2" {
+					t.Errorf("count %s", count)
+				}
+			}
+		}
+		servers[2].WantGone("k")
+		if hold.Key() != second.Key() || told.Count("acquire end") != 2 {
+			t.Error("not one lock")
+		}
+		_, member := locktest.MustAcquire(t, inner, clients[0].Lock("k"), core.WaitTime(0)) // a member is a lock like others
+		locktest.MustRelease(t, member)
+		locktest.MustRelease(t, second)
+		locktest.WantAlive(t, outer)
+		locktest.WantHeldOn(t, servers, "k", 2)
+		locktest.MustRelease(t, hold)
+		locktest.WantHeldOn(t, servers, "k", 0)
+	})
+}
+
+// What the context holds of a minority only is entered again, and the others are taken.
+func TestRedlock_UnderALockOfOneMember(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		clients := locktest.BehindEach(t, servers)
+		outer, hold := locktest.MustAcquire(t, t.Context(), clients[1].Lock("k"))
+		_, second := locktest.MustAcquire(t, outer, core.Redlock("k", clients...), core.WaitTime(time.Second))
+		locktest.WantHeldOn(t, servers, "k", 3)
+		locktest.MustRelease(t, second)
+		locktest.WantHeldOn(t, servers, "k", 1)
+		servers[0].Embedded.Take("k", time.Hour)
+		servers[2].Embedded.Take("k", time.Hour)
+		_, _, err := core.Redlock("k", clients...).Acquire(outer, core.WaitTime(time.Second))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.Pass(time.Second)
+		servers[1].WantCount(hold, "1")
+		locktest.MustRelease(t, hold)
+	})
+}
+
+// A re-entry that no majority confirms is a loss, or says that servers do not answer.
+func TestRedlock_ReentryNeedsAMajority(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
+		outer, hold := locktest.MustAcquire(t, t.Context(), lock)
+		servers[0].Embedded.Expire("k")
+		_, second := locktest.MustAcquire(t, outer, lock, core.WaitTime(0)) // a majority is there
+		locktest.MustRelease(t, second)
+		locktest.TakeDown(servers[1])
+		_, _, err := lock.Acquire(outer, core.WaitTime(time.Second))
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		servers[1].Embedded.Up()
+		locktest.Pass(2 * time.Second)
+		locktest.WantAlive(t, outer)
+		servers[1].Embedded.Expire("k")
+		_, _, err = lock.Acquire(outer, core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrLost)
+		locktest.WantEnded(t, outer, core.ErrLost)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		locktest.WantNowhere(t, servers, "k")
+	})
+}
+
+func TestRedlock_RefreshLeaveHandover(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		clients := locktest.BehindEach(t, servers)
+		lock := core.Redlock("k", clients...)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(10*time.Second))
+		servers[0].Embedded.Expire("k")
+		locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
+		if left := hold.Remaining(); left < 59*time.Second {
+			t.Errorf("remaining: %s", left)
+		}
+		moved, next := hold.Handover()
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+		locktest.Pass(30 * time.Second)
+		locktest.WantAlive(t, moved)
+		inner, second := locktest.MustAcquire(t, moved, lock, core.WaitTime(0))
+		locktest.WantErr(t, next.Leave(t.Context(), time.Second), core.ErrInvalid)
+		locktest.MustRelease(t, second)
+		locktest.WantEnded(t, inner, core.ErrReleased)
+		locktest.Must(t, next.Leave(t.Context(), 5*time.Second))
+		locktest.WantEnded(t, moved, core.ErrReleased)
+		locktest.WantHeldOn(t, servers, "k", 2)
+		_, _, err := lock.Acquire(ctx, core.WaitTime(time.Second))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.Pass(5 * time.Second)
+		locktest.WantHeldOn(t, servers, "k", 0)
+	})
+}
+
+// A refresh that a majority does not confirm is no success.
+func TestRedlock_RefreshNeedsAMajority(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers)...), core.LeaseTime(10*time.Second))
+		locktest.TakeDown(servers[0])
+		locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
+		locktest.TakeDown(servers[1])
+		locktest.WantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrUnavailable)
+		locktest.WantAlive(t, ctx)
+		<-ctx.Done()
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+	})
+}
+
+// Two that leave at once, whose clients are in another order, do not block each other.
+func TestRedlock_LeavesInAnyOrder(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		clients := locktest.BehindEach(t, servers)
+		reversed := slices.Clone(clients)
+		slices.Reverse(reversed)
+		for range 200 {
+			ctx, outer := locktest.MustAcquire(t, t.Context(), core.Redlock("k", clients...))
+			_, inner := locktest.MustAcquire(t, ctx, core.Redlock("k", reversed...))
+			locktest.Concurrently(2, func(i int) { _ = []*core.Hold{outer, inner}[i].Leave(t.Context(), time.Millisecond) })
+			_ = inner.Release(t.Context())
+			_ = outer.Release(t.Context())
+			locktest.Pass(2 * time.Millisecond)
+		}
+		locktest.WantNowhere(t, servers, "k")
+	})
+}
+
+// The client of one server is closed: that part ends, the others go on.
+func TestRedlock_OneClientIsClosed(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		clients := locktest.BehindEach(t, servers)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", clients...))
+		locktest.WantSame(t, "holds of the last client", len(clients[2].Holds()), 1)
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		locktest.WantErr(t, clients[2].Close(ended), core.ErrClosed)
+		locktest.Pass(time.Hour)
+		locktest.WantAlive(t, ctx)
+		locktest.WantErr(t, clients[1].Close(ended), core.ErrClosed)
+		locktest.WantEnded(t, ctx, core.ErrClosed)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrClosed)
+		servers[0].WantGone("k")
+	})
+}
+
+// The observers of the first client are notified of one lock, also where its server is dead.
+func TestRedlock_Observers(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		told, others, backend := &locktest.Recorder{}, &locktest.Recorder{}, &locktest.BackendRecorder{}
+		clients := append(locktest.BehindEach(t, servers[:1], core.WithObserver(told.Observer(), backend.Observer())), locktest.BehindEach(t, servers[1:], core.WithObserver(others.Observer()))...)
+		locktest.TakeDown(servers[0])
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", clients...), core.Label("l"))
+		end := told.First(t, "acquire end").Data.(core.AcquireResult)
+		if end.Kind != core.KindRedlock || end.Keys != 1 || end.Key != "k" || end.Label != "l" || end.Field != hold.Field() ||
+			end.Outcome != core.OutcomeAcquired || end.Attempts < 2 || end.Contended || end.RoundTrip < 0 {
+			t.Errorf("told of %+v", end)
+		}
+		info := told.First(t, "hold start").Data.(core.HoldInfo)
+		if info.Kind != core.KindRedlock || info.Keys != 1 || !info.Watchdog {
+			t.Errorf("told of %+v", info)
+		}
+		locktest.Pass(15 * time.Second)
+		locktest.WantSame(t, "renewals", told.Count("renewal"), 2)
+		_, inner := locktest.MustAcquire(t, ctx, core.Redlock("k", clients...))
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, hold)
+		locktest.WantSame(t, "ends", told.Count("hold end"), 2)
+		if names := others.Names(); len(names) != 0 {
+			t.Errorf("the others are told of %v", names)
+		}
+		if changes := backend.All(); len(changes) != 1 || changes[0].ClientID != clients[0].ID() {
+			t.Errorf("the client of the dead server is told of %v", changes)
+		}
+	})
+}

@@ -1,0 +1,420 @@
+package kinds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// The permit of a process that has died comes back when its lease ends, to a waiter here, and to
+// one of Redisson, which looks at the deadline that it saw.
+func TestPermitSemaphore_CrashedHolder(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		died := b.Locks(core.WithWatchdog(3 * time.Second))
+		_, _ = locktest.MustAcquire(t, t.Context(), died.Semaphore("pool", 2).Lock)
+		_, other := locktest.MustAcquire(t, t.Context(), b.Locks().Semaphore("pool", 2).Lock)
+		got := locktest.GoAcquire(t.Context(), b.Locks().Semaphore("pool", 2).Lock)
+		locktest.Pass(10 * time.Second)
+		b.WantPermits(0, 2)
+		<-locktest.GoClose(died)
+		start := time.Now()
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.WantSoon(t, "it came back after %s", start, 3*time.Second+10*time.Millisecond)
+		locktest.MustRelease(t, other)
+		locktest.MustRelease(t, o.Hold)
+		b.WantPermits(2, 0)
+	})
+}
+
+// A message that is lost hangs nobody: who waits looks once a second at least.
+func TestSemaphores_LostMessage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		await func(locks *core.Client) error
+		opens func(b locktest.Permits)
+	}{
+		"permit": {
+			func(locks *core.Client) error {
+				return locks.Semaphore("pool", 0).Do(context.Background(), func(context.Context) error { return nil })
+			},
+			func(b locktest.Permits) { b.Set(context.Background(), "pool", 1, 0) },
+		},
+		"plain": {
+			func(locks *core.Client) error { return locks.PlainSemaphore("pool").Acquire(context.Background(), 1) },
+			func(b locktest.Permits) { b.Set(context.Background(), "pool", 1, 0) },
+		},
+		"latch": {
+			func(locks *core.Client) error { return locks.CountDownLatch("pool").Await(context.Background()) },
+			func(b locktest.Permits) { b.Del(context.Background(), "pool") },
+		},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, bed *locktest.Redis) {
+			b := locktest.PermitsOf(bed)
+			b.Set(t.Context(), "pool", map[bool]int{true: 1, false: 0}[name == "latch"], 0)
+			locks := b.Locks()
+			done := make(chan error, 1)
+			go func() { done <- tt.await(locks) }()
+			locktest.Pass(10 * time.Second)
+			select {
+			case err := <-done:
+				t.Fatalf("it did not wait: %v", err)
+			default:
+			}
+			start := time.Now()
+			tt.opens(b)
+			locktest.Must(t, <-done)
+			locktest.WantSoon(t, "it was found after %s", start, time.Second)
+		})
+	}
+}
+
+// A message wakes one who waits, at once, whoever has sent it.
+func TestSemaphores_WokenByRedisson(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		done := make(chan error, 1)
+		go func() { done <- locks.PlainSemaphore("pool").Acquire(context.Background(), 2) }()
+		locktest.Pass(1500 * time.Millisecond)
+		start := time.Now()
+		b.Set(t.Context(), "pool", 2, 0)
+		b.Publish(t.Context(), locktest.PermitChannel, "2")
+		locktest.Must(t, <-done)
+		locktest.WantSoon(t, "woken after %s", start, 5*time.Millisecond)
+	})
+}
+
+// Callers of one client get permits in the order in which they came: one that wants many is not
+// overtaken by those that want few.
+func TestSemaphore_FirstComeFirstServed(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		s := b.Locks().PlainSemaphore("pool")
+		_, err := s.TrySetPermits(t.Context(), 1)
+		locktest.Must(t, err)
+		order := make(chan int, 3)
+		for _, n := range []int{3, 1, 2} {
+			go func() {
+				if err := s.Acquire(context.Background(), n); err == nil {
+					order <- n
+				}
+			}()
+			locktest.Pass(time.Millisecond)
+		}
+		for range 5 {
+			locktest.Must(t, s.Release(t.Context(), 1))
+			locktest.Pass(100 * time.Millisecond)
+		}
+		for _, want := range []int{3, 1, 2} {
+			if got := <-order; got != want {
+				t.Errorf("got %d, want %d", got, want)
+			}
+		}
+		locktest.WantGot(t, "Available", 0)(s.Available(t.Context()))
+	})
+}
+
+// A latch opens for all who wait, in two clients, at once, and for who comes later.
+func TestCountDownLatch_OpensForAll(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		clients := []*core.Client{b.Locks(), b.Locks()}
+		_, err := clients[0].CountDownLatch("k").TrySetCount(t.Context(), 3)
+		locktest.Must(t, err)
+		var all sync.WaitGroup
+		var opened time.Time
+		for i := range 60 {
+			all.Go(func() {
+				if err := clients[i%2].CountDownLatch("k").Await(context.Background()); err != nil {
+					t.Errorf("%d: %v", i, err)
+				}
+				if late := time.Since(opened); opened.IsZero() || late > 5*time.Millisecond {
+					t.Errorf("%d goes on %s after it opened", i, late)
+				}
+			})
+		}
+		for range 3 {
+			locktest.Pass(1500 * time.Millisecond)
+			opened = time.Now()
+			locktest.Must(t, clients[1].CountDownLatch("k").CountDown(t.Context()))
+		}
+		all.Wait()
+		locktest.Must(t, clients[0].CountDownLatch("k").Await(t.Context(), core.WaitTime(0)))
+		for _, c := range clients {
+			locktest.WantSame(t, "stats", c.Stats(), core.Stats{})
+		}
+	})
+}
+
+// A reply, or a request, of any script at any step is lost: every count is exact, no operation
+// fails, and nothing is left behind.
+func TestSemaphores_LostReplies(t *testing.T) {
+	t.Parallel()
+	lives := map[string]func(t *testing.T, b locktest.Permits, locks *core.Client){"permit": permitLife, "plain": plainLife, "latch": latchLife}
+	for name, life := range lives {
+		for _, lost := range []string{"reply", "request"} {
+			locktest.ParallelEachRedis(t, name+"/"+lost, func(t *testing.T, bed *locktest.Redis) {
+				for nth, hit := 1, true; hit; nth++ {
+					locktest.Must(t, bed.FlushDB(t.Context()).Err())
+					proxy, rdb := faultproxy.Around(t, bed.Client)
+					locks := locktest.NewClient(t, rdb, locktest.Patient)
+					match := faultproxy.Nth(nth, locktest.Scripts)
+					var rule *faultproxy.Rule
+					if lost == "reply" {
+						rule = proxy.DropReply(match)
+					} else {
+						rule = proxy.DropRequest(match)
+					}
+					life(t, locktest.PermitsOf(bed), locks)
+					hit = rule.Hits() > 0
+					if t.Failed() {
+						t.Fatalf("with %s %d lost", lost, nth)
+					}
+				}
+			})
+		}
+	}
+}
+
+func permitLife(t *testing.T, b locktest.Permits, locks *core.Client) {
+	t.Helper()
+	pool := locks.Semaphore("pool", 0)
+	locktest.WantGot(t, "TrySetPermits", true)(pool.TrySetPermits(t.Context(), 2))
+	locktest.Must(t, pool.AddPermits(t.Context(), 2))
+	locktest.Must(t, pool.SetPermits(t.Context(), 3))
+	_, one := locktest.MustAcquire(t, t.Context(), pool.Lock)
+	_, two := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(time.Minute))
+	locktest.Must(t, two.Refresh(t.Context(), time.Hour))
+	locktest.Must(t, two.Refresh(t.Context(), 10*time.Second))
+	eventuallyPermits(b, 1, 2)
+	locktest.Must(t, two.Leave(t.Context(), time.Hour))
+	locktest.MustRelease(t, one)
+	eventuallyPermits(b, 2, 1)
+	if _, err := pool.ForceRelease(t.Context()); err != nil { // it is not sent again
+		_, err = pool.ForceRelease(t.Context())
+		locktest.Must(t, err)
+	}
+	eventuallyPermits(b, 3, 0)
+}
+
+func plainLife(t *testing.T, b locktest.Permits, locks *core.Client) {
+	t.Helper()
+	s := locks.PlainSemaphore("pool")
+	locktest.WantGot(t, "TrySetPermits", true)(s.TrySetPermits(t.Context(), 5))
+	locktest.Must(t, s.Acquire(t.Context(), 3))
+	eventuallyPermits(b, 2, 0)
+	locktest.Must(t, s.Release(t.Context(), 2))
+	locktest.Must(t, s.Acquire(t.Context(), 1))
+	locktest.Must(t, s.AddPermits(t.Context(), 4))
+	eventuallyPermits(b, 7, 0)
+	n, err := s.Drain(t.Context())
+	if errors.Is(err, core.ErrUnavailable) { // a question is not sent again
+		n, err = s.Drain(t.Context())
+	}
+	if n != 7 || err != nil {
+		t.Errorf("Drain: %d, %v", n, err)
+	}
+	eventuallyPermits(b, 0, 0)
+	locktest.Must(t, s.Release(t.Context(), 1))
+	eventuallyPermits(b, 1, 0)
+}
+
+func latchLife(t *testing.T, b locktest.Permits, locks *core.Client) {
+	t.Helper()
+	l := locks.CountDownLatch("k")
+	locktest.WantGot(t, "TrySetCount", true)(l.TrySetCount(t.Context(), 3))
+	opened := make(chan error, 1)
+	go func() { opened <- l.Await(context.Background()) }()
+	locktest.AwaitWaiters(t, locks, 1)
+	for range 3 {
+		if got := b.Get(t.Context(), "k").Val(); got == "" {
+			t.Error("it is open too early")
+		}
+		locktest.Must(t, l.CountDown(t.Context()))
+	}
+	locktest.Must(t, <-opened)
+	b.WantGone("k")
+}
+
+// eventually waits until so many permits are free and out, within a second.
+func eventuallyPermits(b locktest.Permits, free, out int) {
+	b.T.Helper()
+	end := time.Now().Add(locktest.Measured(time.Second + locktest.Slack))
+	for !hasPermits(b, free, out) && time.Now().Before(end) {
+		time.Sleep(time.Millisecond) // a poll with a bound, not a guess
+	}
+	b.WantPermits(free, out)
+}
+
+func hasPermits(b locktest.Permits, free, out int) bool {
+	return b.Get(context.Background(), "pool").Val() == fmt.Sprint(free) && b.ZCard(context.Background(), locktest.PermitLeases).Val() == int64(out)
+}
+
+// An operation whose caller has gone lands late: a take is undone, or does nothing; what gives is
+// executed once, in the background if need be.
+func TestSemaphore_LandsLate(t *testing.T) {
+	t.Parallel()
+	for _, late := range []string{"before it is undone", "after that"} {
+		locktest.ParallelBubble(t, late, func(t *testing.T, bed *locktest.Redis) {
+			b := locktest.PermitsOf(bed)
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locktest.NewClient(t, rdb)
+			s := locks.PlainSemaphore("pool")
+			_, err := s.TrySetPermits(t.Context(), 2)
+			locktest.Must(t, err)
+			take := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "plain_semaphore/acquire", "pool")))
+			undo := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "plain_semaphore/clear", "pool")))
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			warmScript(t, b, "plain_semaphore/acquire")
+			locktest.WantErr(t, s.Acquire(ctx, 2), core.ErrNotAcquired, context.DeadlineExceeded)
+			if late == "after that" {
+				undo.Release()
+				locktest.Pass(5 * time.Second)
+				b.WantPermits(2, 0)
+			}
+			take.Release()
+			locktest.Pass(100 * time.Millisecond)
+			undo.Release()
+			locktest.Pass(5 * time.Second)
+			b.WantPermits(2, 0)
+			locktest.Must(t, s.Acquire(t.Context(), 2, core.WaitTime(0)))
+			b.WantPermits(0, 0)
+		})
+	}
+}
+
+// What was sent again, and is answered, is executed once, however late its first send lands, and
+// whatever was done since.
+func TestSemaphore_FirstSendLandsLate(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		b.Set(t.Context(), "pool", 0, 0)
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		locks := locktest.NewClient(t, rdb)
+		s := locks.PlainSemaphore("pool")
+		warmScript(t, b, "plain_semaphore/clear")
+		locktest.Must(t, s.Release(t.Context(), 1))
+		first := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "plain_semaphore/clear", "pool")))
+		err := s.Release(t.Context(), 2)
+		locktest.Pass(2 * time.Second)
+		b.WantPermits(3, 0)
+		for range 3 {
+			locktest.Must(t, s.Acquire(t.Context(), 1, core.WaitTime(0)))
+			locktest.Must(t, s.Release(t.Context(), 1))
+		}
+		first.Release()
+		locktest.Pass(2 * time.Second)
+		b.WantPermits(3, 0)
+		if n := first.Executed(); n != 1 {
+			t.Errorf("the first send landed %d times (%v)", n, err)
+		}
+	})
+}
+
+// warmScript has the server know a script, so that it is sent by its digest.
+func warmScript(t *testing.T, b locktest.Permits, name string) {
+	t.Helper()
+	locktest.Must(t, b.ScriptLoad(t.Context(), locktest.ScriptSources(t)[name]).Err())
+}
+
+// Without Redis nobody is told that the permits are taken, although others of this client hold
+// some, nor that they were given back. What was given is there when Redis answers again, once.
+func TestSemaphores_Outage(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		locks := locktest.NewClient(t, rdb)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Semaphore("pool", 3).Lock, core.LeaseTime(time.Hour))
+		plain := locks.PlainSemaphore("plain")
+		_, err := plain.TrySetPermits(t.Context(), 1)
+		locktest.Must(t, err)
+		locktest.Must(t, plain.Acquire(t.Context(), 1))
+		locktest.Pass(time.Second)
+		proxy.BlackHole(true)
+		_, _, err = locks.Semaphore("pool", 3).Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+		locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+		locktest.WantErr(t, plain.Release(t.Context(), 1), core.ErrUnavailable)
+		locktest.WantErr(t, plain.Acquire(t.Context(), 1), core.ErrUnavailable)
+		proxy.BlackHole(false)
+		proxy.Cut()
+		locktest.Pass(10 * time.Second)
+		locktest.WantGot(t, "permits", 1)(b.Get(t.Context(), "plain").Int())
+		locktest.MustRelease(t, hold)
+		b.WantPermits(3, 0)
+	})
+}
+
+// Holders are notified of nothing by the messages of others: a release costs one script each,
+// however many hold.
+func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		pool := locks.Semaphore("pool", 3)
+		var holds []*core.Hold
+		for range 3 {
+			_, hold := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(time.Hour))
+			holds = append(holds, hold)
+		}
+		got := locktest.GoAcquire(t.Context(), pool.Lock, core.LeaseTime(time.Hour))
+		locktest.Pass(time.Millisecond)
+		before := sent.Hits()
+		for range 10 {
+			b.Publish(t.Context(), locktest.PermitChannel, "1")
+			locktest.Pass(10 * time.Millisecond)
+		}
+		if n := sent.Hits() - before; n > 10 {
+			t.Errorf("%d scripts for 10 messages, want one attempt each", n)
+		}
+		locktest.MustRelease(t, holds[0])
+		o := <-got
+		locktest.Must(t, o.Err)
+		for _, h := range append(holds[1:], o.Hold) {
+			locktest.MustRelease(t, h)
+		}
+		synctest.Wait()
+	})
+}
+
+// A permit that was lost is noticed at the next renewal, and when all are forced back at once.
+func TestPermitSemaphore_Lost(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(core.WithWatchdog(9 * time.Second))
+		pool := locks.Semaphore("pool", 2)
+		gone, one := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		stays, two := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		locktest.Pass(20 * time.Second)
+		locktest.WantAlive(t, gone)
+		lost := b.ZRange(t.Context(), locktest.PermitLeases, 0, -1).Val()
+		locktest.Must(t, b.ZAddArgs(t.Context(), locktest.PermitLeases, redis.ZAddArgs{XX: true, Members: []redis.Z{{Member: lost[0], Score: 1}, {Member: lost[1], Score: 1}}}).Err())
+		locktest.Pass(4 * time.Second)
+		locktest.WantEnded(t, gone, core.ErrLost)
+		locktest.WantEnded(t, stays, core.ErrLost)
+		locktest.WantErr(t, one.Release(t.Context()), core.ErrLost)
+		locktest.WantErr(t, two.Release(t.Context()), core.ErrLost)
+		forced, three := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		_, err := pool.ForceRelease(t.Context())
+		locktest.Must(t, err)
+		locktest.Pass(time.Second)
+		locktest.WantEnded(t, forced, core.ErrLost)
+		locktest.WantErr(t, three.Release(t.Context()), core.ErrLost)
+		locktest.PermitsOf(b).WantPermits(2, 0)
+	})
+}

@@ -1,0 +1,198 @@
+package kinds_test
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// A release by id that gets no answer goes on in the background, also when its caller has gone. It
+// ends with the first answer, also with that of a permit that is not held.
+func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		pool := locktest.NewClient(t, rdb).Semaphore("pool", 0)
+		locktest.Must(t, pool.SetPermits(t.Context(), 2))
+		id := []byte("0123456789abcdef")
+		b.RedissonAcquire(id, locktest.PermitForEver)
+		proxy.BlackHole(true)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		locktest.WantErr(t, pool.ReleasePermit(gone, hex.EncodeToString(id)), core.ErrUnavailable)
+		locktest.WantErr(t, pool.ReleasePermit(gone, strings.Repeat("0", 32)), core.ErrUnavailable)
+		proxy.BlackHole(false)
+		proxy.Cut()
+		locktest.Pass(10 * time.Second)
+		b.WantPermits(2, 0)
+		sent := proxy.Watch(locktest.Scripts)
+		locktest.Pass(time.Minute)
+		locktest.WantSame(t, "scripts after it was settled", sent.Hits(), 0)
+	})
+}
+
+// An operation that goes on in the background, and finds there that the count is set already, ends
+// with that: it sets nothing when somebody deletes the count later.
+func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(ctx context.Context, locks *core.Client) (bool, error){
+		"semaphore": func(ctx context.Context, locks *core.Client) (bool, error) {
+			return locks.PlainSemaphore("pool").TrySetPermits(ctx, 3)
+		},
+		"permits": func(ctx context.Context, locks *core.Client) (bool, error) {
+			return locks.Semaphore("pool", 0).TrySetPermits(ctx, 3)
+		},
+		"latch": func(ctx context.Context, locks *core.Client) (bool, error) {
+			return locks.CountDownLatch("pool").TrySetCount(ctx, 3)
+		},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks := locktest.NewClient(t, rdb)
+			b.Set(t.Context(), "pool", 1, 0)
+			proxy.BlackHole(true)
+			_, err := set(t.Context(), locks)
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			proxy.BlackHole(false)
+			proxy.Cut()
+			locktest.Pass(10 * time.Second)
+			b.Del(t.Context(), "pool")
+			locktest.Pass(time.Minute)
+			b.WantGone("pool")
+		})
+	}
+}
+
+// A permit is given back by its id, whoever holds it: Redisson, with a lease or without, another
+// client, or this one. Who listens is told how many are free, and the holder that its permit is lost.
+func TestPermitSemaphore_ReleasePermit(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		locks := b.Locks()
+		pool := locks.Semaphore("pool", 0)
+		locktest.Must(t, pool.SetPermits(t.Context(), 4))
+		sub := b.SubscribeTo(t, locktest.PermitChannel)
+		forGood, leased := []byte("\x00\xff{}:\n\r\x7f0123456\x80"), []byte("0123456789abcdef")
+		b.RedissonAcquire(forGood, locktest.PermitForEver)
+		b.RedissonAcquire(leased, "99999999999999")
+		ctx, mine := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(time.Hour))
+		_, other := locktest.MustAcquire(t, t.Context(), b.Locks().Semaphore("pool", 0).Lock, core.LeaseTime(time.Hour))
+		for i, id := range []string{hex.EncodeToString(forGood), strings.ToUpper(hex.EncodeToString(leased)), other.Field(), mine.Field()} {
+			locktest.Must(t, pool.ReleasePermit(t.Context(), id))
+			sub.Want(string(rune('1' + i)))
+			b.WantPermits(i+1, 3-i)
+			locktest.WantErr(t, pool.ReleasePermit(t.Context(), id), core.ErrNotHeld)
+			b.WantPermits(i+1, 3-i)
+		}
+		locktest.AwaitEnd(t, ctx)
+		locktest.WantEnded(t, ctx, core.ErrLost)
+		locktest.WantErr(t, mine.Release(t.Context()), core.ErrLost)
+		locktest.WantErr(t, other.Release(t.Context()), core.ErrLost)
+		locktest.WantSame(t, "Redisson's release of what was given back", b.RedissonRelease(leased), 0)
+		b.WantPermits(4, 0)
+	})
+}
+
+// A permit whose lease is over is given back, too, but was not held any more: as with Redisson. One
+// that was never out is not held, and nothing is remembered of it.
+func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		pool := b.Locks().Semaphore("pool", 0)
+		locktest.Must(t, pool.SetPermits(t.Context(), 1))
+		over := []byte("0123456789abcdef")
+		b.RedissonAcquire(over, "1")
+		locktest.WantErr(t, pool.ReleasePermit(t.Context(), hex.EncodeToString(over)), core.ErrNotHeld)
+		b.WantPermits(1, 0)
+		locktest.WantErr(t, pool.ReleasePermit(t.Context(), strings.Repeat("0", 32)), core.ErrNotHeld)
+		b.WantPermits(1, 0)
+		for _, id := range []string{"", "7", strings.Repeat("0", 31), strings.Repeat("0", 33), strings.Repeat("g", 32), strings.Repeat("0", 64)} {
+			locktest.WantErr(t, pool.ReleasePermit(t.Context(), id), core.ErrInvalid)
+		}
+		b.WantPermits(1, 0)
+		locktest.Must(t, pool.AddPermits(t.Context(), 1)) // which has those before it forgotten
+		if ops := b.ZRange(t.Context(), "{pool}:interlock_ops", 0, -1).Val(); len(ops) != 1 {
+			t.Errorf("remembered are %q, want the last operation", ops)
+		}
+		b.HSet(t.Context(), "hash", "field", 1)
+		locktest.WantErr(t, b.Locks().Semaphore("hash", 0).ReleasePermit(t.Context(), strings.Repeat("0", 32)), core.ErrUnavailable)
+	})
+}
+
+// With fewer permits than are out, one that comes back is held by nobody, and nobody is told.
+func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		pool := b.Locks().Semaphore("pool", 0)
+		locktest.Must(t, pool.SetPermits(t.Context(), 2))
+		_, one := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		_, two := locktest.MustAcquire(t, t.Context(), pool.Lock)
+		locktest.Must(t, pool.SetPermits(t.Context(), 1))
+		sub := b.SubscribeTo(t, locktest.PermitChannel)
+		locktest.Must(t, pool.ReleasePermit(t.Context(), one.Field()))
+		b.WantPermits(0, 1)
+		locktest.Must(t, pool.ReleasePermit(t.Context(), two.Field()))
+		sub.Want("1")
+		b.WantPermits(1, 0)
+	})
+}
+
+// The reply or the request of a release by id is lost: it is executed once, and its caller is told
+// what became of it.
+func TestPermitSemaphore_ReleasePermitLostReplies(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"reply", "request"} {
+		locktest.ParallelEachRedis(t, lost, func(t *testing.T, bed *locktest.Redis) {
+			b := locktest.PermitsOf(bed)
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			pool := locktest.NewClient(t, rdb, locktest.Patient).Semaphore("pool", 0)
+			locktest.Must(t, pool.SetPermits(t.Context(), 2))
+			drop := proxy.DropReply
+			if lost == "request" {
+				drop = proxy.DropRequest
+			}
+			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Semaphore("pool", 0).Lock)
+			first := drop(faultproxy.Nth(1, locktest.Scripts))
+			locktest.Must(t, pool.ReleasePermit(t.Context(), hold.Field()))
+			b.WantPermits(2, 0)
+			second := drop(faultproxy.Nth(1, locktest.Scripts))
+			locktest.WantErr(t, pool.ReleasePermit(t.Context(), hold.Field()), core.ErrNotHeld)
+			b.WantPermits(2, 0)
+			if first.Hits() != 1 || second.Hits() != 1 {
+				t.Errorf("%d and %d were lost, want one of each", first.Hits(), second.Hits())
+			}
+		})
+	}
+}
+
+// It wakes who waits in another client at once.
+func TestPermitSemaphore_ReleasePermitWakes(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		locks := b.Locks()
+		pool := locks.Semaphore("pool", 1)
+		locktest.Must(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1))
+		id := []byte("0123456789abcdef")
+		b.RedissonAcquire(id, locktest.PermitForEver)
+		got := locktest.GoAcquire(context.Background(), b.Locks().Semaphore("pool", 1).Lock)
+		locktest.Pass(1500 * time.Millisecond)
+		start := time.Now()
+		locktest.Must(t, pool.ReleasePermit(t.Context(), hex.EncodeToString(id)))
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.WantSoon(t, "woken after %s", start, 5*time.Millisecond)
+		locktest.MustRelease(t, o.Hold)
+		b.WantPermits(1, 0)
+	})
+}

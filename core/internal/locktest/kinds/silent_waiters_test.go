@@ -1,0 +1,149 @@
+package kinds_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// deafLocks makes a client whose ACL has none of the channels.
+func locksWithoutChannels(b *locktest.Redis) *core.Client {
+	b.T.Helper()
+	locktest.Must(b.T, b.Do(b.T.Context(), "acl", "setuser", "deaf", "on", ">secret", "~*", "+@all", "resetchannels").Err())
+	return locktest.NewClient(b.T, b.Connect(func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }), locktest.Patient)
+}
+
+// eachHeard runs a test on a server of its own for each kind whose waiters have messages, but for
+// those named.
+func eachHeard(t *testing.T, body func(t *testing.T, b *locktest.Redis, m locktest.Kind), but ...string) {
+	t.Helper()
+	for _, m := range locktest.KindsOnOneServer() {
+		if m.Channel == nil || slices.Contains(but, m.Name) {
+			continue
+		}
+		locktest.Parallel(t, m.Name, func(t *testing.T) {
+			body(t, locktest.Real(t), m)
+		})
+	}
+}
+
+// A waiter of each kind whose ACL has none of the channels finds by polling what it waits for, and
+// so does one behind a holder with such an ACL, who can notify nobody.
+func TestKinds_ACLWithoutTheChannels(t *testing.T) {
+	t.Parallel()
+	eachHeard(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
+		deaf, hearing := locksWithoutChannels(b), b.Locks(locktest.Patient)
+		for _, tt := range []struct {
+			who            string
+			holder, waiter *core.Client
+		}{{"waiter", hearing, deaf}, {"holder", deaf, hearing}, {"both", deaf, deaf}} {
+			theirs, err := m.Take(t.Context(), tt.holder, "k")
+			locktest.Must(t, err)
+			got := make(chan error, 1)
+			go func() {
+				mine, err := m.Want(t.Context(), tt.waiter, "k")
+				if err == nil {
+					err = mine.GiveBack()
+				}
+				got <- err
+			}()
+			locktest.AwaitWaiters(t, tt.waiter, 1)
+			if tt.waiter == hearing {
+				locktest.Eventually(t, "subscribed", func() bool { return len(b.PubSubChannels(t.Context(), m.Channel("k")+"*").Val()) > 0 })
+			}
+			given := time.Now()
+			locktest.Must(t, theirs.GiveBack())
+			if err := <-got; err != nil {
+				t.Errorf("%s: %v", tt.who, err)
+			}
+			t.Logf("%s: after %s", tt.who, time.Since(given))
+		}
+	})
+}
+
+// Beside those who are busy it has its turn in bounded time, of a fair lock too.
+func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
+	t.Parallel()
+	eachHeard(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
+		deaf, busy := locksWithoutChannels(b), b.Locks(locktest.Patient)
+		ctx, cancel := context.WithCancel(t.Context())
+		turns, ended := busyWith(ctx, t, m, busy)
+		locktest.Eventually(t, "the others busy", func() bool { return turns.Load() > 8 })
+		for range 4 {
+			start := time.Now()
+			turns.Store(0)
+			within, stop := context.WithTimeout(t.Context(), locktest.Measured(20*time.Second))
+			had, err := m.Want(within, deaf, "k")
+			if err != nil {
+				t.Errorf("no turn in %s: %v", time.Since(start), err)
+				stop()
+				break
+			}
+			t.Logf("a turn after %s and %d of theirs", time.Since(start), turns.Load())
+			locktest.Must(t, had.GiveBack())
+			stop()
+			<-time.NewTimer(10 * time.Millisecond).C
+		}
+		cancel()
+		ended.Wait()
+	}, "latch") // who waits for one has no turns
+}
+
+// A waiter of a fair lock that hears nothing keeps its place: nobody who came later is before it,
+// and the lock is free for 0.5 s at most until it looks.
+func TestFair_WithoutMessagesItKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		fair := locktest.KindsOnOneServer()[slices.IndexFunc(locktest.KindsOnOneServer(), func(m locktest.Kind) bool { return m.Name == "fair" })]
+		silent := b.WithoutMessages()
+		ctx, cancel := context.WithCancel(t.Context())
+		turns, ended := busyWith(ctx, t, fair, b.Locks())
+		locktest.Pass(time.Second)
+		for range 20 {
+			start := time.Now()
+			turns.Store(0)
+			within, stop := context.WithTimeout(t.Context(), 5*time.Second)
+			had, err := fair.Want(within, silent, "k")
+			if took, n := time.Since(start), turns.Load(); took > 600*time.Millisecond || n > 8 {
+				t.Errorf("a turn after %s and %d of eight others", took, n)
+			}
+			if err != nil {
+				t.Errorf("no turn: %v", err)
+			} else {
+				locktest.Must(t, had.GiveBack())
+			}
+			stop()
+			locktest.Pass(10 * time.Millisecond)
+		}
+		cancel()
+		ended.Wait()
+	})
+}
+
+// busyWith has eight callers have a kind again and again, for 5 ms each.
+func busyWith(ctx context.Context, t *testing.T, m locktest.Kind, locks *core.Client) (turns *atomic.Int64, ended *sync.WaitGroup) {
+	turns, ended = new(atomic.Int64), new(sync.WaitGroup)
+	for range 8 {
+		ended.Go(func() {
+			for ctx.Err() == nil {
+				had, err := m.Take(ctx, locks, "k")
+				if err != nil {
+					wait(ctx, time.Millisecond) // where it fails at once the time of a bubble would stand still
+					continue
+				}
+				turns.Add(1)
+				<-time.NewTimer(5 * time.Millisecond).C
+				locktest.WantOK(t, had.GiveBack())
+			}
+		})
+	}
+	return turns, ended
+}

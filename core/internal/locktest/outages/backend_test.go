@@ -1,0 +1,232 @@
+package outages_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// recorded is a client behind a proxy that has locked once, and what it tells of Redis.
+func recordBackend(b *locktest.Redis, t *testing.T) (*core.Client, *faultproxy.Proxy, *locktest.BackendRecorder) {
+	t.Helper()
+	obs := &locktest.BackendRecorder{}
+	locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
+	locktest.Must(t, attempt(t, locks, "k"))
+	return locks, proxy, obs
+}
+
+func attempt(t *testing.T, locks *core.Client, key string) error {
+	t.Helper()
+	return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0))
+}
+
+// One event says that locks cannot be acquired, with the cause, and one that they can be acquired
+// again, however many callers there are in between.
+func TestBackend_OneEventPerChange(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy, obs := recordBackend(b, t)
+		proxy.Refuse(true)
+		for range 20 {
+			locktest.WantErr(t, attempt(t, locks, "k"), core.ErrUnavailable)
+			locktest.Pass(time.Second)
+		}
+		proxy.Refuse(false)
+		locktest.Eventually(t, "locks again", func() bool {
+			locktest.Pass(time.Second)
+			return attempt(t, locks, "k") == nil
+		})
+		for range 20 {
+			locktest.Must(t, attempt(t, locks, "k"))
+		}
+		events := obs.All()
+		if len(events) != 2 || events[0].Available || !events[1].Available {
+			t.Fatalf("got %+v", events)
+		}
+		locktest.WantErr(t, events[0].Cause, core.ErrUnavailable)
+		if down := events[1].Lasted; events[1].Cause != nil || down < 20*time.Second || down > 30*time.Second {
+			t.Errorf("the end of an outage of 20s: got %+v", events[1])
+		}
+	})
+}
+
+// Who waits for less time than Redis takes for its answer gets none. That says nothing about Redis:
+// an outage is a silence of the backend timeout. The acquisition behind it, which asks nobody, is
+// no other.
+func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy, obs := recordBackend(b, t)
+		for range 20 {
+			slow := proxy.DelayReply(faultproxy.Any(), 50*time.Millisecond)
+			short := core.WaitTime(20 * time.Millisecond)
+			for _, o := range []<-chan locktest.Outcome{locktest.GoAcquire(t.Context(), locks.Lock("k"), short), locktest.GoAcquire(t.Context(), locks.Lock("k"), short)} {
+				locktest.WantErr(t, (<-o).Err, core.ErrUnavailable)
+			}
+			slow.Remove()
+			locktest.Pass(20 * time.Second)
+			locktest.Must(t, attempt(t, locks, "k"))
+		}
+		if events := obs.All(); len(events) != 0 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}
+
+// A Redis that is silent for good is an outage also where nobody waits for as long as the backend
+// timeout.
+func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy, obs := recordBackend(b, t)
+		proxy.BlackHole(true)
+		for range 50 {
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(20*time.Millisecond))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Pass(100 * time.Millisecond)
+		}
+		if events := obs.All(); len(events) != 1 || events[0].Available {
+			t.Errorf("got %+v", events)
+		}
+		proxy.BlackHole(false)
+	})
+}
+
+// One key that cannot be locked, because its counter of tokens is broken, does not report an
+// outage at every request.
+func TestBackend_BadKeyIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.BackendRecorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		b.Set(t.Context(), "redisson_lock_token:{bad}", "text", 0)
+		for range 300 {
+			_, _, err := locks.FencedLock("bad").Acquire(t.Context(), core.WaitTime(0))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Must(t, attempt(t, locks, "good"))
+			locktest.Pass(100 * time.Millisecond)
+		}
+		if n := len(obs.All()); n < 2 || n > 2*4 {
+			t.Errorf("%d events in 30 seconds", n)
+		}
+	})
+}
+
+// A key that holds something other than a lock is no outage of Redis.
+func TestBackend_KeyOfAnotherTypeIsNotAnOutage(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.BackendRecorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		b.Set(t.Context(), "bad", "text", 0)
+		for range 3 {
+			locktest.WantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
+			_, _, err := locks.MultiLock("bad", "good").Acquire(t.Context(), core.WaitTime(0))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Must(t, attempt(t, locks, "good"))
+		}
+		if events := obs.All(); len(events) != 0 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}
+
+// Without an observer of acquisitions a log line says so, by the hash of the key, and the next one
+// not before ten seconds have passed. It is not parallel: there is one default logger.
+func TestBackend_KeyOfAnotherTypeIsLogged(t *testing.T) { //nolint:paralleltest // see above
+	var buf bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
+	defer slog.SetDefault(before)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Set(t.Context(), "order:secret", "text", 0)
+		locks, observed := b.Locks(), b.Locks(core.WithObserver((&locktest.Recorder{}).Observer()))
+		for range 12 {
+			locktest.WantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
+			locktest.WantErr(t, attempt(t, observed, "order:secret"), core.ErrUnavailable)
+			locktest.Pass(time.Second)
+		}
+	})
+	text := buf.String()
+	if n := strings.Count(text, "level=ERROR msg=\"key holds something that is not a lock\""); n != 2 || strings.Count(text, "\n") != 2 {
+		t.Errorf("%d lines in 12 seconds, want 2:\n%s", n, text)
+	}
+	if !strings.Contains(text, "key_hash="+core.KeyHash("order:secret")) || strings.Contains(text, "secret") {
+		t.Errorf("logged %s", text)
+	}
+}
+
+// What is taken is no outage, nor is what the caller has ended.
+func TestBackend_TakenIsNotAnOutage(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.BackendRecorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		b.Take("k", locktest.Stranger, time.Hour)
+		locktest.WantErr(t, attempt(t, locks, "k"), core.ErrNotAcquired)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, err := locks.Lock("k").Acquire(ctx)
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		if events := obs.All(); len(events) != 0 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}
+
+// Without an observer a log line says it, with the cause and without the key. It is not
+// parallel: there is one default logger.
+func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // see above
+	for name, tt := range map[string]struct {
+		opts []core.Option
+		want int
+	}{
+		"none":                 {nil, 2},
+		"of other things":      {[]core.Option{core.WithObserver((&locktest.Recorder{}).Observer())}, 2},
+		"of the backend state": {[]core.Option{core.WithObserver((&locktest.BackendRecorder{}).Observer())}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var buf bytes.Buffer
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
+			defer slog.SetDefault(before)
+
+			b := locktest.Real(t)
+			locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "-evalsha").Err())
+			locks := locktest.NewClient(t, b.Connect(), tt.opts...)
+			for range 5 {
+				locktest.WantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
+			}
+			locktest.Must(t, b.Do(t.Context(), "acl", "setuser", "default", "+evalsha").Err())
+			locktest.Must(t, attempt(t, locks, "order:secret"))
+
+			lines := strings.Split(strings.TrimSpace(buf.String()), "\n")
+			if buf.Len() == 0 {
+				lines = nil
+			}
+			if len(lines) != tt.want {
+				t.Fatalf("logged %d lines:\n%s", len(lines), buf.String())
+			}
+			if tt.want == 0 {
+				return
+			}
+			for i, words := range [][]string{{"level=ERROR", "unavailable", "NOPERM", "evalsha"}, {"level=INFO", "available again"}} {
+				for _, word := range words {
+					if !strings.Contains(lines[i], word) {
+						t.Errorf("line %d does not say %q: %s", i, word, lines[i])
+					}
+				}
+				if strings.Contains(lines[i], "secret") {
+					t.Errorf("line %d names the key: %s", i, lines[i])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,272 @@
+package outages_test
+
+import (
+	"context"
+	"path"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// Whatever the backend timeout: one who does not wait is refused after a second behind a ghost that
+// stays. Redis has answered all the time.
+func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute} {
+		locktest.ParallelBubble(t, timeout.String(), func(t *testing.T, b *locktest.Redis) {
+			down := &locktest.BackendRecorder{}
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(timeout), core.WithObserver(down.Observer()))
+			locktest.KeepGhosts(t, proxy, "k")
+			locktest.LeaveGhost(t, locks, proxy, "k")
+			start := time.Now()
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			if took := time.Since(start); took < 990*time.Millisecond || took > time.Second {
+				t.Errorf("refused after %s, want a second", took)
+			}
+			locktest.WantSame(t, "events of availability", len(down.All()), 0)
+		})
+	}
+}
+
+// A server of a Redlock that has a ghost has answered. One that does not wait is refused; one that does
+// is not held up by it.
+func TestBehindGhost_OfARedlock(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"does not wait": 0, "waits": 2 * time.Second} {
+		locktest.ParallelBubbleOf(t, name, 3, func(t *testing.T, servers []*locktest.Redis) {
+			down := &locktest.BackendRecorder{}
+			clients := locktest.BehindEach(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down.Observer()))
+			for i, s := range servers {
+				for _, source := range locktest.ScriptSources(t) {
+					locktest.Must(t, s.Client.ScriptLoad(t.Context(), source).Err())
+				}
+				locktest.MustRelease(t, hold(locktest.MustAcquire(t, t.Context(), clients[i].Lock("warm"))))
+				locktest.KeepGhosts(t, s.Proxy, "k")
+				locktest.LeaveGhost(t, clients[i], s.Proxy, "k")
+			}
+			_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(wait))
+			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+			locktest.WantSame(t, "events of availability", len(down.All()), 0)
+		})
+	}
+}
+
+func hold(_ context.Context, h *core.Hold) *core.Hold { return h }
+
+// A connection ends that was there just now, while the ghost was longer in the way than the backend
+// timeout: Redis has not been silent for that, so another attempt is made.
+func TestBehindGhost_LostConnectionIsNotSilence(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(400 * time.Millisecond))
+		locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		locktest.Pass(450 * time.Millisecond)
+		locktest.Must(t, b.Del(t.Context(), "k").Err())
+		lost := proxy.DropRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
+		o := <-got
+		locktest.Must(t, o.Err)
+		if lost.Hits() != 1 {
+			t.Errorf("%d attempts were lost, want one", lost.Hits())
+		}
+		locktest.MustRelease(t, o.Hold)
+	})
+}
+
+// slowHook has the answer of the next command but one wait, when it is armed.
+type slowHook struct {
+	armed   atomic.Bool
+	hit     chan struct{}
+	release chan struct{}
+}
+
+func (h *slowHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *slowHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		waits := ctx.Value(h) != nil && h.armed.CompareAndSwap(true, false)
+		err := next(ctx, cmd)
+		if waits {
+			close(h.hit)
+			<-h.release
+		}
+		return err
+	}
+}
+
+// The ghost is cleared up before who was refused because of it has heard so: the lock was free.
+func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		hook := &slowHook{hit: make(chan struct{}), release: make(chan struct{})}
+		proxy, locks := b.BehindHooks(hook)
+		for _, source := range locktest.ScriptSources(t) {
+			locktest.Must(t, b.ScriptLoad(t.Context(), source).Err())
+		}
+		stays := locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
+		hook.armed.Store(true)
+		got := locktest.GoAcquire(context.WithValue(t.Context(), hook, true), locks.Lock("k"), core.WaitTime(0))
+		<-hook.hit
+		stays.Remove()
+		locktest.Eventually(t, "the ghost to be cleared up", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+		locktest.Pass(time.Second)
+		close(hook.release)
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+	})
+}
+
+// The others end in time: one whose context ends, and one whose client is closed.
+func TestBehindGhost_IsLeft(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(0))
+		locktest.WantErr(t, o.Err, core.ErrNotAcquired, context.DeadlineExceeded)
+		if o.Took != 50*time.Millisecond {
+			t.Errorf("it took %s", o.Took)
+		}
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		locktest.Pass(100 * time.Millisecond)
+		closed := make(chan error, 1)
+		go func() { closed <- locks.Close(t.Context()) }()
+		if o = <-got; o.Took != 100*time.Millisecond {
+			t.Errorf("it took %s", o.Took)
+		}
+		locktest.WantErr(t, o.Err, core.ErrClosed)
+		locktest.Must(t, <-closed)
+	})
+}
+
+// Many callers that do not wait ask seldom, and one of them gets the lock.
+func TestBehindGhost_Many(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		stays := locktest.KeepGhosts(t, proxy, "k")
+		locktest.LeaveGhost(t, locks, proxy, "k")
+		attempts := proxy.Watch(locktest.ScriptOn(t, "acquire", "k"))
+		const callers = 200
+		results := make(chan locktest.Outcome, callers)
+		for range callers {
+			go func() {
+				results <- <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0), core.LeaseTime(time.Minute))
+			}()
+		}
+		locktest.Pass(300 * time.Millisecond)
+		stays.Remove()
+		locktest.Must(t, b.Del(t.Context(), "k").Err())
+		won := 0
+		for range callers {
+			if o := <-results; o.Err == nil {
+				won++
+			} else {
+				locktest.WantOnly(t, o.Err, core.ErrNotAcquired, core.ErrUnavailable)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d have it", won)
+		}
+		if n := attempts.Hits(); n > 12*callers {
+			t.Errorf("%d attempts of %d callers", n, callers)
+		}
+	})
+}
+
+// clears matches the clearing up of ghosts of whatever kind.
+func clears(t *testing.T) faultproxy.Match {
+	t.Helper()
+	var all []faultproxy.Match
+	for name := range locktest.ScriptSources(t) {
+		if path.Base(name) == "clear" {
+			all = append(all, locktest.Script(t, name))
+		}
+	}
+	return func(args []string) bool {
+		return slices.ContainsFunc(all, func(m faultproxy.Match) bool { return m(args) })
+	}
+}
+
+// Whoever a ghost is in the way of, of whatever kind, gets the lock as soon as it is gone.
+func TestBehindGhost_OfEachKind(t *testing.T) {
+	t.Parallel()
+	type lockOf = func(*core.Client, string) core.Lock
+	permits := func(n int) lockOf {
+		return func(c *core.Client, key string) core.Lock { return c.Semaphore(key, n).Lock }
+	}
+	for name, kinds := range map[string][2]lockOf{
+		"reentrant":             {(*core.Client).Lock, (*core.Client).Lock},
+		"fenced":                {(*core.Client).FencedLock, (*core.Client).FencedLock},
+		"spin":                  {(*core.Client).SpinLock, (*core.Client).SpinLock},
+		"fair":                  {(*core.Client).FairLock, (*core.Client).FairLock},
+		"a reader and a writer": {(*core.Client).ReadLock, (*core.Client).WriteLock},
+		"a writer and a reader": {(*core.Client).WriteLock, (*core.Client).ReadLock},
+		"two writers":           {(*core.Client).WriteLock, (*core.Client).WriteLock},
+		"several":               {locktest.MultiLockOf, (*core.Client).Lock},
+		"one of several":        {(*core.Client).Lock, locktest.MultiLockOf},
+		"permits":               {permits(1), permits(1)},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			stays := proxy.AnswerError(clears(t), "NOPERM not now")
+			commands := faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("k{x}"))
+			acquire := proxy.HoldRequest(faultproxy.Once(commands))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer cancel()
+			_, _, err := kinds[0](locks, "k{x}").Acquire(ctx, core.LeaseTime(time.Minute))
+			locktest.WantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+			acquire.Release()
+			locktest.Pass(0)
+			got := locktest.GoAcquire(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
+			locktest.Pass(100 * time.Millisecond)
+			stays.Remove()
+			o := <-got
+			locktest.Must(t, o.Err)
+			if o.Took < 100*time.Millisecond || acquire.Executed() != 1 {
+				t.Error("there was no ghost in the way")
+			}
+			locktest.MustRelease(t, o.Hold)
+		})
+	}
+}
+
+// A waiter of a fair lock that has left, and whose place is not given back yet, is nobody either.
+func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, holder := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
+		stays := proxy.AnswerError(locktest.ScriptOn(t, "fair/clear", "k"), "NOPERM not now")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, left := b.JoinQueue(ctx, locks, "k")
+		cancel()
+		<-left
+		locktest.MustRelease(t, holder)
+		got := locktest.GoAcquire(t.Context(), locks.FairLock("k"), core.WaitTime(0))
+		locktest.Pass(100 * time.Millisecond)
+		stays.Remove()
+		o := <-got
+		locktest.Must(t, o.Err)
+		locktest.MustRelease(t, o.Hold)
+		b.WantNoQueue("k")
+	})
+}

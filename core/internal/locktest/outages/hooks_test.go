@@ -1,0 +1,479 @@
+package outages_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// requestKey is where the tests' contexts have the name of their request, as a trace has
+// its span.
+type requestKey struct{}
+
+func request(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, requestKey{}, name)
+}
+
+// sighting is one run of a hook.
+type sighting struct {
+	request  string // in the context; "": none
+	level    string // of the hook
+	above    string // the level of the hook around it
+	commands [][]any
+}
+
+// commandLog is a hook that records what it sees.
+type commandLog struct {
+	level string
+
+	mu    sync.Mutex
+	seen  []sighting
+	dials int
+}
+
+type levelKey struct{}
+
+// text is a string in a context.
+func text(ctx context.Context, key any) string {
+	s, _ := ctx.Value(key).(string)
+	return s
+}
+
+func (r *commandLog) record(ctx context.Context, cmds []redis.Cmder) context.Context {
+	s := sighting{request: text(ctx, requestKey{}), level: r.level, above: text(ctx, levelKey{})}
+	for _, cmd := range cmds {
+		s.commands = append(s.commands, cmd.Args())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, s)
+	return context.WithValue(ctx, levelKey{}, r.level)
+}
+
+func (r *commandLog) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		r.mu.Lock()
+		r.dials++
+		r.mu.Unlock()
+		return next(ctx, network, addr)
+	}
+}
+
+func (r *commandLog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return next(r.record(ctx, []redis.Cmder{cmd}), cmd)
+	}
+}
+
+func (r *commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return next(r.record(ctx, cmds), cmds) }
+}
+
+// scripts are the runs that had a script about key.
+func (r *commandLog) scripts(key string) []sighting {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []sighting
+	for _, s := range r.seen {
+		if s.count(key) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// count is how many of the commands are scripts about key.
+func (s sighting) count(key string) (n int) {
+	for _, args := range s.commands {
+		if verb, _ := args[0].(string); strings.HasPrefix(verb, "eval") && len(args) > 3 && args[3] == key {
+			n++
+		}
+	}
+	return n
+}
+
+// total is how many scripts about key were seen.
+func (r *commandLog) total(key string) (n int) {
+	for _, s := range r.scripts(key) {
+		n += s.count(key)
+	}
+	return n
+}
+
+// dialed reports whether a dial was seen.
+func (r *commandLog) dialed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dials > 0
+}
+
+func (r *commandLog) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = nil
+}
+
+// Every operation of a lock runs through the hooks of the caller's client, in the
+// context of who asked for it.
+func TestHooks_SeeEveryOperation(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		hook := &commandLog{}
+		_, locks := b.BehindHooks(hook)
+		b.Warm(locks)
+		forEachOperation(b, locks, func(what string, do func(ctx context.Context) error) {
+			hook.forget()
+			if err := do(request(t.Context(), what)); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			wantSeen(t, hook, what)
+		})
+		b.Take("k", locktest.Stranger, time.Minute)
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.Eventually(t, "the dial of the subscription was seen", hook.dialed)
+	})
+}
+
+// forEachOperation runs every operation of a lock on the key k.
+func forEachOperation(b *locktest.Redis, locks *core.Client, each func(what string, do func(ctx context.Context) error)) {
+	l := locks.Lock("k")
+	var held context.Context
+	var outer, inner *core.Hold
+	each("acquire", func(ctx context.Context) (err error) {
+		held, outer, err = l.Acquire(ctx, core.WaitTime(0))
+		return err
+	})
+	each("re-entry", func(ctx context.Context) (err error) {
+		_, inner, err = l.Acquire(request(held, text(ctx, requestKey{})))
+		return err
+	})
+	each("refresh", func(ctx context.Context) error { return inner.Refresh(ctx, time.Minute) })
+	each("inner release", func(ctx context.Context) error { return inner.Release(ctx) })
+	each("state", func(ctx context.Context) error {
+		_, err := l.State(ctx)
+		return err
+	})
+	each("release", func(ctx context.Context) error { return outer.Release(ctx) })
+	each("force", func(ctx context.Context) error {
+		_, err := l.ForceRelease(ctx)
+		return err
+	})
+}
+
+// wantSeen wants one script about k, in the context of a request; it is sent as a whole,
+// too, where the server does not know it yet.
+func wantSeen(t *testing.T, hook *commandLog, request string) {
+	t.Helper()
+	seen := hook.scripts("k")
+	if len(seen) == 0 || len(seen) > 2 || len(seen) == 2 && seen[1].commands[0][0] != "eval" {
+		t.Errorf("%s: a hook saw %d scripts, want one", request, len(seen))
+	}
+	for _, s := range seen {
+		if len(s.commands) != 1 || s.request != request {
+			t.Errorf("%s: a hook saw %d commands in the context of %q", request, len(s.commands), s.request)
+		}
+	}
+}
+
+// Callers at the same time share pipelines. All the same every command is seen once, and in
+// its own caller's context.
+func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		hook := &commandLog{}
+		proxy, locks := b.BehindHooks(hook)
+		b.Warm(locks)
+		sent := proxy.Watch(locktest.Scripts)
+		hook.forget()
+		locktest.Concurrently(64, func(i int) {
+			name := "k" + string(rune('A'+i))
+			_, hold, err := locks.Lock(name).Acquire(request(context.Background(), name), core.WaitTime(20*time.Second))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			locktest.WantOK(t, hold.Release(request(context.Background(), name)))
+		})
+		seen := 0
+		for i := range 64 {
+			name := "k" + string(rune('A'+i))
+			for n, s := range hook.scripts(name) {
+				seen += len(s.commands)
+				// On a slow machine an attempt may be left to be cleared up, for nobody.
+				if s.request != name && (n == 0 || s.request != "") {
+					t.Errorf("script %d about %s is seen in the context of %q", n, name, s.request)
+				}
+			}
+		}
+		if seen < 128 || seen != sent.Hits() {
+			t.Errorf("the hook saw %d scripts and redis %d, want the same, 128 at least", seen, sent.Hits())
+		}
+	})
+}
+
+// What a hook does with its context says nothing about the caller: a command that is sent
+// is not cancelled any more.
+func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		ends := make(chan error, 4)
+		ctx, cancel := context.WithCancelCause(request(t.Context(), "impatient"))
+		hook := &locktest.ScriptHook{Around: func(seen context.Context, next func() error) error {
+			if text(seen, requestKey{}) != "impatient" {
+				return next()
+			}
+			cancel(errors.New("the client has left"))
+			err := next()
+			ends <- errors.Join(seen.Err(), context.Cause(seen))
+			return err
+		}}
+		_, locks := b.BehindHooks(hook)
+		b.Warm(locks)
+		_, _, err := locks.Lock("k").Acquire(ctx)
+		locktest.WantErr(t, err, core.ErrNotAcquired, context.Canceled)
+		locktest.WantOK(t, <-ends)
+		locktest.Eventually(t, "the lock is cleared up", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+	})
+}
+
+// A hook that runs what is below it again, as one that retries does, gets the same answer:
+// lock commands are never sent twice without the lock knowing.
+func TestHooks_CannotSendTwice(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		for name, keys := range map[string]int{"alone": 1, "together": 16} {
+			proxy, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
+				if err := next(); err != nil {
+					return err
+				}
+				return next()
+			}})
+			b.Warm(locks)
+			sent := proxy.Watch(locktest.Scripts)
+			locktest.Concurrently(keys, func(i int) {
+				_, hold, err := locks.Lock(name + string(rune('a'+i))).Acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				locktest.MustRelease(t, hold)
+			})
+			if sent.Hits() != 2*keys {
+				t.Errorf("%s: %d scripts were sent, want %d", name, sent.Hits(), 2*keys)
+			}
+		}
+	})
+}
+
+// A hook that refuses, or panics, makes Redis unavailable for that command, and no more.
+func TestHooks_FailureIsUnavailable(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused by policy")
+	for name, tt := range map[string]struct {
+		fail func() error
+		want error
+	}{
+		"refuses": {func() error { return refused }, refused},
+		"panics":  {func() error { panic("broken hook") }, core.ErrUnavailable},
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			failing := true
+			var mu sync.Mutex
+			_, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
+				mu.Lock()
+				fail := failing
+				mu.Unlock()
+				if fail {
+					return tt.fail()
+				}
+				return next()
+			}})
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
+			locktest.WantErr(t, err, core.ErrUnavailable, tt.want)
+			mu.Lock()
+			failing = false
+			mu.Unlock()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			locktest.MustRelease(t, hold)
+		})
+	}
+}
+
+// Renewals belong to no request.
+func TestHooks_SeeRenewals(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		hook := &commandLog{}
+		rdb := b.Connect()
+		rdb.AddHook(hook)
+		locks := locktest.NewClient(t, rdb, core.WithWatchdog(locktest.Unhurried(3*time.Second)))
+		_, hold := locktest.MustAcquire(t, request(t.Context(), "acquire"), locks.Lock("k"))
+		defer locktest.MustRelease(t, hold)
+		hook.forget()
+		locktest.Eventually(t, "a renewal is seen", func() bool { return hook.total("k") > 0 })
+		if seen := hook.scripts("k"); seen[0].request != "" {
+			t.Errorf("a renewal is seen in the context of %q", seen[0].request)
+		}
+	})
+}
+
+// On a Cluster the hooks of the ClusterClient are around those of its nodes, as they are
+// for every command.
+// The hooks of a client of a Cluster, and the hooks of its nodes, see each command once.
+func TestHooks_InACluster(t *testing.T) {
+	t.Parallel()
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		seeHooksOfACluster(t, binary.StartCluster(t))
+	})
+}
+
+func seeHooksOfACluster(t *testing.T, c *redisserver.Cluster) {
+	t.Helper()
+	outer, inner := &commandLog{level: "cluster"}, &commandLog{level: "node"}
+	rdb := c.Client()
+	rdb.OnNewNode(func(node *redis.Client) { node.AddHook(inner) })
+	rdb.AddHook(outer)
+	locks := locktest.NewClient(t, rdb)
+	for _, warm := range []string{"one", "two", "three", "k"} {
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(warm), core.LeaseTime(time.Minute))
+		locktest.MustRelease(t, hold)
+	}
+	b := &locktest.Redis{T: t}
+	forEachOperation(b, locks, func(what string, do func(ctx context.Context) error) {
+		outer.forget()
+		inner.forget()
+		if err := do(request(t.Context(), what)); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		wantSeen(t, outer, what)
+		wantSeen(t, inner, what)
+		if seen := inner.scripts("k"); len(seen) > 0 && seen[0].above != "cluster" {
+			t.Errorf("%s: the hook of the node is below %q", what, seen[0].above)
+		}
+	})
+	locktest.WantOK(t, rdb.Set(t.Context(), "mine", 1, time.Minute).Err())
+	_, hold := locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, rdb, core.WithWatchdog(locktest.Unhurried(3*time.Second))).Lock("k"))
+	defer locktest.MustRelease(t, hold)
+	outer.forget()
+	locktest.Eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })
+}
+
+// prefixHook puts a prefix in front of the keys of scripts, as a hook for tenants does. alone says
+// whether it does so to a command that travels by itself.
+type prefixHook struct {
+	prefix func(ctx context.Context) string
+	alone  bool
+}
+
+func (prefixHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h prefixHook) change(ctx context.Context, cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if locktest.IsScript(cmd) {
+			args := cmd.Args()
+			for i := range args[2].(int) {
+				args[3+i] = h.prefix(ctx) + args[3+i].(string)
+			}
+		}
+	}
+}
+
+func (h prefixHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.alone {
+			h.change(ctx, cmd)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h prefixHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.change(ctx, cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+// tenants are the prefixes that a hook may set.
+var tenants = map[string]func(ctx context.Context) string{
+	"constant":   func(context.Context) string { return "tenant:" },
+	"in_context": func(ctx context.Context) string { return text(ctx, requestKey{}) },
+	"none":       func(context.Context) string { return "" },
+}
+
+// wantChanged wants an error that names the options which set a prefix.
+func wantChanged(t *testing.T, err error) {
+	t.Helper()
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	for _, option := range []string{"core.WithPrefix", "core.WithNameMapper"} {
+		if err != nil && (!strings.Contains(err.Error(), option) || !strings.Contains(core.ErrorText(err), option)) {
+			t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), option)
+		}
+	}
+}
+
+// A key that a hook has changed is another one each time that a command is sent: nothing is sent.
+func TestHooks_ChangedKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range tenants {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			proxy, locks := b.BehindHooks(prefixHook{prefix: prefix, alone: true})
+			sent := proxy.Watch(locktest.Scripts)
+			ctx := request(t.Context(), "tenant:")
+			if prefix(ctx) == "" {
+				_, hold := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+				locktest.MustRelease(t, hold)
+				return
+			}
+			for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.MultiLock("m", "n"), locks.FairLock("q"), locks.ReadLock("r")} {
+				_, _, err := lock.Acquire(ctx) // without a wait time: it is not tried again
+				wantChanged(t, err)
+			}
+			wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
+			locktest.WantSame(t, "scripts", sent.Hits(), 0)
+		})
+	}
+}
+
+// A renewal travels in a pipeline, in the context of no caller. Nothing is renewed under another key,
+// and a key that does not exist there is not taken for a loss.
+func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		rdb, seen := b.Connect(), &locktest.Renewals{}
+		rdb.AddHook(prefixHook{prefix: tenants["constant"]})
+		locks := locktest.NewClient(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.Observer()))
+		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
+		if ctx.Err() != nil {
+			t.Errorf("the hold has ended: %v", context.Cause(ctx))
+		}
+		if err := seen.Failure(); err == nil || !strings.Contains(err.Error(), "core.WithPrefix") {
+			t.Errorf("the renewal: got %v, want core.WithPrefix named", err)
+		}
+		time.Sleep(20 * time.Second) // the lease is over
+		locktest.WantEnded(t, ctx, core.ErrLost)
+	})
+}
+
+// So is a command that replicas have to acknowledge, which travels in a pipeline, too.
+func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	rdb := b.Connect()
+	rdb.AddHook(prefixHook{prefix: tenants["constant"]})
+	_, _, err := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second)).Lock("k").Acquire(t.Context())
+	wantChanged(t, err)
+	locktest.WantSame(t, "keys", b.DBSize(t.Context()).Val(), 0)
+}

@@ -1,0 +1,3 @@
+package outages_test
+
+func second[A, B any](_ A, b B) B { return b }

@@ -1,0 +1,673 @@
+package turns_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// queue starts n callers one after the other, each when the one before is queued.
+// The order in which they get the lock comes when all have released it.
+func queue(t *testing.T, locks *core.Client, name string, n int) <-chan []int {
+	t.Helper()
+	var group sync.WaitGroup
+	turns := make(chan int, n)
+	before := locks.Stats().Waiters
+	for i := range n {
+		group.Go(func() {
+			err := locks.Lock(name).Do(t.Context(), func(context.Context) error {
+				turns <- i
+				return nil
+			})
+			if err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		})
+		locktest.AwaitWaiters(t, locks, before+i+1)
+	}
+	order := make(chan []int, 1)
+	go func() {
+		group.Wait()
+		close(turns)
+		var all []int
+		for i := range turns {
+			all = append(all, i)
+		}
+		order <- all
+	}()
+	return order
+}
+
+func wantOrder(t *testing.T, order <-chan []int, n int) {
+	t.Helper()
+	if got := <-order; len(got) != n || !slices.IsSorted(got) {
+		t.Errorf("order of %d callers: %v", n, got)
+	}
+}
+
+func TestQueue_FirstComeFirstServed(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		order := queue(t, locks, "k", 50)
+		locktest.MustRelease(t, hold)
+		wantOrder(t, order, 50)
+		b.WantGone("k")
+	})
+}
+
+func TestQueue_BehindAForeignHolderToo(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Minute)
+		order := queue(t, locks, "k", 10)
+		b.AwaitListeners("k", 1)
+		b.Free("k")
+		wantOrder(t, order, 10)
+	})
+}
+
+// A hundred waiters cost no more than one: only the head talks to Redis.
+func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		sent, subscribed := proxy.Watch(locktest.Scripts), proxy.Watch(faultproxy.Command("subscribe"))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := locktest.KeepBusy(ctx, locks, "k", 100)
+		locktest.Pass(time.Minute)
+		if got := sent.Hits(); got < 60 || got > 90 {
+			t.Errorf("a minute of 100 waiters: got %d scripts, want the poll of one", got)
+		}
+		locktest.WantSame(t, "subscriptions", subscribed.Hits(), 1)
+		cancel()
+		<-done
+	})
+}
+
+func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		b.Warm(locks)
+		const callers, rounds = 100, 5
+		before := sent.Hits()
+		var group sync.WaitGroup
+		var held atomic.Int32
+		for range callers {
+			group.Go(func() {
+				for range rounds {
+					err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
+						if held.Add(1) != 1 {
+							t.Error("two holders")
+						}
+						held.Add(-1)
+						return nil
+					})
+					locktest.WantOK(t, err)
+				}
+			})
+		}
+		group.Wait()
+		if got := float64(sent.Hits()-before) / (callers * rounds); got > 2.5 {
+			t.Errorf("got %.2f scripts per acquisition", got)
+		}
+		b.WantGone("k")
+	})
+}
+
+func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		for range 20 {
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			gone := make(chan error, 1)
+			go func() {
+				_, h, err := locks.Lock("k").Acquire(ctx)
+				if h != nil {
+					_ = h.Release(context.Background())
+				}
+				gone <- err
+			}()
+			locktest.AwaitWaiters(t, locks, 1)
+			order := queue(t, locks, "k", 1)
+			cancel()
+			locktest.WantErr(t, <-gone, core.ErrNotAcquired, context.Canceled)
+			locktest.AwaitWaiters(t, locks, 1)
+			locktest.MustRelease(t, hold)
+			wantOrder(t, order, 1)
+			b.WantGone("k")
+		}
+		locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
+	})
+}
+
+// A waiter that leaves in the instant in which the lock is handed to it either has
+// it, or somebody else gets it: never nobody.
+func TestQueue_ChosenWaiterLeaves(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		for range 100 {
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() {
+				_, h, err := locks.Lock("k").Acquire(ctx)
+				if err == nil {
+					err = h.Release(context.Background())
+				}
+				first <- err
+			}()
+			locktest.AwaitWaiters(t, locks, 1)
+			order := queue(t, locks, "k", 1)
+			go cancel()
+			locktest.MustRelease(t, hold)
+			if err := <-first; err != nil {
+				locktest.WantErr(t, err, core.ErrNotAcquired)
+			}
+			wantOrder(t, order, 1)
+			b.WantGone("k")
+		}
+	})
+}
+
+// The same with the hand-off held up for certain between the two.
+func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]int{"last in line": 0, "others wait": 2} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() {
+				_, _, err := locks.Lock("k").Acquire(ctx)
+				first <- err
+			}()
+			locktest.Pass(time.Second)
+			order := queue(t, locks, "k", others)
+			proxy.DelayReply(faultproxy.Once(locktest.Scripts), 100*time.Millisecond)
+			done := make(chan error, 1)
+			go func() { done <- hold.Release(t.Context()) }()
+			locktest.Pass(50 * time.Millisecond)
+			cancel()
+			locktest.WantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
+			locktest.WantOK(t, <-done)
+			wantOrder(t, order, others)
+			locktest.Pass(time.Millisecond)
+			b.WantGone("k")
+			locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
+		})
+	}
+}
+
+// Whatever the head that leaves was notified of or would have found out next, the new head
+// looks at once.
+func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := locktest.KeepBusy(ctx, locks, "k", 1)
+		locktest.Pass(100 * time.Millisecond)
+		got := locktest.AcquiredAt(t, locks, "k")
+		locktest.Pass(100 * time.Millisecond)
+		b.Del(t.Context(), "k")
+		start := time.Now()
+		cancel()
+		<-done
+		if took := (<-got).Sub(start); took != 0 {
+			t.Errorf("acquired after %s", took)
+		}
+	})
+}
+
+// After 16 hand-offs the lock is freed with a message, so that others get a turn.
+func TestHandOff_RunIsBoundedByCount(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		sub := b.SubscribeTo(t, locktest.ChannelOf("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		order := queue(t, locks, "k", 60)
+		locktest.MustRelease(t, hold)
+		wantOrder(t, order, 60)
+		sub.Want("0", "0", "0") // 61 turns: at least three runs end
+	})
+}
+
+func TestHandOff_RunIsBoundedByTime(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		obs := &locktest.Recorder{}
+		locks := b.Locks(core.WithObserver(obs.Observer()))
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
+					<-time.NewTimer(20 * time.Millisecond).C
+					return nil
+				})
+				locktest.WantOK(t, err)
+			})
+		}
+		group.Wait()
+		run, longest := 0, 0
+		for _, e := range obs.Events() {
+			if r, ok := e.Data.(core.HoldResult); ok {
+				if run++; !r.HandedOff {
+					longest, run = max(longest, run), 0
+				}
+			}
+		}
+		if longest > 4 {
+			t.Errorf("the lock stayed for %d turns of 20ms", longest)
+		}
+	})
+}
+
+// A releaser whose lock has been taken away hands nothing on; the next in line has
+// to try by itself.
+func TestHandOff_OfALostLock(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		order := queue(t, locks, "k", 1)
+		b.Del(t.Context(), "k")
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		wantOrder(t, order, 1)
+
+		_, hold = locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		order = queue(t, locks, "k", 1)
+		b.Take("k", locktest.Stranger, time.Minute)
+		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
+		b.Del(t.Context(), "k")
+		wantOrder(t, order, 1)
+	})
+}
+
+func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	locks := b.Locks()
+	b.Warm(locks)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	next := make(chan error, 1)
+	go func() {
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Minute))
+		next <- err
+	}()
+	locktest.AwaitWaiters(t, locks, 1)
+	b.ConfigSet(t.Context(), "maxmemory", "1") // HSET is refused, DEL is not
+	locktest.WantOK(t, hold.Release(t.Context()))
+	b.WantGone("k")
+	locktest.WantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and fails
+	b.ConfigSet(t.Context(), "maxmemory", "0")
+}
+
+// Callers of one client against callers of another: without an end to the run,
+// and a stand-back after it, one of them got 59 of 2,491 turns.
+func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	clients := []*core.Client{b.Locks(), b.Locks()}
+	ctx, cancel := context.WithCancel(t.Context())
+	var come, turns [2]atomic.Int64
+	var group sync.WaitGroup
+	for i, locks := range clients {
+		for range 16 {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					_ = locks.Lock("k").Do(ctx, func(context.Context) error {
+						come[i].Store(1)
+						if come[1-i].Load() == 0 {
+							return nil // it counts when they know of each other
+						}
+						time.Sleep(100 * time.Microsecond) // the work: without any, the turns of a run depend on the machine
+						if turns[i].Add(1)+turns[1-i].Load() >= 1500 {
+							cancel()
+						}
+						return nil
+					})
+				}
+			})
+		}
+	}
+	group.Wait()
+	cancel()
+	one, two := turns[0].Load(), turns[1].Load()
+	if share := float64(min(one, two)) / float64(one+two); share < 0.25 {
+		t.Errorf("turns: %d and %d", one, two)
+	}
+}
+
+// A caller elsewhere needs a millisecond for what callers here do at once. Without a
+// stand-back after a run it would find the lock taken every time.
+func TestHandOff_StandBackLetsASlowerProcessIn(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		near := b.Locks()
+		far, proxy := b.BehindAProxy()
+		proxy.DelayRequest(locktest.Scripts, time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for range 32 {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					_ = near.Lock("k").Do(ctx, func(context.Context) error {
+						<-time.NewTimer(100 * time.Microsecond).C
+						return nil
+					})
+				}
+			})
+		}
+		for range 10 {
+			start := time.Now()
+			err := far.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Second))
+			if took := time.Since(start); err != nil || took > 20*time.Millisecond {
+				t.Errorf("a turn after %s: %v", took, err)
+			}
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+// One caller against a busy process.
+func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	busy, lone := b.Locks(), b.Locks()
+	ctx, cancel := context.WithCancel(t.Context())
+	var turns atomic.Int64
+	var callers sync.WaitGroup
+	for range 32 {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				_ = busy.Lock("k").Do(ctx, func(context.Context) error {
+					time.Sleep(100 * time.Microsecond) // the work: without any there are hundreds of turns in a run
+					turns.Add(1)
+					return nil
+				})
+			}
+		})
+	}
+	locktest.AwaitWaiters(t, busy, 31)
+	waits := make([]int64, 30)
+	for i := range waits {
+		before := turns.Load()
+		locktest.WantOK(t, lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+		waits[i] = turns.Load() - before
+	}
+	cancel()
+	callers.Wait()
+	slices.Sort(waits)
+	if median := waits[len(waits)/2]; median > 64 { // four runs
+		t.Errorf("the others have a median of %d turns before it: %v", median, waits)
+	}
+}
+
+func TestWait_EndOfTheLeaseIsWaitedForExactly(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, 1234*time.Millisecond)
+		start := time.Now()
+		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
+		if took := time.Since(start); took < 1234*time.Millisecond || took > 1250*time.Millisecond {
+			t.Errorf("acquired after %s", took)
+		}
+		locktest.MustRelease(t, hold)
+	})
+}
+
+func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() { // messages that mean nothing
+			defer close(stopped)
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					b.Publish(context.Background(), locktest.ChannelOf("k"), "0")
+				case <-stop:
+					return
+				}
+			}
+		}()
+		start := time.Now()
+		_, _, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(5*time.Second))
+		close(stop)
+		<-stopped
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.WantSame(t, "returned after", time.Since(start), 5*time.Second)
+	})
+}
+
+func TestWait_MessageWakesAtOnce(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Hour)
+		got := locktest.AcquiredAt(t, locks, "k")
+		locktest.Pass(3210 * time.Millisecond)
+		b.Free("k")
+		freed := time.Now()
+		if took := (<-got).Sub(freed); took != 0 {
+			t.Errorf("woken after %s", took)
+		}
+	})
+}
+
+// The unlock comes between the failed attempt and the subscription.
+func TestWait_UnlockBeforeTheSubscriptionIsSeen(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		b.Take("k", locktest.Stranger, time.Hour)
+		proxy.DelayRequest(faultproxy.Command("subscribe"), 100*time.Millisecond)
+		start := time.Now()
+		time.AfterFunc(50*time.Millisecond, func() { b.Free("k") })
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.WantSoon(t, "acquired after %s", start, 110*time.Millisecond)
+		locktest.MustRelease(t, hold)
+	})
+}
+
+func TestWait_PollsAreJittered(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		var at []time.Time
+		proxy.Watch(faultproxy.All(locktest.Scripts, func([]string) bool { at = append(at, time.Now()); return true }))
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(30*time.Second))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		gaps := make(map[time.Duration]bool)
+		for i := 2; i < len(at)-1; i++ {
+			gap := at[i+1].Sub(at[i])
+			gaps[gap] = true
+			if gap > time.Second || gap < 700*time.Millisecond {
+				t.Errorf("gap of %s between two polls", gap)
+			}
+		}
+		if len(gaps) < 10 {
+			t.Errorf("%d different gaps only", len(gaps))
+		}
+	})
+}
+
+func TestWait_NoSubscriptionIsLeft(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		b.Take("k", locktest.Stranger, time.Hour)
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.WantSame(t, "subscribers at the end of the wait", b.PubSubNumSub(t.Context(), locktest.ChannelOf("k")).Val()[locktest.ChannelOf("k")], 1)
+		locktest.Pass(10 * time.Second)
+		locktest.WantSame(t, "subscribers left", b.PubSubNumSub(t.Context(), locktest.ChannelOf("k")).Val()[locktest.ChannelOf("k")], 0)
+	})
+}
+
+// Jain's index of the turns of callers that compete all the time.
+func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		const callers = 16
+		ctx, cancel := context.WithCancel(t.Context())
+		var turns [callers]float64
+		var total atomic.Int64
+		var group sync.WaitGroup
+		for i := range callers {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					err := locks.Lock("k").Do(ctx, func(context.Context) error {
+						turns[i]++ // under the lock
+						if total.Add(1) >= 800 {
+							cancel()
+						}
+						return nil
+					})
+					if err != nil && !errors.Is(err, core.ErrNotAcquired) {
+						t.Error(err)
+						return // where all callers fail at once nobody would ever end it
+					}
+				}
+			})
+		}
+		group.Wait()
+		cancel()
+		var sum, squares float64
+		for _, n := range turns {
+			sum += n
+			squares += n * n
+		}
+		if jain := math.Pow(sum, 2) / (callers * squares); jain < 0.95 {
+			t.Errorf("Jain's index %.3f: %v", jain, turns)
+		}
+	})
+}
+
+// Redis falls silent while callers wait for one key: none of them finds that it is
+// taken, and they do not run into the backend timeout one after the other.
+func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		b.Take("k", locktest.Stranger, time.Hour)
+		var ends []time.Duration
+		var got []<-chan locktest.Outcome
+		for range 5 {
+			got = append(got, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(3500*time.Millisecond)))
+		}
+		locktest.Pass(500 * time.Millisecond)
+		locktest.AwaitWaiters(t, locks, 5)
+		proxy.BlackHole(true)
+		time.AfterFunc(2500*time.Millisecond, func() { proxy.BlackHole(false) }) // enough, also if this fails
+		for _, g := range got {
+			o := <-g
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+			ends = append(ends, o.Took)
+		}
+		first, last := slices.Min(ends), slices.Max(ends)
+		if first > 3*time.Second || last-first > 50*time.Millisecond {
+			t.Errorf("told at %s, want within the backend timeout and then at once", ends)
+		}
+	})
+}
+
+// The wait is over between two polls, and a caller of another key has found out
+// meanwhile that Redis is silent.
+func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(100 * time.Millisecond))
+		b.Take("k", locktest.Stranger, time.Hour)
+		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(500*time.Millisecond))
+		locktest.Pass(100 * time.Millisecond)
+		proxy.BlackHole(true)
+		_, _, err := locks.Lock("other").Acquire(t.Context())
+		locktest.WantErr(t, err, core.ErrUnavailable)
+		o := <-got
+		locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		if o.Took > 500*time.Millisecond {
+			t.Errorf("returned after %s", o.Took)
+		}
+		proxy.BlackHole(false)
+	})
+}
+
+// Callers behind one whose question is not answered do not know whether the lock is
+// taken: 503, not 409. So it is for those whose wait ends with that of the one in front.
+func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		proxy.BlackHole(true)
+		head := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(900*time.Millisecond))
+		locktest.Pass(50 * time.Millisecond)
+		var behind []<-chan locktest.Outcome
+		for range 10 {
+			behind = append(behind, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(300*time.Millisecond)))
+			behind = append(behind, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(850*time.Millisecond)))
+		}
+		for _, got := range behind {
+			o := <-got
+			locktest.WantErr(t, o.Err, core.ErrUnavailable)
+			if errors.Is(o.Err, core.ErrNotAcquired) || o.Took > 850*time.Millisecond {
+				t.Errorf("got %v after %s, want unavailable within the wait time", o.Err, o.Took)
+			}
+		}
+		locktest.WantErr(t, (<-head).Err, core.ErrUnavailable)
+		proxy.BlackHole(false)
+	})
+}
+
+// A waiter finds the lock taken by what an abandoned attempt of its own client has
+// left there. It is notified as soon as that is cleared up, also without a subscription.
+func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		proxy.HoldRequest(faultproxy.Command("subscribe")) // no message wakes anybody
+		proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Hour))
+		locktest.WantErr(t, err, context.DeadlineExceeded)
+		proxy.DelayRequest(faultproxy.Once(locktest.ScriptOn(t, "release", "k")), 40*time.Millisecond)
+		refused := proxy.Watch(locktest.ScriptOn(t, "acquire", "k"))
+		o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+		locktest.Must(t, o.Err)
+		if refused.Hits() < 2 {
+			t.Fatal("it has not found the lock taken: nothing is tested")
+		}
+		if o.Took > 100*time.Millisecond {
+			t.Errorf("woken after %s", o.Took)
+		}
+		locktest.MustRelease(t, o.Hold)
+	})
+}

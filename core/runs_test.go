@@ -1,0 +1,498 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/locktest"
+)
+
+// Within a run the lock passes from caller to caller in memory: Redis sees one holder.
+func TestRun_IsReleasedOnce(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		core.LetRunsLast(locks)
+		releases, handOffs, counts := proxy.Watch(locktest.ScriptOn(t, "release", "k")), proxy.Watch(locktest.ScriptOn(t, "handoff", "k")), proxy.Watch(locktest.ScriptOn(t, "sethold", "k"))
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		var waiting []<-chan locktest.Outcome
+		for i := range 5 {
+			waiting = append(waiting, locktest.GoAcquire(t.Context(), locks.Lock("k")))
+			locktest.AwaitWaiters(t, locks, i+1)
+		}
+		field := hold.Field()
+		for _, w := range waiting {
+			locktest.MustRelease(t, hold)
+			locktest.WantEnded(t, ctx, core.ErrReleased)
+			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			o := <-w
+			locktest.Must(t, o.Err)
+			ctx, hold = o.Ctx, o.Hold
+			locktest.WantAlive(t, ctx)
+			b.WantCount(hold, "1")
+			if hold.Field() != field {
+				t.Errorf("the field is %s, want the field of the run, %s", hold.Field(), field)
+			}
+		}
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
+		if releases.Hits() != 1 || handOffs.Hits() != 0 || counts.Hits() != 0 {
+			t.Errorf("%d releases, %d hand-offs and %d counts, want one release", releases.Hits(), handOffs.Hits(), counts.Hits())
+		}
+	})
+}
+
+// Each holder of a run enters again, and leaves, by itself.
+func TestRun_EachHolderEntersByItself(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		core.LetRunsLast(locks)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.AwaitWaiters(t, locks, 1)
+		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+		b.WantCount(hold, "2")
+		locktest.MustRelease(t, hold) // the inner hold goes on
+		locktest.MustRelease(t, inner)
+		o := <-next
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		again, inner := locktest.MustAcquire(t, o.Ctx, locks.Lock("k"))
+		b.WantCount(o.Hold, "2")
+		_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx), core.WaitTime(0)) // the first holder's context holds nothing now
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		b.WantCount(o.Hold, "2")
+		locktest.WantAlive(t, again)
+		locktest.MustRelease(t, inner)
+		locktest.MustRelease(t, o.Hold)
+		b.WantGone("k")
+	})
+}
+
+// A fixed lease is never shorter than asked for, nor longer; what Redis is asked for more ends the run.
+func TestRun_OfFixedLeases(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const lease, work = 10 * time.Second, 10 * time.Millisecond
+		locks, sent := b.Counted()
+		core.LetRunsLast(locks)
+		b.Warm(locks)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		var waiting []<-chan locktest.Outcome
+		for range 15 {
+			waiting = append(waiting, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(lease)))
+			synctest.Wait()
+		}
+		locktest.Pass(work)
+		before := sent.Hits()
+		var fields []string
+		for _, w := range waiting {
+			locktest.MustRelease(t, hold)
+			o := <-w
+			locktest.Must(t, o.Err)
+			hold = o.Hold
+			margin := lease/100 + 2*time.Millisecond
+			if left := hold.Remaining(); left != lease-margin {
+				t.Fatalf("%s of the lease are left, want %s", left, lease-margin)
+			}
+			if ttl := b.PTTL(t.Context(), "k").Val(); ttl < lease || ttl > lease+reserve {
+				t.Fatalf("TTL %s", ttl)
+			}
+			fields = append(fields, hold.Field())
+			locktest.Pass(work)
+		}
+		if n := sent.Hits() - before; n > 3 || len(slices.Compact(fields)) != 2 { // NOSCRIPT of the first hand-off
+			t.Errorf("%d scripts, fields %v: want a hand-off in every 100 ms", n, fields)
+		}
+		locktest.MustRelease(t, hold)
+	})
+}
+
+// What a reply is needed for, or was meant for the holder before, ends a run.
+func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
+	t.Parallel()
+	type kind = func(c *core.Client, name string) core.Lock
+	lease := core.LeaseTime
+	nothing := func(_ *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold { return hold }
+	for name, tt := range map[string]struct {
+		lock       kind // of both; nil: Lock
+		held       kind // of the holder; nil: lock
+		has, wants []core.AcquireOption
+		before     func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold // the release
+		passed     bool
+	}{
+		"nothing":                           {passed: true},
+		"of a spin lock":                    {lock: (*core.Client).SpinLock, passed: true},
+		"of a fenced lock":                  {lock: (*core.Client).FencedLock},
+		"of writers":                        {lock: (*core.Client).WriteLock},
+		"a token is wanted":                 {wants: []core.AcquireOption{core.WithToken()}},
+		"the holder has a token":            {has: []core.AcquireOption{core.WithToken()}},
+		"a longer lease is wanted":          {wants: []core.AcquireOption{lease(time.Minute)}},
+		"a shorter lease is wanted":         {wants: []core.AcquireOption{lease(time.Second)}},
+		"the watchdog after a longer lease": {has: []core.AcquireOption{lease(time.Minute)}},
+		"the lease was refreshed": {before: func(t *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold {
+			locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
+			return hold
+		}},
+		"it was entered for longer": {before: func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold {
+			_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"), lease(time.Minute))
+			locktest.MustRelease(t, inner)
+			return hold
+		}},
+		"the holder has other keys, too": {held: func(c *core.Client, name string) core.Lock {
+			return c.MultiLock(name, "beside")
+		}},
+		"after a Handover": {passed: true, before: func(_ *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold {
+			_, moved := hold.Handover()
+			return moved
+		}},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			core.LetRunsLast(locks)
+			lock, held, before := (*core.Client).Lock, tt.held, nothing
+			if tt.lock != nil {
+				lock = tt.lock
+			}
+			if held == nil {
+				held = lock
+			}
+			if tt.before != nil {
+				before = tt.before
+			}
+			ctx, hold := locktest.MustAcquire(t, t.Context(), held(locks, "k"), tt.has...)
+			next := locktest.GoAcquire(t.Context(), lock(locks, "k"), tt.wants...)
+			synctest.Wait()
+			field := hold.Field()
+			locktest.MustRelease(t, before(t, locks, ctx, hold))
+			o := <-next
+			locktest.Must(t, o.Err)
+			if (o.Hold.Field() == field) != tt.passed {
+				t.Errorf("the field was %s, and is %s", field, o.Hold.Field())
+			}
+			locktest.MustRelease(t, o.Hold)
+			b.WantGone("k")
+		})
+	}
+}
+
+// A command that may land late was meant for the holder that sent it.
+func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]time.Duration{
+		"the count of a re-entry":                    0,
+		"the count that is put right after that one": 2 * time.Minute, // the first one cannot land any more
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			core.LetRunsLast(locks)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+			synctest.Wait()
+			lost := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
+			_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			locktest.Pass(later)
+			done := locktest.GoRelease(hold)
+			locktest.Pass(time.Second)
+			lost.Release()
+			<-done
+			o := <-next
+			locktest.Must(t, o.Err)
+			if o.Hold.Field() == hold.Field() {
+				t.Error("the lock was passed on under the same field")
+			}
+			b.WantCount(o.Hold, "1")
+			locktest.MustRelease(t, o.Hold)
+			locktest.Pass(2 * time.Second) // an acquire that was held back with the counts is cleared up
+			b.WantGone("k")
+		})
+	}
+}
+
+// An operation of a hold waits for its turn behind another one. When it has its turn, the hold has been
+// released, and the next caller has the lock.
+func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after time.Duration // the release is called after a millisecond
+		do    func(locks *core.Client, ctx context.Context, hold *core.Hold) error
+	}{
+		"Refresh": {0, func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
+			return hold.Refresh(ctx, time.Second)
+		}},
+		"Acquire": {0, func(locks *core.Client, ctx context.Context, _ *core.Hold) error {
+			_, _, err := locks.Lock("k").Acquire(ctx)
+			return err
+		}},
+		"Leave": {2 * time.Millisecond, func(_ *core.Client, ctx context.Context, hold *core.Hold) error { // before the release it may leave
+			return hold.Leave(ctx, time.Second)
+		}},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy()
+			core.LetRunsLast(locks)
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+			synctest.Wait()
+			slow := proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
+			first := locktest.GoRelease(inner) // has the turn
+			<-slow.Hit()
+			late := make(chan error, 1)
+			go func() {
+				locktest.Pass(tt.after)
+				late <- tt.do(locks, context.WithoutCancel(ctx), hold)
+			}()
+			locktest.Pass(time.Millisecond)
+			done := locktest.GoRelease(hold)
+			locktest.Pass(2 * time.Millisecond)
+			slow.Release()
+			locktest.Must(t, <-first)
+			locktest.Must(t, <-done)
+			locktest.WantErr(t, <-late, core.ErrNotHeld)
+			o := <-next
+			locktest.Must(t, o.Err)
+			if o.Hold.Field() != hold.Field() {
+				t.Error("nothing is tested: the lock was not passed on")
+			}
+			b.WantCount(o.Hold, "1")
+			b.WantTTL("k", 29*time.Second, 30*time.Second)
+			locktest.WantAlive(t, o.Ctx)
+			locktest.MustRelease(t, o.Hold)
+			b.WantGone("k")
+		})
+	}
+}
+
+// The message of a force release, or the next renewal, finds that the lock is gone, and ends the hold that
+// has the lock at that time.
+func TestRun_ForcedAway(t *testing.T) {
+	t.Parallel()
+	for name, forced := range map[string]bool{"by a message": true, "without one": false} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks()
+			core.LetRunsLast(locks)
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+			synctest.Wait()
+			if !forced {
+				b.Del(t.Context(), "k")
+			}
+			locktest.MustRelease(t, hold)
+			o := <-next
+			locktest.Must(t, o.Err)
+			if forced {
+				other := locktest.GoAcquire(t.Context(), locks.Lock("k")) // hears the message
+				locktest.Pass(time.Second)
+				_, err := b.Locks().Lock("k").ForceRelease(t.Context())
+				locktest.Must(t, err)
+				locktest.Pass(10 * time.Millisecond)
+				locktest.MustRelease(t, (<-other).Hold)
+			} else {
+				locktest.Pass(10 * time.Second)
+			}
+			locktest.WantEnded(t, o.Ctx, core.ErrLost)
+			locktest.WantErr(t, o.Hold.Release(t.Context()), core.ErrLost)
+			b.WantGone("k")
+		})
+	}
+}
+
+// While there is a doubt whether Redis has the lock still, it is not passed on. The message that raises the
+// doubt is late: the waiter that has heard it has left, and another one has come.
+func TestRun_EndsWithADoubt(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		core.LetRunsLast(locks)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		first, leave := context.WithCancel(t.Context())
+		leaves := locktest.GoAcquire(first, locks.Lock("k"))
+		locktest.Pass(time.Second) // it listens
+		attempt, question := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")), proxy.HoldRequest(locktest.Script(t, "renew"))
+		b.Del(t.Context(), "k")
+		b.Publish(t.Context(), locktest.ChannelOf("k"), "0")
+		locktest.Pass(100 * time.Millisecond)
+		leave()
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.Pass(time.Millisecond)
+		done := locktest.GoRelease(hold)
+		locktest.Pass(time.Millisecond)
+		attempt.Release()
+		question.Release()
+		locktest.WantErr(t, <-done, core.ErrLost)
+		locktest.WantErr(t, (<-leaves).Err, context.Canceled)
+		o := <-next
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		locktest.MustRelease(t, o.Hold)
+	})
+}
+
+// The watchdog goes on with a run, for each of its holders.
+func TestRun_IsRenewed(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		core.LetRunsLast(locks)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		field := hold.Field()
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.Pass(14 * time.Second)
+		locktest.MustRelease(t, hold)
+		o := <-next
+		locktest.Must(t, o.Err)
+		hold = o.Hold
+		locktest.Pass(5 * time.Minute)
+		locktest.WantAlive(t, o.Ctx)
+		b.WantCount(hold, "1")
+		if hold.Field() != field {
+			t.Error("nothing is tested: the lock was not passed on")
+		}
+		if left := hold.Remaining(); left < 15*time.Second {
+			t.Errorf("%s are left", left)
+		}
+		locktest.MustRelease(t, hold)
+		b.WantGone("k")
+		locktest.WantSame(t, "holds", locks.Stats().Holds, 0)
+	})
+}
+
+// A waiter that gives up in the instant in which the lock is passed to it passes it on.
+func TestRun_OfWaitersThatGiveUp(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		core.LetRunsLast(locks)
+		for range 200 {
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := locktest.GoAcquire(ctx, locks.Lock("k"))
+			locktest.AwaitWaiters(t, locks, 1)
+			second := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+			locktest.AwaitWaiters(t, locks, 2)
+			go cancel()
+			locktest.MustRelease(t, hold)
+			if o := <-first; o.Err == nil {
+				locktest.MustRelease(t, o.Hold)
+			}
+			o := <-second
+			locktest.Must(t, o.Err)
+			locktest.WantAlive(t, o.Ctx)
+			locktest.MustRelease(t, o.Hold)
+			locktest.Eventually(t, "the lock is free", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+		}
+	})
+}
+
+// The lock passes over a waiter whose own attempt is under way: that waiter sees the lock only when its attempt
+// has ended, which takes a while if Redis has lost the command.
+func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		core.LetRunsLast(locks)
+		first := true
+		lost := proxy.HoldRequest(faultproxy.All(locktest.ScriptOn(t, "acquire", "k"), func([]string) bool {
+			defer func() { first = false }()
+			return first
+		}))
+		stuck := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		synctest.Wait()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(0)) // beside the queue
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		synctest.Wait()
+		locktest.MustRelease(t, hold)
+		synctest.Wait()
+		select {
+		case o := <-next:
+			locktest.Must(t, o.Err)
+			if o.Hold.Field() != hold.Field() {
+				t.Error("nothing is tested: the lock was not passed on")
+			}
+			locktest.MustRelease(t, o.Hold)
+			lost.Remove()
+			locktest.MustRelease(t, (<-stuck).Hold)
+		default:
+			t.Error("the next waiter does not have the lock")
+			lost.Remove()
+			locktest.MustRelease(t, (<-stuck).Hold)
+			locktest.MustRelease(t, (<-next).Hold)
+		}
+		b.WantGone("k")
+	})
+}
+
+// A lock that is passed to a waiter that has just given up is freed, also when the client is closed in
+// that instant: no caller holds it.
+func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		for range 20 {
+			locks := b.Locks()
+			core.LetRunsLast(locks)
+			ctx, cancel := context.WithCancel(t.Context())
+			var holds []*core.Hold
+			var waiting []<-chan locktest.Outcome
+			for i := range 20 {
+				lock := locks.Lock(fmt.Sprint("k", i))
+				_, hold := locktest.MustAcquire(t, t.Context(), lock)
+				holds, waiting = append(holds, hold), append(waiting, locktest.GoAcquire(ctx, lock))
+			}
+			synctest.Wait()
+			for _, hold := range holds {
+				locktest.MustRelease(t, hold)
+			}
+			cancel()
+			<-locktest.GoClose(locks)
+			for i, w := range waiting {
+				if key := fmt.Sprint("k", i); (<-w).Err != nil {
+					b.WantGone(key)
+				} else {
+					b.Del(t.Context(), key) // the caller has the lock, which is left to its lease
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+// A MultiLock asks for its whole lease where it got less. A waiter for less does not get that in a run.
+func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const lease = 16 * time.Second // of the half of the watchdog's at least, which is passed on to it
+		locks := b.Locks()
+		core.LetRunsLast(locks)
+		core.PutKeysApart(locks)
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("a"), core.LeaseTime(lease))
+		several := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"))
+		synctest.Wait()
+		locktest.MustRelease(t, hold)
+		both := <-several
+		locktest.Must(t, both.Err)
+		if both.Hold.Field() != hold.Field() {
+			t.Fatal("nothing is tested: the lock was not passed on")
+		}
+		_, inner := locktest.MustAcquire(t, both.Ctx, locks.Lock("a"), core.LeaseTime(lease))
+		next := locktest.GoAcquire(t.Context(), locks.Lock("a"), core.LeaseTime(lease))
+		synctest.Wait()
+		locktest.MustRelease(t, both.Hold)
+		locktest.MustRelease(t, inner)
+		o := <-next
+		locktest.Must(t, o.Err)
+		b.WantTTL("a", lease-time.Second, lease+reserve)
+		locktest.MustRelease(t, o.Hold)
+		b.WantGone("a", "b")
+	})
+}
