@@ -2,8 +2,8 @@ package outages_test
 
 import (
 	"context"
-	"fmt"
 	"crypto/rand"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
