@@ -101,10 +101,10 @@ func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
 	})
 }
 
-// TestFault_Handoff_ChosenWaiterCancelled cancels the chosen waiter while the
+// TestHandoff_ChosenWaiterCancelled cancels the chosen waiter while the
 // hand-off to it is on its way, has been executed, or is lost. It returns at once;
 // the lock goes to the next waiter, or is free.
-func TestFault_Handoff_ChosenWaiterCancelled(t *testing.T) {
+func TestHandoff_ChosenWaiterCancelled(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply, locktest.DropReply, locktest.DropRequest} {
 		for _, n := range []int{1, 3} {
@@ -127,9 +127,9 @@ func TestFault_Handoff_ChosenWaiterCancelled(t *testing.T) {
 	}
 }
 
-// TestFault_Handoff_ChosenWaiterPrepares has the chosen waiter leave the queue to prepare its wait, and join
+// TestHandoff_ChosenWaiterPrepares has the chosen waiter leave the queue to prepare its wait, and join
 // it again, while the hand-off to it is on its way.
-func TestFault_Handoff_ChosenWaiterPrepares(t *testing.T) {
+func TestHandoff_ChosenWaiterPrepares(t *testing.T) {
 	t.Parallel()
 	var h *handoff
 	done := make(chan (<-chan error), 1)
@@ -142,9 +142,9 @@ func TestFault_Handoff_ChosenWaiterPrepares(t *testing.T) {
 	h.goesOn([]<-chan locktest.Outcome{waiting})
 }
 
-// TestFault_Handoff_LeaseOver has the releaser's lease run out while the hand-off is
+// TestHandoff_LeaseHasExpired has the releaser's lease run out while the hand-off is
 // on its way: it is lost and says so. Somebody else may have the lock by then.
-func TestFault_Handoff_LeaseOver(t *testing.T) {
+func TestHandoff_LeaseHasExpired(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
 		locktest.Parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
@@ -169,9 +169,9 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 	}
 }
 
-// TestFault_Handoff_ReplyAfterTheNewLease keeps the reply until the lease of the
+// TestHandoff_ReplyAfterTheNewLease keeps the reply until the lease of the
 // chosen waiter has run out too: that is no success for it, and it goes on waiting.
-func TestFault_Handoff_ReplyAfterTheNewLease(t *testing.T) {
+func TestHandoff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
 	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
 	done := h.release()
@@ -198,10 +198,10 @@ var between = map[string]func(r *locktest.Redis, other *core.Client){
 	"stolen": func(r *locktest.Redis, _ *core.Client) { r.Steal("k") },
 }
 
-// TestFault_Handoff_MeddledBefore has the key deleted, forced away or stolen before
+// TestHandoff_MeddledBefore has the key deleted, forced away or stolen before
 // the hand-off lands: the release says ErrLost, nobody else's lock is touched, and
 // the chosen waiter goes on waiting.
-func TestFault_Handoff_MeddledBefore(t *testing.T) {
+func TestHandoff_MeddledBefore(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range between {
 		locktest.Parallel(t, name, func(t *testing.T) {
@@ -220,10 +220,10 @@ func TestFault_Handoff_MeddledBefore(t *testing.T) {
 	}
 }
 
-// TestFault_Handoff_MeddledAfter has the key deleted, forced away or stolen after
+// TestHandoff_MeddledAfter has the key deleted, forced away or stolen after
 // the hand-off, before its reply: the new holder finds out by its next renewal, and
 // frees nobody else's lock.
-func TestFault_Handoff_MeddledAfter(t *testing.T) {
+func TestHandoff_MeddledAfter(t *testing.T) {
 	t.Parallel()
 	watchdog := locktest.Unhurried(3 * time.Second)
 	for name, meddle := range between {
@@ -257,10 +257,10 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 	}
 }
 
-// TestFault_Handoff_Unanswered leaves the hand-off without an answer until the
+// TestHandoff_Unanswered leaves the hand-off without an answer until the
 // backend timeout, executed or not, and lets it land at the worst moment: while the
 // next holder has the lock, or when it is free again.
-func TestFault_Handoff_Unanswered(t *testing.T) {
+func TestHandoff_Unanswered(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {

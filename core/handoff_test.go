@@ -11,7 +11,7 @@ import (
 
 // One whose hand-off has come too late waits on, as it was let in before: others may have
 // come meanwhile, as many as may wait.
-func TestAcquire_LateHandOffIsNoReasonToBeTurnedAway(t *testing.T) {
+func TestHandoff_LateIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy(core.WithMaxWaitersPerKey(1), locktest.Patient)

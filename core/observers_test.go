@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-func TestObservers_ReentryAndHandOffAreTold(t *testing.T) {
+func TestObservers_ReentryAndHandOff(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}

@@ -58,7 +58,7 @@ func (e wayOut) begin(hold *core.Hold) <-chan error {
 
 // What Redis has refused was not executed: that the lock is not there when the command is
 // sent again is a loss, and no release.
-func TestRefused_LostMeanwhileIsALoss(t *testing.T) {
+func TestRefused_LostInBetweenIsALoss(t *testing.T) {
 	t.Parallel()
 	for _, says := range locktest.Passing() {
 		for _, stolen := range []bool{true, false} {

@@ -35,7 +35,7 @@ func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func
 
 // An operation that was behind one that was answered has as much time for its own as
 // another one.
-func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
+func TestRelease_AndOthersBehindASlowCommandHaveTheirTime(t *testing.T) {
 	t.Parallel()
 	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
 	for name, do := range map[string]func(h *core.Hold) error{

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"flag"
+	"log/slog"
 	"runtime"
 	"strconv"
 	"testing"
@@ -13,7 +14,9 @@ import (
 
 // Main runs the tests of a package and fails if goroutines are left. A package calls it from TestMain.
 func Main(m *testing.M) {
-	redis.SetLogger(discard{}) // go-redis writes lines about the faults to standard error
+	// Both write lines about the faults to standard error.
+	redis.SetLogger(discard{})
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	runMoreInParallel()
 	// This goroutine of go-redis looks only once a second whether its client was closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))

@@ -1,1 +1,17 @@
+// Package acquiring tests how a caller gets a lock: Acquire and Do, contexts and re-entry, options and names, errors and
+// refusals, and the making of a client.
+//
+//	promise                                          | tests
+//	the lock was taken for the whole wait time       | TestAcquire_WaitTimeIsAnUpperBound, TestNotAcquiredError_OfAnotherHold
+//	the lock is neither held nor known to be taken   | TestErrors_KeepWhyRedisCannotBeReached, TestAcquire_EachKind_ErrorReplies
+//	a limit was reached; nothing was sent            | TestLimits_WaitersPerKeyAndPerClient, TestRefusal_OfWaiters
+//	the client was closed                            | TestRefusal_OfTheClient
+//	an argument cannot be used, and nothing was sent | TestAcquire_BadInputSendsNothing, TestAcquire_EachKind_InvalidTimes, TestTimes_AskForAMissingUnit
+//	ErrNotAcquired the lock was taken                | TestErrors_MatchOneOutcome, TestErrors_OfQuestionsMatchOneOutcome, TestErrors_OfAMultiLockMatchOneOutcome
+//	a failed Acquire leaves nothing behind           | TestAcquire_EachKind_LeftBeforeItsEnd, TestAcquire_EachKind_LandsAfterItsCallerLeft, TestAcquire_EachKind_LostReplies, TestAcquire_TTLForbiddenLeavesNoLock
+//	It carries the lock                              | TestReenter_ConcurrentChildrenCountExactly, TestReenter_FrameworkContextWithStringKeys, TestHoldsOf_ListsWhatTheContextCarries
+//	With any other context                           | TestReenter_DetachedContextIsAStranger, TestReenter_ReleasedContextReentersNothing, TestReenter_TwoRequestsAreTwoOwners
+//	Two clients of one process exclude each other    | TestReenter_AnotherClientIsAStranger
+//	[Detach] is for work                             | TestReenter_DetachedContextIsAStranger
+//	Without contention, Acquire is one round trip    | TestAcquire_UncontendedIsOneRoundTripAndSoIsRelease, TestAcquire_WaitZeroIsOneRoundTrip
 package acquiring

@@ -1,1 +1,8 @@
+// Package inspecting tests what looks at locks and meddles with them: State, Inspect, Locks, Stats, Wire, Preflight,
+// Evict and ForceRelease.
+//
+//	promise                                        | tests
+//	If a lock is deleted or forced away            | TestEvict_OwnHolder, TestForceRelease_FreesAndWakes
+//	A client frees only locks that it holds        | TestEvict_OnlyFromAHolder, TestEvict_OthersKeepIt
+//	the lock is neither held nor known to be taken | TestLocks_RedisIsAway
 package inspecting

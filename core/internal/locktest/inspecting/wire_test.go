@@ -247,3 +247,6 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 		locktest.WantSame(t, "got\n, want\n", w.String(), want)
 	}
 }
+
+// around is a mapping that no prefix can be: it would show if it were applied twice.
+func around(name string) string { return "shop:{" + name + "}:v2" }

@@ -1,1 +1,18 @@
+// Package outages tests Redis that is silent, slow, down or away, commands without an answer and the ghosts that they
+// leave, the connections and credentials of a client, hooks, and replicas that acknowledge.
+//
+//	promise                                              | tests
+//	If Redis does not answer, the error is               | TestSilence_WaitTimeIsKept, TestBackend_RedisDown, TestSilence_OperationsWithOneAttempt
+//	It is never reported as taken, and never as acquired | TestBackend_ErrorReplies, TestGhost_OfTheCallerIsNotAHolder, TestBehindGhost_OfEachKind
+//	callers fail at once until a probe is answered       | TestSlow_NextCallerFailsAtOnce
+//	If a connection breaks at the end of that time       | TestOutage_ResendHasOneMoreTimeout
+//	A Redis that answers slowly counts as available      | TestSlow_EveryFreeLockIsAcquired, TestOutage_SlowAnswersHaveOneBound
+//	LOADING, BUSY, NOREPLICAS, CLUSTERDOWN               | TestPassing_EveryOperation, TestPassing_IsWaitedOut
+//	at most a few hundred commands a second              | TestOutage_IsNotAmplified
+//	a failed Acquire leaves nothing behind               | TestGhost_IsClearedUpHoweverLateItLands, TestLostReplies_OfManyCallers, TestReaper_ForbiddenKeyStopsNoOther
+//	A lock has one holder at most                        | TestSilence_HoldersNeverOverlap, TestHooks_CannotSendTwice
+//	replicas that acknowledge ([WithReplicaAcks])        | TestReplicas_Acknowledge, TestReplicas_ShortfallIsUndone
+//	if replicas acknowledge it                           | TestReplicas_NoHandOff
+//	beside the pool and the Limiter                      | TestNew_BesideThePoolOfTheCaller
+//	It writes to the log only two things                 | TestBackend_IsLoggedWithoutAnObserver
 package outages

@@ -1,3 +1,0 @@
-package outages_test
-
-func second[A, B any](_ A, b B) B { return b }
