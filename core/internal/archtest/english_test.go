@@ -41,6 +41,7 @@ var unwritten = []string{
 	"core", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata",
 	"core", "examples", "failpolicy", "grpclock/protorules", "grpclock/testdata", "telemetry",
 	"core", "core/internal/locktest/acquiring", "core/internal/locktest/clusters", "core/internal/locktest/holding", "core/internal/locktest/inspecting",
+	"core", "core/internal/locktest/clusters", "core/internal/locktest/holding", "core/internal/locktest/inspecting",
 	"core/internal/locktest/kinds", "core/internal/locktest/outages", "core/internal/locktest/turns", "examples", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata", "telemetry",
 }
 

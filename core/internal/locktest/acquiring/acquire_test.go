@@ -36,7 +36,7 @@ func TestAcquire_WaitZeroIsOneRoundTrip(t *testing.T) {
 		locks := locktest.NewClient(t, rdb)
 		b.Warm(locks)
 		b.Take("k", locktest.Stranger, time.Minute)
-		all := proxy.Watch(faultproxy.Command("evalsha", "eval", "subscribe")) // a slow answer has a ping beside it
+		all := proxy.Watch(faultproxy.Command("evalsha", "eval", "subscribe")) // a slow answer is accompanied by a ping
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		locktest.WantSame(t, "commands", all.Hits(), 1)
@@ -115,8 +115,8 @@ func TestAcquire_ErrorGivesTheContextBackAndANilHold(t *testing.T) {
 	})
 }
 
-// Deadline and cancel in every phase, whatever go-redis thinks of contexts: the
-// cause matches, it returns at once, and nothing is left.
+// An Acquire that ends by a deadline or a cancel, in any phase, returns at once with the matching cause and leaves
+// nothing. go-redis may or may not end commands with their context.
 func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 	t.Parallel()
 	for _, contextTimeout := range []bool{false, true} {
@@ -142,7 +142,7 @@ func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 				t.Errorf("a cancel matches DeadlineExceeded: %v", err)
 			}
 
-			_, _, err = l.Acquire(ctx) // ended before
+			_, _, err = l.Acquire(ctx) // the context has ended before
 			locktest.WantErr(t, err, core.ErrNotAcquired, context.Canceled)
 			b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
 		})
@@ -194,7 +194,7 @@ func TestAcquire_BadInputSendsNothing(t *testing.T) {
 		err := locks.MultiLock().Do(t.Context(), nil)
 		locktest.WantErr(t, err, core.ErrInvalid)
 		if err != nil && !strings.Contains(err.Error(), "MultiLock") {
-			t.Errorf("no names: the error does not say where: %v", err)
+			t.Errorf("no names: the error does not name the place: %v", err)
 		}
 		locktest.WantErr(t, locks.MultiLock("a", "").Do(t.Context(), nil), core.ErrInvalid)
 		locktest.WantSame(t, "commands", all.Hits(), 0)
@@ -266,7 +266,7 @@ func TestLimits_WaitersPerKeyAndPerClient(t *testing.T) {
 			}
 		}
 		if got := sent.Hits() - before; got > 2 { // a poll of the waiting heads at most
-			t.Errorf("the refused ones sent %d commands", got)
+			t.Errorf("the refused callers sent %d commands", got)
 		}
 		locktest.WantSame(t, "waiters", locks.Stats().Waiters, 3)
 		cancel()
@@ -296,8 +296,7 @@ func TestLimits_MaxWaitersOfOneAcquisition(t *testing.T) {
 	})
 }
 
-// Redis that has answered a moment ago is not down because the wait time ends in
-// the middle of an attempt.
+// If the wait time ends in the middle of an attempt, the lock counts as taken: Redis has answered a moment before.
 func TestAcquire_WaitOverInMidAttemptIsBusy(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -316,8 +315,8 @@ func TestAcquire_WaitOverInMidAttemptIsBusy(t *testing.T) {
 	})
 }
 
-// An attempt that the end of the wait time cut short says nothing about Redis: the
-// others must not fail fast because of it.
+// An attempt that the end of the wait time has cut short says nothing about Redis. Other callers do not fail fast
+// because of it.
 func TestAcquire_AttemptCutShortDoesNotShutTheGate(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -335,8 +334,8 @@ func TestAcquire_AttemptCutShortDoesNotShutTheGate(t *testing.T) {
 	})
 }
 
-// The cause of a caller's context may be any error, also one that would be an answer
-// if Redis gave it. It says nothing about the command, which is cleared up.
+// The cause of a caller's context may be any error, even an error that go-redis makes of a reply. It says nothing
+// about the command, which the client clears up.
 func TestAcquire_CancelCauseIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	causes := map[string]error{
@@ -365,14 +364,14 @@ func TestAcquire_CancelCauseIsNotAnAnswer(t *testing.T) {
 	}
 }
 
-// reply is an error as go-redis makes them of what Redis says.
+// reply is an error like the errors that go-redis makes of error replies.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 
 func (reply) RedisError() {}
 
-// cancelledInMidAcquire ends acquires whose commands, or whose replies, are held.
+// cancelInMidAcquire cancels acquires whose commands, or whose replies, are held.
 func cancelInMidAcquire(b *locktest.Redis, locksOf func(*core.Client) []core.Lock, cause error, executed bool) {
 	t := b.T
 	locks, proxy := b.BehindAProxy()
@@ -388,7 +387,7 @@ func cancelInMidAcquire(b *locktest.Redis, locksOf func(*core.Client) []core.Loc
 	for _, lock := range locksOf(locks) {
 		got = append(got, locktest.GoAcquire(ctx, lock, core.LeaseTime(time.Hour)))
 	}
-	locktest.Pass(130 * time.Millisecond) // a lone call is past the time in which nothing can interrupt it
+	locktest.Pass(130 * time.Millisecond) // by this time a cancel can interrupt a lone call
 	cancel(cause)
 	for _, g := range got {
 		locktest.WantErr(t, (<-g).Err, core.ErrNotAcquired, context.Canceled, cause)
@@ -403,8 +402,8 @@ func cancelInMidAcquire(b *locktest.Redis, locksOf func(*core.Client) []core.Loc
 	b.WantGone("a", "b", "c", "d")
 }
 
-// A lease that is over before the reply has come can never be acquired. That is no fault
-// of Redis: others go on, and nothing is left to be cleared up.
+// A lease that expires before the reply arrives can never be acquired. Redis is not at fault: other callers go on,
+// and nothing is left to clear up.
 func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one": {"k"}, "several": {"k", "l"}} {
@@ -432,9 +431,8 @@ func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 	}
 }
 
-// Redis answers every question within 5 ms, and somebody else holds the lock. The
-// second waiter becomes the head when the wait of the first is over, with less time
-// left than an answer takes: the lock is taken, and Redis is not unavailable.
+// Redis answers within 5 ms, and another client holds the lock. The second waiter becomes the head when the wait of
+// the first ends, with less time left than an answer takes. It gets ErrNotAcquired, not ErrUnavailable.
 func TestAcquire_SecondWaiterWithTheSameWaitGetsErrNotAcquired(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -454,7 +452,7 @@ func TestAcquire_SecondWaiterWithTheSameWaitGetsErrNotAcquired(t *testing.T) {
 	})
 }
 
-// So it is when a holder of their own client has just left the lock.
+// The same is true if a holder of the same client has just left the lock.
 func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -463,7 +461,7 @@ func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
 		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
 		locktest.AwaitWaiters(t, locks, 1)
 		proxy.DelayReply(locktest.Scripts, 50*time.Millisecond)
-		b.Take("k", locktest.Stranger, time.Hour) // in the place of the hold: its release finds nothing
+		b.Take("k", locktest.Stranger, time.Hour) // replaces the hold: its release finds nothing
 		locktest.Pass(945 * time.Millisecond)
 		go func() { _ = hold.Release(t.Context()) }()
 		if o := <-got; !errors.Is(o.Err, core.ErrNotAcquired) || errors.Is(o.Err, core.ErrUnavailable) {
@@ -473,8 +471,8 @@ func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
 	})
 }
 
-// The caller gives up while nothing can interrupt the command, and the grant comes
-// after that: nobody would ever release it.
+// A caller gives up while nothing can interrupt its command, and then the grant arrives. The caller gets an error,
+// and the client releases the lock.
 func TestAcquire_GrantAfterACancelIsNotASuccess(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"k", "l"}} {

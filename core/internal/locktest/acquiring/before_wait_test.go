@@ -48,7 +48,7 @@ func TestBeforeWait_NotWithoutAWait(t *testing.T) {
 	})
 }
 
-// Every kind of lock comes to it after one attempt, and gets the lock in the end.
+// A caller of each kind prepares its wait once, after one attempt, and gets the lock in the end.
 func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 	locks := map[string]func(c *core.Client) core.Lock{
@@ -134,7 +134,7 @@ func TestBeforeWait_OfARedlock(t *testing.T) {
 	})
 }
 
-// One attempt comes before it, and after it another one: one more than without it.
+// A caller attempts once before it prepares and once after: one attempt more than without BeforeWait.
 func TestBeforeWait_Commands(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -163,7 +163,8 @@ func TestBeforeWait_Commands(t *testing.T) {
 	})
 }
 
-// A caller that prepares for long keeps no other caller from the lock, and has its place by its age.
+// A caller that prepares for long does not delay other callers. It keeps the place in the queue that its age gives
+// it.
 func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -243,13 +244,13 @@ func TestBeforeWait_Ends(t *testing.T) {
 	}
 }
 
-// A caller that comes back to a queue which has filled up is refused, like any other.
+// A caller that returns to a queue that has filled up is refused like any other caller.
 func TestBeforeWait_CountsWhenItWaits(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks(core.WithMaxWaitersPerKey(1))
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		full := preparing{do: func(context.Context) error { t.Error("it prepares for a full queue"); return nil }}
+		full := preparing{do: func(context.Context) error { t.Error("it prepares although the queue is full"); return nil }}
 		p := preparing{do: func(context.Context) error {
 			go func() { _ = locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
 			synctest.Wait()

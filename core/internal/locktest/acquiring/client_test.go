@@ -69,7 +69,7 @@ func TestNew_RedisMayBeDown(t *testing.T) {
 	_, _, err := locks.Lock("k").Acquire(t.Context())
 	locktest.WantErr(t, err, core.ErrUnavailable)
 	if errors.Is(err, core.ErrNotAcquired) {
-		t.Errorf("%v: down is taken for taken", err)
+		t.Errorf("%v: Redis is down, and the error says that the lock is taken", err)
 	}
 	_, err = locks.Lock("k").State(t.Context())
 	locktest.WantErr(t, err, core.ErrUnavailable)
@@ -88,7 +88,7 @@ func TestClient_ReadyAndIdentity(t *testing.T) {
 	})
 }
 
-// The address of a client says where its Redis is, and has no user name and no password.
+// The address of a client names its Redis, without user name and password.
 func TestClient_Address(t *testing.T) {
 	t.Parallel()
 	for want, rdb := range map[string]redis.UniversalClient{
@@ -161,8 +161,7 @@ func TestOpen_BadURLAndBadOption(t *testing.T) {
 	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
-// What the parsers do not understand they quote, and in a URL with a raw special
-// character that is the password.
+// Parsers quote what they do not understand. In a URL with a raw special character they would quote the password.
 func TestOpen_NeverShowsThePassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
@@ -177,6 +176,6 @@ func TestOpen_NeverShowsThePassword(t *testing.T) {
 	}
 	_, err := core.Open("redis://app:s3cr@db:6379/zero")
 	if err == nil || !strings.Contains(err.Error(), "invalid database number") {
-		t.Errorf("got %v, want what is wrong beside the password", err)
+		t.Errorf("got %v, want the fault without the password", err)
 	}
 }

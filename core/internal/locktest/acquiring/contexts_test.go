@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// page is the context type of a framework: it is passed on as a context.Context and
-// has values of its own, but not those of its request.
+// page is the context type of a framework: a context.Context with its own values, but not the values of its request.
 type page struct {
 	context.Context
 
@@ -36,8 +35,7 @@ func newPage(ctx context.Context) *page {
 	return &page{Context: context.Background(), request: &pageRequest{ctx}}
 }
 
-// free reports whether a lock is acquired at once with a context: it re-enters, or nobody
-// has the lock.
+// free reports whether an Acquire with a context succeeds at once: it re-enters, or the lock is free.
 func free(t *testing.T, ctx context.Context, l core.Lock) bool {
 	t.Helper()
 	err := l.Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
@@ -96,14 +94,14 @@ func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
 			}
 		}
 		if free(t, p, stranger.Lock("k")) {
-			t.Error("a client that was not told finds the hold")
+			t.Error("a client without the finder finds the hold")
 		}
 		locktest.MustRelease(t, kept)
 		locktest.MustRelease(t, hold)
 	})
 }
 
-// A context of a hold may be that of the request from which it was derived.
+// The context of a hold may be the context of the request from which it was derived.
 func TestFindThrough_EndsWhereContextsGoRoundInACircle(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -121,8 +119,8 @@ func TestFindThrough_EndsWhereContextsGoRoundInACircle(t *testing.T) {
 	})
 }
 
-// A context leads to all holds that it was made under, the innermost first, also to those of
-// another client, and to none that is over. Detach hides them.
+// A context leads to all holds under which it was made, the innermost first, also to holds of another client. It does
+// not lead to holds that have ended. Detach hides all of them.
 func TestHoldsOf_ListsWhatTheContextCarries(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

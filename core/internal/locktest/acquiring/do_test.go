@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A function that is not there is a bad argument like the others: the lock is not taken for it.
+// A nil function is an invalid argument: Do does not take the lock.
 func TestDo_WithoutAFunctionIsInvalid(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -42,7 +42,7 @@ func TestDo_RunsUnderTheLockAndReturnsTheError(t *testing.T) {
 			return errHandler
 		})
 		if err != errHandler { //nolint:errorlint // untouched is what is promised
-			t.Errorf("got %v, want the handler's error as it is", err)
+			t.Errorf("got %v, want the error of the function unchanged", err)
 		}
 		b.WantGone("k")
 	})

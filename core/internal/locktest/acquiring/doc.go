@@ -10,8 +10,8 @@
 //	ErrNotAcquired the lock was taken                | TestErrors_MatchOneOutcome, TestErrors_OfQuestionsMatchOneOutcome, TestErrors_OfAMultiLockMatchOneOutcome
 //	a failed Acquire leaves nothing behind           | TestAcquire_EachKind_LeftBeforeItsEnd, TestAcquire_EachKind_LandsAfterItsCallerLeft, TestAcquire_EachKind_LostReplies, TestAcquire_TTLForbiddenLeavesNoLock
 //	It carries the lock                              | TestReenter_ConcurrentChildrenCountExactly, TestReenter_FrameworkContextWithStringKeys, TestHoldsOf_ListsWhatTheContextCarries
-//	With any other context                           | TestReenter_DetachedContextIsAStranger, TestReenter_ReleasedContextReentersNothing, TestReenter_TwoRequestsAreTwoOwners
-//	Two clients of one process exclude each other    | TestReenter_AnotherClientIsAStranger
-//	[Detach] is for work                             | TestReenter_DetachedContextIsAStranger
+//	With any other context                           | TestReenter_Strangers, TestReenter_ReleasedContextReentersNothing
+//	Two clients of one process exclude each other    | TestReenter_Strangers
+//	[Detach] is for work                             | TestDetach_HidesTheLock
 //	Without contention, Acquire is one round trip    | TestAcquire_UncontendedIsOneRoundTripAndSoIsRelease, TestAcquire_WaitZeroIsOneRoundTrip
 package acquiring

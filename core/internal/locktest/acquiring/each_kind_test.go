@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// An acquire of any kind that ends in the middle, by a deadline, a cancel or its wait time, before
-// or after Redis has executed it, returns at once and leaves nothing, now and when it lands.
+// An Acquire that ends by a deadline, a cancel or its wait time, before or after Redis has executed it, returns at
+// once. It leaves nothing, also after it has landed.
 func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
@@ -38,8 +38,8 @@ func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// An abandoned acquire of any kind lands late, in every order with a newer acquisition by another client or by the
-// same: it takes nothing from that one, and does not rise from the dead.
+// An abandoned acquire lands late, in every order with a newer acquisition by the same or another client. It takes
+// nothing from the newer holder, and does not appear later.
 func TestAcquire_EachKind_LandsAfterItsCallerLeft(t *testing.T) {
 	t.Parallel()
 	soon := func(w *locktest.World, newer core.Lock) {
@@ -83,7 +83,7 @@ func TestAcquire_EachKind_LandsAfterItsCallerLeft(t *testing.T) {
 	}
 }
 
-// A reply that comes when the lease is over is no success, of any kind.
+// A reply that arrives after the lease is not a success.
 func TestAcquire_EachKind_ReplyAfterTheLease(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, 10 * time.Second} {
@@ -97,7 +97,7 @@ func TestAcquire_EachKind_ReplyAfterTheLease(t *testing.T) {
 			if errors.Is(o.Err, core.ErrUnavailable) && w.Kind.Nodes > 1 {
 				locktest.Pass(time.Second)
 				w.WantFree()
-				return // which waits for no server that long
+				return // a Redlock does not wait so long for one server
 			}
 			locktest.Must(t, o.Err)
 			locktest.WantAlive(t, o.Ctx)
@@ -112,7 +112,7 @@ func TestAcquire_EachKind_ReplyAfterTheLease(t *testing.T) {
 	}
 }
 
-// Leases and waits that make no sense are errors without a command, of any kind.
+// Invalid lease and wait times are errors, and no command is sent.
 func TestAcquire_EachKind_InvalidTimes(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
@@ -133,8 +133,8 @@ func TestAcquire_EachKind_InvalidTimes(t *testing.T) {
 	})
 }
 
-// What Redis refuses, or cannot do with the key, is unavailable: never taken, never acquired, of any
-// kind. A script that is not known any more is nothing at all.
+// If Redis refuses the command, or the key has another type, the error is ErrUnavailable: the lock is neither taken
+// nor acquired. A script that Redis has forgotten is loaded again.
 func TestAcquire_EachKind_ErrorReplies(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
@@ -161,8 +161,8 @@ func TestAcquire_EachKind_ErrorReplies(t *testing.T) {
 	})
 }
 
-// Replies are lost at every step of a life: no operation fails, others are kept out as long as
-// it is held and no longer, and nothing is left.
+// Replies are lost at every step of the life of a lock. No operation fails, the lock excludes others until its
+// release, and nothing is left.
 func TestAcquire_EachKind_LostReplies(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"acquire", "sethold", "refresh", "renew", "release"} {

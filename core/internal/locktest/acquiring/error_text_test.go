@@ -25,18 +25,18 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// Why Redis cannot be reached is in the error, whatever the wait: also when go-redis
-// is still trying to connect as the time of the caller ends.
+// The error has the reason why Redis cannot be reached, whatever the wait time, even if go-redis is still connecting
+// when the time of the caller ends.
 func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	t.Parallel()
 	unknownCA := func(t *testing.T) (string, *tls.Config) {
 		t.Helper()
-		server := httptest.NewTLSServer(nil) // its certificate is nobody's
+		server := httptest.NewTLSServer(nil) // no authority has signed its certificate
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		t.Cleanup(server.Close)
 		return strings.TrimPrefix(server.URL, "https://"), &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "example.com"}
 	}
-	// Nobody is given this port, as a free one may be that was closed here.
+	// The system does not assign this port to another program, as it could do with a port that was closed here.
 	refused := func(*testing.T) (string, *tls.Config) { return "127.0.0.1:1", nil }
 	isUnknownCA := func(err error) bool {
 		_, ok := errors.AsType[x509.UnknownAuthorityError](err)
@@ -55,7 +55,7 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 			for _, cluster := range []bool{false, true} {
 				cases = append(cases, locktest.Subtest{Name: name + ", " + wait + map[bool]string{true: ", cluster"}[cluster], Body: func(t *testing.T) {
 					addr, config := tt.server(t)
-					// A slow machine needs its time for the handshake.
+					// A slow machine needs time for the handshake.
 					locks := locktest.NewClient(t, unreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
 					for range 2 {
 						err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, opts...)
@@ -74,8 +74,8 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	locktest.Together(t, cases...)
 }
 
-// unreachable makes a client whose pool does not begin to dial by itself after too many
-// failures, which go on after its end.
+// unreachable makes a client whose pool never dials in the background after too many failures. Such dials would go on
+// after the test.
 func unreachable(t *testing.T, addr string, config *tls.Config, cluster bool) (rdb redis.UniversalClient) {
 	t.Helper()
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -87,9 +87,8 @@ func unreachable(t *testing.T, addr string, config *tls.Config, cluster bool) (r
 	return rdb
 }
 
-// A server that refuses commands and quotes their arguments, as Redis does with
-// commands that it does not know: the key is in the error, and not in what may be
-// logged of it.
+// Redis quotes the arguments of commands that it does not know. The error then contains the key, and its text for
+// logs does not.
 func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 	t.Parallel()
 	const key = "order:secret"
@@ -201,16 +200,16 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 	}
 }
 
-// The text of a loss says what has happened, and not beside it what else the error matches.
+// The text of a loss does not mention the other sentinel that the error matches.
 func TestErrLost_HasNoOtherText(t *testing.T) {
 	t.Parallel()
 	locktest.WantSame(t, "ErrLost", core.ErrLost.Error(), "core: lock lost")
-	for _, err := range []error{core.ErrLost, fmt.Errorf("%w: the lease is over", core.ErrLost)} {
+	for _, err := range []error{core.ErrLost, fmt.Errorf("%w: the lease has expired", core.ErrLost)} {
 		if !errors.Is(err, core.ErrLost) || !errors.Is(err, core.ErrNotHeld) {
 			t.Errorf("%v does not match both", err)
 		}
 	}
 	if errors.Is(core.ErrNotHeld, core.ErrLost) {
-		t.Error("what was released counts as lost")
+		t.Error("ErrReleased matches ErrLost")
 	}
 }

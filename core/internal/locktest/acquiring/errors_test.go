@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// An error of this package inside of another one says once, in one line, whose they are, and so
-// does its text for logs.
+// An error of this package that wraps another one has the prefix of the package once in each line, and so has its
+// text for logs.
 func TestErrors_NameThePackageOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -66,7 +66,7 @@ func newSituation(b *locktest.Redis, t *testing.T) *situation {
 	return s
 }
 
-// mute has Redis give no answer about a key.
+// mute keeps Redis from answering commands about a key.
 func (s *situation) mute(key string) {
 	s.proxy.HoldReply(faultproxy.All(faultproxy.Command("evalsha"), faultproxy.Containing(key)))
 }
@@ -77,7 +77,7 @@ func (s *situation) close() {
 	_ = s.locks.Close(ctx)
 }
 
-// ending is a scene and what an operation comes to in it.
+// ending is a scene and the outcome of an operation in it.
 type ending struct {
 	before func(s *situation)
 	do     func(ctx context.Context, s *situation) error
@@ -94,7 +94,8 @@ func forceK(ctx context.Context, s *situation) error {
 	return err
 }
 
-// What is asked of a lock, of a client, and of a hold that was handed over.
+// The errors of questions about a lock or a client, and of operations on a hold that was handed over, match one
+// outcome.
 func TestErrors_OfQuestionsMatchOneOutcome(t *testing.T) {
 	t.Parallel()
 	text := func(s *situation) {
@@ -151,13 +152,13 @@ func (s *situation) wait() {
 	locktest.AwaitWaiters(s.T, s.locks, 1)
 }
 
-// The parts of a MultiLock may come to different ends: the whole has one, and that a part
-// is lost comes first.
+// The parts of a MultiLock may end differently. The error of the whole matches one outcome; a loss of a part comes
+// first.
 func TestErrors_OfAMultiLockMatchOneOutcome(t *testing.T) {
 	t.Parallel()
 	lost := func(s *situation) { s.Take("a", locktest.Stranger, time.Minute) }
 	both := func(s *situation) { lost(s); s.mute("b") }
-	known := func(s *situation) { // else the answer about "a" may be behind that about "b"
+	known := func(s *situation) { // otherwise the answer about "a" may come after the answer about "b"
 		lost(s)
 		locktest.WantErr(s.T, s.multi.Refresh(context.Background(), time.Minute), core.ErrLost)
 		s.mute("b")
@@ -190,7 +191,7 @@ func wantOutcomes(t *testing.T, table map[string]ending) {
 	}
 }
 
-// One thing has happened, and the error says which.
+// The error of every operation on a lock matches one outcome.
 func TestErrors_MatchOneOutcome(t *testing.T) {
 	t.Parallel()
 	type scene struct {
@@ -234,7 +235,7 @@ func TestErrors_MatchOneOutcome(t *testing.T) {
 		"re-entry of several, lost": {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.MultiLock("a", "k")) }, core.ErrLost},
 		"another lock under a lost": {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("other")) }, core.ErrNotAcquired},
 		"re-entry, lease over":      {func(*scene) { locktest.Pass(11 * time.Second) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
-		"re-entry, lost meanwhile": {func(s *scene) {
+		"re-entry of a lost lock": {func(s *scene) {
 			locktest.Pass(9500 * time.Millisecond)
 			s.proxy.HoldReply(faultproxy.Command("evalsha"))
 		}, func(ctx context.Context, s *scene) error {

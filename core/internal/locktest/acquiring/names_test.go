@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// around is a mapping that no prefix can be: it would show if it were applied twice.
+// around is a mapping that no prefix can express. A second application would be visible.
 func around(name string) string { return "shop:{" + name + "}:v2" }
 
-// What the mapper makes of a name is the key, and what belongs to the lock is named after it.
+// The mapper turns a name into the key. The other keys and the channel of the lock are named after this key.
 func TestNameMapper_MakesTheKey(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -49,8 +49,7 @@ func TestNameMapper_MakesTheKey(t *testing.T) {
 	})
 }
 
-// A client with the prefix and one with the mapper of the same name mean the same lock, and
-// wake each other.
+// A client with a prefix and a client with a mapper to the same key use the same lock and wake each other.
 func TestNameMapper_MeetsAPrefix(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -116,8 +115,7 @@ func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
 	}
 }
 
-// The keys of several locks are taken in the order of the keys, whatever the mapper does to
-// that of the names, and a key that two names have is taken once.
+// A MultiLock takes its keys in the order of the keys, not of the names. A key to which two names map is taken once.
 func TestNameMapper_SeveralLocksInTheOrderOfTheirKeys(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -207,13 +205,13 @@ func TestNameMapper_BracesInACluster(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	locks := locktest.NewClient(t, rdb, core.WithNameMapper(around), core.WithBackendTimeout(10*time.Millisecond))
 	_, err := locks.Lock("a}b{").State(t.Context())
-	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrInvalid) // no server is there
+	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrInvalid) // no server listens
 	odd := locktest.NewClient(t, rdb, core.WithNameMapper(func(name string) string { return "}" + name }), core.WithBackendTimeout(10*time.Millisecond))
 	_, err = odd.Lock("{t}").State(t.Context())
 	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
-// Redisson puts the channel of a latch into braces of its own, whatever the key has.
+// Redisson always puts the key of a latch into braces in the name of its channel.
 func TestNameMapper_LatchInACluster(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
@@ -223,8 +221,7 @@ func TestNameMapper_LatchInACluster(t *testing.T) {
 	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
-// A prefix that leaves no room for names, or for short ones only, is a mistake that
-// every acquisition would run into.
+// A prefix that leaves no room for names, or room for short names only, is an error of New.
 func TestNew_PrefixLeavesRoomForNames(t *testing.T) {
 	t.Parallel()
 	long := func(n int) core.Option { return core.WithPrefix(strings.Repeat("p", n)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A number without a unit is nanoseconds to Go. Who is told so need not look for the limit.
+// A number without a unit is nanoseconds in Go. The error says so, beside the limit.
 func TestTimes_AskForAMissingUnit(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -51,8 +51,7 @@ func TestReenter_ReleaseInAnyOrder(t *testing.T) {
 	})
 }
 
-// Children of one request enter at the same time; the count is exact whenever
-// nothing is on the way.
+// Children of one request re-enter at the same time. The count is exact when no command is under way.
 func TestReenter_ConcurrentChildrenCountExactly(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -84,8 +83,7 @@ func TestReenter_ConcurrentChildrenCountExactly(t *testing.T) {
 	})
 }
 
-// A child that enters while its parent releases has the lock to itself, or an
-// error: never a hold on a lock that is gone.
+// A child that enters while its parent releases gets the lock or an error, never a hold on a lock that is gone.
 func TestReenter_WhileTheOuterIsReleased(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -115,15 +113,41 @@ func TestReenter_WhileTheOuterIsReleased(t *testing.T) {
 	})
 }
 
-func TestReenter_DetachedContextIsAStranger(t *testing.T) {
+// A caller re-enters only with the context of the hold, and through the same client.
+func TestReenter_Strangers(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string]func(b *locktest.Redis, l core.Lock, before, held context.Context) (context.Context, core.Lock){
+		"a detached context": func(_ *locktest.Redis, l core.Lock, _, held context.Context) (context.Context, core.Lock) {
+			return core.Detach(held), l
+		},
+		"a request of one id": func(_ *locktest.Redis, l core.Lock, before, _ context.Context) (context.Context, core.Lock) {
+			return before, l
+		},
+		"another client": func(b *locktest.Redis, _ core.Lock, _, held context.Context) (context.Context, core.Lock) {
+			return held, b.Locks().Lock("k")
+		},
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			type requestID struct{}
+			before := context.WithValue(t.Context(), requestID{}, "the same id")
+			l := b.Locks().Lock("k")
+			held, hold := locktest.MustAcquire(t, before, l)
+			ctx, stranger := other(b, l, before, held)
+			_, _, err := stranger.Acquire(ctx, core.WaitTime(0))
+			locktest.WantErr(t, err, core.ErrNotAcquired)
+			locktest.MustRelease(t, hold)
+		})
+	}
+}
+
+// A detached context has the values of the hold's context, but neither its lock nor its end.
+func TestDetach_HidesTheLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")
 		type key struct{}
 		ctx, hold := locktest.MustAcquire(t, context.WithValue(t.Context(), key{}, "v"), l)
 		apart := core.Detach(ctx)
-		_, _, err := l.Acquire(apart, core.WaitTime(0))
-		locktest.WantErr(t, err, core.ErrNotAcquired)
 		if _, held := core.Held(apart, "k"); held {
 			t.Error("Held: a detached context holds the lock")
 		}
@@ -149,29 +173,6 @@ func TestReenter_ReleasedContextReentersNothing(t *testing.T) {
 		}
 		b.WantCount(second, "1")
 		locktest.MustRelease(t, second)
-	})
-}
-
-func TestReenter_TwoRequestsAreTwoOwners(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		type requestID struct{}
-		same := context.WithValue(t.Context(), requestID{}, "the same id")
-		l := b.Locks().Lock("k")
-		_, hold := locktest.MustAcquire(t, same, l)
-		_, _, err := l.Acquire(same, core.WaitTime(0))
-		locktest.WantErr(t, err, core.ErrNotAcquired)
-		locktest.MustRelease(t, hold)
-	})
-}
-
-func TestReenter_AnotherClientIsAStranger(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
-		_, _, err := b.Locks().Lock("k").Acquire(ctx, core.WaitTime(0))
-		locktest.WantErr(t, err, core.ErrNotAcquired)
-		locktest.MustRelease(t, hold)
 	})
 }
 
@@ -233,7 +234,7 @@ func TestReenter_RaisesTheLeaseWhenItNeedsMore(t *testing.T) {
 	})
 }
 
-// A watchdog inside a fixed lease keeps the lock for as long as it is there.
+// A watchdog inside a fixed lease keeps the lock until the inner release.
 func TestReenter_WatchdogInsideAFixedLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -245,7 +246,7 @@ func TestReenter_WatchdogInsideAFixedLease(t *testing.T) {
 		b.WantCount(outer, "2")
 		locktest.MustRelease(t, inner)
 		locktest.WantAlive(t, ctx)
-		locktest.Pass(31 * time.Second) // nobody renews for the outer one
+		locktest.Pass(31 * time.Second) // no watchdog renews the outer hold
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		b.WantGone("k")
 	})
@@ -296,8 +297,8 @@ func TestReenter_BypassesTheQueue(t *testing.T) {
 	})
 }
 
-// stuckEntry begins a re-entry whose command does not reach Redis, up to the backend
-// timeout: it has the turn of the holder.
+// stuckEntry starts a re-entry whose command does not reach Redis. It keeps other operations on the hold waiting
+// until the backend timeout.
 func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) *faultproxy.Rule {
 	t.Helper()
 	stuck := proxy.HoldRequest(locktest.ScriptOn(t, "sethold", "k"))
@@ -306,7 +307,7 @@ func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock
 	return stuck
 }
 
-// Re-entries end with their wait time, side by side, when Redis is silent.
+// While Redis is silent, concurrent re-entries end with their wait times.
 func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -328,8 +329,8 @@ func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 	})
 }
 
-// A silent Redis costs a re-entry the backend timeout, whatever failed before it, and
-// those that come after it nothing. When Redis is back, so are re-entries.
+// A silent Redis costs one re-entry the backend timeout, whatever failed before it. Later re-entries fail at once.
+// When Redis answers again, re-entries succeed.
 func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -352,7 +353,7 @@ func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
 			o := <-locktest.GoAcquire(parent, l, core.WaitTime(long))
 			locktest.WantErr(t, o.Err, core.ErrUnavailable)
 			if o.Took != 0 {
-				t.Errorf("the next one took %s, want an error at once", o.Took)
+				t.Errorf("the next re-entry took %s, want an error at once", o.Took)
 			}
 		}
 		proxy.BlackHole(false)
@@ -364,8 +365,7 @@ func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
 	})
 }
 
-// A re-entry that Redis has executed, and whose replies are lost, does not stay in the
-// count.
+// A re-entry that Redis has executed, and whose replies are lost, is taken out of the count again.
 func TestReenter_UnansweredIsTakenBack(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -376,15 +376,15 @@ func TestReenter_UnansweredIsTakenBack(t *testing.T) {
 		locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		locktest.Pass(time.Second)
 		lost.Remove()
-		b.HSet(t.Context(), "k", hold.Field(), "2") // whatever was executed last
+		b.HSet(t.Context(), "k", hold.Field(), "2") // as if the re-entry was executed last
 		locktest.Pass(time.Second)
 		b.WantCount(hold, "1")
 		locktest.MustRelease(t, hold)
 	})
 }
 
-// Who waits for its turn behind a command without an answer waits no longer than asked
-// for, and says for how long it did.
+// A re-entry behind a command without an answer waits no longer than its wait time, and its error has the time that
+// it waited.
 func TestReenter_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
 	const wait = 100 * time.Millisecond
@@ -432,7 +432,7 @@ func TestReenter_WaitedOfALostLock(t *testing.T) {
 	})
 }
 
-// An answer that makes no sense is no silence: nobody else fails for it.
+// A malformed answer is not silence: no other caller fails because of it.
 func TestReenter_RefusalIsNotSilence(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -446,7 +446,7 @@ func TestReenter_RefusalIsNotSilence(t *testing.T) {
 	locktest.MustRelease(t, inner)
 }
 
-// A refresh behind a command without an answer takes the backend timeout in all.
+// A Refresh behind a command without an answer takes the backend timeout in all.
 func TestRefresh_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -464,8 +464,7 @@ func TestRefresh_BehindAStuckCommand(t *testing.T) {
 	})
 }
 
-// However many re-entries have failed, one writer puts the count right, and a release
-// does not wait for it.
+// However many re-entries have failed, one goroutine corrects the count. A release does not wait for it.
 func TestReenter_FailedOnesDelayNoRelease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// ownHoldHint is what an error says of a hold of the same client.
+// ownHoldHint is the text of an error about a hold of the same client.
 const ownHoldHint = "held by another hold of this client"
 
 // wantOwnHold checks whether a refusal says that a hold of the same client has the lock.
@@ -32,8 +32,8 @@ func wantOwnHold(t *testing.T, what string, err error, want bool) {
 	}
 }
 
-// An inner Acquire without the context of the outer one waits for its own caller. Its error says so, however the
-// wait ends, and whatever the kind.
+// An inner Acquire without the context of the outer hold waits for its own caller. Its error says so, however the
+// wait ends, for every kind.
 func TestNotAcquiredError_OwnHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -64,7 +64,7 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 	})
 }
 
-// Nor does a Redlock know its caller without the context of the outer one.
+// A Redlock does not know its caller either without the context of the outer hold.
 func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -80,8 +80,8 @@ func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
 	})
 }
 
-// What another client holds, what a hold has left to its time, and what has passed to another client since, is not
-// a hold of this client.
+// The error does not speak of a hold of this client if another client holds the lock, if the hold was left
+// (Hold.Leave), or if the lock has passed to another client since.
 func TestNotAcquiredError_OfAnotherHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -106,7 +106,7 @@ func TestNotAcquiredError_OfAnotherHold(t *testing.T) {
 	})
 }
 
-// What Refusal says is what Acquire does at once, without a question to Redis.
+// Refusal returns the error with which Acquire would fail at once. It does not ask Redis.
 func TestRefusal_OfWaiters(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -120,7 +120,7 @@ func TestRefusal_OfWaiters(t *testing.T) {
 				{locks.ForAdapters().Refusal(t.Context(), core.WaitTime(time.Second)), want},
 				{locks.ForAdapters().Refusal(t.Context()), want},
 				{locks.ForAdapters().Refusal(t.Context(), core.WaitTime(0)), nil},
-				{locks.ForAdapters().Refusal(ctx), nil}, // it may enter again
+				{locks.ForAdapters().Refusal(ctx), nil}, // it may re-enter
 			} {
 				if c.got != c.want { //nolint:errorlint // the sentinel itself
 					t.Errorf("%s: got %v, want %v", what, c.got, c.want)
@@ -146,10 +146,10 @@ func TestRefusal_OfRedisThatIsKnownToBeDown(t *testing.T) {
 		srv := redistest.New(t)
 		locks := locktest.NewClient(t, srv.Client())
 		srv.Down()
-		locktest.Must(t, locks.ForAdapters().Refusal(t.Context())) // no call has asked yet
+		locktest.Must(t, locks.ForAdapters().Refusal(t.Context())) // no call has asked Redis yet
 		_, _, err := locks.Lock("a").Acquire(t.Context())
 		locktest.WantErr(t, err, core.ErrUnavailable)
-		time.Sleep(time.Second) // the caller gives up a little before the silence is as long as the backend timeout
+		time.Sleep(time.Second) // in the time of the bubble: the caller gives up a little before the backend timeout
 		begin := time.Now()
 		locktest.WantErr(t, locks.ForAdapters().Refusal(t.Context()), core.ErrUnavailable)
 		locktest.WantSame(t, "it took", time.Since(begin), 0)
