@@ -108,7 +108,7 @@ func withoutBraces(name string) bool { return !strings.ContainsAny(name, "{}") }
 // gateKeeper is a side that opens and passes a gate.
 type gateKeeper interface {
 	String() string
-	// shuts shuts a gate. It returns the function that opens the gate and returns the time at which that began.
+	// shuts closes a gate. It returns the function that opens the gate and returns the time at which that began.
 	shuts(t *testing.T, g gate, name string) (open func() time.Time)
 	// passes starts a caller that waits for a gate to open, and returns when it waits. The channel gets the time at
 	// which the caller has passed.
