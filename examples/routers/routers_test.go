@@ -3,6 +3,7 @@ package routers_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,7 +22,10 @@ import (
 	"github.com/interlock-go/interlock/examples/routers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // reloads, warnings and failures are part of the tests
+	goleak.VerifyTestMain(m)
+}
 
 // router is chi or echo, with the path of the route in its spelling.
 type router struct {

@@ -13,7 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
@@ -23,7 +25,12 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.TestMode)
+	logging.Disable()                              // go-redis prints failed dials
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // for clients and rules that the page does not log
+	goleak.VerifyTestMain(m)
+}
 
 // fixture is a page, a client that it observes, and the logs and metrics that they write.
 type fixture struct {

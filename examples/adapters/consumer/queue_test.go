@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,10 @@ import (
 	"github.com/interlock-go/interlock/examples/adapters/consumer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // reloads, warnings and failures are part of the tests
+	goleak.VerifyTestMain(m)
+}
 
 // rules lock an order for both topics, which have it in different places.
 const rules = `rules:
