@@ -68,8 +68,8 @@ type NotAcquiredError struct {
 	// Waited is the time spent in Acquire.
 	Waited time.Duration
 
-	// RetryAfter is the time until the end of the lease that the last refused attempt saw, 0 if unknown. A
-	// renewed lease is extended, so this is an upper bound for a fixed lease, and says little for a watchdog.
+	// RetryAfter is the time until the end of the lease that the last refused attempt saw, 0 if unknown. For
+	// a fixed lease it is an upper bound. For a watchdog it says little, because the lease is renewed.
 	RetryAfter time.Duration
 
 	// BlockedBy is the holder field ("<client id>:<n>", see [Hold.Field]) that had the lock at the last

@@ -136,7 +136,7 @@ type Observer struct {
 
 	// HoldEnd is called when a hold has ended: released, left, or moved by [Hold.Handover]. A moved hold
 	// continues as another hold of the same lock, whose start and end are reported, too. To count locks, leave
-	// moved holds out. A lost hold ends when it is released. Leak reports a hold that never is.
+	// moved holds out. A lost hold ends when it is released. Leak reports a hold that is never released.
 	HoldEnd func(ctx context.Context, r HoldResult)
 
 	// Renewal is called for every renewal of a watchdog lease.

@@ -279,7 +279,7 @@ type probe struct {
 
 	of         *Client
 	name       string
-	patience   time.Duration
+	waitTime   time.Duration
 	one, other *Client
 	contended  chan struct{}
 	renewed    chan error
@@ -288,7 +288,7 @@ type probe struct {
 
 func (p *probe) run(ctx context.Context) {
 	p.name = "interlock_preflight:" + p.Name + ":" + identity.NewID()[:8]
-	p.patience = 8 * p.of.cfg.backendTimeout
+	p.waitTime = 8 * p.of.cfg.backendTimeout
 	p.contended, p.renewed = make(chan struct{}, 1), make(chan error, 1)
 	p.one, p.other = p.apart(), p.apart()
 	names := []string{p.name}
@@ -376,7 +376,7 @@ func (p *probe) tryKind(ctx context.Context) {
 		do   func() error
 	}{
 		{"acquire", true, func() (err error) {
-			held, end, err = p.take(ctx, p.one, WaitTime(p.patience)) //nolint:fatcontext // the steps after it need it
+			held, end, err = p.take(ctx, p.one, WaitTime(p.waitTime)) //nolint:fatcontext // the steps after it need it
 			return err
 		}},
 		{"keep another client out", true, func() error {
@@ -390,7 +390,7 @@ func (p *probe) tryKind(ctx context.Context) {
 			return err
 		}},
 		{"re-enter", p.Holds == redisstore.Reentrant, func() error {
-			_, leave, err := p.take(held, p.one, WaitTime(p.patience))
+			_, leave, err := p.take(held, p.one, WaitTime(p.waitTime))
 			if err != nil {
 				return err
 			}
@@ -399,7 +399,7 @@ func (p *probe) tryKind(ctx context.Context) {
 		{"renew", leased, func() error { return p.awaitRenewal(ctx) }},
 		{"hand off", leased && p.Shares != redisstore.Unlimited, func() error {
 			err := p.whileWaiting(func() (err error) {
-				_, next, err = p.take(ctx, p.one, WaitTime(p.patience))
+				_, next, err = p.take(ctx, p.one, WaitTime(p.waitTime))
 				return err
 			}, func() error { return end(ctx) })
 			end = next
@@ -407,7 +407,7 @@ func (p *probe) tryKind(ctx context.Context) {
 		}},
 		{"notify", true, func() error {
 			return p.whileWaiting(func() (err error) {
-				next, err = p.rival(ctx, WaitTime(p.patience))
+				next, err = p.rival(ctx, WaitTime(p.waitTime))
 				return err
 			}, func() error { return p.hear(ctx, func() error { return end(ctx) }) })
 		}},
@@ -545,7 +545,7 @@ func (p *probe) awaitRenewal(ctx context.Context) error {
 func (p *probe) trySeveral(ctx context.Context, names []string) {
 	var hold *Hold
 	works := p.try("several keys", func() (err error) {
-		if _, hold, err = p.one.MultiLock(names...).Acquire(ctx, WaitTime(p.patience)); err != nil {
+		if _, hold, err = p.one.MultiLock(names...).Acquire(ctx, WaitTime(p.waitTime)); err != nil {
 			return err
 		}
 		for _, name := range names {

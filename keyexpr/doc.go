@@ -84,7 +84,7 @@
 //   - Give each service one prefix, and let no prefix begin with another one. With shop: and
 //     shop:a: on one Redis, key a:order:42 of the first is key order:42 of the second.
 //   - For several resources write several templates, or one part that yields a list. The rule
-//     takes all locks together or none, in one order, so that two such calls do not deadlock.
+//     takes all locks together or none. Two such calls do not deadlock.
 //   - A client that chooses the key chooses the lock. A header always has the value that the
 //     client sent. client_ip comes from the router, and is often what the client says. Prefer the
 //     values that authentication found.

@@ -6,7 +6,7 @@ import "fmt"
 const (
 	// DefaultMaxLength is the length of the longest key in bytes. A longer key is shortened.
 	DefaultMaxLength = 512
-	// DefaultMaxElements is the largest number of keys that one template yields.
+	// DefaultMaxElements is the largest number of keys that one template, or all templates of a rule, yield.
 	DefaultMaxElements = 100
 	// MaxTemplateLength is the length of the longest template or condition in bytes.
 	MaxTemplateLength = 4096

@@ -22,7 +22,7 @@ type Metric struct {
 	Scope      string    // instrumentation scope: the path of the package that makes the metric, which is this one or lockz
 }
 
-// Metrics describes all metrics in the order of the table above: the metrics of a [Telemetry], and the counter of
+// Metrics describes all metrics in the order of the table in the package comment: the metrics of a [Telemetry], and the counter of
 // package lockz. It returns a new slice.
 func Metrics() []Metric {
 	table := new(instruments).table()

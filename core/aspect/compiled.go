@@ -198,8 +198,8 @@ func (c *compiled) decide(cause failpolicy.Cause) decision {
 	return decision{cause: cause, strategy: c.policy.Strategy(cause), status: c.policy.Statuses.Status(cause)}
 }
 
-// decideKey answers [failpolicy.Key] with the status that the rule sets, or else with the given status. If the
-// program is at fault, which status 500 means, the answer is an error with 500, whatever the rule says, so that the
+// decideKey answers [failpolicy.Key] with the status that the rule sets, or else with the given status. Status 500
+// means that the program is at fault. Then the answer is an error with 500, whatever the rule says, so that the
 // fault is found before the program is live.
 func (c *compiled) decideKey(status int) decision {
 	if status == http.StatusInternalServerError {

@@ -10,7 +10,7 @@ import (
 const (
 	// minRetry is the shortest hint, and the hint if the estimate is unknown.
 	minRetry = time.Second
-	// maxRetry is the longest hint, however long the lease.
+	// maxRetry is the longest hint for these two causes, however long the lease.
 	maxRetry = 5 * time.Second
 )
 
@@ -20,7 +20,7 @@ const (
 // of a fixed lease or the recent hold time of the rule, after [failpolicy.Debounced] the rest of the window. random
 // is in [0, 1), for example from [math/rand/v2.Float64]. It spreads clients that were refused at the same time.
 //
-//   - [failpolicy.Busy], [failpolicy.Overload]: the estimate, between 1 s and 5 s, plus or minus a quarter.
+//   - [failpolicy.Busy], [failpolicy.Overload]: the estimate plus or minus a quarter, between 1 s and 5 s.
 //   - [failpolicy.Debounced]: the estimate, in whole seconds once it is longer than one; 1 s if unknown. It is not
 //     spread, because the next call is a new intention and not a herd.
 //   - [failpolicy.Backend]: 1 to 2 s.
@@ -33,14 +33,15 @@ func retryAfter(c failpolicy.Cause, estimate time.Duration, random float64) time
 	case failpolicy.Backend:
 		return between(minRetry, 2*minRetry, random)
 	case failpolicy.Debounced:
-		return wholeSeconds(estimate)
+		return roundUpToSeconds(estimate)
 	default:
 		return 0
 	}
 }
 
-// spread returns d plus or minus a quarter, and at least half a second each way. It moves the range into the bounds,
-// because cutting the range off would bring the clients together again.
+// spread returns a value at random within a quarter of d, and at least half a second, to both sides. If that range
+// crosses a bound, it is moved inside and keeps its width: 1 s becomes 1 to 2 s. Cutting the range off would bring
+// the clients together again.
 func spread(d time.Duration, random float64) time.Duration {
 	reach := max(d/4, minRetry/2)
 	low := max(d-reach, minRetry)
@@ -56,11 +57,11 @@ func between(low, high time.Duration, random float64) time.Duration {
 	return low + time.Duration(random*float64(high-low))
 }
 
-// longestWindow is longer than any window. It keeps wholeSeconds from overflowing.
+// longestWindow is longer than any window. It keeps roundUpToSeconds from overflowing.
 const longestWindow = 100 * 365 * 24 * time.Hour
 
-// wholeSeconds rounds a hint of more than one second up to whole seconds.
-func wholeSeconds(d time.Duration) time.Duration {
+// roundUpToSeconds rounds a hint of more than one second up to whole seconds.
+func roundUpToSeconds(d time.Duration) time.Duration {
 	switch {
 	case d <= 0:
 		return minRetry

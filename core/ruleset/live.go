@@ -126,8 +126,8 @@ func (l *Live) load(c content) (next *Set, err error) {
 
 // replace brings next into force, or changes nothing. The caller holds turn.
 //
-// It compares the locks after all subscribers have prepared: a mistake in a key changes the lock, too, and
-// the subscriber's message about the mistake is the better one.
+// It compares the locks after all subscribers have prepared. The subscribers report mistakes in keys first, because
+// their message is better than a report of a changed lock. Adapters compare the locks of their routes, too.
 func (l *Live) replace(next *Set) error {
 	return l.subscribers.replace(next, func() error {
 		refused, _ := CompareLocks(l.Current(), next)

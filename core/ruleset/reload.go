@@ -21,9 +21,9 @@ import (
 // unlocked lists the calls that run unlocked from now on: see [Unlocking].
 //
 // CompareLocks compares each path for which one of the sets has a rule, with each method. It refuses
-// nothing for a gRPC method or a function whose key may come from a layer below the sets: a rule there has
-// no key ([Resolved.Partial]), or only one set names the endpoint. A caller that knows all layers calls
-// [CompareLocksAt] instead.
+// nothing for a gRPC method or a function if a layer below the sets may have the key. That is so if its rule in
+// a set has no key ([Resolved.Partial]), and if only one of the sets names it. A caller that knows all layers
+// calls [CompareLocksAt] instead.
 func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	refused, unlocked = compareLocks(old, next)
 	if next.Settings().AllowRekey {

@@ -109,7 +109,7 @@ func (a answer) refuse(refusal *aspect.RefusedError) Result {
 		a.w.WriteHeader(statusUnread)
 		return Result{Abort: true, Writer: settled(a.w, statusClientGone)}
 	}
-	if seconds := wholeSeconds(refusal.RetryAfter); seconds > 0 {
+	if seconds := nearestSeconds(refusal.RetryAfter); seconds > 0 {
 		a.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	r := Result{Abort: true, Refusal: refusal, Writer: a.w}
@@ -164,9 +164,9 @@ func forOperators(refusal *aspect.RefusedError) error {
 	}
 }
 
-// wholeSeconds returns the value of a Retry-After header for a hint: whole seconds, rounded to the nearest, at
+// nearestSeconds returns the value of a Retry-After header for a hint: whole seconds, rounded to the nearest, at
 // least 1; 0 for no hint.
-func wholeSeconds(hint time.Duration) int {
+func nearestSeconds(hint time.Duration) int {
 	if hint <= 0 {
 		return 0
 	}

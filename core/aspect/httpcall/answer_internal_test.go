@@ -12,7 +12,7 @@ func TestWholeSeconds(t *testing.T) {
 		0: 0, -time.Second: 0, time.Nanosecond: 1, 300 * time.Millisecond: 1,
 		1400 * time.Millisecond: 1, 1600 * time.Millisecond: 2, 5 * time.Second: 5,
 	} {
-		if got := wholeSeconds(d); got != want {
+		if got := nearestSeconds(d); got != want {
 			t.Errorf("%s: got %d, want %d", d, got, want)
 		}
 	}

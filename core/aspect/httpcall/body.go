@@ -56,8 +56,8 @@ type heldBody struct {
 	ahead   *ahead // nil unless the body is read ahead
 }
 
-// keep counts a body that is in memory already. Without room, the request may still wait unless it
-// needs the body: then a middleware keeps the body anyway.
+// keep counts a body that is in memory already. Without room it refuses a request that needs the body. Any other
+// request may wait, because a middleware keeps its body anyway.
 func (b *heldBody) keep(n int64, needed bool) error {
 	taken, ok := b.room.take(n)
 	b.taken += taken

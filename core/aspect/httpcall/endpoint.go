@@ -20,7 +20,7 @@ type Endpoint struct {
 	TakesBack bool     // a rule says on_lost: fail
 	AnyMethod bool     // the rules were put on the route for whatever method it has
 
-	maxBody int64 // the largest body that is read
+	maxBody int64 // the largest body that is read ahead; package httpvars has the limit for keys
 	room    *room // for the bodies of waiting requests, shared by all routes
 }
 

@@ -98,8 +98,8 @@ func (r *target) pubSubFlag(set *pflag.FlagSet) {
 	set.StringVar(&r.pubSub, "pubsub", "auto", "`mode` of the lock client in a Cluster (core.WithPubSub): auto, sharded or classic")
 }
 
-// patience is the time after which a silent Redis counts as unavailable.
-const patience = 3 * time.Second
+// silentAfter is the time after which a silent Redis counts as unavailable.
+const silentAfter = 3 * time.Second
 
 // locks calls use with a client for the locks of the Redis. It returns an error if the Redis does not answer.
 func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error) error {
@@ -131,7 +131,7 @@ func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Clien
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	r.rdb = rdb
-	locks, err := core.New(rdb, core.WithPrefix(r.prefix), core.WithPubSub(modes[r.pubSub]), core.WithBackendTimeout(patience))
+	locks, err := core.New(rdb, core.WithPrefix(r.prefix), core.WithPubSub(modes[r.pubSub]), core.WithBackendTimeout(silentAfter))
 	if err != nil {
 		return err
 	}

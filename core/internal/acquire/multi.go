@@ -115,7 +115,7 @@ func (m *multi) take(ctx context.Context) error {
 			return NotQueued(err, key, m.wish.Kind)
 		}
 	}
-	m.first = m.in.Queues.Busiest(m.keys)
+	m.first = m.in.Queues.FirstInUse(m.keys)
 	for next := m.emptyHanded(); ; {
 		err := next(ctx)
 		if err == nil {

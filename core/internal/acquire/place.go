@@ -27,11 +27,11 @@ type place struct {
 const (
 	// placePoll is how long a waiter with a place sleeps, to show that it is alive. How long others wait for it follows
 	// from that: patience, absent and later in fair_acquire.lua.
-	placePoll = 500 * time.Millisecond
+	placePoll = redisstore.FairLook
 	// farPoll is how long a waiter sleeps that has manyOthers before it (far in fair_acquire.lua): there may be thousands
 	// of them.
-	farPoll    = 5 * placePoll / 2
-	manyOthers = 300
+	farPoll    = redisstore.FairFarLook
+	manyOthers = redisstore.FairManyWait
 	// sureAfter is how long a waiter sleeps when its messages have begun to arrive, if fewOthers are before it.
 	sureAfter = 100 * time.Millisecond
 	fewOthers = 8

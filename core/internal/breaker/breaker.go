@@ -1,10 +1,10 @@
 // Package breaker provides a circuit breaker for each node of Redis. Callers do not wait for a node that is
 // known to be silent: they fail at once, until it answers again.
 //
-// Every sender of a command calls Check first. Package redisstore sees all commands and answers, and
-// calls Trip and Reset. It has no half-open state that lets callers through to try: after it has
-// tripped the breaker, redisstore asks the node until it answers. The breaker itself knows neither
-// commands nor connections.
+// Operations on locks call Check first; renewals do not. Package wire finds out that a node is silent, or
+// answers again, and package core then calls Trip and Reset. There are no half-open states that let callers
+// through to try: while a node is silent, package wire asks it until it answers. The breaker itself knows
+// neither commands nor connections.
 //
 // A Check that begins after Trip has returned fails. A Check that begins after Reset has returned
 // succeeds. The state of the node may change before Check returns. While no circuit is open, Check costs

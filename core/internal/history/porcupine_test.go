@@ -230,7 +230,7 @@ func (allows spec) model(from keyState) porcupine.Model {
 const open = time.Duration(math.MaxInt64)
 
 // kept is for how long a waiter of a fair lock keeps its place, however slow it is: the lock drops a
-// waiter that has not looked for 0.75 s.
+// waiter without a subscriber that has not looked for 0.75 s.
 const kept = 700 * time.Millisecond
 
 // operation is a step with its time.

@@ -27,7 +27,7 @@ type Hold struct {
 	renewed  atomic.Bool     // the holders count it among the holds to renew
 	observed context.Context //nolint:containedctx // for the Watcher; nil without observers
 	ended    atomic.Bool
-	leaked   atomic.Bool  // no caller can end it any more; its lease does
+	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
 	fate     atomic.Int32 // how it ended under its caller: notOver, overLost or overLeft
 
 	// The garbage collector watches the handle of a hold that is renewed or observed from the first renewal on, or from

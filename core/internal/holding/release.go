@@ -274,17 +274,17 @@ func (hs *Holdings) PassOn(o *Holder) {
 	})
 }
 
-// GiveBack frees holders that no caller has seen yet, all at once. It waits for that no longer than patience,
+// GiveBack frees holders that no caller has seen yet, all at once. It waits for that no longer than most,
 // and no longer than least once ctx has ended; the rest goes on in the background.
-func GiveBack(ctx context.Context, got []*Holder, patience, least time.Duration) {
+func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	if len(got) == 0 {
 		return
 	}
 	ended := ctx.Done()
 	if ctx.Err() != nil {
-		patience, ended = 0, nil
+		most, ended = 0, nil
 	}
-	limit := time.NewTimer(max(least, patience))
+	limit := time.NewTimer(max(least, most))
 	defer limit.Stop()
 	gone := make(chan struct{}, len(got))
 	for _, o := range got {

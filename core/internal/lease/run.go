@@ -13,7 +13,7 @@ const (
 	clockCheck = time.Second
 )
 
-// coalesce is the part of the TTL by which a renewal is sent earlier to travel with others.
+// A renewal is sent up to TTL/coalesce earlier to travel with others.
 const coalesce = 30
 
 // Run runs the scheduler until ctx ends.

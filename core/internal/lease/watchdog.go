@@ -13,7 +13,7 @@ import (
 type Config struct {
 	Start   time.Time     // of the client; all times count from it
 	TTL     time.Duration // that a renewal sets
-	Timeout time.Duration // of one renewal and one question; several fit into TTL
+	Timeout time.Duration // of one batch of renewals or questions; several fit into TTL
 	Landing time.Duration // how long a command without an answer may still be executed
 
 	Renewer Renewer

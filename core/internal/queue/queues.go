@@ -152,9 +152,9 @@ func (q *Queues) Waited(key string) bool {
 	return in != nil && in.waiters() > 0
 }
 
-// Busiest returns the index of the first of several keys that this process holds or waits for, 0 if
+// FirstInUse returns the index of the first of several keys that this process holds or waits for, 0 if
 // there is none.
-func (q *Queues) Busiest(keys []string) int {
+func (q *Queues) FirstInUse(keys []string) int {
 	for i, key := range keys {
 		if q.Wanted(key) {
 			return i

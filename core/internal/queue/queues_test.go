@@ -142,13 +142,13 @@ func TestQueues_Oldest(t *testing.T) {
 	}
 }
 
-func TestQueues_Busiest(t *testing.T) {
+func TestQueues_FirstInUse(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	keys := []string{"a", "b", "k"}
 	want := func(what string, want int, wanted bool) {
 		t.Helper()
-		if got := b.Busiest(keys); got != want || b.Wanted("k") != wanted {
+		if got := b.FirstInUse(keys); got != want || b.Wanted("k") != wanted {
 			t.Errorf("%s: got %d, wanted %v", what, got, b.Wanted("k"))
 		}
 	}

@@ -29,8 +29,8 @@ const (
 )
 
 // Renew raises the TTL of all claims to lease. With a lease of 0 it only asks whether they are held.
-// All claims have one kind, and live on one node; see [Store.NodeName]. Renewals travel as all
-// commands of locks do, with Config.RenewTimeout as their time limit. The verdicts are in the order
+// All claims have one kind, and live on one node; see [Store.NodeName]. Renewals use the
+// connections of all commands of locks, also while the node is silent. Config.RenewTimeout is their time limit. The verdicts are in the order
 // of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size, together := renewChunk, renewTogetherChunks

@@ -240,8 +240,8 @@ func TestCluster_NoNode(t *testing.T) {
 	})
 }
 
-// A redirected command travels in a context that belongs to no caller. A hook that changes its key
-// there, and did not in the caller's context, does not change what is sent.
+// A redirected command is sent again with the values of the caller's context, so a hook treats it as it treated the
+// first one: this hook does not change its key.
 func TestHooks_RedirectedCommand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

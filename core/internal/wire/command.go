@@ -188,7 +188,7 @@ const (
 
 // prepare makes a command ready to be submitted for a caller that has time until limit.
 func (c *command) prepare(limit time.Time) {
-	if limit.Sub(c.at) < mostPatience+2*patience {
+	if limit.Sub(c.at) < longestMoment+2*moment {
 		c.wake = make(chan struct{}, 1)
 		return
 	}
@@ -249,7 +249,7 @@ func (c *command) await(ctx context.Context, limit time.Time) error {
 
 // awaitReplicas waits for as long as replicas usually take.
 func (c *command) awaitReplicas() bool {
-	timer := time.NewTimer(mostPatience)
+	timer := time.NewTimer(longestMoment)
 	defer timer.Stop()
 	select {
 	case <-c.wake:

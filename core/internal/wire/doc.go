@@ -55,7 +55,7 @@
 //	new credentials, new connections                 | If Redis does not answer, the error is    | TestNew_CredentialsRotate, TestNew_CredentialsFail
 //	what the caller has given runs apart (dialer)    | If Redis does not answer, the error is    | TestDialer_Blocks, TestDialer_PanicIsAnError
 //	exchanges that replicas acknowledge (acker)      | replicas that acknowledge                 | TestReplicas_Acknowledge, TestReplicas_OtherCallersDoNotWait
-//	hooks see each command once, and change none     | A client frees only locks that it holds   | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
+//	hooks see each sending once, and change none     | A client frees only locks that it holds   | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
 //	the queue is bounded                             | a few hundred                             | TestLines_QueueIsBounded
 //	what a reply means, and which text names no key  | Redis did not answer, or answered with    | TestMeaningOf, TestReplyText_Arguments
 package wire

@@ -29,7 +29,8 @@ func (e *interruptedError) Error() string { return e.cause.Error() }
 
 func (e *interruptedError) Unwrap() error { return e.cause }
 
-// unsentError means that a node to send to is not known, or is silent.
+// unsentError means that a command was not sent: its node is unknown or silent, no connection was made, or a hook
+// refused it.
 type unsentError struct{ cause error }
 
 func (e *unsentError) Error() string { return e.cause.Error() }

@@ -27,22 +27,22 @@ type sample struct {
 // The times after which a command under way gets attention. The first two are the least and the most of a
 // time that grows with the round trip.
 const (
-	// patience is how long a caller waits before it pays for a timer, and the least that counts as
+	// moment is how long a caller waits before it pays for a timer, and the least that counts as
 	// slow.
-	patience = 5 * time.Millisecond
-	// mostPatience is the most that counts as slow, however far away Redis is: nothing can interrupt a
+	moment = 5 * time.Millisecond
+	// longestMoment is the most that counts as slow, however far away Redis is: nothing can interrupt a
 	// call before. It is also the least that counts as a hang.
-	mostPatience = 50 * time.Millisecond
+	longestMoment = 50 * time.Millisecond
 	// settling is how long an answer that has arrived may take to be read.
 	settling = 20 * time.Millisecond
 	// waking is the same for a process that has just gone on after it was stopped, or that got no time on
 	// a busy machine.
 	waking = 200 * time.Millisecond
-	// sleep is the least time without running that does not count as silence of a node. A smaller value
-	// could postpone the timeout for ever.
+	// sleep is how long the process has to stand still before that time is subtracted from a node's silence. A
+	// smaller value could postpone the timeout for ever.
 	sleep = 100 * time.Millisecond
 	// unread is how long a connection has no reader while there are no calls.
-	unread = 2 * patience
+	unread = 2 * moment
 	// leastPause is the pause after a failed attempt to connect. It doubles each time, up to mostPause.
 	leastPause, mostPause = 20 * time.Millisecond, 500 * time.Millisecond
 	// pingPause is the least time between pings on a connection without commands.
@@ -74,7 +74,7 @@ const (
 
 // wokeAfter reports whether a wait has ended so long after its limit that this process cannot have
 // run.
-func wokeAfter(limit time.Time) bool { return time.Since(limit) > 2*patience }
+func wokeAfter(limit time.Time) bool { return time.Since(limit) > 2*moment }
 
 // begins notes that there is a connection, on which replies may now come.
 func (f *flow) begins() {
@@ -117,16 +117,16 @@ func (f *flow) measure(took time.Duration) {
 }
 
 // near reports whether a reply comes so soon that its caller may read it.
-func (f *flow) near() bool { return f.trip.Load() < int64(patience) }
+func (f *flow) near() bool { return f.trip.Load() < int64(moment) }
 
 // patient returns how long a call takes before it is slow: a few round trips.
 func (f *flow) patient() time.Duration {
-	return min(max(patience, 4*time.Duration(f.trip.Load())), mostPatience)
+	return min(max(moment, 4*time.Duration(f.trip.Load())), longestMoment)
 }
 
 // hanging returns how long nothing comes before another connection is made.
 func (f *flow) hanging() time.Duration {
-	return max(mostPatience, 8*time.Duration(f.trip.Load()))
+	return max(longestMoment, 8*time.Duration(f.trip.Load()))
 }
 
 // stuck returns how long nothing comes before the callers behind another command send again. The
@@ -140,7 +140,7 @@ func (f *flow) awake(now time.Time) {
 	if f.looked.After(since) {
 		since = f.looked
 	}
-	if late := now.Sub(since) - 2*patience; late > 0 {
+	if late := now.Sub(since) - 2*moment; late > 0 {
 		f.quiet = f.quiet.Add(late)
 	}
 	f.looked = now

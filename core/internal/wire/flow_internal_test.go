@@ -14,11 +14,11 @@ func TestFlow_FollowsTheRoundTrip(t *testing.T) {
 		trip, patient, hanging time.Duration
 		near                   bool
 	}{
-		{0, patience, mostPatience, true},
-		{100 * time.Microsecond, patience, mostPatience, true},
-		{4 * time.Millisecond, 16 * time.Millisecond, mostPatience, true},
+		{0, moment, longestMoment, true},
+		{100 * time.Microsecond, moment, longestMoment, true},
+		{4 * time.Millisecond, 16 * time.Millisecond, longestMoment, true},
 		{10 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, false},
-		{900 * time.Millisecond, mostPatience, 7200 * time.Millisecond, false},
+		{900 * time.Millisecond, longestMoment, 7200 * time.Millisecond, false},
 	} {
 		f := flow{trip: new(atomic.Int64)}
 		f.trip.Store(int64(tt.trip))
@@ -76,12 +76,12 @@ func TestFlow_Measure_Hang(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
 	f.measure(time.Hour)
-	if got := f.hanging(); got != mostPatience {
+	if got := f.hanging(); got != longestMoment {
 		t.Errorf("first: a hang is of %s", got)
 	}
 	f.trip.Store(int64(time.Millisecond))
 	f.measure(time.Hour)
-	if got := f.hanging(); got > 2*mostPatience {
+	if got := f.hanging(); got > 2*longestMoment {
 		t.Errorf("after another: a hang is of %s", got)
 	}
 	for range 20 {
@@ -98,12 +98,12 @@ func TestFlow_Awake(t *testing.T) {
 	now := time.Now()
 	f := flow{quiet: now}
 	for range 4 {
-		now = now.Add(patience)
+		now = now.Add(moment)
 		f.awake(now)
 	}
 	now = now.Add(time.Hour)
 	f.awake(now)
-	if got, want := now.Sub(f.quiet), 6*patience; got != want {
+	if got, want := now.Sub(f.quiet), 6*moment; got != want {
 		t.Errorf("quiet for %s, want %s", got, want)
 	}
 }

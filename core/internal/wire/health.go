@@ -13,11 +13,11 @@ import (
 // health is what is known about whether one node answers, whichever command asks. A slow node is not silent: a
 // call may need several round trips, for example for a connection, or behind another call.
 //
-//	calm   -> silent  no command was answered for the timeout, and an attempt to connect has failed, or had
-//	                  no answer for as long; or an operation was tried for the timeout without success
+//	calm   -> silent  no command was answered for the timeout, and one of these is true: an attempt to connect
+//	                  has failed, it had no answer for the timeout either, or an operation has given up
 //	silent -> calm    the node has answered, or is closed
 //
-// lines call conclude and returns; see [lines.advance]. Each silence begins once at most, and ends with a
+// Type lines calls the methods conclude and returns; see [lines.advance]. Each silence begins once at most, and ends with a
 // report if it has begun.
 type health struct {
 	node    string
@@ -116,7 +116,7 @@ func (h *health) unanswered(d time.Duration) bool {
 }
 
 // doubtful reports whether a command waits for a sign of life.
-func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*patience) }
+func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*moment) }
 
 // gaveUp notes an operation that was tried for the timeout without success.
 func (h *health) gaveUp(err error) {

@@ -19,8 +19,8 @@ import (
 //	changed    an attempt is open, so Redis answers on it: it takes all new commands, and the first leaves
 //	leaving    the commands of a pipeline that leaves go on waiting, each until its limit. Commands that wait
 //	           for long are interrupted, and sent again. The pipeline is closed when it has answered them
-//	silent     the first, or a leaving pipeline, is open and has sent nothing for the timeout: it is closed, and its
-//	           commands have no answer
+//	dead       the first, or a leaving pipeline, is open and has received nothing for the timeout: it is closed, and
+//	           its commands have no answer
 //
 // advance changes that, at every look of the shared deadline. replacement does when a command finds that the
 // first has ended. The attempts also show whether the node is silent (see health), because each sends a PING.
@@ -299,7 +299,7 @@ func (l *lines) rouse() {
 // watch is the shared deadline: it looks after the commands of the node while there are any, which is
 // cheaper than a timer for each of them.
 func (l *lines) watch() {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(moment)
 	defer timer.Stop()
 	for idle := idleLooks; ; {
 		if idle >= idleLooks {
@@ -314,8 +314,8 @@ func (l *lines) watch() {
 			l.asleep.Store(false)
 			idle = 0
 		}
-		due := time.Now().Add(patience)
-		timer.Reset(patience)
+		due := time.Now().Add(moment)
+		timer.Reset(moment)
 		select {
 		case <-timer.C:
 		case <-l.ctx.Done():

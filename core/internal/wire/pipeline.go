@@ -380,8 +380,8 @@ func (p *pipeline) takeReading(alone bool) (caller bool) {
 // readFor reads until c has its reply, for a moment at most.
 func (p *pipeline) readFor(c *command) {
 	now := time.Now()
-	if p.receiving.limit.Sub(now) < patience {
-		p.receiving.limit = now.Add(2 * patience)
+	if p.receiving.limit.Sub(now) < moment {
+		p.receiving.limit = now.Add(2 * moment)
 		if err := p.Conn.SetReadDeadline(p.receiving.limit); err != nil {
 			p.fail(err)
 			return

@@ -15,8 +15,8 @@ import (
 
 // Config says how commands travel.
 type Config struct {
-	// Timeout is how long one command may take, and for how long a node may answer nothing at all before
-	// it counts as silent.
+	// Timeout is how long a node may answer nothing at all before it counts as silent. A command may take
+	// longer, up to the limit that its caller gives.
 	Timeout time.Duration
 	// Replication applies to calls that replicas have to acknowledge; see [Call.Acknowledge].
 	Replication Replication

@@ -20,7 +20,7 @@
 local at = place(KEYS[2])
 local field = ARGV[1]
 local quiet = 600      -- ms without a look
-local patience = 1100  -- ms: for a waiter with a subscriber, which looks every 500 ms; at least these 500 ms and quiet
+local patience = 1100  -- ms: for a waiter with a subscriber, which looks every 500 ms: 500 ms plus quiet
 local absent = 750     -- ms: for a waiter without a subscriber, which looks as often
 local far = 300        -- a waiter with so many before it looks every 1250 ms only,
 local later = 750      -- which is so many ms later than the others
@@ -192,7 +192,8 @@ end
 
 -- dropMissing looks after the waiters before the caller, up to the first one with a subscriber and
 -- some more. It notes missing waiters of another library, and drops waiters that have been missing
--- for long while the lock is free. A waiter with a subscriber is missing from when its turn has come.
+-- for long while the lock is free. A waiter of another
+-- library with a subscriber is missing from the time at which its turn has come.
 -- It returns the head, and in how many ms that one would be dropped.
 local function dropMissing(head, free)
   if not free and looks(head) then
