@@ -102,9 +102,6 @@ func (l Lock) admit() (key string, err error) {
 	return key, l.client.callers.enter()
 }
 
-// maxListed is how many holders, and how many waiters, a [LockEntry] has at most.
-const maxListed = redisstore.MostFound
-
 // LockEntry is a Redis key read as a lock, whichever client has made it: this one, another one or Redisson. It
 // is read from the master in one instant.
 type LockEntry struct {
