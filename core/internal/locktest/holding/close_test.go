@@ -15,20 +15,20 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// wantLeft wants the last hold that has ended to be left, and observers to have been told so once.
+// wantLeft wants observers to have heard once that the last hold ended, and that Close left it.
 func wantLeft(t *testing.T, obs *locktest.Recorder) {
 	t.Helper()
 	if n := obs.Count("loss"); n != 1 {
-		t.Fatalf("told %d times that a hold is over, want once", n)
+		t.Fatalf("%d ends of holds, want one", n)
 	}
 	locktest.WantOnly(t, obs.First(t, "loss").Data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
 	if r := obs.Last(t, "hold end").Data.(core.HoldResult); r.Lost || !r.Left {
-		t.Errorf("hold end: got %+v, want one that is left", r)
+		t.Errorf("hold end: got %+v, want a hold that Close left", r)
 	}
 }
 
-// Close comes between the beginning of a release and its turn: the hold is left as any other, and
-// its release has not failed.
+// Close comes while a release waits for its turn. Close leaves the hold like any other, and the release has not
+// failed.
 func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []bool{false, true} {
@@ -41,14 +41,14 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 			}
 			proxy.HoldReply(locktest.ScriptOn(t, "refresh", "k"))
 			proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
-			go func() { _ = hold.Refresh(context.Background(), time.Minute) }() // has the turn
+			go func() { _ = hold.Refresh(context.Background(), time.Minute) }() // runs first
 			locktest.Pass(time.Millisecond)
 			done := locktest.GoRelease(hold)
 			locktest.Pass(time.Millisecond)
 			closed := locktest.GoClose(locks)
 			locktest.WantErr(t, <-done, core.ErrClosed)
 			locktest.WantErr(t, <-closed, core.ErrClosed)
-			if inner { // the outer one is left, too
+			if inner { // Close leaves the outer hold, too
 				locktest.WantSame(t, "losses", obs.Count("loss"), 2)
 				if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Reentrant || !r.Left {
 					t.Errorf("hold end: got %+v, want the inner one, left", r)
@@ -60,8 +60,8 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	}
 }
 
-// One client of a Redlock is closed: the hold goes on, and its release frees the others. What is left
-// to its lease is no release that has failed.
+// One client of a Redlock is closed. The hold goes on, and its release frees the other servers. The part that Close
+// left does not make the release fail.
 func TestClose_LeavesAPartOfARedlock(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -76,7 +76,7 @@ func TestClose_LeavesAPartOfARedlock(t *testing.T) {
 	})
 }
 
-// A renewal that Close cuts short is no renewal that has failed.
+// A renewal that Close cuts short has not failed.
 func TestClose_CutsARenewalShort(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -92,7 +92,7 @@ func TestClose_CutsARenewalShort(t *testing.T) {
 	})
 }
 
-// slowObserver takes its time for the first loss.
+// slowObserver blocks at the first loss.
 type slowObserver struct {
 	*locktest.Recorder
 
@@ -115,15 +115,15 @@ func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 	o.Recorder.ObserveLoss(ctx, l)
 }
 
-// One key of a MultiLock was lost, and Close leaves the other one before anybody was told: the whole
-// is lost.
+// One key of a MultiLock is lost, and Close leaves the other key before observers hear of the loss. The whole hold is
+// lost.
 func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &slowObserver{Recorder: &locktest.Recorder{}, told: make(chan struct{}), release: make(chan struct{})}
 		locks := b.Locks(core.WithObserver(obs.observer()))
 		for i := range 10 {
-			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // whose losses are told first, mostly
+			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // observers mostly hear of these losses first
 		}
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b"))
 		for i := range 10 {
@@ -141,7 +141,7 @@ func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 		}
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Lost || r.Left {
-			t.Errorf("hold end: got %+v, want one that is lost", r)
+			t.Errorf("hold end: got %+v, want a lost hold", r)
 		}
 	})
 }
@@ -198,8 +198,7 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 	})
 }
 
-// A release is waited for even when the lease ends while its answer is on the way: Redis has
-// been told, and so the caller of Release is.
+// Close waits for a release whose lease ends while the answer is under way. The caller of Release gets this answer.
 func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -231,8 +230,8 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 	}
 }
 
-// An acquisition whose command is on its way is not cut off: it may get the lock,
-// and Close waits for that hold too.
+// Close does not cut off an acquisition whose command is under way. It may get the lock, and Close waits for that
+// hold too.
 func TestClose_WaitsForCallersInside(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -291,13 +290,13 @@ func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
 		locktest.WantErr(t, err, context.DeadlineExceeded)
 		locktest.WantSame(t, "returned after", time.Since(start), 20*time.Second)
 		locktest.WantEnded(t, ctx, core.ErrClosed)
-		b.WantCount(hold, "1") // nothing is freed under a running handler
+		b.WantCount(hold, "1") // Close does not free the lock under a running handler
 		if hold.Release(t.Context()) == nil {
 			t.Error("release after Close: got nil")
 		}
 		b.WantCount(hold, "1")
 		locktest.Pass(31 * time.Second)
-		b.WantGone("k") // nobody renews it
+		b.WantGone("k") // no client renews it
 	})
 }
 
@@ -333,7 +332,7 @@ func TestClose_TheCallersClientStaysOpen(t *testing.T) {
 	})
 }
 
-// A grant that is on its way to a waiter when Close sends it away is freed.
+// If a grant is on its way to a waiter that Close sends away, the client frees the lock.
 func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -360,8 +359,7 @@ func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 	})
 }
 
-// A waiter whose grant has arrived in the instant in which it leaves passes it on,
-// also while the client is being closed.
+// A waiter that leaves at the instant at which its grant arrives passes the lock on, also during Close.
 func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -423,8 +421,7 @@ func TestClose_SendsNoMoreCommands(t *testing.T) {
 	})
 }
 
-// A hold that Close leaves to its lease is not lost: observers are told which it is, at Close
-// and when the handler is done.
+// A hold that Close leaves to its lease is not lost. Observers hear of it at Close, and again when its handler ends.
 func TestClose_ReportsTheHoldsItLeaves(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(ctx context.Context, h *core.Hold) error{
@@ -447,13 +444,13 @@ func TestClose_ReportsTheHoldsItLeaves(t *testing.T) {
 			locktest.WantErr(t, end(t.Context(), hold), core.ErrClosed)
 			locktest.WantSame(t, "losses", obs.Count("loss"), 1)
 			if r := obs.Last(t, "hold end").Data.(core.HoldResult); r.Lost || !r.Left {
-				t.Errorf("hold end: got %+v, want one that is left", r)
+				t.Errorf("hold end: got %+v, want a hold that Close left", r)
 			}
 		})
 	}
 }
 
-// What was lost before Close stays lost.
+// A hold that was lost before Close stays lost.
 func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -464,13 +461,13 @@ func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
 		locktest.WantOK(t, locks.Close(t.Context()))
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		if r := obs.First(t, "hold end").Data.(core.HoldResult); !r.Lost || r.Left {
-			t.Errorf("hold end: got %+v, want one that is lost", r)
+			t.Errorf("hold end: got %+v, want a lost hold", r)
 		}
 	})
 }
 
-// Close right after a cancelled acquire, whose reply is on its way: the key does not
-// outlive it, let alone for the whole lease.
+// Close follows a cancelled acquire whose reply is under way. The key is gone when Close returns, not only at the end
+// of its lease.
 func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 	t.Parallel()
 	for name, concurrent := range map[string]bool{"lone": false, "pipelined": true} {
@@ -495,8 +492,7 @@ func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 	}
 }
 
-// Close does not wait long for a Redis that has gone: what it can ask is a question
-// that has been queued behind another one.
+// Close does not wait long for a Redis that has gone, even if a question of it is queued behind another one.
 func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

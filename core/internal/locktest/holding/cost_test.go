@@ -16,10 +16,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestClient_LeaksNothing has a process of its own use locks with every kind of end.
-// While the client is open, and again when it is closed, there are no more
-// goroutines than before, no subscriptions, no connections beyond the pool, and no
-// keys.
+// TestClient_LeaksNothing starts a process that uses locks with every kind of end. While the client is open, and
+// after it is closed, there are no more goroutines than before, no subscriptions, no connections beyond the pool, and
+// no keys.
 func TestClient_LeaksNothing(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -76,8 +75,8 @@ func leakerRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// settled waits until there are no other goroutines than before: for longer than an
-// unused subscription is kept.
+// settled waits until only the goroutines of before are left. It waits longer than the client keeps an unused
+// subscription.
 func settled(before goleak.Option) (err error) {
 	for end := time.Now().Add(locktest.HangTimeout); time.Now().Before(end); {
 		if err = goleak.Find(before); err == nil {
@@ -160,7 +159,7 @@ func whileHeld(c locktest.ChildSide, locks *core.Client, key string, body func(*
 	return body(hold)
 }
 
-// whileTaken runs body while somebody elsewhere has the lock.
+// whileTaken runs body while another client has the lock.
 func whileTaken(c locktest.ChildSide, key string, body func() error) error {
 	err := c.Redis.HSet(c.Ctx, key, locktest.Stranger, 1).Err()
 	return errors.Join(err, body(), c.Redis.Del(c.Ctx, key).Err())
@@ -173,12 +172,12 @@ func wants(err, want error) error {
 	return fmt.Errorf("got %w, want %w", err, want)
 }
 
-// A lock that is held, and that nobody else wants, takes no more heap than heldBytes.
-// Redis is a process of its own, whose memory does not count.
-func TestHold_Memory(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
+// A held lock without waiters takes at most heldBytes of heap. Redis is a separate process, so that its memory does
+// not count.
+func TestHold_Memory(t *testing.T) { //nolint:paralleltest // all tests share the heap
 	const heldBytes, locks = 1000, 10_000
-	client := locktest.NewClient(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal meanwhile
-	// What was held once leaves behind maps and buffers that stay.
+	client := locktest.NewClient(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal during the test
+	// The first holds leave maps and buffers behind that stay.
 	for _, h := range heldMany(t, client, "before", locks) {
 		locktest.MustRelease(t, h)
 	}
@@ -192,8 +191,7 @@ func TestHold_Memory(t *testing.T) { //nolint:paralleltest // the heap is that o
 	}
 }
 
-// heldMany acquires that many locks, as most callers do: waiting if need be, with the
-// watchdog.
+// heldMany acquires n locks without options, as most callers do.
 func heldMany(t *testing.T, client *core.Client, name string, n int) []*core.Hold {
 	t.Helper()
 	holds := make([]*core.Hold, n)
@@ -203,10 +201,10 @@ func heldMany(t *testing.T, client *core.Client, name string, n int) []*core.Hol
 	return holds
 }
 
-// heapAlloc is what the heap holds after garbage collection.
+// heapAlloc returns the size of the heap after garbage collection.
 func heapAlloc() int64 {
 	runtime.GC()
-	runtime.GC() // what pools keep over one is gone
+	runtime.GC() // the second collection empties the pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
@@ -226,13 +224,13 @@ func TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines(t *testing.T) {
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 			holds = append(holds, hold)
 		}
-		locktest.Pass(10 * time.Second) // the first renewals make the script known
+		locktest.Pass(10 * time.Second) // the first renewals load the script
 		sent := proxy.Watch(locktest.Scripts)
 		locktest.Pass(10 * time.Second)
 		if got := sent.Hits(); got < 100 || got > 110 {
-			t.Errorf("one period: got %d scripts, want one per hundred locks", got)
+			t.Errorf("one period: got %d scripts, want a script per hundred locks", got)
 		}
-		if grown := runtime.NumGoroutine() - goroutines; grown > 2_000 { // other tests have some, too
+		if grown := runtime.NumGoroutine() - goroutines; grown > 2_000 { // other tests have goroutines, too
 			t.Errorf("%d goroutines more", grown)
 		}
 		locktest.Pass(15 * time.Second)

@@ -11,7 +11,7 @@ import (
 
 var nineSeconds = core.WithWatchdog(9 * time.Second)
 
-// The network of a holder of any kind is gone: its context ends while Redis still has the lock.
+// The network of a holder fails. Its context ends while Redis still has the lock.
 func TestHold_EachKind_Partition(t *testing.T) {
 	t.Parallel()
 	for name, renewed := range map[string]bool{"renewed": true, "fixed lease": false} {
@@ -27,7 +27,7 @@ func TestHold_EachKind_Partition(t *testing.T) {
 				locktest.Pass(time.Millisecond)
 			}
 			locktest.WantEnded(t, ctx, core.ErrLost)
-			if n := w.HeldOn(); n < w.Kind.Nodes/2+1 { // each is renewed at a time of its own
+			if n := w.HeldOn(); n < w.Kind.Nodes/2+1 { // the servers are renewed at different times
 				t.Errorf("when the holder knows, %d of %d servers have the lock, want a majority", n, w.Kind.Nodes)
 			}
 			w.WantTaken()
@@ -36,7 +36,7 @@ func TestHold_EachKind_Partition(t *testing.T) {
 	}
 }
 
-// One renewal of any kind fails, is refused or is late: the lock stays.
+// One renewal fails, is refused or is late. The lock stays.
 func TestWatchdog_EachKind_OneRenewalFails(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.Refuse("OOM"), locktest.HoldRequest, locktest.HoldReply} {
@@ -59,18 +59,18 @@ func TestWatchdog_EachKind_OneRenewalFails(t *testing.T) {
 	}
 }
 
-// A lock of any kind is deleted, forced away, or another one has it since: its holder knows at the next renewal,
-// which brings nothing back and touches no lock of another. Its release frees no lock of another either.
+// A lock is deleted, forced away, or taken by another client. Its holder learns that at the next renewal, which
+// neither brings the lock back nor touches the lock of the other client. Its release does not free that lock either.
 func TestHold_EachKind_DeletedForcedOrTaken(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"deleted", "forced", "taken by another"} {
 		locktest.ParallelEachKind(t, how, func(t *testing.T, w *locktest.World) {
 			ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine)
 			locktest.Pass(20 * time.Second)
-			if how == "forced" && w.Kind.Nodes == 1 { // a Redlock cannot be
+			if how == "forced" && w.Kind.Nodes == 1 { // a Redlock cannot be forced away
 				freed, err := w.Lock(w.Beside, locktest.Pool).ForceRelease(t.Context())
 				if locktest.Must(t, err); !freed {
-					t.Error("it was not there")
+					t.Error("the lock was not there")
 				}
 			} else {
 				w.Flush()
@@ -97,8 +97,8 @@ func TestHold_EachKind_DeletedForcedOrTaken(t *testing.T) {
 	}
 }
 
-// A command of a holder of any kind lands when its lock is gone, or another's: it neither comes back nor
-// takes anything, nor does it shorten the lease.
+// A command of a holder lands when its lock is gone, or when another client has it. The lock does not come back, and
+// the other client keeps its lock and its lease.
 func TestHold_EachKind_OperationLandsLate(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"sethold", "renew", "refresh", "release"} {
@@ -154,8 +154,8 @@ func operationLandsLate(t *testing.T, w *locktest.World, op string, taken bool) 
 	w.WantFree()
 }
 
-// The renewal of any kind goes on when the request has ended, and ends for good at the release,
-// which works for one who has gone.
+// The watchdog renews a hold after its request has ended, until its release. The release works with a context that
+// has ended.
 func TestHold_EachKind_OutlivesItsRequest(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
@@ -177,8 +177,7 @@ func TestHold_EachKind_OutlivesItsRequest(t *testing.T) {
 	}, nineSeconds)
 }
 
-// A second release of any kind, and one that comes when another has the lock, are errors and free
-// nobody's.
+// A second release, and a release after another client has got the lock, are errors. They free no lock.
 func TestRelease_EachKind_TwiceOrLate(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
@@ -200,8 +199,8 @@ func TestRelease_EachKind_TwiceOrLate(t *testing.T) {
 	}, nineSeconds)
 }
 
-// Whoever enters again, with a shorter lease, and leaves, lowers nothing under the outer hold; others
-// are kept out until that is released. Another request is another owner.
+// A re-entry with a shorter lease does not shorten the lease of the outer hold, also after its release. The lock
+// excludes others until the outer release. Another request does not re-enter.
 func TestHold_EachKind_Nested(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {

@@ -53,7 +53,7 @@ func TestHandover_LossEndsTheNewContext(t *testing.T) {
 	})
 }
 
-// A hold that was lost before the handover has said so.
+// Observers hear once of a hold that was lost before its handover.
 func TestHandover_OfALostHoldReportsTheLossOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -63,7 +63,7 @@ func TestHandover_OfALostHoldReportsTheLossOnce(t *testing.T) {
 		ctx, hold := old.Handover()
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
-		locktest.WantSame(t, "losses were told", obs.Count("loss"), 1)
+		locktest.WantSame(t, "losses reported", obs.Count("loss"), 1)
 	})
 }
 
@@ -97,8 +97,8 @@ func TestHandover_IsObservedAsOneHoldAfterTheOther(t *testing.T) {
 	})
 }
 
-// A refresh that has to wait for its turn finds that its hold was moved meanwhile. The moved hold is
-// renewed as before.
+// A Refresh that waits for its turn finds that its hold has moved by a Handover. The watchdog renews the moved hold
+// as before.
 func TestHandover_BeforeTheTurnOfARefresh(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -106,7 +106,7 @@ func TestHandover_BeforeTheTurnOfARefresh(t *testing.T) {
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
 		slow := proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
-		first := locktest.GoRelease(inner) // has the turn
+		first := locktest.GoRelease(inner) // runs first
 		<-slow.Hit()
 		late := make(chan error, 1)
 		go func() { late <- hold.Refresh(context.Background(), time.Minute) }()

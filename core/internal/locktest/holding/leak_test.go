@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// TestLeak_DoneIsClosed has work that waits for nothing but the Done
-// channel of a hold that nobody refers to any more: it ends with the lease.
+// TestLeak_DoneIsClosed leaves a goroutine that waits for the Done channel of a hold without any reference. The
+// channel is closed at the end of the lease.
 func TestLeak_DoneIsClosed(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -42,9 +42,8 @@ func TestLeak_DoneIsClosed(t *testing.T) {
 	})
 }
 
-// TestLeak_LostHoldIsReported has a hold lost that nobody refers to any more: by
-// the end of a fixed lease, before it was ever renewed, and before it is moved. For observers, who
-// count holds, it has to end too.
+// TestLeak_LostHoldIsReported loses a hold without any reference: by the end of a fixed lease, before its first
+// renewal, and before a handover. Observers that count holds hear of its end.
 func TestLeak_LostHoldIsReported(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -61,21 +60,21 @@ func TestLeak_LostHoldIsReported(t *testing.T) {
 		if _, err := locks.Lock("forced").ForceRelease(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		locktest.EventuallyCollected(t, "the three holds to be told", func() bool { return len(told) == 3 })
+		locktest.EventuallyCollected(t, "reports of the three holds", func() bool { return len(told) == 3 })
 	})
 }
 
-// leaks counts leaked holds. Unlike a recorder it keeps no context.
+// leaks counts leaked holds. Unlike a Recorder it keeps no context.
 type leaks chan struct{}
 
 func (l leaks) observer() *core.Observer {
 	return &core.Observer{Leak: func(context.Context, core.HoldInfo) { l <- struct{}{} }}
 }
 
-// Neither of two nested holds that nobody refers to keeps the other, or the lock.
+// Two nested holds without any reference keep neither each other nor the lock.
 func TestLeak_NestedHolds(t *testing.T) {
 	t.Parallel()
-	const lease = 3 * time.Second // which a slow machine does not miss
+	const lease = 3 * time.Second // a slow machine does not miss it
 	for name, depth := range map[string]int{"two": 2, "three": 3} {
 		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			told := make(leaks, depth)
@@ -87,7 +86,7 @@ func TestLeak_NestedHolds(t *testing.T) {
 				}
 			}()
 			locktest.EventuallyCollected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
-			locktest.EventuallyCollected(t, "the leaks to be told", func() bool { return len(told) == depth })
+			locktest.EventuallyCollected(t, "reports of the leaks", func() bool { return len(told) == depth })
 			locktest.Eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
 		})
 	}
@@ -118,7 +117,7 @@ func TestLeak_StopsRenewingAndIsReported(t *testing.T) {
 	})
 }
 
-// A hold that somebody can still release is no leak, whoever refers to it.
+// A hold is not leaked while a caller can still release it, directly or through its context.
 func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The answer to a command that raises the lease may come after the end of the lease that was there. The lock
-// is lost by then. It does not last for as long as the lease that was asked for.
+// The answer to a command that raises the lease may arrive after the end of the old lease. The lock is lost then, and
+// does not stay in Redis for the new lease.
 func TestHold_RaisedTooLate(t *testing.T) {
 	t.Parallel()
 	for name, raise := range map[string]func(lock core.Lock, ctx context.Context, hold *core.Hold) error{
@@ -33,7 +33,7 @@ func TestHold_RaisedTooLate(t *testing.T) {
 			locks, proxy := b.BehindAProxy()
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(100*time.Millisecond))
 			late := proxy.DelayReply(faultproxy.Containing("3600000"), 200*time.Millisecond)
-			if err := raise(locks.Lock("k"), ctx, hold); err != nil { // a refresh has set the lease, late as it was
+			if err := raise(locks.Lock("k"), ctx, hold); err != nil { // a late refresh has still set the lease
 				locktest.WantErr(t, err, core.ErrLost)
 			}
 			late.Remove()
@@ -45,8 +45,8 @@ func TestHold_RaisedTooLate(t *testing.T) {
 	}
 }
 
-// A command that raises the lease may have no answer. When the lease that was there ends, the lock is lost. It
-// does not last for as long as the lease that was asked for.
+// A command that raises the lease may have no answer. When the old lease ends, the lock is lost, and does not stay in
+// Redis for the new lease.
 func TestHold_RaisedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A re-entry comes while Leave waits for an earlier command of its holder: one of the
-// two is refused, and nothing stays behind.
+// A re-entry comes while Leave waits for an earlier command of its holder. One of the two is refused, and nothing
+// stays behind.
 func TestLeave_WhileAReentryComes(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one key": {"k"}, "several": {"a", "k"}} {
@@ -64,8 +64,7 @@ func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
 	})
 }
 
-// What the holder has sent and Redis has not answered does not prolong the marker,
-// whenever it lands.
+// A renewal that Redis has not answered does not prolong the marker, whenever it lands.
 func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{"on its way": 0, "given up": 6 * time.Second} {
@@ -79,7 +78,7 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 			}
 			start := time.Now()
 			locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
-			if took := time.Since(start); took > 150*time.Millisecond { // the hang of a connection, which is replaced
+			if took := time.Since(start); took > 150*time.Millisecond { // the time until a silent connection is replaced
 				t.Errorf("took %s", took)
 			}
 			locktest.WantEnded(t, ctx, core.ErrReleased)
@@ -93,7 +92,7 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 	}
 }
 
-// The reply of Leave is not heard. It is asked again, and has left all the same.
+// The reply of Leave is lost. The client sends the command again, and Leave succeeds.
 func TestLeave_ReplyLost(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]time.Duration{"marker there": 5 * time.Second, "marker over": 10 * time.Millisecond} {
@@ -122,9 +121,9 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 	}{
 		"executed":                                 {(*faultproxy.Proxy).DropReply, 2 * time.Second, long, nil},
 		"not executed":                             {(*faultproxy.Proxy).DropRequest, 2 * time.Second, long, core.ErrLost},
-		"executed, the marker is over too":         {(*faultproxy.Proxy).DropReply, 2 * time.Second, short, core.ErrUnavailable},
+		"executed, the marker has expired too":     {(*faultproxy.Proxy).DropReply, 2 * time.Second, short, core.ErrUnavailable},
 		"not executed, the marker would be over":   {(*faultproxy.Proxy).DropRequest, 2 * time.Second, short, core.ErrUnavailable},
-		"executed, only the marker is over":        {(*faultproxy.Proxy).DropReply, time.Minute, short, nil},
+		"executed, only the marker has expired":    {(*faultproxy.Proxy).DropReply, time.Minute, short, nil},
 		"not executed, the lease lasts":            {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
 		"not executed, the lease lasts, no marker": {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
 	} {
@@ -135,7 +134,7 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 			rule := tt.lose(proxy, locktest.ScriptOn(t, "handoff", "k"))
 			left := make(chan error, 1)
 			go func() { left <- hold.Leave(t.Context(), tt.d) }()
-			locktest.Pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
+			locktest.Pass(1500 * time.Millisecond) // no answer arrives before the end of the short lease
 			rule.Remove()
 			err := <-left
 			if tt.want == nil {
@@ -150,7 +149,7 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// Without an answer the hold has ended all the same, within the backend timeout.
+// If Leave has no answer, the hold ends within the backend timeout.
 func TestLeave_Unanswered(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -167,7 +166,7 @@ func TestLeave_Unanswered(t *testing.T) {
 	})
 }
 
-// Redis without memory takes no new field; the marker is made of the old one.
+// A Redis without memory accepts no new field. The client turns the old field into the marker.
 func TestLeave_OutOfMemory(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -177,8 +176,8 @@ func TestLeave_OutOfMemory(t *testing.T) {
 	b.WantTTL("k", 50*time.Second, time.Minute)
 }
 
-// Leave and a re-entry come at the same time: the one that is second is refused, and
-// either way everything can be ended.
+// Leave and a re-entry come at the same time. The second of them is refused, and all holds can be released in either
+// case.
 func TestLeave_RacesAReentry(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -204,11 +203,11 @@ func TestLeave_RacesAReentry(t *testing.T) {
 				locktest.MustRelease(t, o.Hold)
 			}
 		}
-		locktest.Eventually(t, "the last marker is over", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+		locktest.Eventually(t, "the last marker has expired", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 	})
 }
 
-// Redis takes no new field, and the reply to what makes a marker of the old one is lost.
+// Redis accepts no new field, and the reply of the command that turns the old field into the marker is lost.
 func TestLeave_OutOfMemoryAndReplyLost(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -240,7 +239,7 @@ func TestLeave_KeepsTheKeyForAWhile(t *testing.T) {
 		start := time.Now()
 		_, next := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		if took := time.Since(start); took < 4*time.Second || took > 6*time.Second {
-			t.Errorf("the next one got it after %s", took)
+			t.Errorf("the next caller got the lock after %s", took)
 		}
 		locktest.MustRelease(t, next)
 	})

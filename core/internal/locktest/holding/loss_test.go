@@ -10,10 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// TestHold_ErrAtTheInstantOfTheLoss asks a context again and again while its lease
-// runs out, from several goroutines: from the instant at which nothing of the lease
-// is left, nothing says that it is alive, not even while the watchdog is just
-// about to cancel it.
+// TestHold_ErrAtTheInstantOfTheLoss asks a context from several goroutines while its lease runs out. From the instant
+// at which nothing of the lease is left, Err is not nil, even before the watchdog cancels the context.
 func TestHold_ErrAtTheInstantOfTheLoss(t *testing.T) {
 	t.Parallel()
 	locks := locktest.Embedded(t).Locks(locktest.Patient)

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Each function of a broken observer is reported once, and nothing of what it said.
+// The first panic of each function of an observer is logged, without its value.
 func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		var log bytes.Buffer
@@ -57,7 +57,7 @@ func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
 			t.Error("the hold is inside of the acquisition")
 		}
 		if ctx.Value(locktest.Nested("hold")) == nil || ctx.Value(key{}) == nil {
-			t.Error("the hold's context is not under that of its observer")
+			t.Error("the context of the hold is not derived from the context of its observer")
 		}
 		if end := obs.First(t, "hold end"); end.Ctx.Value(locktest.Nested("hold")) == nil || end.Ctx.Err() != nil {
 			t.Error("the end of the hold is observed with a context that is not its own, or has ended")
@@ -161,7 +161,7 @@ func TestObservers_OutcomeOfADialerThatTimesOut(t *testing.T) {
 	}
 }
 
-// What cannot be acquired by mistake is nobody's lock.
+// A key of another type is not a lock that another client has.
 func TestObservers_MisuseIsNotBusy(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -219,7 +219,7 @@ func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
 	})
 }
 
-// panicking breaks wherever a context is expected, or gives none.
+// panicking panics, or returns no context.
 type panicking struct{}
 
 func (p panicking) observer() *core.Observer {
@@ -272,7 +272,7 @@ func TestObservers_KeysAndClient(t *testing.T) {
 	})
 }
 
-// clients counts the clients that are open.
+// clients counts open clients.
 type clients struct {
 	mu   sync.Mutex
 	open []string
@@ -291,7 +291,7 @@ func (c *clients) observeClient(locks *core.Client) (closed func()) {
 	}
 }
 
-// careless returns no function and panics, in turn.
+// careless returns no function, or panics.
 type careless struct{ panics bool }
 
 func (c careless) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
@@ -324,7 +324,7 @@ func TestObservers_Client(t *testing.T) {
 	}
 }
 
-// ends are the results of the holds that ended, in order.
+// holdResults returns the results of the holds that have ended, in order.
 func holdResults(r *locktest.Recorder) (all []core.HoldResult) {
 	for _, e := range r.Events() {
 		if end, ok := e.Data.(core.HoldResult); ok {
@@ -334,8 +334,7 @@ func holdResults(r *locktest.Recorder) (all []core.HoldResult) {
 	return all
 }
 
-// remaining ends one hold of a minute after some time and gives what the observers are told was
-// left of its lease.
+// remaining ends a hold of a minute after some time. It returns the rest of the lease that observers hear of.
 func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h *core.Hold) error) time.Duration {
 	t.Helper()
 	obs := &locktest.Recorder{}
@@ -345,8 +344,7 @@ func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h 
 	return holdResults(obs)[0].Remaining
 }
 
-// The observers are told what was left of the lease when the end of a hold began: by a Release,
-// by Leave and by a Handover.
+// Observers hear how much of the lease was left when a Release, a Leave or a Handover began.
 func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *core.Hold) error{
@@ -367,12 +365,12 @@ func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 	}
 }
 
-// Nothing was left of a lease that was lost, whoever finds out: the clock, or only the release.
+// Nothing was left of a lost lease, whether the clock or the release has found the loss.
 func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(b *locktest.Redis){
-		"its time is over":           func(*locktest.Redis) { locktest.Pass(2 * time.Minute) },
-		"the key has gone meanwhile": func(b *locktest.Redis) { b.Del(b.T.Context(), "k") },
+		"its time has expired": func(*locktest.Redis) { locktest.Pass(2 * time.Minute) },
+		"the key has gone":     func(b *locktest.Redis) { b.Del(b.T.Context(), "k") },
 	} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			obs := &locktest.Recorder{}

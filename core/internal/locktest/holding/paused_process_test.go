@@ -13,10 +13,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestHold_PausedProcess stops a busy holder in another process until its lease is
-// over and somebody else has the lock, and lets it go on: the first look at its
-// context says that the lock is lost, so that of its steps only the one that was
-// under way is late. Its release is ErrLost and leaves the new owner's lock alone.
+// TestHold_PausedProcess stops a busy holder in another process until its lease has expired and another client has
+// the lock. When the process goes on, the first look at the context says that the lock is lost, so only the step that
+// was under way is late. The release returns ErrLost and leaves the lock of the new holder alone.
 func TestHold_PausedProcess(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -36,14 +35,14 @@ func TestHold_PausedProcess(t *testing.T) {
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(20*time.Second))
 		before, _ := direct.Get(t.Context(), "steps").Int()
 		if kind == "idle" {
-			holder.Tell("look") // what it was waiting for
+			holder.Tell("look") // the holder waits for this line
 		}
 		locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
 		if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
 			t.Errorf("%s: %s", kind, got)
 		}
 		if after, _ := direct.Get(t.Context(), "steps").Int(); after > before+1 {
-			t.Errorf("%s: %d steps after the pause, want at most the one that was under way", kind, after-before)
+			t.Errorf("%s: %d steps after the pause, want at most the step that was under way", kind, after-before)
 		}
 		if holders := direct.HGetAll(t.Context(), "k").Val(); len(holders) != 1 || holders[hold.Field()] != "1" {
 			t.Errorf("%s: redis has %v, want only %s", kind, holders, hold.Field())
@@ -52,7 +51,7 @@ func TestHold_PausedProcess(t *testing.T) {
 	}
 }
 
-// So it is with every kind of lock.
+// A paused process loses a lock of every kind.
 func TestHold_EachKind_PausedProcess(t *testing.T) {
 	t.Parallel()
 	for _, kind := range locktest.KindsInWorlds() {
@@ -71,14 +70,14 @@ func TestHold_EachKind_PausedProcess(t *testing.T) {
 			if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
 				t.Error(got)
 			}
-			locktest.Must(t, hold.Refresh(ctx, time.Minute)) // redis still knows it
+			locktest.Must(t, hold.Refresh(ctx, time.Minute)) // Redis still has the hold
 			locktest.WantAlive(t, ctx)
 			locktest.MustRelease(t, hold)
 		})
 	}
 }
 
-// holderRole holds the lock k, or one of a kind, and works, or waits, until it is lost.
+// holderRole holds the lock k, or a lock of a kind, and works or waits until the lock is lost.
 func holderRole(c locktest.ChildSide) error {
 	locks, err := core.New(c.Redis, core.WithWatchdog(600*time.Millisecond), locktest.Patient)
 	if err != nil {

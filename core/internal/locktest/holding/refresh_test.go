@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A command without an answer may land at any time and raise the TTL again. Until it
-// no longer can, a refresh lowers neither the TTL nor what the holder believes.
+// A command without an answer may land at any time and raise the TTL again. While it can, a refresh lowers neither
+// the TTL nor the deadline of the holder.
 func TestRefresh_LowersNothingWhileACommandMayStillLand(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -26,7 +26,7 @@ func TestRefresh_LowersNothingWhileACommandMayStillLand(t *testing.T) {
 		if stuck.Hits() != 1 {
 			t.Fatal("no re-entry is stuck")
 		}
-		locktest.Pass(2 * time.Second) // the entry is taken back
+		locktest.Pass(2 * time.Second) // the client takes the entry back
 		b.WantCount(hold, "1")
 
 		locktest.Must(t, hold.Refresh(t.Context(), lower))
@@ -47,8 +47,8 @@ func TestRefresh_LowersNothingWhileACommandMayStillLand(t *testing.T) {
 	})
 }
 
-// A refresh that shortens the lease and is not answered ends the hold in time, also
-// when the watchdog has another hold to look at first.
+// A refresh that shortens the lease and has no answer ends the hold in time, also if the watchdog has to look at
+// another hold first.
 func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -64,8 +64,7 @@ func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 	})
 }
 
-// wantNoSecond has another client take key, and wants the contexts of those who
-// held it to have ended by then.
+// wantNoSecond takes key with another client, and wants the contexts of its earlier holders to have ended before.
 func wantNoSecond(b *locktest.Redis, key string, holders ...context.Context) {
 	b.T.Helper()
 	_, second := locktest.MustAcquire(b.T, context.Background(), b.Locks().Lock(key), core.LeaseTime(time.Minute))
@@ -80,8 +79,8 @@ func wantNoSecond(b *locktest.Redis, key string, holders ...context.Context) {
 	locktest.MustRelease(b.T, second)
 }
 
-// The reply of a renewal that raised the TTL comes while a refresh that lowers it is
-// asked for. The renewal must not be believed after the refresh.
+// The reply of a renewal that raised the TTL arrives during a refresh that lowers it. After the refresh the renewal
+// does not count.
 func TestRefresh_LowersUnderARenewalOnItsWay(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -102,8 +101,8 @@ func TestRefresh_LowersUnderARenewalOnItsWay(t *testing.T) {
 	})
 }
 
-// A renewal without an answer, also where it is sent again, keeps the refresh from lowering the TTL: it says so
-// within the backend timeout, and the hold is no longer believed in than Redis has it.
+// A renewal without an answer, sent once or twice, keeps a refresh from lowering the TTL. The refresh returns an
+// error within the backend timeout, and the hold lasts no longer than in Redis.
 func TestRefresh_UnderARenewalWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -119,8 +118,8 @@ func TestRefresh_UnderARenewalWithoutAnswer(t *testing.T) {
 	})
 }
 
-// The first send of a lowering refresh is stuck, its resend is answered. Whatever
-// raises the TTL then, the stuck one may still cut it, and the holder knows.
+// The first command of a lowering refresh is stuck, and the second is answered. If the TTL is raised then, the stuck
+// command may still lower it, and the holder counts on that.
 func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 	t.Parallel()
 	const lowered = 500 * time.Millisecond
@@ -161,7 +160,7 @@ func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 	}
 }
 
-// A new lease that ends before its command reaches Redis has had its effect: the lock is lost, and free.
+// If the new lease ends before its command reaches Redis, the lock is lost, and free.
 func TestRefresh_ShorterThanItsWay(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -206,13 +205,13 @@ func TestRefresh_MakesAWatchdogAFixedLease(t *testing.T) {
 	})
 }
 
-// Every key of a MultiLock stops being renewed, not only the first.
+// The watchdog stops renewing every key of a MultiLock, not only the first.
 func TestRefresh_OfAMultiLockStopsEveryRenewal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().MultiLock("a", "b", "c"))
 		locktest.Must(t, hold.Refresh(t.Context(), 15*time.Second))
-		locktest.Pass(15 * time.Second) // beyond the next renewal
+		locktest.Pass(15 * time.Second) // after the time of the next renewal
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		b.WantGone("a", "b", "c")
 	})

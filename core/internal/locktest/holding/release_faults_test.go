@@ -11,9 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// TestRelease_SecondExecutionIsOurs loses the reply of a release, and has
-// somebody else take the lock before it is sent again: "not mine" then means that
-// the first one did it.
+// TestRelease_SecondExecutionIsOurs loses the reply of a release, and another client takes the lock before the client
+// sends the release again. The answer "not mine" then means that the first release has freed the lock.
 func TestRelease_SecondExecutionIsOurs(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
@@ -22,7 +21,7 @@ func TestRelease_SecondExecutionIsOurs(t *testing.T) {
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		release := locktest.ScriptOn(t, "release", "k")
 		r.Proxy.DropReply(faultproxy.Nth(1, release))
-		second := r.Proxy.HoldRequest(faultproxy.Once(release)) // the first rule has the first one
+		second := r.Proxy.HoldRequest(faultproxy.Once(release)) // the first rule applies to the first release
 		done := locktest.GoRelease(hold)
 		<-second.Hit()
 		r.WantFreed("k")
@@ -40,8 +39,8 @@ func TestRelease_SecondExecutionIsOurs(t *testing.T) {
 	}
 }
 
-// TestRelease_FirstExecutionIsLost is the other side: "not mine" on the first
-// execution is a loss, however long the reply takes.
+// In TestRelease_FirstExecutionIsLost the first execution answers "not mine". That is a loss, however long the reply
+// takes.
 func TestRelease_FirstExecutionIsLost(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -53,8 +52,7 @@ func TestRelease_FirstExecutionIsLost(t *testing.T) {
 	r.WantHolder("k", locktest.Stranger)
 }
 
-// TestRelease_Cancelled releases with a context that has ended, and with one
-// that ends in the middle: the lock is free all the same.
+// A release frees the lock although its context has ended before, or ends during the release.
 func TestRelease_Cancelled(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{{Name: "before"}, locktest.HoldRequest, locktest.HoldReply, locktest.DropReply} {
@@ -82,9 +80,8 @@ func TestRelease_Cancelled(t *testing.T) {
 	}
 }
 
-// TestRelease_Unanswered has no release be answered: it says so within the
-// backend timeout and goes on in the background, so that the lock is free soon. What
-// lands late frees nobody else's lock.
+// A release without an answer returns an error within the backend timeout. The client goes on in the background, so
+// that the lock is free soon. A release that lands late does not free the lock of another holder.
 func TestRelease_Unanswered(t *testing.T) {
 	t.Parallel()
 	timeout := locktest.Unhurried(300 * time.Millisecond)
@@ -119,12 +116,12 @@ func TestRelease_Unanswered(t *testing.T) {
 	}
 }
 
-// TestRelease_WhileOthersMayListen loses the reply of a release, and with it how many others listen: the
-// lock is left to them for a while, as it is when one is known to listen.
+// The reply of a release is lost, and with it the number of other clients that listen. The process leaves the lock to
+// them for a while, as it does if it knows of a listener.
 func TestRelease_WhileOthersMayListen(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		const wakingUp = 6 * time.Millisecond // of a thread of Redisson: after the resend, before the patience is over
+		const wakingUp = 6 * time.Millisecond // of a thread of Redisson: after the resend, before this process takes the lock
 		locks, proxy := b.BehindAProxy()
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		messages := b.Subscribe(t.Context(), "redisson_lock__channel:{k}")
@@ -137,10 +134,10 @@ func TestRelease_WhileOthersMayListen(t *testing.T) {
 			locktest.Must(t, err)
 			time.Sleep(wakingUp) // in the time of the bubble
 			_, hold, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			other <- errors.Join(err, hold.Release(t.Context())) // the bubble ends with its goroutines
+			other <- errors.Join(err, hold.Release(t.Context())) // the bubble waits for its goroutines
 		}()
 		waiting := locktest.GoAcquire(t.Context(), locks.Lock("k"))
-		locktest.Pass(100 * time.Millisecond) // the run of turns in this process is over
+		locktest.Pass(100 * time.Millisecond) // the run in this process has ended
 		lost := proxy.DropReply(faultproxy.Once(locktest.ScriptOn(t, "release", "k")))
 		locktest.MustRelease(t, hold)
 		if err := <-other; err != nil || lost.Hits() != 1 {
@@ -150,8 +147,8 @@ func TestRelease_WhileOthersMayListen(t *testing.T) {
 	})
 }
 
-// endlessEntry begins a re-entry without a wait time while Redis refuses all: it has the
-// turn of the holder for as long as that lasts, or until cancel, at most a minute.
+// endlessEntry starts a re-entry without a wait time while Redis refuses all commands. It keeps other operations on
+// the hold waiting until Redis answers or until cancel, at most for a minute.
 func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) (refused *faultproxy.Rule, got <-chan locktest.Outcome, cancel func()) {
 	t.Helper()
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -164,8 +161,8 @@ func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lo
 	return refused, got, cancel
 }
 
-// A release waits for its turn as long as it would wait for an answer. It is put right in
-// the background, whatever becomes of the re-entry in front of it.
+// A release waits for its turn as long as it would wait for an answer. Then it goes on in the background, whatever
+// the result of the re-entry before it.
 func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
@@ -202,7 +199,7 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 	}
 }
 
-// The count of an inner release that Redis has not confirmed is put right.
+// The client corrects the count after an inner release that Redis has not confirmed.
 func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A release without an answer goes on until the lease is over that Redis may have: the
-// longest that was asked for, whatever the holder believes of it.
+// A release without an answer goes on until the end of the longest lease that the client has asked for, because Redis
+// may have this lease.
 func TestRelease_UnansweredGoesOnForTheLongestLease(t *testing.T) {
 	t.Parallel()
 	for name, unanswered := range map[string]func(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *core.Hold{
@@ -113,14 +113,14 @@ func TestRelease_OfALostInnerHold(t *testing.T) {
 	})
 }
 
-// Work under a hold must not outlive the lock: it is notified before the release is sent.
+// Work under a hold must not outlive the lock: its context ends before the client sends the release.
 func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		names  []string
 		script string
-		inner  bool // the release is that of an inner hold
-		wanted bool // somebody waits
+		inner  bool // an inner hold is released
+		wanted bool // another caller waits
 	}{
 		"the last one":    {[]string{"k"}, "release", false, false},
 		"handing over":    {[]string{"k"}, "handoff", false, true},
@@ -136,7 +136,7 @@ func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 			}
 			var next <-chan locktest.Outcome
 			if tt.wanted {
-				next = locktest.GoAcquire(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease that is there
+				next = locktest.GoAcquire(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease of the hold
 				locktest.AwaitWaiters(t, locks, 1)
 			}
 			sent := proxy.HoldRequest(locktest.ScriptOn(t, tt.script, "k"))

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A renewal that failed is tried again at once, not a third of the lease later: three
-// in a row would be the end of the lock.
+// The watchdog repeats a failed renewal at once, not a third of the lease later. Otherwise three failures in a row
+// would lose the lock.
 func TestWatchdog_SurvivesThreeFailedRenewals(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.DropRequest, locktest.DropReply, locktest.HoldRequest, locktest.HoldReply} {
@@ -50,7 +50,7 @@ func TestWatchdog_RenewsEveryThirdOfTheLease(t *testing.T) {
 			return true
 		}))
 		locktest.Pass(time.Minute)
-		if n := len(at); n < 6 || n > 8 { // the second was the NOSCRIPT of the first, or not
+		if n := len(at); n < 6 || n > 8 { // with or without a NOSCRIPT at the first renewal
 			t.Errorf("renewals within a minute: got %v", at)
 		}
 		for i, d := range at[1:] {
@@ -80,7 +80,7 @@ func TestWatchdog_KeepsALockForHours(t *testing.T) {
 	})
 }
 
-// A message about a lock that is held makes its holder look at once.
+// A message about a held lock makes its holder ask Redis at once.
 func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -94,7 +94,7 @@ func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
 		b.Publish(t.Context(), locktest.ChannelOf("k"), "0")
 		select {
 		case <-ctx.Done():
-		case <-time.After(locktest.Measured(10 * time.Second)): // a renewal would notice it much later
+		case <-time.After(locktest.Measured(10 * time.Second)): // a renewal would find the loss much later
 			t.Error("not noticed")
 		}
 		locktest.WantEnded(t, ctx, core.ErrLost)
@@ -143,8 +143,7 @@ func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
 	})
 }
 
-// A key that is no lock any more ends its own hold, not those that are renewed by the
-// same script.
+// A key that is overwritten ends its hold, but not the holds that the same script renews.
 func TestWatchdog_OverwrittenKeyEndsItsHoldOnly(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

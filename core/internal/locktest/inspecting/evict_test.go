@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// A lock of every kind is freed by its key by somebody who does not know its kind, and it is told who has
-// lost it.
+// Evict frees a lock of every kind by its key, without knowing the kind. It returns the holders that have lost the
+// lock.
 func TestEvict_FreesEveryKind(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -37,7 +37,7 @@ func TestEvict_FreesEveryKind(t *testing.T) {
 	})
 }
 
-// Who waits in another process is notified of an eviction, in the way of each kind.
+// An eviction notifies waiters in other processes, by the message of each kind.
 func TestEvict_NotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	inEach := map[string]func(*core.Client, string) core.Lock{
@@ -61,7 +61,7 @@ func TestEvict_NotifiesWaiters(t *testing.T) {
 	})
 }
 
-// A holder of the same client finds out at once.
+// A holder of the same client learns of the eviction at once.
 func TestEvict_OwnHolder(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -74,7 +74,7 @@ func TestEvict_OwnHolder(t *testing.T) {
 	})
 }
 
-// A lock is taken from the holder that the operator has seen, and from no later one with another field.
+// Evict takes a lock only from the holder that the operator has seen, not from a later holder with another field.
 func TestEvict_OnlyFromAHolder(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -83,7 +83,7 @@ func TestEvict_OnlyFromAHolder(t *testing.T) {
 		e, err := locks.Evict(t.Context(), "k", locktest.Stranger)
 		locktest.WantErr(t, err, core.ErrNotHeld)
 		if len(e.Holders) != 1 || e.Holders[0].Field != hold.Field() {
-			t.Errorf("got %+v, want what is there", e)
+			t.Errorf("got %+v, want the present entry", e)
 		}
 		b.WantCount(hold, "1")
 		_, err = locks.Evict(t.Context(), "k", locktest.Stranger, hold.Field())
@@ -94,8 +94,8 @@ func TestEvict_OnlyFromAHolder(t *testing.T) {
 	})
 }
 
-// What several hold is taken from the given holders, and the others keep it: readers, readers inside of a
-// writer, permits, and holders of which there are more than an entry lists.
+// If a lock has several holders, only the given holders lose it: readers, readers inside a writer, permits, and
+// holders beyond the number that an entry lists.
 func TestEvict_OthersKeepIt(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -144,7 +144,7 @@ func firstOf(holders map[string]int) string {
 	return ""
 }
 
-// Without a holder, or with what cannot be one, nothing is done.
+// Evict refuses an empty or invalid holder and sends nothing.
 func TestEvict_WithoutAHolder(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -174,7 +174,7 @@ func TestEvict_Free(t *testing.T) {
 	})
 }
 
-// What is no lock, and a number that nobody holds, stays.
+// Keys that are not locks, and numbers without holders, stay.
 func TestEvict_OfSomethingElse(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -200,8 +200,8 @@ func TestEvict_OfSomethingElse(t *testing.T) {
 	})
 }
 
-// What is left when all holders have lost it is what Redisson's forceUnlock leaves: readers lose their timeout
-// keys too, and permits come back.
+// After all holders have lost a lock, the same keys are left as after Redisson's forceUnlock: timeout keys of readers
+// are gone, and permits are free again.
 func TestEvict_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -219,7 +219,7 @@ func TestEvict_LeavesNothing(t *testing.T) {
 			e, err := locks.Evict(t.Context(), key, seen.Holders[0].Field, seen.Holders[1].Field)
 			locktest.Must(t, err)
 			if len(e.Holders) != 2 || e.HolderCount != 2 {
-				t.Errorf("%s: got %+v, want two holders who have lost it", key, e)
+				t.Errorf("%s: got %+v, want two holders that have lost the lock", key, e)
 			}
 		}
 		if left := b.Keys(context.Background(), "*").Val(); fmt.Sprint(left) != "[permits]" || b.Get(context.Background(), "permits").Val() != "2" {

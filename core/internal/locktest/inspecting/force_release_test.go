@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A hash of something else is neither freed by force nor has it a state, whatever the kind of the lock; nor has
-// a zset, where a semaphore would have its permits.
+// ForceRelease and State of every kind refuse a hash that is not a lock, and a zset in the place of the permits of a
+// semaphore.
 func TestForceRelease_OfACart(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -31,13 +31,13 @@ func TestForceRelease_OfACart(t *testing.T) {
 			state, err := lock.State(t.Context())
 			locktest.WantOutcome(t, name, err, core.ErrUnavailable)
 			if freed || len(state.Holders) != 0 || len(b.Keys(ctx, "*").Val()) != len(before) {
-				t.Errorf("%s: freed %t, state %+v, want an error, and that it stays", name, freed, state)
+				t.Errorf("%s: freed %t, state %+v, want an error and an unchanged key", name, freed, state)
 			}
 		}
 	})
 }
 
-// Only a lock is freed by force: whatever else has its name stays, and is an error.
+// ForceRelease frees only a lock. A key of another type stays, and is an error.
 func TestForceRelease_OfSomethingElse(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

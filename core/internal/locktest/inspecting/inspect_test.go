@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// An entry tells the kind, the holder and the lease of whatever holds a lock, by its layout: those that
-// share one have the same kind.
+// An entry has the kind, the holder and the lease of a lock. The kind follows from the layout; kinds with the same
+// layout share one name.
 func TestInspect_KindAndHolder(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -53,7 +53,7 @@ func TestInspect_KindAndHolder(t *testing.T) {
 	})
 }
 
-// What has been released, or never was there, has no kind, and is no error.
+// A lock that was released, or never existed, has no kind. It is not an error.
 func TestInspect_Nothing(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -63,7 +63,7 @@ func TestInspect_Nothing(t *testing.T) {
 	})
 }
 
-// Keys of something else have no kind, however much they look like a lock.
+// Keys that are not locks have no kind, even if they resemble one.
 func TestInspect_OfSomethingElse(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -98,7 +98,7 @@ func TestInspect_OfSomethingElse(t *testing.T) {
 	})
 }
 
-// A fair lock has its queue in the entry, in order, also when nobody holds it.
+// The entry of a fair lock has its queue in order, also without a holder.
 func TestInspect_QueueOfAFairLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -131,7 +131,7 @@ func TestInspect_QueueOfAFairLock(t *testing.T) {
 	})
 }
 
-// Readers have leases of their own. One that is dead, as its timeout keys are gone, is none.
+// Readers have separate leases. A reader whose timeout keys are gone is dead and is not listed.
 func TestInspect_Readers(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -155,7 +155,7 @@ func TestInspect_Readers(t *testing.T) {
 	})
 }
 
-// A writer that reads is two holders.
+// A writer that also reads counts as two holders.
 func TestInspect_WriterThatReads(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -176,7 +176,7 @@ func TestInspect_WriterThatReads(t *testing.T) {
 	})
 }
 
-// Of very many holders and waiters some are told, and how many there are.
+// An entry lists a bounded number of holders and waiters, and the number of all.
 func TestInspect_OfVeryManyIsBounded(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -207,7 +207,7 @@ func TestInspect_OfVeryManyIsBounded(t *testing.T) {
 	})
 }
 
-// A number is what a plain semaphore, a latch or anything else may be: they have no holders.
+// A number may be a plain semaphore, a latch or anything else. It has no holders.
 func TestInspect_Numbers(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -218,13 +218,13 @@ func TestInspect_Numbers(t *testing.T) {
 		locktest.Must(t, err)
 		for key, want := range map[string]int64{"s": 5, "l": 3} {
 			if e := locktest.MustInspect(t, locks, key); e.Kind != core.KindPlainSemaphore || e.Available != want || e.HolderCount != 0 || e.TTL >= 0 {
-				t.Errorf("%s: got %+v, want %d that nobody holds", key, e, want)
+				t.Errorf("%s: got %+v, want %d without holders", key, e, want)
 			}
 		}
 	})
 }
 
-// A key that no lock can have is refused, and so is every question to a closed client.
+// Inspect refuses a key that no lock can have, and a closed client refuses every question.
 func TestInspect_Refusals(t *testing.T) {
 	t.Parallel()
 	locks := locktest.Embedded(t).Locks()

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// heldByStranger puts so many locks into a Redis, and gives their keys.
+// heldByStranger writes n locks into Redis and returns their keys.
 func heldByStranger(t *testing.T, rdb redis.UniversalClient, n int) map[string]core.Kind {
 	t.Helper()
 	keys := map[string]core.Kind{}
@@ -28,7 +28,7 @@ func heldByStranger(t *testing.T, rdb redis.UniversalClient, n int) map[string]c
 	return keys
 }
 
-// The locks of all masters of a Cluster are listed, in whatever portions.
+// Locks lists the locks of all masters of a Cluster, in pages of any size.
 func TestLocks_OfACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -49,7 +49,7 @@ func TestLocks_OfACluster(t *testing.T) {
 	locktest.WantErr(t, err, core.ErrInvalid)
 }
 
-// Who waits in a Cluster for messages, which are sharded there, is notified of an eviction.
+// An eviction notifies waiters in a Cluster, where messages are sharded.
 func TestEvict_InACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -57,7 +57,7 @@ func TestEvict_InACluster(t *testing.T) {
 	for name, lock := range map[string]core.Lock{
 		"plain": locks.Lock("plain"), "of{42}": locks.Lock("of{42}"), "fair": locks.FairLock("fair"), "read": locks.WriteLock("read"),
 	} {
-		locktest.Must(t, rdb.HSet(t.Context(), name, locktest.Stranger, 1).Err()) // without an end: only a message helps
+		locktest.Must(t, rdb.HSet(t.Context(), name, locktest.Stranger, 1).Err()) // without a TTL: only a message wakes the waiter
 		if name == "read" {
 			locktest.Must(t, rdb.HSet(t.Context(), name, "mode", "read").Err())
 			locktest.Must(t, rdb.Set(t.Context(), "{read}:"+locktest.Stranger+":rwlock_timeout:1", 1, 0).Err())
@@ -76,7 +76,7 @@ func TestEvict_InACluster(t *testing.T) {
 	}
 }
 
-// While a slot moves, its locks are listed, inspected and freed on whichever node they are.
+// While a slot moves, locks are listed, inspected and freed on the node that has them.
 func TestLocks_SlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -102,7 +102,7 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 	wantListed(t, listed(t, locks, core.LockQuery{}), want)
 }
 
-// A master that takes over for another in the middle of a list is looked at from its beginning: nothing is
+// If a replica becomes master in the middle of a list, the list starts again at its beginning, so that no lock is
 // missed.
 func TestLocks_MasterChanges(t *testing.T) {
 	t.Parallel()
@@ -131,8 +131,8 @@ func TestLocks_MasterChanges(t *testing.T) {
 	wantListed(t, got, want)
 }
 
-// A server that was started anew in the middle of a list is looked at from its beginning: what SCAN had
-// said meant the old one.
+// If a server restarts in the middle of a list, the list starts again at its beginning, because the cursor belongs to
+// the old process.
 func TestLocks_ServerIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.StartDurable(t)
@@ -152,7 +152,7 @@ func TestLocks_ServerIsStartedAnew(t *testing.T) {
 	}
 }
 
-// Behind a Sentinel the master is asked, and after a failover the new one.
+// Behind a Sentinel, Locks asks the master, and the new master after a failover.
 func TestLocks_Sentinel(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
@@ -168,7 +168,7 @@ func TestLocks_Sentinel(t *testing.T) {
 	})
 }
 
-// Redis that is away is an error, and the same page can be asked for when it is back.
+// If Redis is away, Locks returns an error. The same page can be requested again when Redis is back.
 func TestLocks_RedisIsAway(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -184,7 +184,7 @@ func TestLocks_RedisIsAway(t *testing.T) {
 	})
 }
 
-// However many have a lock or wait for it, Redis does little: few commands, and none that reads all.
+// However many holders and waiters a lock has, Inspect costs Redis few commands, none of which reads everything.
 func TestInspect_CostsRedisLittle(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -204,15 +204,15 @@ func TestInspect_CostsRedisLittle(t *testing.T) {
 	locks := b.Locks()
 	b.Warm(locks)
 	for _, key := range []string{"read", "fair", "else"} {
-		locktest.MustInspect(t, locks, key) // the server knows the script from then on
+		locktest.MustInspect(t, locks, key) // the server knows the script from here on
 		locktest.Must(t, b.ConfigResetStat(ctx).Err())
 		locktest.MustInspect(t, locks, key)
 		wantFewCommands(t, b.Info(ctx, "commandstats").Val(), key == "fair") // a hash with one field
 	}
 }
 
-// wantFewCommands wants that Redis has executed no more than some commands since its statistics began, and
-// none whose cost grows with what is there, but for a hash that is small.
+// wantFewCommands wants Redis to have executed only a few commands since its statistics were reset, and no command
+// whose cost grows with the number of holders, except on a small hash.
 func wantFewCommands(t *testing.T, stats string, small bool) {
 	t.Helper()
 	all := 0

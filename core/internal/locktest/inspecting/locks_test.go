@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// listed is the whole list of locks, by key.
+// listed returns the whole list of locks by key.
 func listed(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.LockEntry {
 	t.Helper()
 	all := map[string]core.LockEntry{}
@@ -52,8 +52,8 @@ func wantListed(t *testing.T, got map[string]core.LockEntry, want map[string]cor
 	}
 }
 
-// The list has the locks of every kind, with their holders, and neither what belongs to a lock nor what
-// is none. Numbers are listed where they are wanted.
+// The list has the locks of every kind with their holders. It has neither the auxiliary keys of locks nor keys that
+// are not locks. Numbers are listed on request.
 func TestLocks_OfEveryKind(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -96,7 +96,7 @@ func TestLocks_PrefixIsNotAPattern(t *testing.T) {
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for _, prefix := range []string{"a*", "a?", "a[b]", `a\`, "a]", "a-", "a\n", "a\x00", `a"`, "^", "a\xff"} {
 			if !utf8.ValidString(prefix) && b.Embedded != nil {
-				continue // the model of Redis panics at it
+				continue // the embedded Redis panics
 			}
 			b.Take(prefix+"b", locktest.Stranger, time.Minute)
 			b.Take("abc", locktest.Stranger, time.Minute)
@@ -106,8 +106,8 @@ func TestLocks_PrefixIsNotAPattern(t *testing.T) {
 	})
 }
 
-// A page looks at so many keys, not more; the pages together find what was there all the time, though
-// keys come and go in between. The embedded Redis gives all keys at once.
+// A page looks at a bounded number of keys. All pages together have every lock that existed all the time, although
+// keys come and go. The embedded Redis returns all keys at once.
 func TestLocks_PagesAreBounded(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -123,7 +123,7 @@ func TestLocks_PagesAreBounded(t *testing.T) {
 	for q := (core.LockQuery{Limit: 50}); ; pages++ {
 		page, err := locks.Locks(t.Context(), q)
 		locktest.Must(t, err)
-		if len(page.Locks) > 150 { // SCAN gives a few more than it is asked for
+		if len(page.Locks) > 150 { // SCAN returns a few keys more than requested
 			t.Errorf("a page of %d locks, want about 50", len(page.Locks))
 		}
 		for _, e := range page.Locks {
@@ -146,7 +146,7 @@ func TestLocks_PagesAreBounded(t *testing.T) {
 	}
 }
 
-// A limit below 0 and a cursor that is none are refused.
+// Locks refuses a limit below 0 and an invalid cursor.
 func TestLocks_Refusals(t *testing.T) {
 	t.Parallel()
 	locks := locktest.Embedded(t).Locks()

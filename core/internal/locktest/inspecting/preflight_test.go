@@ -16,13 +16,13 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// preflightKinds are all kinds that a preflight can try.
+// preflightKinds are the kinds that a preflight can try.
 var preflightKinds = []core.Kind{
 	core.KindReentrant, core.KindFenced, core.KindSpin, core.KindRead, core.KindWrite, core.KindFair,
 	core.KindSemaphore, core.KindPlainSemaphore, core.KindLatch,
 }
 
-// checked returns the check of that name, which must be there.
+// checked returns the check of a name, which must exist.
 func checked(t *testing.T, report core.PreflightReport, kind core.Kind, name string) core.PreflightCheck {
 	t.Helper()
 	for _, c := range report.Checks {
@@ -74,8 +74,7 @@ func TestClient_Preflight_Cluster(t *testing.T) {
 	}
 }
 
-// TestClient_Preflight_Rights gives a user without rights the line of ACL that the report advises,
-// and no other one.
+// TestClient_Preflight_Rights gives a user without rights exactly the rights that the report advises.
 func TestClient_Preflight_Rights(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -112,7 +111,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 			}
 			line, _, _ = strings.Cut(line, ";")
 			var rules []any
-			setUser("reset", "resetchannels") // Redis 6.2 gives all channels
+			setUser("reset", "resetchannels") // Redis 6.2 allows all channels by default
 			for rule := range strings.FieldsSeq(line) {
 				rules = append(rules, rule)
 			}
@@ -125,7 +124,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 	})
 }
 
-// TestClient_Preflight_RightsOfAPrefix has prefixes with characters that mean something in a pattern of ACL.
+// The advised rights are correct for prefixes with characters that are special in ACL patterns.
 func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"{shop}:", "shop[1]:", `shop\*?:`} {
@@ -193,7 +192,7 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	}
 }
 
-// TestClient_Preflight_Prefix has a prefix without its separator.
+// The report warns of a prefix without a separator.
 func TestClient_Preflight_Prefix(t *testing.T) {
 	t.Parallel()
 	for prefix, advised := range map[string]string{"": "", "shop:": "", "shop-": "", "{shop}": "", "shop": `"shop:"`, "v2": `"v2:"`, "läden": `"läden:"`} {
@@ -213,7 +212,7 @@ func TestClient_Preflight_Prefix(t *testing.T) {
 	}
 }
 
-// TestClient_Preflight_Left has a server that refuses to delete the probes. Those without a lease stay.
+// A server refuses to delete the probes. The report lists the probes without a lease, which stay.
 func TestClient_Preflight_Left(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -232,8 +231,7 @@ func TestClient_Preflight_Left(t *testing.T) {
 	}
 }
 
-// TestClient_Preflight_Info has a server that refuses INFO for good, or for a moment. A right helps
-// against the first only.
+// A server refuses INFO permanently or for a moment. The report advises a right only in the first case.
 func TestClient_Preflight_Info(t *testing.T) {
 	t.Parallel()
 	info := func(cmd []string) bool { return strings.EqualFold(cmd[0], "info") }
@@ -249,8 +247,8 @@ func TestClient_Preflight_Info(t *testing.T) {
 	}
 }
 
-// TestClient_Preflight_Proxy has an endpoint that sends each command to the server of its first key.
-// A MultiLock and another client's Lock of one key then have two holders, and no answer shows it.
+// An endpoint sends each command to the server of its first key. A MultiLock and a Lock of another client could then
+// hold the same key, and no answer shows it. The report does.
 func TestClient_Preflight_Proxy(t *testing.T) {
 	t.Parallel()
 	locks := locktest.NewClient(t, byFirstKey(t), locktest.Patient)
@@ -264,7 +262,7 @@ func TestClient_Preflight_Proxy(t *testing.T) {
 	}
 }
 
-// byFirstKey is a client of an endpoint with two servers behind it.
+// byFirstKey makes a client of an endpoint in front of two servers.
 func byFirstKey(t *testing.T) *redis.Client {
 	t.Helper()
 	shards := []*redis.Client{redistest.New(t).Client(), redistest.New(t).Client()}

@@ -9,8 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// TestState_WaitsForSlowReplies asks once over a way that is
-// slower than what a call that is alone is given first: nobody asks again.
+// State and ForceRelease over a slow connection wait for the reply and send no second command.
 func TestState_WaitsForSlowReplies(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)

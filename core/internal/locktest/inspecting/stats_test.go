@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The oldest hold is that which was acquired first of those that are held now, of whichever key;
-// a release makes the next one the oldest.
+// The oldest hold is the present hold that was acquired first, of any key. Its release makes the next hold the
+// oldest.
 func TestStats_OldestHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -30,7 +30,7 @@ func TestStats_OldestHold(t *testing.T) {
 	})
 }
 
-// Stats may be read while locks come and go.
+// Stats can be read while holds come and go.
 func TestStats_WhileHoldsComeAndGo(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// wireOf is a Wire that must succeed.
+// wireOf calls Wire, which must succeed.
 func wireOf(t *testing.T, locks *core.Client) core.Wire {
 	t.Helper()
 	w, err := locks.Wire(t.Context())
@@ -22,7 +22,7 @@ func wireOf(t *testing.T, locks *core.Client) core.Wire {
 	return w
 }
 
-// wantWire compares all but the warnings, of which there has to be one for each text.
+// wantWire compares all fields but the warnings, and wants one warning for each text.
 func wantWire(t *testing.T, got, want core.Wire, warnings ...string) {
 	t.Helper()
 	found := got.Warnings
@@ -55,7 +55,7 @@ func TestWire_SingleServer(t *testing.T) {
 	})
 }
 
-// Who may do no more than locks need is not warned of what a single server has no need of.
+// A client with only the rights that locks need gets no warnings about rights that matter in a Cluster only.
 func TestWire_SingleServerWithoutTheRightToAsk(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -80,7 +80,7 @@ func TestWire_RedisDownOrClientClosed(t *testing.T) {
 	locktest.WantErr(t, err, core.ErrClosed)
 }
 
-// What runs on one cluster, and looks at who listens there, runs one after the other.
+// These tests look at the listeners of one Cluster, so they run one after the other.
 func TestWire_Cluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -92,7 +92,7 @@ func TestWire_Cluster(t *testing.T) {
 		t.Run("OtherNames", func(t *testing.T) { wireOtherNames(t, c) })
 		t.Run("NoRightToAsk", func(t *testing.T) { wireNoRightToAsk(t, c) })
 		t.Run("ClientOfOneNode", func(t *testing.T) { wireClientOfOneNode(t, c) })
-		t.Run("AnotherClientWaits", func(t *testing.T) { wireAnotherClientWaits(t, c) }) // and listens for a while longer
+		t.Run("AnotherClientWaits", func(t *testing.T) { wireAnotherClientWaits(t, c) }) // the client listens for a while longer
 		t.Run("NodeIsSilent", func(t *testing.T) { wireNodeIsSilent(t, c) })             // and the Cluster may notice
 	})
 }
@@ -108,7 +108,7 @@ func wireModes(t *testing.T, c *locktest.Cluster) {
 	wantWire(t, wireOf(t, c.Locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
 }
 
-// Every node is asked: a classic channel is known to the node of its subscriber only.
+// Wire asks every node, because only the node of a subscriber knows a classic channel.
 func wireOthersListenClassic(t *testing.T, c *locktest.Cluster) {
 	for _, channel := range []string{
 		"redisson_lock__channel:{k}", "redisson_lock__channel:a{t}b:0e6b1a52:57", "redisson_rwlock:{k}",
@@ -136,7 +136,7 @@ func wireOthersListenSharded(t *testing.T, c *locktest.Cluster) {
 	}
 }
 
-// A waiter of this library in the wrong mode is found like one of Redisson's.
+// Wire finds a waiter of this library in the wrong mode like a waiter of Redisson.
 func wireAnotherClientWaits(t *testing.T, c *locktest.Cluster) {
 	_, hold := locktest.MustAcquire(t, t.Context(), c.Locks(t).Lock("wanted"))
 	other, locks := c.Locks(t, core.WithPubSub(core.PubSubClassic)), c.Locks(t)
@@ -149,7 +149,7 @@ func wireAnotherClientWaits(t *testing.T, c *locktest.Cluster) {
 	locktest.Must(t, <-done)
 }
 
-// Who has other names may listen as he likes.
+// Clients with other names may listen in any mode.
 func wireOtherNames(t *testing.T, c *locktest.Cluster) {
 	end := clusterListen(t, c, c.Masters[1].Client().Subscribe(t.Context(), locktest.ChannelOf("shop:k"), locktest.ChannelOf("shop:{k}"), locktest.ChannelOf("bank:k"), "redisson_topic"))
 	defer end()
@@ -176,7 +176,7 @@ func wireNoRightToAsk(t *testing.T, c *locktest.Cluster) {
 	}
 }
 
-// What the other nodes say is told all the same.
+// If one node is silent, Wire reports what the other nodes answer.
 func wireNodeIsSilent(t *testing.T, c *locktest.Cluster) {
 	answering := c.Master("ready")
 	silent := c.Masters[(slices.Index(c.Masters, answering)+1)%len(c.Masters)]
@@ -204,8 +204,8 @@ func wireClientOfOneNode(t *testing.T, c *locktest.Cluster) {
 		"use redis.NewClusterClient", "by SSUBSCRIBE")
 }
 
-// listen waits until the subscriptions are made; the function that it returns ends them, and
-// waits until no node knows of any.
+// clusterListen waits until the subscriptions exist. The function that it returns ends them and waits until no node
+// knows them.
 func clusterListen(t *testing.T, c *locktest.Cluster, sub *redis.PubSub) (end func()) {
 	t.Helper()
 	_, err := sub.Receive(t.Context())
@@ -248,5 +248,5 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 	}
 }
 
-// around is a mapping that no prefix can be: it would show if it were applied twice.
+// around is a mapping that no prefix can express. A second application would be visible.
 func around(name string) string { return "shop:{" + name + "}:v2" }
