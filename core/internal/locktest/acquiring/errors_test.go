@@ -57,7 +57,7 @@ type situation struct {
 	multi *core.Hold
 }
 
-func newSituation(b *locktest.Redis, t *testing.T) *situation {
+func newSituation(t *testing.T, b *locktest.Redis) *situation {
 	t.Helper()
 	s := &situation{Redis: b}
 	s.locks, s.proxy = b.BehindAProxy(core.WithMaxWaitersPerKey(1))
@@ -182,7 +182,7 @@ func wantOutcomes(t *testing.T, table map[string]ending) {
 	t.Helper()
 	for name, tt := range table {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
-			s := newSituation(b, t)
+			s := newSituation(t, b)
 			if tt.before != nil {
 				tt.before(s)
 			}

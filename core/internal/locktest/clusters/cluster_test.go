@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// What runs on one cluster, and on the same keys, runs one after the other.
+// These tests use the same keys of one Cluster, so they run one after the other.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -121,14 +121,13 @@ func clusterClassicWakeUp(t *testing.T, c *locktest.Cluster) {
 	locktest.WantOK(t, <-got)
 }
 
-// wantWoken wants a waiter behind a stranger to be woken by a message. How long that takes says
-// nothing on a busy machine, but beside how long it takes without one, when the waiter's poll finds
-// the lock free.
+// clusterWantWoken wants a message to wake a waiter behind a stranger. On a busy machine only the comparison counts:
+// without a message, the poll of the waiter finds the lock free later.
 func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, publish func(key string), listening func(key string) bool) {
 	t.Helper()
 	var woken, polled time.Duration
 	for i := range 4 {
-		woken += clusterFreed(t, c, locks, fmt.Sprintf("told:%d", i), publish, listening)
+		woken += clusterFreed(t, c, locks, fmt.Sprintf("loud:%d", i), publish, listening)
 		polled += clusterFreed(t, c, locks, fmt.Sprintf("silent:%d", i), func(string) {}, listening)
 	}
 	if woken > polled/2 {
@@ -136,8 +135,8 @@ func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, pub
 	}
 }
 
-// freed is how long a waiter goes on waiting for a lock that is deleted, of which publish may tell.
-// The key is a new one: its waiter subscribes, and looks once more, before it sleeps.
+// clusterFreed deletes a lock, calls publish, and returns how long its waiter goes on waiting. The key is new, so its
+// waiter subscribes, and looks once more, before it sleeps.
 func clusterFreed(t *testing.T, c *locktest.Cluster, locks *core.Client, key string, publish func(key string), listening func(key string) bool) time.Duration {
 	t.Helper()
 	c.Redis.HSet(t.Context(), key, locktest.Stranger, 1)
@@ -153,19 +152,19 @@ func clusterFreed(t *testing.T, c *locktest.Cluster, locks *core.Client, key str
 	return (<-at).Sub(freed)
 }
 
-// scripts is how many scripts the master of a key has run.
+// clusterScripts returns how many scripts the master of a key has executed.
 func clusterScripts(t *testing.T, c *locktest.Cluster, key string) int {
 	t.Helper()
 	var n int
 	for line := range strings.Lines(c.OnMaster(t, key).Info(context.Background(), "commandstats").Val()) {
 		if calls, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
-			n, _ = strconv.Atoi(calls[:strings.IndexByte(calls, ',')]) // 0 is fewer than any
+			n, _ = strconv.Atoi(calls[:strings.IndexByte(calls, ',')]) // 0 if it is not a number
 		}
 	}
 	return n
 }
 
-// A client that has never acquired anything still knows how wake-ups travel.
+// A client that has never acquired a lock uses the right kind of messages.
 func clusterForceReleasePublishesSharded(t *testing.T, c *locktest.Cluster) {
 	c.NeedSharded(t)
 	sub := c.Redis.SSubscribe(t.Context(), locktest.ChannelOf("k"))
@@ -231,7 +230,7 @@ func clusterMultiInOneSlot(t *testing.T, c *locktest.Cluster) {
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 	for _, name := range names {
 		if got := c.Redis.HGet(t.Context(), name, hold.Field()).Val(); got != "1" {
-			t.Errorf("%s: count %q, want 1 for the one field", name, got)
+			t.Errorf("%s: count %q, want 1 for the field", name, got)
 		}
 	}
 	locktest.MustRelease(t, hold)
@@ -269,12 +268,12 @@ func clusterReadyAndState(t *testing.T, c *locktest.Cluster) {
 	locktest.MustRelease(t, hold)
 }
 
-// One node stops: its keys answer with ErrUnavailable in bounded time, those of the
-// others are not delayed.
+// One node stops. Acquisitions of its keys fail with ErrUnavailable in bounded time; keys of other nodes are not
+// delayed.
 func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	c := locktest.NewCluster(t)
-	locks := c.Locks(t, core.WithBackendTimeout(3*time.Second)) // those of the others have it, too
+	locks := c.Locks(t, core.WithBackendTimeout(3*time.Second)) // the keys of other nodes have this time, too
 	dead := c.Master("alpha")
 	nothing := func(context.Context) error { return nil }
 	var alive, silent []string
@@ -287,7 +286,7 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 			alive = append(alive, name)
 		}
 	}
-	for _, m := range c.Masters { // which would refuse all keys once they have given one of them up
+	for _, m := range c.Masters { // they would refuse all keys once they had declared a node dead
 		locktest.Must(t, m.Client().ConfigSet(t.Context(), "cluster-node-timeout", "3600000").Err())
 	}
 	dead.Stop()
@@ -296,7 +295,7 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	for _, name := range silent {
 		callers.Go(func() { locktest.WantErr(t, locks.Lock(name).Do(t.Context(), nothing), core.ErrUnavailable) })
 	}
-	for range 2 { // while they wait, and when they fail at once
+	for range 2 { // first while callers wait, then while they fail at once
 		for _, name := range alive {
 			callers.Go(func() {
 				if err := locks.Lock(name).Do(t.Context(), nothing); err != nil {
@@ -319,8 +318,8 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	})
 }
 
-// Nothing answers from the start on: the first acquisition, which has to find out
-// about pub/sub, is bounded too.
+// No node answers from the start on. The first acquisition, which has to ask for the mode of pub/sub, ends in bounded
+// time.
 func TestCluster_DownAtTheStart(t *testing.T) {
 	t.Parallel()
 	c := locktest.NewCluster(t)
@@ -340,9 +339,8 @@ func TestCluster_DownAtTheStart(t *testing.T) {
 	})
 }
 
-// A Cluster that refuses to say whether it has sharded pub/sub is not taken for one
-// without: the wake-ups of Redisson would travel elsewhere. Who says what it has need
-// not ask.
+// A Cluster refuses to answer whether it has sharded pub/sub. The client does not assume classic messages, because
+// Redisson's messages might be sharded. WithPubSub makes the question unnecessary.
 func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// keysOf gives n lock names for every master of a cluster.
+// keysOf returns n lock names for every master of a cluster.
 func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.Server][]string {
 	t.Helper()
 	keys := make(map[*redisserver.Server][]string)
@@ -28,17 +28,15 @@ func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.
 	return keys
 }
 
-// TestCluster_DeadNodeDelaysNoOther stops one master of a Cluster under holds of several
-// clients, each of which holds something on every master. Those on the other masters
-// are renewed in time, for several leases; those on the dead one are lost in time; an
-// acquire there is known to fail soon, and elsewhere it works. When the master is back,
-// so are its locks.
+// TestCluster_DeadNodeDelaysNoOther stops one master of a Cluster. Several clients have holds on every master. Holds
+// on the other masters are renewed in time for several leases. Holds on the dead master are lost in time. An acquire
+// there fails soon, and acquires elsewhere succeed. When the master is back, its locks can be acquired again.
 func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const perNode = 5
 	watchdog, timeout := locktest.Unhurried(3*time.Second), time.Second
 	cluster := redisserver.StartCluster(t)
-	for _, m := range cluster.Masters { // so that the others serve on without it
+	for _, m := range cluster.Masters { // so that the other masters go on without it
 		locktest.Must(t, m.Client().ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
 	}
 	dead := cluster.Masters[1]
@@ -87,7 +85,7 @@ func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	}
 	renewals := 2 * perNode * 8 // three leases, renewed every third
 	if !locktest.IsQuiet() {
-		renewals = 2 * perNode * 2 // as few as keep them
+		renewals = 2 * perNode * 2 // the fewest that keep the holds
 	}
 	elsewhere.wantInTime(t, watchdog/10, renewals)
 	dead.Continue()
@@ -106,7 +104,7 @@ func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	}
 }
 
-// renewalTimes records how late the renewals of all keys but some are.
+// renewalTimes records how late renewals are, except for some keys.
 type renewalTimes struct {
 	not []string
 
@@ -124,8 +122,8 @@ func (r *renewalTimes) observeRenewal(_ context.Context, renewal core.Renewal) {
 	}
 }
 
-// wantInTime wants so many renewals, none of them late but for what a busy machine
-// adds: much less than the time limit of a renewal.
+// wantInTime wants n renewals in time. The bound allows for a busy machine, and is much less than the time limit of a
+// renewal.
 func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	t.Helper()
 	r.mu.Lock()
@@ -138,8 +136,7 @@ func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	}
 }
 
-// TestCluster_Failover kills the master of a Sentinel under holders of all kinds, and those who wait
-// for them.
+// TestCluster_Failover kills the master of a Sentinel under holders and waiters of all kinds.
 func TestCluster_Failover(t *testing.T) {
 	t.Parallel()
 	locktest.Parallel(t, "lease shorter than the failover", func(t *testing.T) {
@@ -147,7 +144,7 @@ func TestCluster_Failover(t *testing.T) {
 		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
 		f.take()
 		f.wait()
-		f.DownAfter(time.Minute) // nobody takes over before the leases end
+		f.DownAfter(time.Minute) // the replica takes over after the end of the leases
 		killed := time.Now()
 		f.Master.Kill()
 		f.wantLost(killed, watchdog)
@@ -172,13 +169,13 @@ func TestCluster_Failover(t *testing.T) {
 		f.take()
 		f.Master.Kill()
 		f.AwaitFailover()
-		locktest.Must(t, f.Replica.Client().FlushAll(t.Context()).Err()) // as if nothing had ever got there
+		locktest.Must(t, f.Replica.Client().FlushAll(t.Context()).Err()) // as if no write had arrived there
 		f.wantLost(time.Now(), watchdog/3)
 		f.liveness()
 	})
 }
 
-// failover is one under locks of all kinds.
+// failover is a failover under locks of all kinds.
 type failover struct {
 	*redisserver.Sentinel
 	t       *testing.T
@@ -198,7 +195,7 @@ func newFailover(t *testing.T, opts ...core.Option) *failover {
 	return f
 }
 
-// take has all, and waits until the replica knows.
+// take takes all locks, and waits until the replica has them.
 func (f *failover) take() {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -209,7 +206,7 @@ func (f *failover) take() {
 	locktest.Eventually(f.t, "the replica has all", func() bool { return direct.DBSize(f.t.Context()).Val() == keys })
 }
 
-// wait has somebody wait for each, for as long as Redis is away.
+// wait starts a waiter for each lock, which goes on while Redis is away.
 func (f *failover) wait() {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -218,7 +215,7 @@ func (f *failover) wait() {
 	locktest.AwaitWaiters(f.t, f.locks, len(f.held))
 }
 
-// wantLost wants all that is held to be known to be lost, and gives it back.
+// wantLost wants the contexts of all holds to end with ErrLost, and releases them.
 func (f *failover) wantLost(since time.Time, bound time.Duration) {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -233,8 +230,8 @@ func (f *failover) wantLost(since time.Time, bound time.Duration) {
 	}
 }
 
-// wantGot gives back what is not lost, and wants those who wait to get it. A release that finds Redis
-// away goes on in the background, or its lease ends.
+// wantGot releases the holds that are not lost, and wants the waiters to get the locks. A release that finds Redis
+// away goes on in the background, or the lease ends.
 func (f *failover) wantGot() {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -255,18 +252,18 @@ func unlessAway(err error) error {
 	return err
 }
 
-// persistent does something for as long as Redis is away.
+// persistent repeats a call while Redis is away.
 func (f *failover) persistent(do func() error) (err error) {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if err = do(); !errors.Is(err, core.ErrUnavailable) {
 			return err
 		}
-		time.Sleep(20 * time.Millisecond) // as a caller would
+		time.Sleep(20 * time.Millisecond) // as a caller would do
 	}
 	return err
 }
 
-// liveness wants all to be usable by this client and by a new one.
+// liveness wants all locks to be usable by this client and by a new client.
 func (f *failover) liveness() {
 	f.t.Helper()
 	for _, locks := range []*core.Client{f.locks, locktest.NewClient(f.t, f.Client(), locktest.Patient)} {

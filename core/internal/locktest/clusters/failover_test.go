@@ -19,14 +19,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// What a longer run of the failovers is told.
+// Environment variables of a longer run of failovers.
 const (
 	failoversEnv = "INTERLOCK_FAILOVERS"      // how many, in place of a few
-	acksEnv      = "INTERLOCK_FAILOVERS_ACKS" // which of all, majority and none; several are separated by commas
+	acksEnv      = "INTERLOCK_FAILOVERS_ACKS" // all, majority or none, separated by commas
 )
 
-// A few failovers in which all replicas have to acknowledge: nobody has a lock that somebody
-// else holds. By fewer there are figures, and no promise.
+// In a few failovers all replicas have to acknowledge: no lock has two holders. With fewer acknowledgements the test
+// logs figures, but promises nothing.
 func TestFailovers_NoTwoHolders(t *testing.T) {
 	t.Parallel()
 	failovers, modes := 3, "all"
@@ -59,9 +59,8 @@ func TestFailovers_NoTwoHolders(t *testing.T) {
 	}
 }
 
-// failovers are those of a master with two replicas, while clients contend for locks. Before
-// the master dies, its replicas may be slow: each stops for a moment now and then, so that
-// what it lacks is not a matter of microseconds.
+// failovers are failovers of a master with two replicas while clients contend for locks. Before the master dies, each
+// replica stops for a moment now and then, so that it lacks more writes than the writes of microseconds.
 type failovers struct {
 	t    *testing.T
 	r    *redisserver.Replicated
@@ -71,11 +70,11 @@ type failovers struct {
 	bad  int // failovers with two holders
 }
 
-// The contest: so many clients contend for each of so many locks.
+// The numbers of locks, and of clients that contend for each.
 const (
 	contendedLocks  = 24
 	contendedByEach = 3
-	failoverLease   = 5 * time.Second // longer than a failover, so that holders hold on
+	failoverLease   = 5 * time.Second // longer than a failover, so that holds outlive it
 	failoverAcks    = 400 * time.Millisecond
 )
 
@@ -102,7 +101,7 @@ func (f *failovers) end() {
 	f.all.Wait()
 }
 
-// next kills the master at some moment, and returns when the locks are back.
+// next kills the master at a random time, and returns when locks can be acquired again.
 func (f *failovers) next() {
 	f.t.Helper()
 	before := f.book.taken.Load()
@@ -121,17 +120,17 @@ func (f *failovers) next() {
 		s.Continue()
 	}
 	f.r.Promoted()
-	nap(time.Second) // somebody may take what the new master does not know of
+	nap(time.Second) // another client may take a lock that the new master does not have
 	f.r.Rejoined(old)
 	if f.book.count() > twice {
 		f.bad++
 	}
 }
 
-// nap waits for some time up to d.
+// nap waits for a random time up to d.
 func nap(d time.Duration) { <-time.NewTimer(rand.N(d)).C }
 
-// book knows who holds what, of all clients.
+// book records the holders of all locks.
 type book struct {
 	mu    sync.Mutex
 	has   map[string]context.Context
@@ -140,8 +139,7 @@ type book struct {
 	taken, short atomic.Int64
 }
 
-// contend takes a lock again and again, mostly for moments, and sometimes for longer than a
-// failover takes.
+// contend takes a lock again and again, mostly for moments and sometimes for longer than a failover.
 func (b *book) contend(ctx context.Context, lock core.Lock) {
 	for ctx.Err() == nil {
 		held, hold, err := lock.Acquire(ctx, core.WaitTime(3*time.Second))
@@ -176,7 +174,7 @@ func (b *book) hold(held context.Context) {
 	}
 }
 
-// enter notes a holder. The one before it is over, or there are two.
+// enter records a holder. If the hold before it has not ended, the lock has two holders.
 func (b *book) enter(held context.Context, hold *core.Hold) {
 	b.taken.Add(1)
 	b.mu.Lock()

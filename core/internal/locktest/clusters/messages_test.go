@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestCluster_ShardedSubscriptionsComeBack kills the subscription connection of a
-// client that waits for several keys of one master, in different slots: all of them
-// are subscribed again, and a release wakes by message.
+// TestCluster_ShardedSubscriptionsComeBack kills the subscription connection of a client that waits for keys of one
+// master in different slots. The client subscribes to all of them again, and the message of a release wakes each
+// waiter.
 func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// A slot on its way to another node: keys that are not there any more are asked for
-// on the other one, by every operation, and a slot that has moved is found.
+// A slot moves to another node. Every operation follows a key that has moved already, and finds the slot after the
+// move.
 func TestCluster_SlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	key := "moving"
 	locks := locktest.ClusterClient(t, cluster)
-	locktest.Must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the slots are known
+	locktest.Must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the client knows the slots
 	move := cluster.BeginMove(key)
 	lifeOfALock(t, locks, key)
 
@@ -28,7 +28,7 @@ func TestCluster_SlotOnTheMove(t *testing.T) {
 	}
 }
 
-// lifeOfALock goes through every operation on a held lock.
+// lifeOfALock performs every operation on a held lock.
 func lifeOfALock(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	lock := locks.Lock(key)
@@ -39,7 +39,7 @@ func lifeOfALock(t *testing.T, locks *core.Client, key string) {
 	state, err := lock.State(t.Context())
 	locktest.Must(t, err)
 	if state.Holders[hold.Field()] != 1 || state.TTL < time.Minute {
-		t.Errorf("got %+v, want one hold for two minutes", state)
+		t.Errorf("got %+v, want a hold for two minutes", state)
 	}
 	_, _, err = locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantErr(t, err, core.ErrNotAcquired)

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// A slot on its way to another node while readers have the lock: what they renew and release is
-// not refused, also where a timeout key has gone ahead, and nobody takes that for a dead reader.
+// A slot moves while readers have the lock. Renewals and releases are not refused, also if a timeout key has moved
+// first. A missing timeout key does not count as a dead reader then.
 func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -24,9 +24,9 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	_, three := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
 
 	move := cluster.BeginMove(key)
-	locktest.Must(t, one.Refresh(t.Context(), 2*time.Minute)) // all is still there
+	locktest.Must(t, one.Refresh(t.Context(), 2*time.Minute)) // all keys are still on the old node
 	move.Keys(locktest.ReaderTimeoutOf(key, two.Field(), "1"))
-	locktest.MustRelease(t, three) // one that has gone ahead is not dead
+	locktest.MustRelease(t, three) // a reader whose key has moved first is not dead
 	for _, l := range []core.Lock{other.WriteLock(key), other.ReadLock(key)} {
 		_, _, err := l.Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
 		if err == nil {
@@ -51,8 +51,8 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	}
 }
 
-// While a timeout key of a reader is on another node than the lock, nobody knows how long it lasts:
-// what makes the lease longer waits until it can make that key last longer, too.
+// While the timeout key of a reader is on another node than the lock, its TTL is unknown. A command that extends the
+// lease waits until it can extend this key, too.
 func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -87,8 +87,8 @@ func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 	}
 }
 
-// A writer's own lease is with the lock: it counts while the slot moves, and the timeout key of the reader
-// inside is left behind.
+// The lease of a writer is kept with the lock. It counts while the slot moves, also if the timeout key of the reader
+// inside is still on the old node.
 func TestCluster_WriterWithAReaderInsideOnASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -102,7 +102,7 @@ func TestCluster_WriterWithAReaderInsideOnASlotOnTheMove(t *testing.T) {
 	locktest.Must(t, w.Refresh(t.Context(), 2*time.Minute))
 	_, _, err := other.ReadLock(key).Acquire(t.Context(), core.WaitTime(0))
 	if e := locktest.NotAcquired(t, err); e.BlockedBy != w.Field() || e.RetryAfter > 2*time.Minute {
-		t.Errorf("in the way: %+v, want the writer for what its lease has left", e)
+		t.Errorf("holder: %+v, want the writer with the rest of its lease", e)
 	}
 	locktest.MustRelease(t, w)
 	move.Keys(locktest.ReaderTimeoutOf(key, r.Field(), "1"))

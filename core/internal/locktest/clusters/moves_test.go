@@ -15,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// moved is a lock of some kind whose slot moves to another node, in steps, and in which of
-// them it is given back.
+// moved is a lock of some kind whose slot moves to another node in steps. It is given back in one of them.
 type moved struct {
 	locktest.Kind
 
@@ -28,10 +27,10 @@ type moved struct {
 	move     *redisserver.Move
 	given    atomic.Bool
 	returned chan error
-	got      chan error // what became of who waits for it
+	got      chan error // the result of its waiter
 }
 
-// stage is how far the slot is.
+// stage is the progress of the move.
 type stage int
 
 const (
@@ -45,8 +44,8 @@ func (s stage) String() string { return [...]string{"open", "halved", "there", "
 
 func (m *moved) String() string { return fmt.Sprintf("%s, given back when %s", m.key, m.stage) }
 
-// movedOf are those of all kinds: given back in each of the stages, their names with and without
-// tags, their keys moved in one order and the other. All move to the same node.
+// movedOf returns locks of all kinds: given back in each stage, with and without braces in their names, with their
+// keys moved in both orders. All move to the same node.
 func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
 	t.Helper()
 	for _, kind := range locktest.KindsOnOneServer() {
@@ -77,7 +76,7 @@ func (m *moved) take(locks *core.Client) {
 	}
 }
 
-// wait has somebody wait for it, who gives it back at once.
+// wait starts a waiter, which gives the lock back at once.
 func (m *moved) wait(locks *core.Client) {
 	go func() { m.got <- m.waited(locks) }()
 }
@@ -125,8 +124,8 @@ func (m *moved) proceed(to stage, cluster *redisserver.Cluster) {
 	}
 }
 
-// giveBack gives the lock back at its stage. If that takes several keys and half of them have moved, it
-// lasts until they are together again.
+// giveBack gives the lock back in its stage. If that is about several keys and half of them have moved, it takes
+// until the keys are on one node again.
 func (m *moved) giveBack(now stage) {
 	m.t.Helper()
 	if m.stage != now {
@@ -139,8 +138,8 @@ func (m *moved) giveBack(now stage) {
 	}
 }
 
-// left are the keys that should not be there when nobody has it. A timeout key of a reader that was
-// on another node than the lock when it was given back ends with its lease.
+// left returns the keys that should be gone when the lock is free. If the timeout key of a reader was on another node
+// at the release, it ends with its lease.
 func (m *moved) left() (keys []string) {
 	count := m.move.To.Client().Get(m.t.Context(), m.key).Val()
 	for _, key := range append(m.move.Arrived(), m.move.Left()...) {
@@ -152,8 +151,8 @@ func (m *moved) left() (keys []string) {
 	return keys
 }
 
-// wantNothingLeft waits until nothing of it is left, or until end, which all of a test have in
-// common: what stays of several is told before the tests run out of time.
+// wantNothingLeft waits until no key is left, or until end. All locks of a test have the same end, so that the test
+// reports all keys that stay before it runs out of time.
 func (m *moved) wantNothingLeft(end time.Time) {
 	m.t.Helper()
 	left := m.left()
@@ -165,7 +164,7 @@ func (m *moved) wantNothingLeft(end time.Time) {
 	}
 }
 
-// tryAgains is how often the nodes have answered TRYAGAIN.
+// tryAgains returns how often the nodes have answered TRYAGAIN.
 func tryAgains(t *testing.T, cluster *redisserver.Cluster) (n string) {
 	t.Helper()
 	for _, node := range cluster.Masters {
@@ -180,11 +179,11 @@ func tryAgains(t *testing.T, cluster *redisserver.Cluster) (n string) {
 	return n
 }
 
-// steady is for what is given back while its keys are apart: it is tried until they are together
-// again, however long a step takes.
+// steady lets a release whose keys are on two nodes repeat until they are on one node again, however long a step
+// takes.
 var steady = core.WithBackendTimeout(time.Minute)
 
-// renewedFor is the lease of locks that move: longer than one step takes on this machine.
+// renewedFor returns the lease of locks that move: longer than a step takes on this machine.
 func renewedFor() time.Duration {
 	if locktest.IsQuiet() {
 		return 5 * time.Second
@@ -192,15 +191,15 @@ func renewedFor() time.Duration {
 	return 20 * time.Second
 }
 
-// A lock of any kind is held while its slot moves to another node, key by key: in every step it is
-// renewed and given back, and what is about one key is never told to try again.
+// A lock of any kind is held while its slot moves to another node, key by key. It can be renewed and given back in
+// every step. Commands about one key never get TRYAGAIN.
 func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	seen := &renewedKeys{}
 	locks := locktest.NewClient(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen.observer()))
-	// Those that cannot be renewed while their keys are apart come last in that step and first
-	// in the next one: on a slow machine all the others take longer than a lease.
+	// Locks that cannot be renewed while their keys are on two nodes come last in that step and first in the next
+	// step, because on a slow machine all others take longer than a lease.
 	list := movedOf(t, cluster)
 	slices.SortStableFunc(list, func(a, b *moved) int {
 		switch {
@@ -243,7 +242,7 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 			m.giveBack(now)
 		}
 		if after := tryAgains(t, cluster); after != before {
-			t.Errorf("%s: told to try again: %s, before %s", now, after, before)
+			t.Errorf("%s: TRYAGAIN: %s, before %s", now, after, before)
 		}
 		for _, m := range list {
 			if m.GivesSeveral {
@@ -294,7 +293,7 @@ func (r *renewedKeys) count(key string) int {
 	return r.of[key]
 }
 
-// each waits until each lock that is held has been renewed once more.
+// each waits until each held lock has been renewed once more.
 func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
 	t.Helper()
 	before := make(map[*moved]int)
@@ -311,8 +310,8 @@ func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
 	}
 }
 
-// Somebody waits for a lock of any kind while its slot moves, and has it after it was given back: at
-// once where one key is enough, else when the slot has moved. Then the messages are those of the new owner.
+// A waiter waits for a lock of any kind while its slot moves, and gets it after the release: at once if the lock has
+// one key, otherwise when the slot has moved. From then on, messages come from the new owner.
 func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -351,7 +350,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 	}
 }
 
-// wantListener waits until somebody listens at the new owner.
+// wantListener waits until a client listens at the new owner.
 func (m *moved) wantListener() {
 	m.t.Helper()
 	if m.Channel == nil {
@@ -363,13 +362,13 @@ func (m *moved) wantListener() {
 	})
 }
 
-// What a lock leaves behind for others while its slot moves is in nobody's way when the rest follows:
-// the mark of a writer who waits, and the note that the head of a fair queue was notified.
+// While the slot of a lock moves, keys for other clients may stay behind: the mark of a waiting writer, and the note
+// that the head of a fair queue was notified. They block no client when the other keys follow.
 func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := locktest.NewClient(t, cluster.Client(), locktest.Patient)
-	names := locktest.KeysOn(cluster, cluster.Masters[0], 2) // both move in one direction
+	names := locktest.KeysOn(cluster, cluster.Masters[0], 2) // both move to the same node
 	read, key := names[0], names[1]
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.ReadLock(read), core.LeaseTime(time.Minute))
 	wait := func(d time.Duration) {
@@ -378,7 +377,7 @@ func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
 	}
 	move := cluster.PlanMove(read)
 	mark := locktest.Tagged(read) + ":interlock_writer"
-	locktest.Must(t, move.From.Client().Set(t.Context(), mark, "0 somebody", time.Minute).Err())
+	locktest.Must(t, move.From.Client().Set(t.Context(), mark, "0 stranger", time.Minute).Err())
 	move.Open()
 	move.Keys(read, locktest.ReaderTimeoutOf(read, hold.Field(), "1"))
 	wait(50 * time.Millisecond)
@@ -392,7 +391,7 @@ func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
 	waiting := locktest.GoAcquire(t.Context(), locks.FairLock(key))
 	locktest.Eventually(t, "a waiter in the queue", func() bool { return from.LLen(t.Context(), locktest.FairQueue(key)).Val() == 1 })
 	note := locktest.Tagged(key) + ":interlock_seen"
-	locktest.Must(t, from.HSet(t.Context(), note, "somebody", 1).Err())
+	locktest.Must(t, from.HSet(t.Context(), note, "stranger", 1).Err())
 	locktest.Must(t, from.PExpire(t.Context(), note, time.Minute).Err())
 	move.Open()
 	move.Keys(key, locktest.FairQueue(key), locktest.FairDeadlines(key))

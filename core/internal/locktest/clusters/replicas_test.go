@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// Each master of a Cluster has replicas of its own.
+// Each master of a Cluster has separate replicas.
 func TestCluster_ReplicasAreThoseOfTheMaster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -39,8 +39,7 @@ func TestCluster_ReplicasAreThoseOfTheMaster(t *testing.T) {
 	locktest.Eventually(t, "the replica is back", func() bool { return do(with) == nil })
 }
 
-// While a slot is on its way, and when it has moved, what waits for the replicas goes to the
-// node that has the key.
+// During the move of a slot and after it, the client waits for the replicas of the node that has the key.
 func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -62,7 +61,7 @@ func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
 	before := seen.Good()
 	locktest.Eventually(t, "renewals on the node to which the slot moves", func() bool { return seen.Good() > before })
 	locktest.WantAlive(t, ctx)
-	// It has no other key. Redis 8.6 does not list the keys of a slot that the master does not own yet.
+	// The replica has no other key. Redis 8.6 does not list the keys of a slot that the master does not own yet.
 	if keys := replica.Client().Info(t.Context(), "keyspace").Val(); !strings.Contains(keys, "db0:keys=1,") {
 		t.Errorf("the replica has %q, want one key", keys)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// Semaphores and latches in a Cluster, also while their slot is on its way to another node.
+// Semaphores and latches work in a Cluster, also while their slot moves to another node.
 func TestCluster_Semaphores(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -47,7 +47,7 @@ func TestCluster_Semaphores(t *testing.T) {
 	locktest.Must(t, hold.Refresh(t.Context(), 2*time.Minute))
 	lifeOfAPermit(t, locks, key)
 	move.Keys("{" + key + "}:timeout")
-	locktest.Must(t, hold.Refresh(t.Context(), time.Minute)) // the count is on the other node still
+	locktest.Must(t, hold.Refresh(t.Context(), time.Minute)) // the count is still on the other node
 	locktest.WantAlive(t, ctx)
 	done := locktest.GoRelease(hold)
 	move.End()
@@ -68,8 +68,8 @@ func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {
 	locktest.MustRelease(t, hold)
 }
 
-// A permit whose holder has died comes back also while the slot moves, where its set of leases cannot
-// be made anew before the slot has moved.
+// A permit whose holder has died becomes free also while the slot moves. Its set of leases cannot be created again
+// before the end of the move.
 func TestCluster_PermitOfTheDeadWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

@@ -31,8 +31,8 @@ func TestSentinel_LockContendFailover(t *testing.T) {
 	<-at
 	locktest.WantEnded(t, ctx, core.ErrReleased)
 
-	// The master dies. The locks come back without a restart; while nobody answers,
-	// the lock is neither taken nor acquired.
+	// The master dies. Locks work again without a restart. While no server answers, the lock is neither taken nor
+	// acquired.
 	s.Master.Kill()
 	_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(400*time.Millisecond))
 	if err != nil {
@@ -44,8 +44,8 @@ func TestSentinel_LockContendFailover(t *testing.T) {
 	})
 }
 
-// While the Sentinel names the same master, the connections of locks stay. When it names another one, lock commands
-// and subscriptions go there, although the old master is alive and believes that it is one.
+// While the Sentinel names the same master, the connections of locks stay. When it names another master, lock
+// commands and subscriptions go there, although the old server is alive and still a master.
 func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
@@ -62,8 +62,9 @@ func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	use := func() { locktest.Must(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil })) }
 	use()
 
-	// On a busy machine a connection may be made beside one whose answer is slow. So one of several spans has to do
-	// without. Connections that no Sentinel confirms get 5 s old: then there are two of them in each span.
+	// On a busy machine the client may open a connection beside one with a slow answer. So only one of several spans
+	// has to be without new connections. Connections that no Sentinel confirms live for 5 s: then there are two of
+	// them in each span.
 	const span = 12 * time.Second
 	locktest.Eventually(t, "a span without new connections", func() bool {
 		before := connectionsMade(t, old)
@@ -80,7 +81,7 @@ func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	locktest.Must(t, sentinel.Do(t.Context(), "sentinel", "monitor", redisserver.MasterName, host, port, 1).Err())
 	locktest.Eventually(t, "commands on the new master", func() bool {
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		defer hold.Release(t.Context()) // it may be on the old master
+		defer hold.Release(t.Context()) // the hold may be on the old master
 		return next.Client().Exists(t.Context(), "k").Val() == 1
 	})
 	locktest.Eventually(t, "the subscription on the new master", func() bool {
@@ -92,7 +93,7 @@ func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	<-at
 }
 
-// connectionsMade is how many connections a server has accepted.
+// connectionsMade returns how many connections a server has accepted.
 func connectionsMade(t *testing.T, rdb *redis.Client) int {
 	t.Helper()
 	info, err := rdb.Info(t.Context(), "stats").Result()
@@ -104,6 +105,6 @@ func connectionsMade(t *testing.T, rdb *redis.Client) int {
 			return n
 		}
 	}
-	t.Fatal("the server does not say how many connections it has accepted")
+	t.Fatal("INFO has no total_connections_received")
 	return 0
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// refusals are what endpoints in front of several servers answer to a script over keys of several slots.
+// refusals are the answers of endpoints in front of several servers to a script over keys of several slots.
 var refusals = map[string]string{
 	"redis":            "CROSSSLOT Keys in request don't hash to the same slot",
 	"redis_enterprise": "CROSSSLOT Keys in request don't hash to the same slot (command='EVALSHA', key='a')",
@@ -35,8 +35,7 @@ func acrossSlots(cmd []string) bool {
 	return slices.ContainsFunc(cmd[3:3+n], func(key string) bool { return wire.Slot(key) != wire.Slot(cmd[3]) })
 }
 
-// eachShardedEndpoint runs a test in a bubble on the embedded Redis behind each of the refusals, of which
-// it counts how many there were.
+// eachShardedEndpoint runs a test in a bubble for each of the refusals, and counts them.
 func eachShardedEndpoint(t *testing.T, body func(t *testing.T, b *locktest.Redis, refused *faultproxy.Rule)) {
 	t.Helper()
 	for name, says := range refusals {
@@ -48,7 +47,7 @@ func eachShardedEndpoint(t *testing.T, body func(t *testing.T, b *locktest.Redis
 	}
 }
 
-// Holds are renewed one by one when a script over several is refused, and none is lost.
+// If the endpoint refuses a script over several holds, the watchdog renews them one by one, and none is lost.
 func TestShardedEndpoint_RenewsOneByOne(t *testing.T) {
 	t.Parallel()
 	eachShardedEndpoint(t, func(t *testing.T, b *locktest.Redis, refused *faultproxy.Rule) {
@@ -69,12 +68,12 @@ func TestShardedEndpoint_RenewsOneByOne(t *testing.T) {
 			}
 		}
 		if err := seen.Failure(); err != nil || refused.Hits() == 0 || refused.Hits() > 5 {
-			t.Errorf("%d refusals, a renewal has failed with %v; want one refusal of each kind at most, and no failure", refused.Hits(), err)
+			t.Errorf("%d refusals, a renewal has failed with %v; want at most one refusal of each kind, and no failure", refused.Hits(), err)
 		}
 	})
 }
 
-// Several keys are taken one by one when a script over all of them is refused: from then on at once.
+// If the endpoint refuses a script over several keys, the client takes them one by one, from then on without asking.
 func TestShardedEndpoint_MultiLock(t *testing.T) {
 	t.Parallel()
 	eachShardedEndpoint(t, func(t *testing.T, b *locktest.Redis, refused *faultproxy.Rule) {
@@ -86,19 +85,19 @@ func TestShardedEndpoint_MultiLock(t *testing.T) {
 			_, _, err = other.MultiLock("z", "c").Acquire(t.Context(), core.WaitTime(0))
 			locktest.WantErr(t, err, core.ErrNotAcquired)
 			if b.Exists(t.Context(), "z").Val() != 0 {
-				t.Error("a key that was taken beside one that is held is not given back")
+				t.Error("a key that was taken before a held key is not given back")
 			}
 			freed := make(chan error, 1)
 			time.AfterFunc(time.Second, func() { freed <- hold.Release(t.Context()) })
 			_, next := locktest.MustAcquire(t, t.Context(), other.MultiLock("c", "b", "z"), core.WaitTime(10*time.Second))
-			locktest.Must(t, <-freed) // "a" may be freed last
+			locktest.Must(t, <-freed) // "a" may be released last
 			locktest.MustRelease(t, next)
 		}
 		locktest.WantSame(t, "refusals", refused.Hits(), 2)
 	})
 }
 
-// Attempts without an answer are cleared up, though their keys cannot be asked about together.
+// The client clears up attempts without an answer although a script cannot ask about all their keys.
 func TestShardedEndpoint_ClearsUp(t *testing.T) {
 	t.Parallel()
 	eachShardedEndpoint(t, func(t *testing.T, b *locktest.Redis, refused *faultproxy.Rule) {
@@ -115,12 +114,13 @@ func TestShardedEndpoint_ClearsUp(t *testing.T) {
 		time.Sleep(10 * time.Second) // in the time of the bubble
 		locktest.WantSame(t, "keys are left", b.Exists(t.Context(), keys...).Val(), 0)
 		if n := refused.Hits(); n > 1 {
-			t.Errorf("%d refusals, want one at most", n)
+			t.Errorf("%d refusals, want at most one", n)
 		}
 	})
 }
 
-// The only node of a Cluster looks like one server, and refuses what is across slots. All else works there.
+// The only node of a Cluster looks like a single server, and refuses scripts over several slots. Everything else
+// works.
 func TestShardedEndpoint_OnlyNodeOfACluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {

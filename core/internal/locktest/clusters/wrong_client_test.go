@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// A ClusterClient of Sentinels takes their servers for a Cluster, whose sharded messages no other client hears.
+// A ClusterClient made for Sentinels treats their servers as a Cluster. No other client would hear its sharded
+// messages.
 func TestNew_RefusesAFailoverClusterClient(t *testing.T) {
 	t.Parallel()
 	sentinels := []string{"127.0.0.1:1"}
@@ -38,12 +39,12 @@ func TestNew_RefusesAFailoverClusterClient(t *testing.T) {
 		}
 		locktest.WantErr(t, err, core.ErrInvalid)
 		if err != nil && !strings.Contains(err.Error(), "redis.NewFailoverClient") {
-			t.Errorf("%s: the error does not say what to use: %v", name, err)
+			t.Errorf("%s: the error does not name the client to use: %v", name, err)
 		}
 	}
 }
 
-// wantAdvice wants an acquisition to fail at once, with an error that says what to write, as logs do.
+// wantAdvice wants an acquisition to fail at once. Its error, and the text for logs, say what to write.
 func wantAdvice(t *testing.T, locks *core.Client, key, advice string) {
 	t.Helper()
 	_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(time.Hour))
@@ -58,7 +59,7 @@ func TestAcquire_WrongKindOfClient(t *testing.T) {
 	t.Parallel()
 	locktest.Parallel(t, "client_on_a_node", func(t *testing.T) {
 		cluster := redisserver.StartCluster(t)
-		far := 0 // a node without the key
+		far := 0 // the index of a node without the key
 		if cluster.Master("k") == cluster.Masters[0] {
 			far = 1
 		}
@@ -84,7 +85,7 @@ func TestAcquire_WrongKindOfClient(t *testing.T) {
 	})
 }
 
-// A renewal that a node of a Cluster sends away says so, too.
+// A renewal that a node of a Cluster redirects has the same advice.
 func TestRenewal_WrongKindOfClient(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -92,7 +93,7 @@ func TestRenewal_WrongKindOfClient(t *testing.T) {
 		seen := &locktest.Renewals{}
 		_, _ = locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.Observer())).Lock("k"))
 		proxy.AnswerError(locktest.Scripts, "MOVED 1 10.0.0.2:6379")
-		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
+		time.Sleep(11 * time.Second) // in the time of the bubble: after the first renewal
 		if err := seen.Failure(); err == nil || !strings.Contains(err.Error(), "redis.NewClusterClient") {
 			t.Errorf("got %v, want redis.NewClusterClient named", err)
 		}

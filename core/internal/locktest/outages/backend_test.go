@@ -14,7 +14,7 @@ import (
 )
 
 // recorded is a client behind a proxy that has locked once, and what it tells of Redis.
-func recordBackend(b *locktest.Redis, t *testing.T) (*core.Client, *faultproxy.Proxy, *locktest.BackendRecorder) {
+func recordBackend(t *testing.T, b *locktest.Redis) (*core.Client, *faultproxy.Proxy, *locktest.BackendRecorder) {
 	t.Helper()
 	obs := &locktest.BackendRecorder{}
 	locks, proxy := b.BehindAProxy(core.WithObserver(obs.Observer()))
@@ -32,7 +32,7 @@ func attempt(t *testing.T, locks *core.Client, key string) error {
 func TestBackend_OneEventPerChange(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks, proxy, obs := recordBackend(b, t)
+		locks, proxy, obs := recordBackend(t, b)
 		proxy.Refuse(true)
 		for range 20 {
 			locktest.WantErr(t, attempt(t, locks, "k"), core.ErrUnavailable)
@@ -63,7 +63,7 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks, proxy, obs := recordBackend(b, t)
+		locks, proxy, obs := recordBackend(t, b)
 		for range 20 {
 			slow := proxy.DelayReply(faultproxy.Any(), 50*time.Millisecond)
 			short := core.WaitTime(20 * time.Millisecond)
@@ -85,7 +85,7 @@ func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks, proxy, obs := recordBackend(b, t)
+		locks, proxy, obs := recordBackend(t, b)
 		proxy.BlackHole(true)
 		for range 50 {
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(20*time.Millisecond))

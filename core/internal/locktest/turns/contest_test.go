@@ -16,24 +16,23 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// contest is a number of processes whose callers take one lock again and again, for so
-// long each time. It is played on the clock of a bubble, where every answer and every
-// message takes a while that changes all the time.
+// contest is a number of processes whose callers take one lock again and again. It runs in a bubble, where every
+// answer and every message takes a random time.
 type contest struct {
 	processes []rival
 	hold      time.Duration
 	lasts     time.Duration
-	think     time.Duration // of every caller, after its turn
+	think     time.Duration // pause of every caller after its turn
 }
 
 // rival is one of the processes.
 type rival struct {
 	callers int
-	java    bool // a Redisson
-	barges  bool // of which who comes back tries first, before those who wait
+	java    bool // a Redisson client
+	barges  bool // its threads attempt once before they join the waiters
 }
 
-// outcomes is what became of a process: the turns and waits of its callers.
+// outcomes are the turns and the waits of the callers of a process.
 type outcomes struct {
 	turns []float64
 	waits []time.Duration
@@ -108,8 +107,8 @@ func (c contest) lockers(t *testing.T, r rival, rdb *redis.Client) func(ctx cont
 	}
 }
 
-// threads are those of one Redisson client: they share a subscription while any of them
-// waits, and a message has one of them try, 1.5 ms later.
+// threads are the threads of one Redisson client. They share a subscription while any of them waits. A message makes
+// one of them attempt, 1.5 ms later.
 type threads struct {
 	rdb    *redis.Client
 	id     string
@@ -207,7 +206,7 @@ func (j *threads) read(sub *redis.PubSub) {
 		if err != nil {
 			return
 		}
-		if _, pong := m.(*redis.Pong); !pong { // a confirmation has one look, too
+		if _, pong := m.(*redis.Pong); !pong { // a confirmation also makes a thread attempt
 			j.mu.Lock()
 			if len(j.waiting) > 0 {
 				close(j.waiting[0])

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A waiter of any kind finds out within the poll interval that the lock is free, whatever has become
-// of the messages, and keeps what is left of its wait.
+// A waiter finds a free lock within the poll interval although messages are lost, and keeps the rest of its wait
+// time.
 func TestWaiter_EachKind_NoMessage(t *testing.T) {
 	t.Parallel()
 	const hold = 2500 * time.Millisecond
@@ -39,8 +39,8 @@ func TestWaiter_EachKind_NoMessage(t *testing.T) {
 	}
 }
 
-// Redis falls silent under a waiter of any kind: the wait ends in time, and is not told that the
-// lock is taken by what nobody knows.
+// Redis falls silent under a waiter. The wait ends in time with ErrUnavailable, because nothing is known about the
+// lock.
 func TestWaiter_EachKind_SilentRedis(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
@@ -52,7 +52,7 @@ func TestWaiter_EachKind_SilentRedis(t *testing.T) {
 		locktest.Pass(500 * time.Millisecond)
 		w.BlackHole(true)
 		if o := <-bounded; o.Err == nil || o.Took > 2*time.Second+5*time.Millisecond {
-			t.Errorf("the bounded one took %s: %v", o.Took, o.Err)
+			t.Errorf("the waiter with a wait time took %s: %v", o.Took, o.Err)
 		}
 		o := <-got
 		if locktest.WantErr(t, o.Err, core.ErrUnavailable); o.Took > 3*time.Second+5*time.Millisecond {
@@ -60,7 +60,7 @@ func TestWaiter_EachKind_SilentRedis(t *testing.T) {
 		}
 		o = <-locktest.GoAcquire(t.Context(), w.Mine, core.WaitTime(200*time.Millisecond))
 		if locktest.WantErr(t, o.Err, core.ErrUnavailable); o.Took > 205*time.Millisecond {
-			t.Errorf("the next one took %s", o.Took)
+			t.Errorf("the next caller took %s", o.Took)
 		}
 		w.BlackHole(false)
 		locktest.MustRelease(t, h)
@@ -70,7 +70,7 @@ func TestWaiter_EachKind_SilentRedis(t *testing.T) {
 	})
 }
 
-// After an outage the client is quiet again, of any kind, however many attempts it has cut short.
+// After an outage the client soon sends nothing more, however many attempts the outage has cut short.
 func TestWaiter_EachKind_QuietAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
@@ -89,7 +89,7 @@ func TestWaiter_EachKind_QuietAfterAnOutage(t *testing.T) {
 		locktest.Pass(10 * time.Second)
 		for i, s := range sent {
 			if n := s.Hits(); n > 20 {
-				t.Errorf("%d scripts on server %d in ten seconds in which nobody wants anything", n, i)
+				t.Errorf("%d scripts on server %d in ten seconds without callers", n, i)
 			}
 		}
 		w.WantNothing("when redis answers again")

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A hand-off was executed, but its waiter has left, and the short lease that it asked
-// for is over when the reply comes. The release was one all the same.
+// Redis has executed a hand-off, but the waiter has left, and its short lease has expired when the reply arrives. The
+// release has succeeded nevertheless.
 func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"in time": 30 * time.Millisecond, "sent again": 300 * time.Millisecond} {

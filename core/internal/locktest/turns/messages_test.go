@@ -23,8 +23,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// TestSubscription_Faults breaks the subscription of a waiter in every way. It is
-// woken by the next release in bounded time, not at the end of the lease.
+// TestSubscription_Faults breaks the subscription of a waiter in every way. The next release wakes the waiter in
+// bounded time, not at the end of the lease.
 func TestSubscription_Faults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -35,7 +35,7 @@ func TestSubscription_Faults(t *testing.T) {
 		{"killed", func(r *locktest.Redis) {
 			locktest.Must(r.T, r.Client.ClientKillByFilter(r.T.Context(), "TYPE", "pubsub").Err())
 		}},
-		{"black hole", func(r *locktest.Redis) { r.Proxy.BlackHole(true) }}, // over after the release
+		{"black hole", func(r *locktest.Redis) { r.Proxy.BlackHole(true) }}, // until after the release
 		{"cut", func(r *locktest.Redis) { r.Proxy.Cut() }},
 		{"server restarted", func(r *locktest.Redis) { r.Server.Restart() }},
 		{"key deleted", func(r *locktest.Redis) { locktest.Must(r.T, r.Client.Del(r.T.Context(), "k").Err()) }},
@@ -55,14 +55,14 @@ func TestSubscription_Faults(t *testing.T) {
 			free := time.Now()
 			r.Proxy.BlackHole(false)
 			o := locktest.Got(r.T, got)
-			locktest.WantAtMost(t, "waking", time.Since(free), 5*time.Second) // a poll, and a command that the black hole swallowed
+			locktest.WantAtMost(t, "waking", time.Since(free), 5*time.Second) // a poll, and a command that the black hole has swallowed
 			locktest.MustRelease(t, o.Hold)
 			r.WantFreed("k")
 		})
 	}
 }
 
-// flood publishes n messages on the channel of key, as fast as it can.
+// flood publishes n messages on the channel of key as fast as possible.
 func flood(b *locktest.Redis, key string, n int) {
 	b.T.Helper()
 	const part = 1000
@@ -77,8 +77,8 @@ func flood(b *locktest.Redis, key string, n int) {
 	}
 }
 
-// Messages that come at one instant lead to one question about the holder, and to one
-// more when that is answered; nobody else's attempt is made more often.
+// Messages of one instant lead to one question about the holder, and to one more when Redis has answered it. Waiters
+// do not attempt more often.
 func TestFlood_OneQuestionAtATime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -86,7 +86,7 @@ func TestFlood_OneQuestionAtATime(t *testing.T) {
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
 		b.AwaitListeners("k", 1)
-		locktest.Pass(100 * time.Millisecond) // the confirmation of the subscription makes everybody look, too
+		locktest.Pass(100 * time.Millisecond) // the confirmation of the subscription makes all clients look, too
 		sent := proxy.Watch(locktest.Scripts)
 		questions := proxy.HoldReply(locktest.ScriptOn(t, "renew", "k"))
 		flood(b, "k", 20_000)
@@ -104,8 +104,8 @@ func TestFlood_OneQuestionAtATime(t *testing.T) {
 	})
 }
 
-// A publisher that does not stop costs a bounded number of commands, on a key that is
-// held here as on one that is only waited for; a message after it wakes as ever.
+// An endless publisher costs a bounded number of commands, for a key that the client holds and for a key that it
+// waits for. A message after it wakes a waiter as usual.
 func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -144,8 +144,8 @@ func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 	}
 }
 
-// A real Redis and 80,000 messages on the channel of a held key: no goroutine and no
-// command for each of them, and the other locks are there.
+// On a real Redis, 80,000 messages arrive on the channel of a held key. They cost neither a goroutine nor a command
+// each, and other locks stay available.
 func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -185,7 +185,7 @@ func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 	locktest.MustRelease(t, (<-got).Hold)
 }
 
-// A holder that lost its lock finds out by the message, also in a flood.
+// A holder that has lost its lock learns that from the message, also in a flood.
 func TestFlood_LossIsFound(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -195,7 +195,7 @@ func TestFlood_LossIsFound(t *testing.T) {
 		b.AwaitListeners("k", 1)
 		slow := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "renew", "k")))
 		flood(b, "k", 5)
-		<-slow.Hit() // asked while it was still there
+		<-slow.Hit() // the question arrives while the lock still exists
 		b.Take("k", locktest.Stranger, time.Hour)
 		flood(b, "k", 5)
 		slow.Release()
@@ -206,14 +206,14 @@ func TestFlood_LossIsFound(t *testing.T) {
 	})
 }
 
-// Nothing comes through on a subscription connection any more, and nobody closes it:
-// that is noticed within seconds, and messages wake again.
+// A subscription connection falls silent without being closed. The client notices that within seconds, and messages
+// wake waiters again.
 func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"SUBSCRIBE", "PING"} {
 		locktest.ParallelBubble(t, "from the first "+from, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy()
-			silent := proxy.HoldReply(faultproxy.Once(faultproxy.Command(from))) // and all behind it
+			silent := proxy.HoldReply(faultproxy.Once(faultproxy.Command(from))) // and all replies behind it
 			asked := proxy.Watch(faultproxy.Command("SUBSCRIBE"))
 			b.Take("k", locktest.Stranger, time.Hour)
 			at := locktest.AcquiredAt(t, locks, "k")
@@ -232,8 +232,8 @@ func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 	}
 }
 
-// The server may end a subscription by itself. It is asked for again at once, and the
-// waiter looks: it may have missed a message.
+// The server ends a subscription by itself. The client subscribes again at once, and the waiter attempts, because it
+// may have missed a message.
 func TestSubscription_EndedByTheServerIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -255,8 +255,8 @@ func TestSubscription_EndedByTheServerIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// A hundred waiters need no more connections than one: they share one subscription
-// connection and the way to Redis.
+// A hundred waiters need no more connections than one waiter: they share the subscription connection and the
+// pipeline.
 func TestQueue_WaitersCostNoConnections(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -279,8 +279,8 @@ func TestQueue_WaitersCostNoConnections(t *testing.T) {
 	})
 }
 
-// On a server, where commands may meet, it is a few more, also if each of a hundred waits for a
-// key of its own.
+// On a real server a hundred waiters need a few connections more, because commands may overlap, also if each waits
+// for another key.
 func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]func(i int) string{
@@ -299,11 +299,11 @@ func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 				b.AwaitListeners(key(i), 1)
 			}
 			add(0)
-			before := countConnections(b, t)
+			before := countConnections(t, b)
 			for i := range 99 {
 				add(i + 1)
 			}
-			if during := countConnections(b, t); during > before+5 || before < 3 { // this one, an attempt, the subscription
+			if during := countConnections(t, b); during > before+5 || before < 3 { // this connection, an attempt, the subscription
 				t.Errorf("%d connections with one waiter, %d with a hundred", before, during)
 			}
 			cancel()
@@ -312,8 +312,8 @@ func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 	}
 }
 
-// connections is how many there are at most, for longer than a poll interval.
-func countConnections(b *locktest.Redis, t *testing.T) (most int) {
+// countConnections returns the largest number of connections during more than a poll interval.
+func countConnections(t *testing.T, b *locktest.Redis) (most int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -323,10 +323,10 @@ func countConnections(b *locktest.Redis, t *testing.T) (most int) {
 	return most
 }
 
-// meddled is the way to a server on which subscribers can hear more than it says.
+// meddled is a connection to a server on which a test can send messages to subscribers.
 type meddled struct {
 	rdb        *redis.Client
-	subscriber net.Conn // the end of the server's side
+	subscriber net.Conn // the end on the side of the server
 }
 
 func newMeddled(b *locktest.Redis) *meddled {
@@ -349,7 +349,7 @@ func newMeddled(b *locktest.Redis) *meddled {
 	return m
 }
 
-// carry passes commands on, and remembers who has subscribed.
+// carry passes commands on, and remembers the connection that has subscribed.
 func (m *meddled) carry(server io.Writer, client net.Conn) {
 	buf := make([]byte, 4096)
 	for {
@@ -363,7 +363,7 @@ func (m *meddled) carry(server io.Writer, client net.Conn) {
 	}
 }
 
-// endSubscription notifies the subscriber that it is none any more.
+// endSubscription notifies the subscriber that its subscription has ended.
 func (m *meddled) endSubscription(channel string) error {
 	_, err := fmt.Fprintf(m.subscriber, ">3\r\n$11\r\nunsubscribe\r\n$%d\r\n%s\r\n:0\r\n", len(channel), channel)
 	return err

@@ -19,9 +19,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// Who has waited longest is next, whatever the process: all callers get the same, and
-// waits are as long as the queue. A waiter without messages may be anywhere, so that the
-// lock is left free for 60 ms now and then; that is for whoever waits then.
+// The caller that has waited longest is next, in whatever process. All callers get the same number of turns, and
+// waits are as long as the queue. Now and then processes leave the lock free for 60 ms, for waiters without messages.
 func TestTurns_GoToTheProcessThatHasWaitedLongest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -51,9 +50,9 @@ func TestTurns_GoToTheProcessThatHasWaitedLongest(t *testing.T) {
 			if j := jain(turns); j < 0.97 {
 				t.Errorf("Jain's index is %.3f: %v", j, turns)
 			}
-			runs := 5 * time.Millisecond * time.Duration(len(all)) // as long as others can have it in turn
+			runs := 5 * time.Millisecond * time.Duration(len(all)) // the time for which the other processes may have the lock in turn
 			if p := locktest.Percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
-				t.Errorf("5 %% of the waits are over %s, of a queue of %s", p, queue)
+				t.Errorf("5 %% of the waits are longer than %s, of a queue of %s", p, queue)
 			}
 			if sent > c.sent*sum {
 				t.Errorf("%.2f scripts for each turn", sent/sum)
@@ -62,7 +61,7 @@ func TestTurns_GoToTheProcessThatHasWaitedLongest(t *testing.T) {
 	}
 }
 
-// A lone caller does not wait for all those of a busy process.
+// A lone caller does not wait for all callers of a busy process.
 func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -71,13 +70,13 @@ func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
 			t.Errorf("the lone caller waits for up to %s", p)
 		}
 		if all[0].all() < 200 {
-			t.Errorf("it had %.0f turns in three seconds", all[0].all())
+			t.Errorf("the lone caller had %.0f turns in three seconds", all[0].all())
 		}
 	})
 }
 
-// Redisson's threads know no ranks and need 1.5 ms to wake up. They have their share all
-// the same, beside a busy process and beside a lone caller that comes back at once.
+// Redisson's threads do not know ranks and need 1.5 ms to wake up. They still get their share, beside a busy process
+// and beside a lone caller that returns at once.
 func TestTurns_RedissonHasItsShare(t *testing.T) {
 	t.Parallel()
 	threads := rival{callers: 8, java: true}
@@ -113,7 +112,7 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 			if share < c.share || share > 0.75 {
 				t.Errorf("Redisson has %.0f %% of %.0f turns", 100*share, sum)
 			}
-			// Those in a hurry overtake each other, and keep each other waiting for longer.
+			// Threads that attempt first overtake each other, and their waits are longer.
 			if !c.java.barges && longest > 300*time.Millisecond {
 				t.Errorf("Redisson waits for up to %s", longest)
 			}
@@ -121,8 +120,8 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 	}
 }
 
-// Who listens need not wait: beside subscriptions of which nobody makes use a process
-// goes on nearly as if it were alone, and sees at once when somebody wants the lock again.
+// A client that listens need not wait for the lock. Beside idle subscriptions a process goes on nearly as if it were
+// alone, and notices at once when another client wants the lock again.
 func TestTurns_IdleListenersCostLittle(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -144,8 +143,8 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 	})
 }
 
-// A process that is alone listens to nobody, also when it leaves the lock free now and then:
-// no message of its own releases comes back to it.
+// A process that is alone does not subscribe, also when it leaves the lock free now and then. The messages of its
+// releases do not come back to it.
 func TestTurns_AloneDoesNotSubscribe(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -168,11 +167,9 @@ const (
 	turnTakes      = time.Millisecond
 )
 
-// TestTurns_ManyCallersInFourProcesses has 2,000 callers in four processes want one
-// lock. They make progress, one at a time, and get their turns fairly: in a process
-// one after the other, between processes as far as a machine with fewer processors
-// than that lets them. A turn takes a while, so that it is not the scheduler of the machine
-// alone that decides who comes next.
+// 2,000 callers in four processes want one lock. They get it one at a time, in a process one after the other, and
+// between processes as fairly as a machine with fewer processors allows. A turn takes a while, so that not only the
+// scheduler of the machine decides who is next.
 func TestTurns_ManyCallersInFourProcesses(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -201,22 +198,22 @@ func TestTurns_ManyCallersInFourProcesses(t *testing.T) {
 			own += turns
 		}
 		if most, least := slices.Max(callers), slices.Min(callers); most > least+2 {
-			t.Errorf("callers of one process had %v to %v turns: not one after the other", least, most)
+			t.Errorf("callers of one process had %v to %v turns: they did not take turns", least, most)
 		}
 		procs = append(procs, own)
 		sum += own
 	}
 	if n, _ := direct.Get(t.Context(), "turns").Float64(); n != sum {
-		t.Errorf("%v turns were counted under the lock, %v were taken: not one at a time", n, sum)
+		t.Errorf("%v turns were counted under the lock, %v were taken: two callers had it at a time", n, sum)
 	}
-	if j := jain(procs); j < 0.6 { // 0.25 when one process has everything
+	if j := jain(procs); j < 0.6 { // 0.25 if one process has all turns
 		t.Errorf("fairness of the processes is %.2f: %v", j, procs)
 	}
 	t.Logf("turns by process: %v, fairness %.3f", procs, jain(procs))
 	locktest.WithinASecond(t, "no key left", func() bool { return direct.Exists(context.Background(), "hot").Val() == 0 })
 }
 
-// jain is Jain's index: 1 when all have the same, 1/n when one has everything.
+// jain returns Jain's index: 1 if all have the same, 1/n if one has everything.
 func jain(xs []float64) float64 {
 	var sum, squares float64
 	for _, x := range xs {
@@ -226,9 +223,8 @@ func jain(xs []float64) float64 {
 	return sum * sum / (float64(len(xs)) * squares)
 }
 
-// callerRole has many callers take turns until all processes together have had
-// enough, and reports how many turns each of them had. The count is read and written
-// in two steps, so that two holders at a time would lose turns.
+// callerRole starts callers that take turns until all processes together have had enough, and reports the turns of
+// each. The count is read and written in two steps, so that two holders at a time would lose turns.
 func callerRole(c locktest.ChildSide) error {
 	locks, err := core.New(c.Redis, locktest.Patient)
 	if err != nil {

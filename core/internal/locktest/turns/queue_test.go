@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// queue starts n callers one after the other, each when the one before is queued.
-// The order in which they get the lock comes when all have released it.
+// queue starts n callers, each when the caller before is queued. It sends the order in which they got the lock when
+// all have released it.
 func queue(t *testing.T, locks *core.Client, name string, n int) <-chan []int {
 	t.Helper()
 	var group sync.WaitGroup
@@ -78,7 +78,7 @@ func TestQueue_BehindAForeignHolderToo(t *testing.T) {
 	})
 }
 
-// A hundred waiters cost no more than one: only the head talks to Redis.
+// A hundred waiters cost no more than one waiter: only the head talks to Redis.
 func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -156,8 +156,7 @@ func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
 	})
 }
 
-// A waiter that leaves in the instant in which the lock is handed to it either has
-// it, or somebody else gets it: never nobody.
+// If a waiter leaves at the instant of its hand-off, either it has the lock or another caller gets it.
 func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -186,7 +185,7 @@ func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 	})
 }
 
-// The same with the hand-off held up for certain between the two.
+// The waiter leaves while a fault holds the hand-off.
 func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string]int{"last in line": 0, "others wait": 2} {
@@ -216,8 +215,8 @@ func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 	}
 }
 
-// Whatever the head that leaves was notified of or would have found out next, the new head
-// looks at once.
+// When the head leaves, the new head attempts at once, because the old head may have missed a message or its next
+// poll.
 func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -282,8 +281,7 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 	})
 }
 
-// A releaser whose lock has been taken away hands nothing on; the next in line has
-// to try by itself.
+// A releaser that has lost its lock hands nothing off. The next waiter attempts.
 func TestHandOff_OfALostLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -316,15 +314,15 @@ func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
 		next <- err
 	}()
 	locktest.AwaitWaiters(t, locks, 1)
-	b.ConfigSet(t.Context(), "maxmemory", "1") // HSET is refused, DEL is not
+	b.ConfigSet(t.Context(), "maxmemory", "1") // Redis refuses HSET but not DEL
 	locktest.WantOK(t, hold.Release(t.Context()))
 	b.WantGone("k")
-	locktest.WantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and fails
+	locktest.WantErr(t, <-next, core.ErrUnavailable) // it attempts, and fails
 	b.ConfigSet(t.Context(), "maxmemory", "0")
 }
 
-// Callers of one client against callers of another: without an end to the run,
-// and a stand-back after it, one of them got 59 of 2,491 turns.
+// Callers of one client compete with callers of another client. Without an end of runs and a pause after them, one
+// client got 59 of 2,491 turns.
 func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -339,9 +337,9 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 					_ = locks.Lock("k").Do(ctx, func(context.Context) error {
 						come[i].Store(1)
 						if come[1-i].Load() == 0 {
-							return nil // it counts when they know of each other
+							return nil // counting starts when the processes know each other
 						}
-						time.Sleep(100 * time.Microsecond) // the work: without any, the turns of a run depend on the machine
+						time.Sleep(100 * time.Microsecond) // the work: without work, the turns of a run depend on the machine
 						if turns[i].Add(1)+turns[1-i].Load() >= 1500 {
 							cancel()
 						}
@@ -359,8 +357,8 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 	}
 }
 
-// A caller elsewhere needs a millisecond for what callers here do at once. Without a
-// stand-back after a run it would find the lock taken every time.
+// A caller in another process needs a millisecond longer than callers of this process. Without a pause after a run it
+// would find the lock taken every time.
 func TestHandOff_StandBackLetsASlowerProcessIn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -403,7 +401,7 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				_ = busy.Lock("k").Do(ctx, func(context.Context) error {
-					time.Sleep(100 * time.Microsecond) // the work: without any there are hundreds of turns in a run
+					time.Sleep(100 * time.Microsecond) // the work: without work there are hundreds of turns in a run
 					turns.Add(1)
 					return nil
 				})
@@ -443,7 +441,7 @@ func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Hour)
 		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() { // messages that mean nothing
+		go func() { // messages without meaning
 			defer close(stopped)
 			tick := time.NewTicker(100 * time.Millisecond)
 			defer tick.Stop()
@@ -480,7 +478,7 @@ func TestWait_MessageWakesAtOnce(t *testing.T) {
 	})
 }
 
-// The unlock comes between the failed attempt and the subscription.
+// The lock is freed between the failed attempt and the subscription.
 func TestWait_UnlockBeforeTheSubscriptionIsSeen(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -531,7 +529,7 @@ func TestWait_NoSubscriptionIsLeft(t *testing.T) {
 	})
 }
 
-// Jain's index of the turns of callers that compete all the time.
+// Callers of one client that compete all the time get nearly the same number of turns.
 func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -553,7 +551,7 @@ func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 					})
 					if err != nil && !errors.Is(err, core.ErrNotAcquired) {
 						t.Error(err)
-						return // where all callers fail at once nobody would ever end it
+						return // if all callers fail at once, the test would never end
 					}
 				}
 			})
@@ -571,8 +569,8 @@ func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 	})
 }
 
-// Redis falls silent while callers wait for one key: none of them finds that it is
-// taken, and they do not run into the backend timeout one after the other.
+// Redis falls silent while callers wait for one key. None of them gets ErrNotAcquired, and they do not wait for the
+// backend timeout one after the other.
 func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -586,7 +584,7 @@ func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 		locktest.Pass(500 * time.Millisecond)
 		locktest.AwaitWaiters(t, locks, 5)
 		proxy.BlackHole(true)
-		time.AfterFunc(2500*time.Millisecond, func() { proxy.BlackHole(false) }) // enough, also if this fails
+		time.AfterFunc(2500*time.Millisecond, func() { proxy.BlackHole(false) }) // long enough, also if the test fails
 		for _, g := range got {
 			o := <-g
 			locktest.WantErr(t, o.Err, core.ErrUnavailable)
@@ -594,13 +592,12 @@ func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 		}
 		first, last := slices.Min(ends), slices.Max(ends)
 		if first > 3*time.Second || last-first > 50*time.Millisecond {
-			t.Errorf("told at %s, want within the backend timeout and then at once", ends)
+			t.Errorf("errors after %s, want the first within the backend timeout and the others at once", ends)
 		}
 	})
 }
 
-// The wait is over between two polls, and a caller of another key has found out
-// meanwhile that Redis is silent.
+// The wait ends between two polls, after a caller of another key has found Redis silent.
 func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -620,8 +617,8 @@ func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 	})
 }
 
-// Callers behind one whose question is not answered do not know whether the lock is
-// taken: 503, not 409. So it is for those whose wait ends with that of the one in front.
+// Callers behind a caller without an answer do not know whether the lock is taken: they get ErrUnavailable, not
+// ErrNotAcquired, also if their wait ends together with the wait of the caller before them.
 func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -646,13 +643,13 @@ func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A waiter finds the lock taken by what an abandoned attempt of its own client has
-// left there. It is notified as soon as that is cleared up, also without a subscription.
+// A waiter finds the lock taken by an abandoned attempt of the same client. It is woken as soon as the client has
+// cleared that up, also without a subscription.
 func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
-		proxy.HoldRequest(faultproxy.Command("subscribe")) // no message wakes anybody
+		proxy.HoldRequest(faultproxy.Command("subscribe")) // no message wakes a waiter
 		proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		defer cancel()
@@ -663,7 +660,7 @@ func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 		o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
 		locktest.Must(t, o.Err)
 		if refused.Hits() < 2 {
-			t.Fatal("it has not found the lock taken: nothing is tested")
+			t.Fatal("the waiter has not found the lock taken: nothing is tested")
 		}
 		if o.Took > 100*time.Millisecond {
 			t.Errorf("woken after %s", o.Took)

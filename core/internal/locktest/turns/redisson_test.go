@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The message of a shorter lease comes back to the process that sent it, which has
-// nothing to learn from it. Its own waiters get the lock in time all the same.
+// The message of a shorter lease comes back to the process that sent it, and costs no command. The waiters of this
+// process get the lock in time.
 func TestWire_OwnMessageOfAShorterLeaseCostsNothing(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -29,7 +29,7 @@ func TestWire_OwnMessageOfAShorterLeaseCostsNothing(t *testing.T) {
 			before := sent.Hits()
 			locktest.Must(t, hold.Refresh(t.Context(), lease))
 			locktest.Pass(time.Millisecond)
-			if n := sent.Hits() - before; n > 2 { // a poll may fall into this millisecond
+			if n := sent.Hits() - before; n > 2 { // a poll may happen in this millisecond
 				t.Errorf("Refresh(%s) cost %d scripts", lease, n)
 			}
 		}
@@ -42,7 +42,7 @@ func TestWire_OwnMessageOfAShorterLeaseCostsNothing(t *testing.T) {
 	})
 }
 
-// The bound is far below the poll interval: it was the message.
+// The bound is far below the poll interval, so a message has woken the waiter.
 func TestWire_ForeignUnlockWakesAWaiter(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -71,11 +71,9 @@ func TestWire_ForeignUnlockWakesAWaiter(t *testing.T) {
 	})
 }
 
-// A waiter that speaks Redisson's protocol by hand (subscribe, attempt, wait for a
-// message) beside 32 local callers who never leave the lock alone. Only the turns that
-// it had to wait for count, and only half of them: a loaded machine may stop anybody for
-// longer. What a single wait may be is tested where time is not that of a machine
-// (TestTurns_RedissonHasItsShare).
+// A waiter that uses Redisson's protocol (subscribe, attempt, wait for a message) competes with 32 callers of one
+// client. Only turns that it had to wait for count, and only half of them, because a loaded machine may stop any
+// process for longer. TestTurns_RedissonHasItsShare bounds a single wait, in a bubble.
 func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -86,7 +84,7 @@ func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
 
 	waits := make([]time.Duration, 0, 20)
 	for len(waits) < cap(waits) {
-		if waited := redissonTurn(b, t, "k"); waited > 0 {
+		if waited := redissonTurn(t, b, "k"); waited > 0 {
 			waits = append(waits, waited)
 		}
 	}
@@ -98,18 +96,18 @@ func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
 	}
 }
 
-// redissonTurn takes and frees the lock once as Redisson's RLock does, and says how
-// long the wait was; 0 if the first try took it.
-func redissonTurn(b *locktest.Redis, t *testing.T, key string) time.Duration {
+// redissonTurn takes and frees the lock once as Redisson's RLock does. It returns the wait, 0 if the first attempt
+// took the lock.
+func redissonTurn(t *testing.T, b *locktest.Redis, key string) time.Duration {
 	t.Helper()
 	start := time.Now()
-	if redissonTry(b, t, key) {
+	if redissonTry(t, b, key) {
 		b.Free(key)
 		return 0
 	}
 	sub := b.SubscribeTo(t, locktest.ChannelOf(key))
 	defer sub.Close()
-	for !redissonTry(b, t, key) {
+	for !redissonTry(t, b, key) {
 		if _, err := sub.ReceiveTimeout(t.Context(), locktest.HangTimeout); err != nil {
 			t.Fatalf("no message: %v", err)
 		}
@@ -119,8 +117,8 @@ func redissonTurn(b *locktest.Redis, t *testing.T, key string) time.Duration {
 	return waited
 }
 
-// redissonTry is one attempt of RLock: re-entrant, count by count.
-func redissonTry(b *locktest.Redis, t *testing.T, key string) bool {
+// redissonTry is one attempt of RLock.
+func redissonTry(t *testing.T, b *locktest.Redis, key string) bool {
 	t.Helper()
 	err := b.Eval(t.Context(), locktest.RedissonTryLock, []string{key}, 30_000, locktest.Stranger).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {

@@ -16,8 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// holders are callers that take a lock again as soon as they have freed it, and hold
-// it for a while each.
+// holders starts callers that take a lock again as soon as they have freed it, and hold it for a while.
 func holders(ctx context.Context, locks *core.Client, n int, hold time.Duration, opts ...core.AcquireOption) (turns *atomic.Int64, ended *sync.WaitGroup) {
 	turns, ended = new(atomic.Int64), new(sync.WaitGroup)
 	for range n {
@@ -39,7 +38,7 @@ func holders(ctx context.Context, locks *core.Client, n int, hold time.Duration,
 	return turns, ended
 }
 
-// longestWait takes turns for a while and says how long the longest wait for one was.
+// longestWait takes turns for a while and returns the longest wait.
 func longestWait(t *testing.T, locks *core.Client, total time.Duration) (longest time.Duration, turns int) {
 	t.Helper()
 	for end := time.Now().Add(total); time.Now().Before(end); turns++ {
@@ -55,8 +54,8 @@ func longestWait(t *testing.T, locks *core.Client, total time.Duration) (longest
 	return longest, turns
 }
 
-// A waiter that gets no messages has its turn within two seconds, whoever is busy, and
-// that costs those who are busy 5 % of the time at most.
+// A waiter without messages has its turn within two seconds beside busy callers. That costs the busy callers at most
+// 5 % of the time.
 func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,14 +95,14 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 			used := time.Duration(busy) * tt.hold
 			t.Logf("%d turns, longest wait %s; the others used %.1f %% of the time", had, longest, 100*float64(used)/float64(total+time.Second))
 			if used < total*94/100 {
-				t.Errorf("those who are busy used %s of %s", used, total)
+				t.Errorf("the busy callers used %s of %s", used, total)
 			}
 		})
 	}
 }
 
-// A waiter without messages that is alone with a holder elsewhere finds the lock
-// within 50 ms, and polls no more often than that.
+// A waiter without messages that is alone with a holder in another process finds the free lock within 50 ms, and
+// polls no more often.
 func TestSilentWaiter_Polls(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -124,8 +123,8 @@ func TestSilentWaiter_Polls(t *testing.T) {
 	})
 }
 
-// Who stands back has its turn all the same: a caller whose wait ends meanwhile, or
-// whose context does, never finds that a free lock is taken.
+// A process that leaves the lock free for others still serves its callers: a caller whose wait or context ends during
+// that pause gets the free lock.
 func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]func(context.Context) (context.Context, context.CancelFunc, []core.AcquireOption){
@@ -156,7 +155,7 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 	}
 }
 
-// A lock that is often free is not left free on purpose.
+// Processes do not pause for a lock that is often free.
 func TestSilentWaiter_NoPausesForALockThatIsOftenFree(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -174,8 +173,8 @@ func TestSilentWaiter_NoPausesForALockThatIsOftenFree(t *testing.T) {
 	})
 }
 
-// An ACL that refuses one channel refuses no other, and when it lets it through later,
-// messages wake again.
+// An ACL that refuses one channel does not affect others. When it allows the channel later, messages wake waiters
+// again.
 func TestSilentWaiter_OfAnACLWithoutTheChannel(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -203,14 +202,14 @@ func TestSilentWaiter_OfAnACLWithoutTheChannel(t *testing.T) {
 	later := locktest.GoAcquire(t.Context(), locks.Lock("later"))
 	locktest.Eventually(t, "the channel refused", func() bool { return refusesChannel(b, "later") })
 	acl("&*")
-	b.AwaitListeners("later", 1) // asked for again
+	b.AwaitListeners("later", 1) // the client subscribes again
 	for key, got := range map[string]<-chan locktest.Outcome{"later": later, "open": open} {
 		b.Free(key)
 		locktest.MustRelease(t, (<-got).Hold)
 	}
 }
 
-// refusedChannel reports whether the ACL has refused the channel of key.
+// refusesChannel reports whether the ACL has refused the channel of key.
 func refusesChannel(b *locktest.Redis, key string) bool {
 	for _, entry := range b.ACLLog(context.Background(), 100).Val() {
 		if entry.Reason == "channel" && entry.Object == locktest.ChannelOf(key) {
