@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// recorded is a client behind a proxy that has locked once, and what it tells of Redis.
+// recordBackend makes a client behind a proxy that has taken a lock once, and a recorder of what it reports about
+// Redis.
 func recordBackend(t *testing.T, b *locktest.Redis) (*core.Client, *faultproxy.Proxy, *locktest.BackendRecorder) {
 	t.Helper()
 	obs := &locktest.BackendRecorder{}
@@ -27,8 +28,8 @@ func attempt(t *testing.T, locks *core.Client, key string) error {
 	return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0))
 }
 
-// One event says that locks cannot be acquired, with the cause, and one that they can be acquired
-// again, however many callers there are in between.
+// One event reports that locks cannot be acquired, with the cause, and another event that they can be acquired again,
+// however many callers come in between.
 func TestBackend_OneEventPerChange(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -57,9 +58,8 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 	})
 }
 
-// Who waits for less time than Redis takes for its answer gets none. That says nothing about Redis:
-// an outage is a silence of the backend timeout. The acquisition behind it, which asks nobody, is
-// no other.
+// A caller that waits for less time than Redis takes for its answer gets no answer. That is not an outage, which is a
+// silence of the backend timeout. The same is true of the caller behind it, which sends nothing.
 func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -80,8 +80,7 @@ func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 	})
 }
 
-// A Redis that is silent for good is an outage also where nobody waits for as long as the backend
-// timeout.
+// A permanently silent Redis is an outage also if no caller waits as long as the backend timeout.
 func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -99,8 +98,7 @@ func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
 	})
 }
 
-// One key that cannot be locked, because its counter of tokens is broken, does not report an
-// outage at every request.
+// A key that cannot be locked because its token counter is broken is not reported as an outage at every request.
 func TestBackend_BadKeyIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -119,7 +117,7 @@ func TestBackend_BadKeyIsReportedOnce(t *testing.T) {
 	})
 }
 
-// A key that holds something other than a lock is no outage of Redis.
+// A key that holds something other than a lock is not an outage.
 func TestBackend_KeyOfAnotherTypeIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -138,8 +136,8 @@ func TestBackend_KeyOfAnotherTypeIsNotAnOutage(t *testing.T) {
 	})
 }
 
-// Without an observer of acquisitions a log line says so, by the hash of the key, and the next one
-// not before ten seconds have passed. It is not parallel: there is one default logger.
+// Without an observer of acquisitions the client logs the hash of such a key, at most once in ten seconds. The test
+// is not parallel because it replaces the default logger.
 func TestBackend_KeyOfAnotherTypeIsLogged(t *testing.T) { //nolint:paralleltest // see above
 	var buf bytes.Buffer
 	before := slog.Default()
@@ -163,7 +161,7 @@ func TestBackend_KeyOfAnotherTypeIsLogged(t *testing.T) { //nolint:paralleltest 
 	}
 }
 
-// What is taken is no outage, nor is what the caller has ended.
+// Neither a taken lock nor an acquisition that the caller has ended is an outage.
 func TestBackend_TakenIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -181,8 +179,8 @@ func TestBackend_TakenIsNotAnOutage(t *testing.T) {
 	})
 }
 
-// Without an observer a log line says it, with the cause and without the key. It is not
-// parallel: there is one default logger.
+// Without an observer the client logs the change, with the cause and without the key. The test is not parallel
+// because it replaces the default logger.
 func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // see above
 	for name, tt := range map[string]struct {
 		opts []core.Option

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Whatever the backend timeout: one who does not wait is refused after a second behind a ghost that
-// stays. Redis has answered all the time.
+// Whatever the backend timeout, a caller with WaitTime(0) behind a ghost that stays gets ErrNotAcquired after a
+// second. Redis has answered all the time.
 func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute} {
@@ -36,8 +36,8 @@ func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 	}
 }
 
-// A server of a Redlock that has a ghost has answered. One that does not wait is refused; one that does
-// is not held up by it.
+// A server of a Redlock that has a ghost counts as answering. A caller with WaitTime(0) is refused; the ghost does
+// not delay a caller that waits.
 func TestBehindGhost_OfARedlock(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"does not wait": 0, "waits": 2 * time.Second} {
@@ -61,8 +61,8 @@ func TestBehindGhost_OfARedlock(t *testing.T) {
 
 func hold(_ context.Context, h *core.Hold) *core.Hold { return h }
 
-// A connection ends that was there just now, while the ghost was longer in the way than the backend
-// timeout: Redis has not been silent for that, so another attempt is made.
+// A connection ends after a ghost has held the lock for longer than the backend timeout. Redis has not been silent,
+// so the client makes another attempt.
 func TestBehindGhost_LostConnectionIsNotSilence(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -82,7 +82,7 @@ func TestBehindGhost_LostConnectionIsNotSilence(t *testing.T) {
 	})
 }
 
-// slowHook has the answer of the next command but one wait, when it is armed.
+// slowHook, when armed, delays the answer of the second next command.
 type slowHook struct {
 	armed   atomic.Bool
 	hit     chan struct{}
@@ -107,7 +107,8 @@ func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The ghost is cleared up before who was refused because of it has heard so: the lock was free.
+// The client clears the ghost up before a caller hears that the ghost has the lock. The caller attempts again and
+// gets the free lock.
 func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -131,7 +132,7 @@ func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
 	})
 }
 
-// The others end in time: one whose context ends, and one whose client is closed.
+// Callers behind a ghost end in time if their context ends or their client is closed.
 func TestBehindGhost_IsLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -143,21 +144,21 @@ func TestBehindGhost_IsLeft(t *testing.T) {
 		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(0))
 		locktest.WantErr(t, o.Err, core.ErrNotAcquired, context.DeadlineExceeded)
 		if o.Took != 50*time.Millisecond {
-			t.Errorf("it took %s", o.Took)
+			t.Errorf("the caller took %s", o.Took)
 		}
 		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
 		locktest.Pass(100 * time.Millisecond)
 		closed := make(chan error, 1)
 		go func() { closed <- locks.Close(t.Context()) }()
 		if o = <-got; o.Took != 100*time.Millisecond {
-			t.Errorf("it took %s", o.Took)
+			t.Errorf("the caller took %s", o.Took)
 		}
 		locktest.WantErr(t, o.Err, core.ErrClosed)
 		locktest.Must(t, <-closed)
 	})
 }
 
-// Many callers that do not wait ask seldom, and one of them gets the lock.
+// Many callers with WaitTime(0) behind a ghost send few commands, and one of them gets the lock.
 func TestBehindGhost_Many(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -192,7 +193,7 @@ func TestBehindGhost_Many(t *testing.T) {
 	})
 }
 
-// clears matches the clearing up of ghosts of whatever kind.
+// clears matches the scripts that clear up ghosts of any kind.
 func clears(t *testing.T) faultproxy.Match {
 	t.Helper()
 	var all []faultproxy.Match
@@ -206,7 +207,7 @@ func clears(t *testing.T) faultproxy.Match {
 	}
 }
 
-// Whoever a ghost is in the way of, of whatever kind, gets the lock as soon as it is gone.
+// A caller that a ghost of any kind excludes gets the lock as soon as the ghost is gone.
 func TestBehindGhost_OfEachKind(t *testing.T) {
 	t.Parallel()
 	type lockOf = func(*core.Client, string) core.Lock
@@ -242,14 +243,14 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 			o := <-got
 			locktest.Must(t, o.Err)
 			if o.Took < 100*time.Millisecond || acquire.Executed() != 1 {
-				t.Error("there was no ghost in the way")
+				t.Error("no ghost held the lock")
 			}
 			locktest.MustRelease(t, o.Hold)
 		})
 	}
 }
 
-// A waiter of a fair lock that has left, and whose place is not given back yet, is nobody either.
+// The place of a waiter of a fair lock that has left does not exclude callers with WaitTime(0) either.
 func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

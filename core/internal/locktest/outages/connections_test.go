@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// namesOn are the names of the connections to a server.
+// namesOn returns the names of the connections to a server.
 func namesOn(t *testing.T, rdb *redis.Client) (names []string) {
 	t.Helper()
 	list, err := rdb.ClientList(t.Context()).Result()
@@ -36,7 +36,7 @@ func namesOn(t *testing.T, rdb *redis.Client) (names []string) {
 	return names
 }
 
-// The connection of a client has its id at the end of its name, behind the name that the caller has given it.
+// The name of a connection ends with the id of the client, after the name that the caller has given it.
 func TestWithNamedConnections_Names(t *testing.T) {
 	t.Parallel()
 	for own, want := range map[string]string{"": "interlock:", "shop": "shop:"} {
@@ -58,8 +58,8 @@ func contains(list []string, want string) bool {
 	return strings.Contains("\n"+strings.Join(list, "\n")+"\n", "\n"+want+"\n")
 }
 
-// A server without the right, and a proxy that does not know the command, have a connection without a name: it works
-// at the first call.
+// If the user lacks the right, or a proxy does not know the command, the connection has no name. It works at the
+// first call.
 func TestWithNamedConnections_Refused(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(r *locktest.Redis){
@@ -91,14 +91,14 @@ func TestWithNamedConnections_Refused(t *testing.T) {
 	}
 }
 
-// A server that is out of order when a connection is named, and after that, names the next connections.
+// A server that fails while a connection gets its name accepts the names of later connections.
 func TestWithNamedConnections_ServerWasDown(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
 	lost := r.Proxy.DropRequest(faultproxy.Once(faultproxy.Containing("setname")))
 	var failed atomic.Int32
 	rdb := redis.NewClient(&redis.Options{Addr: r.Proxy.Addr(), Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if lost.Hits() > 0 && failed.Add(1) <= 3 { // on a busy machine there may be two attempts beside the first
+		if lost.Hits() > 0 && failed.Add(1) <= 3 { // on a busy machine there may be two more attempts
 			return nil, syscall.ECONNREFUSED
 		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
@@ -112,12 +112,12 @@ func TestWithNamedConnections_ServerWasDown(t *testing.T) {
 	locktest.MustRelease(t, hold)
 }
 
-// In a Cluster every node to which a client has a connection knows it.
+// In a Cluster the connections to every node have the name of the client.
 func TestWithNamedConnections_InACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := locktest.NewClient(t, cluster.Client(), core.WithNamedConnections())
-	for _, key := range []string{"a", "b", "c"} { // of three masters
+	for _, key := range []string{"a", "b", "c"} { // on three masters
 		locktest.Must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }))
 		if names := namesOn(t, cluster.Master(key).Client()); !contains(names, "interlock:"+locks.ID()) {
 			t.Errorf("%s: got %q", key, names)
@@ -125,8 +125,7 @@ func TestWithNamedConnections_InACluster(t *testing.T) {
 	}
 }
 
-// metered is a recorder of go-redis's own metrics, such as that of redisotel-native: each pool that it sees is a
-// label set of every metric.
+// metered records the metrics of go-redis, as redisotel-native does: each pool is a label set of every metric.
 type metered struct {
 	mu     sync.Mutex
 	pools  map[string]bool
@@ -191,8 +190,8 @@ func (*metered) RecordPubSubMessage(context.Context, redis.ConnInfo, string, str
 func (*metered) RecordStreamLag(context.Context, time.Duration, redis.ConnInfo, string, string, string) {
 }
 
-// However often the connections of locks are made anew, the metrics of go-redis see no other pools than those of the
-// caller's client, and those of one more client for OnConnect. Not parallel: the recorder is one for the process.
+// However often the connections of locks are replaced, the metrics of go-redis see only the pools of the caller's
+// client, and of one more client for OnConnect. The test is not parallel because the process has one recorder.
 func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see above
 	for name, test := range map[string]struct {
 		change func(o *redis.Options)
@@ -204,7 +203,7 @@ func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see abo
 			change: func(o *redis.Options) {
 				o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return cn.Ping(ctx).Err() }
 			},
-			more: 3, // the names of one client for its pool, its connections and its subscriptions
+			more: 3, // the names of a client for its pool, its connections and its subscriptions
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +239,7 @@ func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see abo
 	}
 }
 
-// breakers is a Limiter of the business: while it is open, it lets nothing through.
+// breakers is a Limiter of the caller. While it is open, it rejects every command.
 type breakers struct{ open atomic.Bool }
 
 var errOpen = errors.New("the circuit breaker of the business is open")
@@ -254,9 +253,9 @@ func (b *breakers) Allow() error {
 
 func (*breakers) ReportResult(error) {}
 
-// The Limiter and the pool of the caller's client are for the commands of the business. When the former is open, or
-// the latter is full, locks are acquired, renewed and released, waiters are woken by messages, and whatever else a
-// Client offers for a lock works.
+// The Limiter and the pool of the caller's client are for the commands of the caller. While the Limiter is open or
+// the pool is full, locks are acquired, renewed and released, messages wake waiters, and every other operation of a
+// Client works.
 func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 	t.Parallel()
 	for fault, begin := range map[string]func(t *testing.T, b *locktest.Redis) *redis.Client{
@@ -300,7 +299,7 @@ func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 	}
 }
 
-// wantAllOf wants all that a client offers for its locks to work at once.
+// wantAllOf wants every operation of a client to succeed at once.
 func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *locktest.Renewals) {
 	t.Helper()
 	ctx := t.Context()
@@ -319,7 +318,7 @@ func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *lockte
 	locktest.Pass(3 * core.DefaultWatchdog)
 	locktest.WantAlive(t, held)
 	if seen.Good() < 3*3*len(holds) || seen.Failure() != nil {
-		t.Errorf("%d renewals went well, and one has failed: %v", seen.Good(), seen.Failure())
+		t.Errorf("%d renewals succeeded, and a renewal failed: %v", seen.Good(), seen.Failure())
 	}
 	start = time.Now()
 	locktest.Must(t, hold.Refresh(ctx, time.Minute))
@@ -348,7 +347,7 @@ func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *lockte
 	}
 }
 
-// dialed makes a client like rdb, changed by opts, and counts its connections.
+// dialed makes a client like rdb, changed by opts, and a count of its connections.
 func dialed(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*atomic.Int64, *redis.Client) {
 	t.Helper()
 	var made atomic.Int64
@@ -366,7 +365,7 @@ func dialed(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*ato
 	return &made, client
 }
 
-// dialed is a client behind a proxy whose attempts to connect are counted.
+// countDials makes a client behind a proxy, and a count of its attempts to connect.
 func countDials(b *locktest.Redis, opts ...core.Option) (*core.Client, *faultproxy.Proxy, *atomic.Int64) {
 	b.T.Helper()
 	var dials atomic.Int64
@@ -380,8 +379,8 @@ func countDials(b *locktest.Redis, opts ...core.Option) (*core.Client, *faultpro
 	return locktest.NewClient(b.T, rdb, opts...), proxy, &dials
 }
 
-// Connections that are refused, or closed before they are of use, are made about once a second, however long that
-// lasts and however many call. When Redis is back everything is as before.
+// While connections are refused, or closed at once, the client dials about once a second, however long that lasts and
+// however many callers there are. When Redis is back, everything works as before.
 func TestReconnect_BacksOff(t *testing.T) {
 	t.Parallel()
 	closedAt := func(command string) func(p *faultproxy.Proxy) (end func()) {
@@ -415,12 +414,12 @@ func TestReconnect_BacksOff(t *testing.T) {
 					for again := true; again; {
 						_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(2*time.Second))
 						if err == nil {
-							t.Error("acquired although another one has it")
+							t.Error("acquired although another client has the lock")
 						}
 						select {
 						case <-over:
 							again = false
-						case <-time.After(100 * time.Millisecond): // of the bubble: between two calls
+						case <-time.After(100 * time.Millisecond): // in the time of the bubble: between two calls
 						}
 					}
 				})

@@ -17,12 +17,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// rotating is a provider of credentials that sends new ones.
+// rotating is a provider that sends new credentials.
 type rotating struct {
 	mu        sync.Mutex
 	user      string
 	listeners map[auth.CredentialsListener]bool
-	subscribe func() error // before Subscribe gives anything; nil: nothing
+	subscribe func() error // runs before Subscribe sends credentials; nil: nothing
 }
 
 func startsWith(user string) *rotating {
@@ -49,7 +49,7 @@ func (p *rotating) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth
 	}, nil
 }
 
-// next sends the credentials of another user.
+// next sends the credentials of a user.
 func (p *rotating) next(user string) {
 	p.mu.Lock()
 	p.user = user
@@ -69,7 +69,7 @@ func (p *rotating) listening() int {
 	return len(p.listeners)
 }
 
-// token is the credentials of a user. The user "" need not log in.
+// token is the credentials of a user. The user "" does not log in.
 type token string
 
 const password = "secret"
@@ -83,13 +83,13 @@ func (u token) BasicAuth() (name, pass string) {
 
 func (u token) RawCredentials() string { return string(u) }
 
-// failures is a hook that keeps the errors of commands.
+// failures is a hook that records the errors of commands.
 type failures struct {
 	mu  sync.Mutex
 	all []error
 }
 
-// note leaves out what is sent again: on a busy machine a connection may seem to hang.
+// note skips commands that are sent again, because on a busy machine a connection may seem to hang.
 func (f *failures) note(err error) error {
 	if err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") && !strings.Contains(err.Error(), "a connection that hangs") {
 		f.mu.Lock()
@@ -115,7 +115,7 @@ func (f *failures) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return func(ctx context.Context, cmds []redis.Cmder) error { return f.note(next(ctx, cmds)) }
 }
 
-// users makes users of Redis.
+// users creates users of Redis.
 func users(t *testing.T, admin *redis.Client, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -131,8 +131,8 @@ func connectionsOf(t *testing.T, admin *redis.Client, user string) int {
 	return strings.Count(list, " user="+user+" ")
 }
 
-// New credentials come before Redis ends the connections of the old ones. By then the connections of locks have
-// moved to the new credentials, that of subscriptions, too, and no command was cut.
+// New credentials arrive before Redis closes the connections of the old user. By that time all connections of locks,
+// and the subscription connection, use the new credentials, and no command was cut.
 func TestNew_CredentialsRotate(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]core.Option{
@@ -174,7 +174,7 @@ func TestNew_CredentialsRotate(t *testing.T) {
 				}
 				return false
 			})
-			if name == "master alone" { // idle connections of acknowledged commands leave when they are wanted
+			if name == "master alone" { // idle connections of acknowledged commands are replaced at their next use
 				locktest.Eventually(t, "no connection of the old user", func() bool { return connectionsOf(t, admin, "old") == 0 })
 			}
 			locktest.Must(t, admin.Do(t.Context(), "acl", "deluser", "old").Err())
@@ -189,8 +189,8 @@ func TestNew_CredentialsRotate(t *testing.T) {
 	}
 }
 
-// A command that is under way when new credentials come gets its answer on the old connection. The commands behind
-// it travel with the new ones.
+// A command that is under way when new credentials arrive gets its answer on the old connection. Later commands use
+// the new credentials.
 func TestNew_CredentialsRotateBehindACommand(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -218,7 +218,7 @@ func TestNew_CredentialsRotateBehindACommand(t *testing.T) {
 	})
 }
 
-// The same credentials again change nothing, and others replace each connection once.
+// The same credentials again change nothing. Other credentials replace each connection once.
 func TestNew_CredentialsThatStay(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -236,8 +236,8 @@ func TestNew_CredentialsThatStay(t *testing.T) {
 	})
 }
 
-// A provider may fail, panic and block: that is an error of the call. When it answers after the end of the client,
-// its subscription ends at once.
+// A provider that fails, panics or blocks is an error of the call. If it answers after the client was closed, its
+// subscription ends at once.
 func TestNew_CredentialsFail(t *testing.T) {
 	t.Parallel()
 	errNone := errors.New("the identity provider is down")

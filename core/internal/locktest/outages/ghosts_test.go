@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// abandoned starts an acquire that is kept from Redis until its caller gives up.
+// abandoned starts an acquire that a fault holds until its caller gives up.
 func abandoned(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *faultproxy.Rule {
 	t.Helper()
 	rule := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
@@ -26,9 +26,8 @@ func abandoned(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *fault
 	return rule
 }
 
-// TestGhost_IsNotAHolderForWaitZero has an abandoned acquire land just before another
-// call of the client, which does not wait: nobody has the lock, so it is acquired, as soon as the
-// ghost is cleared up.
+// An abandoned acquire lands just before a caller with WaitTime(0) of the same client. No caller has the lock, so
+// that the second caller gets it as soon as the ghost is cleared up.
 func TestGhost_IsNotAHolderForWaitZero(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -45,8 +44,7 @@ func TestGhost_IsNotAHolderForWaitZero(t *testing.T) {
 	r.WantFreed("k")
 }
 
-// TestGhost_LandsAfterItsConnectionClosed has the abandoned acquire land long
-// after its connection was given up: nobody knows that it did but who asks.
+// An abandoned acquire lands long after its connection was closed. The client learns that only by asking.
 func TestGhost_LandsAfterItsConnectionClosed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -69,8 +67,7 @@ func TestGhost_LandsAfterItsConnectionClosed(t *testing.T) {
 	})
 }
 
-// TestGhost_OfTheHeadOfAQueue cancels the head of a queue in the middle of
-// its attempt: who is behind it goes on.
+// The head of a queue is cancelled in the middle of its attempt. The next waiter goes on.
 func TestGhost_OfTheHeadOfAQueue(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
@@ -97,8 +94,7 @@ func TestGhost_OfTheHeadOfAQueue(t *testing.T) {
 	}
 }
 
-// TestGhost_OfAReentry cancels a re-entry in the middle: the outer hold keeps
-// the lock, and its one release frees it.
+// A re-entry is cancelled in the middle. The outer hold keeps the lock, and its release frees the lock.
 func TestGhost_OfAReentry(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
@@ -121,15 +117,15 @@ func TestGhost_OfAReentry(t *testing.T) {
 	}
 }
 
-// TestGhost_OfTheCallerIsNotAHolder loses the reply of an acquire that does not
-// wait. What is in the way then is its own abandoned attempt, not another holder.
+// The reply of an acquire with WaitTime(0) is lost. The lock is then held by the abandoned attempt of the same
+// caller, not by another holder.
 func TestGhost_OfTheCallerIsNotAHolder(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.DropReply, locktest.DropRequest} {
 		r := locktest.NewProxied(t)
 		locks := r.Behind(locktest.Patient)
 		f.Inject(r.Proxy, faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
-		r.Proxy.DropRequest(faultproxy.Once(locktest.ScriptOn(t, "release", "k"))) // so that the ghost is there a little longer
+		r.Proxy.DropRequest(faultproxy.Once(locktest.ScriptOn(t, "release", "k"))) // so that the ghost stays a little longer
 		_, hold, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Minute), core.WaitTime(0))
 		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
@@ -141,10 +137,9 @@ func TestGhost_OfTheCallerIsNotAHolder(t *testing.T) {
 	}
 }
 
-// TestGhost_DoesNotAppearAfterASilence stops Redis while an acquire
-// is under way, gives it up, and continues Redis: the abandoned command lands late,
-// before or after a newer acquisition was granted and released. The lock must not
-// rise from the dead.
+// TestGhost_DoesNotAppearAfterASilence stops Redis while an acquire is under way, gives the acquire up, and continues
+// Redis. The abandoned command lands late, before or after a newer acquisition was granted and released. The lock
+// does not appear again.
 func TestGhost_DoesNotAppearAfterASilence(t *testing.T) {
 	t.Parallel()
 	rounds := 200
@@ -154,7 +149,7 @@ func TestGhost_DoesNotAppearAfterASilence(t *testing.T) {
 	server := redisserver.Start(t)
 	direct := server.Client()
 	for round := range rounds {
-		// Two clients with pools of their own, so that connections queue unevenly.
+		// Two clients with separate pools, so that connections queue unevenly.
 		a, b := locktest.MustNew(t, server.Client(), locktest.Patient), locktest.MustNew(t, server.Client(), locktest.Patient)
 		locktest.Warm(t, a, b)
 		key := fmt.Sprintf("stopped:%d", round)
@@ -181,8 +176,8 @@ func TestGhost_DoesNotAppearAfterASilence(t *testing.T) {
 	}
 }
 
-// A command may be on its way for long after its connection has gone. Up to two
-// minutes after the lease that it asked for, it is cleared up when it lands.
+// A command may land long after its connection was closed. Up to two minutes after the lease that it asked for, the
+// client clears it up.
 func TestGhost_IsClearedUpHoweverLateItLands(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{1500 * time.Millisecond, 2 * time.Minute} {
@@ -195,14 +190,14 @@ func TestGhost_IsClearedUpHoweverLateItLands(t *testing.T) {
 			_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(lease))
 			locktest.WantErr(t, err, context.DeadlineExceeded)
 			locktest.Pass(after)
-			behind := proxy.DropRequest(faultproxy.Once(locktest.Scripts)) // which would clear it up at once
+			behind := proxy.DropRequest(faultproxy.Once(locktest.Scripts)) // this command would clear it up at once
 			stuck.Release()
 			synctest.Wait()
 			behind.Remove()
 			if b.Exists(t.Context(), "k").Val() != 1 {
-				t.Fatal("it has not landed: nothing is tested")
+				t.Fatal("the acquire has not landed: nothing is tested")
 			}
-			locktest.Pass(1100 * time.Millisecond) // a question every second
+			locktest.Pass(1100 * time.Millisecond) // the client asks every second
 			b.WantGone("k")
 		})
 	}

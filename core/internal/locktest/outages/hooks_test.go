@@ -16,15 +16,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// requestKey is where the tests' contexts have the name of their request, as a trace has
-// its span.
+// requestKey is the key of the name of a request in contexts, like the span of a trace.
 type requestKey struct{}
 
 func request(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, requestKey{}, name)
 }
 
-// sighting is one run of a hook.
+// sighting is a run of a hook.
 type sighting struct {
 	request  string // in the context; "": none
 	level    string // of the hook
@@ -43,7 +42,7 @@ type commandLog struct {
 
 type levelKey struct{}
 
-// text is a string in a context.
+// text returns a string in a context.
 func text(ctx context.Context, key any) string {
 	s, _ := ctx.Value(key).(string)
 	return s
@@ -79,7 +78,7 @@ func (r *commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return func(ctx context.Context, cmds []redis.Cmder) error { return next(r.record(ctx, cmds), cmds) }
 }
 
-// scripts are the runs that had a script about key.
+// scripts returns the runs with a script about key.
 func (r *commandLog) scripts(key string) []sighting {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +91,7 @@ func (r *commandLog) scripts(key string) []sighting {
 	return list
 }
 
-// count is how many of the commands are scripts about key.
+// count returns how many of the commands are scripts about key.
 func (s sighting) count(key string) (n int) {
 	for _, args := range s.commands {
 		if verb, _ := args[0].(string); strings.HasPrefix(verb, "eval") && len(args) > 3 && args[3] == key {
@@ -102,7 +101,7 @@ func (s sighting) count(key string) (n int) {
 	return n
 }
 
-// total is how many scripts about key were seen.
+// total returns how many scripts about key the hook has seen.
 func (r *commandLog) total(key string) (n int) {
 	for _, s := range r.scripts(key) {
 		n += s.count(key)
@@ -110,7 +109,7 @@ func (r *commandLog) total(key string) (n int) {
 	return n
 }
 
-// dialed reports whether a dial was seen.
+// dialed reports whether the hook has seen a dial.
 func (r *commandLog) dialed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,8 +122,7 @@ func (r *commandLog) forget() {
 	r.seen = nil
 }
 
-// Every operation of a lock runs through the hooks of the caller's client, in the
-// context of who asked for it.
+// Every operation of a lock runs through the hooks of the caller's client, with the context of the caller.
 func TestHooks_SeeEveryOperation(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -171,8 +169,8 @@ func forEachOperation(b *locktest.Redis, locks *core.Client, each func(what stri
 	})
 }
 
-// wantSeen wants one script about k, in the context of a request; it is sent as a whole,
-// too, where the server does not know it yet.
+// wantSeen wants one script about k, in the context of a request. A server that does not know the script gets its
+// source, too.
 func wantSeen(t *testing.T, hook *commandLog, request string) {
 	t.Helper()
 	seen := hook.scripts("k")
@@ -186,8 +184,7 @@ func wantSeen(t *testing.T, hook *commandLog, request string) {
 	}
 }
 
-// Callers at the same time share pipelines. All the same every command is seen once, and in
-// its own caller's context.
+// Concurrent callers share a pipeline. A hook still sees every command once, in the context of its caller.
 func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -210,7 +207,7 @@ func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
 			name := "k" + string(rune('A'+i))
 			for n, s := range hook.scripts(name) {
 				seen += len(s.commands)
-				// On a slow machine an attempt may be left to be cleared up, for nobody.
+				// On a slow machine the reaper may clear up an attempt, in no caller's context.
 				if s.request != name && (n == 0 || s.request != "") {
 					t.Errorf("script %d about %s is seen in the context of %q", n, name, s.request)
 				}
@@ -222,8 +219,7 @@ func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
 	})
 }
 
-// What a hook does with its context says nothing about the caller: a command that is sent
-// is not cancelled any more.
+// A hook that ends its context does not cancel the command, which is sent already.
 func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -247,8 +243,7 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	})
 }
 
-// A hook that runs what is below it again, as one that retries does, gets the same answer:
-// lock commands are never sent twice without the lock knowing.
+// A hook that calls next again, as a retry does, gets the same answer: a hook cannot send a lock command twice.
 func TestHooks_CannotSendTwice(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -276,7 +271,7 @@ func TestHooks_CannotSendTwice(t *testing.T) {
 	})
 }
 
-// A hook that refuses, or panics, makes Redis unavailable for that command, and no more.
+// A hook that refuses or panics makes Redis unavailable for that command only.
 func TestHooks_FailureIsUnavailable(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused by policy")
@@ -310,7 +305,7 @@ func TestHooks_FailureIsUnavailable(t *testing.T) {
 	}
 }
 
-// Renewals belong to no request.
+// Hooks see renewals without the context of a request.
 func TestHooks_SeeRenewals(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -328,9 +323,7 @@ func TestHooks_SeeRenewals(t *testing.T) {
 	})
 }
 
-// On a Cluster the hooks of the ClusterClient are around those of its nodes, as they are
-// for every command.
-// The hooks of a client of a Cluster, and the hooks of its nodes, see each command once.
+// The hooks of a ClusterClient run around the hooks of its nodes. Each of them sees each command once.
 func TestHooks_InACluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -369,8 +362,8 @@ func seeHooksOfACluster(t *testing.T, c *redisserver.Cluster) {
 	locktest.Eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })
 }
 
-// prefixHook puts a prefix in front of the keys of scripts, as a hook for tenants does. alone says
-// whether it does so to a command that travels by itself.
+// prefixHook adds a prefix to the keys of scripts, as a hook for tenants does. If alone is true, it also changes
+// commands outside of pipelines.
 type prefixHook struct {
 	prefix func(ctx context.Context) string
 	alone  bool
@@ -412,7 +405,7 @@ var tenants = map[string]func(ctx context.Context) string{
 	"none":       func(context.Context) string { return "" },
 }
 
-// wantChanged wants an error that names the options which set a prefix.
+// wantChanged wants an error that names the options for a prefix.
 func wantChanged(t *testing.T, err error) {
 	t.Helper()
 	locktest.WantErr(t, err, core.ErrUnavailable)
@@ -423,7 +416,8 @@ func wantChanged(t *testing.T, err error) {
 	}
 }
 
-// A key that a hook has changed is another one each time that a command is sent: nothing is sent.
+// A hook that changes keys may change them differently each time a command is sent. The client refuses such a command
+// and sends nothing.
 func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, prefix := range tenants {
@@ -437,7 +431,7 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 				return
 			}
 			for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.MultiLock("m", "n"), locks.FairLock("q"), locks.ReadLock("r")} {
-				_, _, err := lock.Acquire(ctx) // without a wait time: it is not tried again
+				_, _, err := lock.Acquire(ctx) // without a wait time: one attempt
 				wantChanged(t, err)
 			}
 			wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
@@ -446,8 +440,8 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 	}
 }
 
-// A renewal travels in a pipeline, in the context of no caller. Nothing is renewed under another key,
-// and a key that does not exist there is not taken for a loss.
+// A renewal travels in a pipeline, without the context of a caller. The client renews no other key, and does not
+// report a loss because a changed key does not exist.
 func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -455,19 +449,19 @@ func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 		rdb.AddHook(prefixHook{prefix: tenants["constant"]})
 		locks := locktest.NewClient(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen.Observer()))
 		ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
+		time.Sleep(11 * time.Second) // in the time of the bubble: after the first renewal
 		if ctx.Err() != nil {
 			t.Errorf("the hold has ended: %v", context.Cause(ctx))
 		}
 		if err := seen.Failure(); err == nil || !strings.Contains(err.Error(), "core.WithPrefix") {
 			t.Errorf("the renewal: got %v, want core.WithPrefix named", err)
 		}
-		time.Sleep(20 * time.Second) // the lease is over
+		time.Sleep(20 * time.Second) // in the time of the bubble: the lease has expired
 		locktest.WantEnded(t, ctx, core.ErrLost)
 	})
 }
 
-// So is a command that replicas have to acknowledge, which travels in a pipeline, too.
+// The client also refuses a changed command that replicas have to acknowledge. It travels in a pipeline, too.
 func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)

@@ -15,17 +15,16 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The scenario of an outage: so many callers, who wait for less than the backend timeout.
+// The scenario of an outage: callers that wait for less than the backend timeout.
 const (
 	crowd     = 200
 	crowdWait = 100 * time.Millisecond
 	outage    = 4 * time.Second
 )
 
-// TestOutage_IsNotAmplified has many callers, none of whom waits for as long as the
-// backend timeout, try for a while at a Redis that has fallen silent. They soon fail
-// at once, few goroutines are needed for that, and when Redis is back the client is
-// quiet within a second, and nothing is left behind.
+// Many callers, none of which waits as long as the backend timeout, call a silent Redis for a while. They soon fail
+// at once and need few goroutines. When Redis is back, the client sends nothing more within a second, and nothing is
+// left behind.
 func TestOutage_IsNotAmplified(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -50,7 +49,7 @@ func TestOutage_IsNotAmplified(t *testing.T) {
 	t.Logf("%d attempts, %d goroutines at most, %d commands; afterwards %d goroutines, %d commands in a second",
 		attempts, peak, during, after, perSecond)
 	if wanted := 3 * crowd * int(core.DefaultBackendTimeout/crowdWait); attempts > wanted {
-		t.Errorf("%d attempts were sent to a silent Redis, want about those of one backend timeout: at most %d", attempts, wanted)
+		t.Errorf("%d attempts were sent to a silent Redis, want about as many as in a backend timeout: at most %d", attempts, wanted)
 	}
 	const some = 50 // tens of goroutines
 	if peak > some || after > some {
@@ -90,10 +89,10 @@ func crowdRole(c locktest.ChildSide) error {
 	peak := tries.run(c.Ctx) - before - crowd
 	c.Tellf("attempts %d peak %d", tries.sent, peak)
 	c.Hear()
-	time.Sleep(time.Second) // within which it is to be quiet
+	time.Sleep(time.Second) // the time after which the client is quiet
 	after := runtime.NumGoroutine() - before
 	c.Tellf("look")
-	time.Sleep(time.Second) // which is looked at
+	time.Sleep(time.Second) // the time in which its commands are counted
 	c.Tellf("after %d", after)
 	c.Hear()
 	if err := locks.Close(c.Ctx); err != nil {
@@ -103,17 +102,17 @@ func crowdRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// tries are the callers of an outage.
+// tries is the callers of an outage.
 type tries struct {
 	locks *core.Client
 	end   time.Time
 
 	mu   sync.Mutex
-	sent int // attempts that had to find out by themselves
+	sent int // attempts that did not fail at once
 }
 
-// run has all callers try until the end, and gives the most goroutines that there were
-// for a while: one that ends a wait is over at once.
+// run runs all callers until the end. It returns the largest number of goroutines that existed for a while, without
+// goroutines that end at once.
 func (tr *tries) run(ctx context.Context) (most int) {
 	var all sync.WaitGroup
 	for i := range crowd {
@@ -131,7 +130,7 @@ func (tr *tries) run(ctx context.Context) (most int) {
 	return most
 }
 
-// one tries again and again, as often as it would if every attempt took its wait time.
+// one calls again and again, as often as if every attempt took its wait time.
 func (tr *tries) one(ctx context.Context, name string) {
 	tick := time.NewTicker(crowdWait)
 	defer tick.Stop()

@@ -16,10 +16,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestLostReplies_OfManyCallers loses one reply at a random place of a life with every
-// operation of a hold: acquire, re-entry, refresh, renewal, inner release,
-// hand-off, release. Every count in Redis is what the holder believes, no
-// operation fails, and no key is left after a second.
+// TestLostReplies_OfManyCallers loses one reply at a random place in the life of a hold: acquire, re-entry, refresh,
+// renewal, inner release, hand-off, release. Redis always has the count that the holder expects, no operation fails,
+// and no key is left after a second.
 func TestLostReplies_OfManyCallers(t *testing.T) {
 	t.Parallel()
 	rounds := 1000
@@ -31,7 +30,7 @@ func TestLostReplies_OfManyCallers(t *testing.T) {
 	locktest.Concurrently(clients, func(client int) { loseReplies(t, server, client, rounds/clients) })
 }
 
-// loseReplies has a client of its own live so many lives, each of which loses one reply.
+// loseReplies runs lives with a separate client, each of which loses one reply.
 func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
 	t.Helper()
 	proxy := faultproxy.New(t, server.Addr())
@@ -46,7 +45,7 @@ func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
 	defer locktest.MustClose(t, locks)
 
 	direct := server.Client()
-	const commands = 6 // of one undisturbed life, at least
+	const commands = 6 // of a life without a fault, at least
 	for round := range rounds {
 		nth := 1 + rand.N(commands)
 		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
@@ -63,7 +62,7 @@ func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
 	}
 }
 
-// life is one walk through all operations on one key.
+// life performs all operations on one key.
 type life struct {
 	t      *testing.T
 	locks  *core.Client
@@ -132,7 +131,7 @@ func (l life) run() {
 	locktest.WithinASecond(l.t, "no key left", func() bool { return l.direct.Exists(context.Background(), l.key).Val() == 0 })
 }
 
-// await waits for a step of the life. The bound is for a test that fails.
+// await waits for a step of the life.
 func (l life) await(what string, ok func() bool) {
 	for end := time.Now().Add(locktest.HangTimeout); !ok(); time.Sleep(time.Millisecond) { // a poll with a bound
 		if time.Now().After(end) {
@@ -148,7 +147,7 @@ func (l life) must(what string, err error) {
 	}
 }
 
-// check compares Redis with what the holder believes.
+// check compares the count in Redis with the count that the holder expects.
 func (l life) check(what string, hold *core.Hold, count int) {
 	got := l.direct.HGetAll(context.Background(), l.key).Val()
 	if len(got) != 1 || got[hold.Field()] != fmt.Sprint(count) {

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// passingReplies are what servers and proxies answer while they are only busy with themselves.
+// passingReplies are the answers of servers and proxies that cannot serve now.
 var passingReplies = []string{
 	"LOADING Redis is loading the dataset in memory",
 	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
@@ -36,18 +36,18 @@ var passingReplies = []string{
 	"upstream failure", // the script may have been executed
 }
 
-// operation is something that a caller asks Redis to do.
+// operation is an operation of a caller that changes something in Redis.
 type operation struct {
 	begin      func(t *testing.T, o *operating) (do func() error)
-	done       func(o *operating) bool // it was executed, once
-	untouched  func(o *operating) bool // it was not
+	done       func(o *operating) bool // the operation was executed once
+	untouched  func(o *operating) bool // the operation was not executed
 	waits      bool                    // it has a wait time that is long
 	background bool                    // it goes on after an error
 	whatever   bool                    // it goes on even after a refusal that is final
 	onlyOnce   bool                    // it is not sent again when it may have been executed: the lock may be another one's by then
 }
 
-// operating is one operation on a key of its own.
+// operating is an operation on a separate key.
 type operating struct {
 	*locktest.Redis
 
@@ -73,7 +73,7 @@ func (o *operating) holder() string {
 	return strings.Join(o.HKeys(context.Background(), o.key).Val(), " ")
 }
 
-// take has the lock held for an hour.
+// take takes the lock for an hour.
 func (o *operating) take(t *testing.T) *core.Hold {
 	t.Helper()
 	_, o.hold = locktest.MustAcquire(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
@@ -81,7 +81,7 @@ func (o *operating) take(t *testing.T) *core.Hold {
 	return o.hold
 }
 
-// operations are all that change something in Redis.
+// operations returns all operations that change something in Redis.
 func operations() map[string]operation {
 	number := func(before, after string, do func(ctx context.Context, o *operating) error) operation {
 		return operation{
@@ -180,7 +180,7 @@ func operations() map[string]operation {
 			done: func(o *operating) bool {
 				return o.HGet(context.Background(), o.key, o.hold.Field()).Val() == "1"
 			},
-			untouched: func(o *operating) bool { // the outer release frees it whatever the count is
+			untouched: func(o *operating) bool { // the outer release frees the lock whatever the count is
 				return o.HGet(context.Background(), o.key, o.hold.Field()).Val() == "2"
 			},
 			background: true,
@@ -215,7 +215,7 @@ func operations() map[string]operation {
 	}
 }
 
-// started are operations that were refused for a while, and their errors.
+// started is an operation that was refused for a while, and its error.
 type started struct {
 	*operating
 	operation
@@ -224,7 +224,7 @@ type started struct {
 	err  error
 }
 
-// refuse has Redis refuse the scripts of all operations for some time, and gives what they have come to a minute later.
+// refuse makes Redis refuse the scripts of all operations for some time. It returns their results a minute later.
 func refuse(t *testing.T, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy, says string, lasts time.Duration) (all []*started) {
 	t.Helper()
 	var begun sync.WaitGroup
@@ -246,8 +246,8 @@ func refuse(t *testing.T, b *locktest.Redis, locks *core.Client, proxy *faultpro
 	return all
 }
 
-// An operation that meets a refusal which passes is executed once: within the time of its call, or later if it goes on
-// in the background. Otherwise its error says that it was not.
+// If a refusal passes, the operation is executed once: within the time of its call, or later in the background.
+// Otherwise its error says that it was not executed.
 func TestPassing_EveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, says := range passingReplies {
@@ -281,12 +281,13 @@ func TestPassing_EveryOperation(t *testing.T) {
 	}
 }
 
-// seen is what Redis has in the end.
+// seen describes the keys in Redis at the end.
 func (s *started) seen() string {
 	return fmt.Sprintf("key %s: %q, holder %q, TTL %s", s.key, s.text(), s.holder(), s.ttl())
 }
 
-// A refusal that does not pass is known at once, and its error says so. An operation on a count is not executed later.
+// An operation with a permanent refusal fails at once, and its error says so. An operation on a count is not executed
+// later.
 func TestPassing_EveryOperationEndsWithTheError(t *testing.T) {
 	t.Parallel()
 	for _, says := range []string{
@@ -302,7 +303,7 @@ func TestPassing_EveryOperationEndsWithTheError(t *testing.T) {
 			for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
 				const does = "redis refuses this until its data or its configuration is changed"
 				if one.err == nil || !strings.Contains(one.err.Error(), does) || !strings.Contains(one.err.Error(), says) {
-					t.Errorf("%s: %v, want that it does not pass, and the cause", one.name, one.err)
+					t.Errorf("%s: %v, want a permanent refusal with its cause", one.name, one.err)
 				}
 				if one.whatever {
 					if !one.done(one.operating) {
@@ -316,12 +317,12 @@ func TestPassing_EveryOperationEndsWithTheError(t *testing.T) {
 	}
 }
 
-// A Redlock waits for a majority of servers that passes by itself, for as long as its wait time.
+// A Redlock waits within its wait time until a majority of its servers can serve again.
 func TestPassing_MajorityOfARedlock(t *testing.T) {
 	t.Parallel()
 	for _, says := range passingReplies {
 		if strings.HasPrefix(says, "upstream") {
-			continue // as a server that does not answer
+			continue // like a server that does not answer
 		}
 		locktest.ParallelBubbleOf(t, says, 3, func(t *testing.T, servers []*locktest.Redis) {
 			clients := locktest.BehindEach(t, servers)
@@ -346,7 +347,7 @@ func TestPassing_MajorityOfARedlock(t *testing.T) {
 	}
 }
 
-// The first operation of a client on a Cluster that cannot be reached goes on in the background, too.
+// The first operation of a client goes on in the background also if its Cluster cannot be reached.
 func TestPassing_ClusterIsNotReachedYet(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

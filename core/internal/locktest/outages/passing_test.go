@@ -16,9 +16,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestPassing_Loading has a server load its data, as it does after a restart, for longer
-// than the backend timeout of a client: that is no lock that is taken, and it passes.
-// A caller who does not wait, or not so long, fails; one that does sees it pass.
+// A server loads its data, as after a restart, for longer than the backend timeout. The lock does not count as taken.
+// A caller that waits long enough gets the lock, and other callers fail.
 func TestPassing_Loading(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
@@ -46,7 +45,7 @@ func TestPassing_Loading(t *testing.T) {
 	})
 }
 
-// load has a server load the data of another one, slowly, and returns when it does.
+// load makes a server load the data of another server slowly. It returns when the server loads.
 func load(t *testing.T, rdb *redis.Client, takes time.Duration) {
 	t.Helper()
 	const keys = 100
@@ -60,7 +59,7 @@ func load(t *testing.T, rdb *redis.Client, takes time.Duration) {
 		return nil
 	})
 	locktest.Must(t, err)
-	locktest.Must(t, rdb.ConfigSet(t.Context(), "loading-process-events-interval-bytes", "1024").Err()) // so that it answers meanwhile
+	locktest.Must(t, rdb.ConfigSet(t.Context(), "loading-process-events-interval-bytes", "1024").Err()) // so that the server answers while it loads
 	locktest.Must(t, rdb.ConfigSet(t.Context(), "key-load-delay", fmt.Sprint((takes/keys).Microseconds())).Err())
 	host, port, err := net.SplitHostPort(source.Addr())
 	locktest.Must(t, err)
@@ -68,7 +67,7 @@ func load(t *testing.T, rdb *redis.Client, takes time.Duration) {
 	locktest.Eventually(t, "loading", func() bool { return redis.IsLoadingError(rdb.Ping(t.Context()).Err()) })
 }
 
-// condition is something that makes a real Redis refuse all commands for a while.
+// condition is a state in which a real Redis refuses all commands.
 type condition struct {
 	says       string
 	begin, end func(t *testing.T, rdb *redis.Client)
@@ -102,10 +101,9 @@ var passing = []condition{
 	}},
 }
 
-// TestPassing_IsWaitedOut has a Redis that is there but refuses everything for much
-// longer than the backend timeout. Who waits for a lock, or enters one again, waits for
-// that, too, without asking all the time; who does not wait fails at once, with the cause.
-// Nothing of what was refused is left behind.
+// A Redis refuses all commands for much longer than the backend timeout. Callers that acquire or re-enter with a wait
+// time wait for it, without asking all the time. Callers with WaitTime(0) fail at once with the cause. Refused
+// commands leave nothing behind.
 func TestPassing_IsWaitedOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
@@ -122,7 +120,7 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 			wantPassing(t, "without waiting", err, c.says)
 			locktest.WantSame(t, "attempts without waiting", sent.Hits(), 1)
 			_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(500*time.Millisecond))
-			wantPassing(t, "the wait is over", err, c.says)
+			wantPassing(t, "the wait has ended", err, c.says)
 
 			before, end := sent.Hits(), time.Now().Add(timeout+time.Second)
 			waits := []<-chan locktest.Outcome{
@@ -132,7 +130,7 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 				locktest.GoAcquire(ctx, locks.Lock("held"), core.WaitTime(30*time.Second)),
 			}
 			for time.Now().Before(end) {
-				time.Sleep(10 * time.Millisecond) // the time in which nobody gets it
+				time.Sleep(10 * time.Millisecond) // the time in which no caller gets the lock
 			}
 			if n := sent.Hits() - before; n > 50*len(waits) {
 				t.Errorf("%d commands in three seconds of waiting", n)
@@ -152,7 +150,7 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 	locktest.Together(t, cases...)
 }
 
-// wantPassing wants the lock to be unavailable, and the error to say why.
+// wantPassing wants ErrUnavailable with the answer of Redis.
 func wantPassing(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
@@ -161,8 +159,7 @@ func wantPassing(t *testing.T, what string, err error, says string) {
 	}
 }
 
-// Operations without a wait time wait it out within the backend timeout: a release is
-// one all the same, and so is a refresh.
+// Operations without a wait time, such as Release and Refresh, wait within the backend timeout, and succeed.
 func TestPassing_IsWaitedOutByHolders(t *testing.T) {
 	t.Parallel()
 	for _, c := range passing {
@@ -205,14 +202,14 @@ func TestPassing_ClusterDown(t *testing.T) {
 	master := cluster.Master("k").Client()
 	slot := int(master.ClusterKeySlot(t.Context(), "k").Val())
 	locktest.Must(t, master.ClusterDelSlots(t.Context(), slot).Err())
-	locktest.Eventually(t, "the slot to be nobody's", func() bool {
+	locktest.Eventually(t, "the slot to have no owner", func() bool {
 		return strings.HasPrefix(fmt.Sprint(master.Get(t.Context(), "k").Err()), "CLUSTERDOWN")
 	})
 	_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
 	got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(30*time.Second))
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond) // the time in which nobody gets it
+		time.Sleep(10 * time.Millisecond) // the time in which no caller gets the lock
 	}
 	locktest.Must(t, master.ClusterAddSlots(t.Context(), slot).Err())
 	o := <-got

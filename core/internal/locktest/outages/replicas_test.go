@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// pipelinesSeen is a hook that notes the names of commands, those of a pipeline together.
+// pipelinesSeen is a hook that records the names of commands; the names of a pipeline are one entry.
 type pipelinesSeen struct {
 	mu   sync.Mutex
 	seen []string
@@ -61,18 +61,18 @@ func (s *pipelinesSeen) ProcessPipelineHook(next redis.ProcessPipelineHook) redi
 	}
 }
 
-// ackTime is how long replicas have in tests where one of them does not acknowledge: enough for the others on a slow
-// machine.
+// ackTime is the time for acknowledgements in tests where one replica does not acknowledge: enough for the other
+// replicas on a slow machine.
 const ackTime = time.Second
 
-// replicated is a master with replicas, and a client beside the locks to look at the master.
+// replicated starts a master with replicas.
 func replicated(t *testing.T, replicas int) (*redisserver.Replicated, *locktest.Redis) {
 	t.Helper()
 	r := redisserver.StartReplicated(t, replicas)
 	return r, &locktest.Redis{T: t, Client: r.Master.Client(), Connect: r.Master.Client, Opts: []core.Option{locktest.Patient}}
 }
 
-// What is wanted comes, while the replicas are there.
+// While the replicas are there, they acknowledge as requested.
 func TestReplicas_Acknowledge(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 2)
@@ -102,9 +102,8 @@ func TestReplicas_Acknowledge(t *testing.T) {
 	}
 }
 
-// A replica that is stopped does not acknowledge: the acquisition fails within the time of the
-// replicas, and gives back what it got. Clients that do not ask replicas go on beside it, and
-// a smaller number is still there.
+// A stopped replica does not acknowledge. The acquisition fails within the time for acknowledgements, and frees the
+// lock. Clients without acknowledgements go on, and clients that ask for fewer replicas succeed.
 func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 2)
@@ -141,8 +140,8 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	})
 }
 
-// Operations on counts and markers are acknowledged, too. One that too few replicas have is an error, and goes on in the
-// background until they have it; it is executed once.
+// Operations on counts and markers are acknowledged, too. If too few replicas acknowledge one, it is an error, and
+// goes on in the background until they do. It is executed once.
 func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -192,7 +191,8 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	locktest.Must(t, sem.Release(t.Context(), 1))
 }
 
-// The question how many replicas there are is refused: what passes is waited out, and what does not is known at once.
+// Redis refuses the question for its number of replicas. The client waits if the refusal passes, and fails at once
+// otherwise.
 func TestReplicas_QuestionIsRefused(t *testing.T) {
 	t.Parallel()
 	for says, passes := range map[string]bool{
@@ -217,7 +217,7 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 			select {
 			case o := <-got:
 				t.Fatalf("not waited out: %v", o.Err)
-			case <-time.After(2 * ackTime): // refused for longer than the backend timeout
+			case <-time.After(2 * ackTime): // the refusal lasts longer than the backend timeout
 			}
 			refused.Remove()
 			locktest.MustRelease(t, locktest.Got(r.T, got).Hold)
@@ -225,7 +225,7 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 	}
 }
 
-// The replica that is missing may be the next master: it goes on to count.
+// A replica that is gone may become the next master, so it still counts.
 func TestReplicas_AcknowledgedThenGoneCount(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 2)
@@ -257,8 +257,8 @@ func TestReplicas_AcknowledgedThenGoneCount(t *testing.T) {
 	locktest.WantShort(t, err, 1, 0)
 }
 
-// More replicas than there are never acknowledge, and the error says why. Of none all is
-// nobody.
+// If a client asks for more replicas than exist, the acquisition fails, and the error says why. AcksAll without
+// replicas is satisfied.
 func TestReplicas_MoreThanThereAre(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -277,7 +277,7 @@ func TestReplicas_MoreThanThereAre(t *testing.T) {
 	}
 }
 
-// A replica that comes later counts within a second.
+// A new replica counts within a second.
 func TestReplicas_NewOnesCount(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -291,13 +291,13 @@ func TestReplicas_NewOnesCount(t *testing.T) {
 		_ = hold.Release(t.Context())
 		err = failed
 		short, ok := errors.AsType[*core.ReplicationError](failed)
-		return ok && short.Wanted == 2 && short.Acknowledged == 1 // the other one may be slow, too
+		return ok && short.Wanted == 2 && short.Acknowledged == 1 // the other replica may be slow, too
 	})
 	locktest.WantShort(t, err, 2, 1)
 }
 
-// Renewals that too few replicas acknowledge are failures, and the hold is lost in time, also
-// though the master has renewed it.
+// A renewal that too few replicas acknowledge has failed. The hold is lost in time although the master has renewed
+// it.
 func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -323,7 +323,7 @@ func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 		t.Errorf("lost after %s, want at the end of a lease of %s", took, watchdog)
 	}
 	locktest.WantEnded(t, ctx, core.ErrLost)
-	if gone { // after the hold it is freed
+	if gone { // the lock is freed after the end of the hold
 		t.Error("the key has ended before the hold")
 	}
 	locktest.WantAlive(t, other)
@@ -332,7 +332,7 @@ func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 	locktest.MustRelease(t, otherHold)
 }
 
-// A hold goes on with its old end when too few have acknowledged a refresh or a re-entry.
+// If too few replicas acknowledge a Refresh or a re-entry, the hold keeps its old deadline.
 func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -355,7 +355,7 @@ func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	b.WantGone("k")
 }
 
-// The lock is not handed on: every holder's own command is acknowledged.
+// The lock is not handed off: replicas acknowledge the command of every holder.
 func TestReplicas_NoHandOff(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -392,8 +392,8 @@ func TestReplicas_WithinTheWaitTime(t *testing.T) {
 	locktest.Eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 }
 
-// One round trip, on one connection: the script and what waits for the replicas travel
-// together, and hooks see them so.
+// The script and the WAIT for replicas travel together in one round trip on one connection, and hooks see them
+// together.
 func TestReplicas_OnePipeline(t *testing.T) {
 	t.Parallel()
 	r := redisserver.StartReplicated(t, 1)
@@ -409,8 +409,7 @@ func TestReplicas_OnePipeline(t *testing.T) {
 	locktest.MustRelease(t, hold)
 }
 
-// A WAIT that is refused, or has no answer, says nothing of the replicas: the lock is not acquired,
-// and nothing is left behind.
+// If WAIT is refused or has no answer, the lock is not acquired, and nothing is left behind.
 func TestReplicas_WaitWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -424,8 +423,8 @@ func TestReplicas_WaitWithoutAnswer(t *testing.T) {
 		t.Errorf("the error does not say why: %s", text)
 	}
 	refused.Remove()
-	// Of the two answers one is there when the connection ends. Where the end overtakes it, nothing
-	// is known of the script either, and the next attempt has the lock.
+	// One of the two answers arrives before the connection ends. If the end comes first, the result of the script is
+	// unknown too, and the next attempt gets the lock.
 	locktest.Eventually(t, "an answer to the script alone", func() bool {
 		proxy.DropReply(faultproxy.Once(faultproxy.Command("wait")))
 		_, hold, err := locks.Lock("k").Acquire(t.Context())
@@ -458,8 +457,8 @@ func TestReplicas_BadOptions(t *testing.T) {
 	}
 }
 
-// An acquisition with replica acks first asks Redis how many replicas it has. A Redis that does not answer this
-// question is down, and that is known within the backend timeout.
+// An acquisition with acknowledgements first asks Redis how many replicas it has. If Redis does not answer, the
+// acquisition fails within the backend timeout.
 func TestReplicas_RedisIsDown(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

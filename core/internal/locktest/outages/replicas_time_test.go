@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// pretended runs a test of time on an embedded Redis that pretends to have replicas.
+// pretended runs a test in a bubble on an embedded Redis that pretends to have replicas.
 func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *locktest.Redis)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -22,7 +22,7 @@ func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *l
 	})
 }
 
-// The time of the replicas is exactly theirs, and the wait time bounds it.
+// The client waits for replicas exactly as long as configured, and never longer than the wait time.
 func TestReplicas_TimeOfAShortfall(t *testing.T) {
 	t.Parallel()
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
@@ -50,8 +50,8 @@ func TestReplicas_TimeOfAShortfall(t *testing.T) {
 	})
 }
 
-// While the replicas of one command take their time, nothing else waits: neither the calls of
-// other keys nor those who do not ask replicas, and nobody believes that Redis is silent.
+// While the replicas of one command are slow, other commands do not wait, with or without acknowledgements, and the
+// client does not take Redis for silent.
 func TestReplicas_OtherCallersDoNotWait(t *testing.T) {
 	t.Parallel()
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
@@ -81,9 +81,8 @@ func TestReplicas_OtherCallersDoNotWait(t *testing.T) {
 	})
 }
 
-// A hold whose renewals are not acknowledged lasts exactly until the deadline of the last one
-// that was, and goes on when they are again in time. When it is lost, the master has the renewals still, and
-// the lock is freed.
+// A hold whose renewals are not acknowledged lasts exactly until the deadline of the last acknowledged renewal. It
+// goes on if a renewal is acknowledged before. If it is lost, the client frees the lock that the master has renewed.
 func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 	t.Parallel()
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
@@ -101,7 +100,7 @@ func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 		locktest.Pass(20 * time.Second)
 		locktest.WantAlive(t, ctx)
 
-		srv.Replicas(0, 0) // they have gone altogether
+		srv.Replicas(0, 0) // all replicas are gone
 		last := hold.Remaining()
 		locktest.Pass(last)
 		locktest.Pass(20 * time.Millisecond)
@@ -111,8 +110,8 @@ func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 	})
 }
 
-// Who waits in the same client acquires by a command of its own, in turn, and is woken by the
-// release.
+// Waiters of the same client acquire one after the other, each by a separate command. The release wakes the next
+// waiter.
 func TestReplicas_WaitersTakeTurns(t *testing.T) {
 	t.Parallel()
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
@@ -143,7 +142,7 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 	})
 }
 
-// A lock whose script was executed, while the caller has left, is cleared up.
+// If the caller leaves after Redis has executed its script, the client clears the lock up.
 func TestReplicas_CallerLeaves(t *testing.T) {
 	t.Parallel()
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
@@ -160,7 +159,7 @@ func TestReplicas_CallerLeaves(t *testing.T) {
 	})
 }
 
-// A script that Redis does not know any more is sent in full, and acknowledged.
+// A script that Redis has forgotten is sent in full, and acknowledged.
 func TestReplicas_ScriptIsSentAgain(t *testing.T) {
 	t.Parallel()
 	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
@@ -171,7 +170,7 @@ func TestReplicas_ScriptIsSentAgain(t *testing.T) {
 		locktest.Pass(25 * time.Second) // renewals
 		locktest.WantAlive(t, ctx)
 		if left := hold.Remaining(); left < 15*time.Second {
-			t.Errorf("it lasts for %s", left)
+			t.Errorf("the hold lasts for %s", left)
 		}
 		locktest.Must(t, b.ScriptFlush(t.Context()).Err())
 		srv.Replicas(1, 0)

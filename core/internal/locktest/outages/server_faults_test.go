@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestBackend_ErrorReplies has Redis answer with every kind of error that is not
-// about the lock: never "acquired", never "taken", and the cause is kept. What does not pass
-// is not waited for: it is known within a few backend timeouts.
+// TestBackend_ErrorReplies makes Redis answer with every kind of error that is not about the lock. The result is
+// neither "acquired" nor "taken", and has the cause. If the error is permanent, the caller does not wait: it fails
+// within a few backend timeouts.
 func TestBackend_ErrorReplies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -56,25 +56,25 @@ func TestBackend_ErrorReplies(t *testing.T) {
 			for _, wait := range []time.Duration{0, long} {
 				known := 5 * timeout
 				if tt.passes {
-					known += wait // in which it may
+					known += wait // for errors that may pass
 				}
 				start := time.Now()
 				_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(wait))
 				if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrNotAcquired) {
-					t.Errorf("wait %s: got %v, want ErrUnavailable and nothing about the lock", wait, err)
+					t.Errorf("wait %s: got %v, want only ErrUnavailable", wait, err)
 				}
 				if err != nil && !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("wait %s: %q does not name the cause %s", wait, err, tt.want)
 				}
 				if d := time.Since(start); d > locktest.Measured(known) {
-					t.Errorf("wait %s: known after %s, with a backend timeout of %s", wait, d, timeout)
+					t.Errorf("wait %s: failed after %s, with a backend timeout of %s", wait, d, timeout)
 				}
 			}
 		})
 	}
 }
 
-// TestBackend_ScriptFlush forgets all scripts at every point of a hold's life.
+// TestBackend_ScriptFlush flushes all scripts at every point in the life of a hold.
 func TestBackend_ScriptFlush(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
@@ -97,9 +97,8 @@ func TestBackend_ScriptFlush(t *testing.T) {
 	})
 }
 
-// TestBackend_RedisDown has Redis away at the start, in the middle, and back: known
-// within the backend timeout whatever the wait time, the others fail fast, and
-// everything works again without a restart.
+// Redis is down at the start, and in the middle. A caller fails within the backend timeout whatever its wait time,
+// and later callers fail at once. When Redis is back, everything works without a restart.
 func TestBackend_RedisDown(t *testing.T) {
 	t.Parallel()
 	const timeout = 300 * time.Millisecond
@@ -117,8 +116,8 @@ func TestBackend_RedisDown(t *testing.T) {
 		if d := time.Since(start); d > locktest.Measured(timeout+locktest.Slack) {
 			t.Errorf("%s: known after %s", when, d)
 		}
-		// On a busy machine this process may have slept, which is no silence: then one more
-		// has to find out.
+		// On a busy machine this process may have slept, which is not a silence. Then another caller has to wait for
+		// the backend timeout.
 		locktest.Eventually(t, when+": the next caller to get ErrUnavailable at once", func() bool {
 			start = time.Now()
 			_, _, err = locks.Lock("another").Acquire(t.Context())
@@ -151,9 +150,8 @@ func TestBackend_RedisDown(t *testing.T) {
 	locktest.Must(t, up("third start").Release(t.Context()))
 }
 
-// TestSilence_WaitTimeIsKept stops Redis under a waiter: the wait ends
-// within the backend timeout, not with the wait time, and never after the caller's
-// deadline.
+// TestSilence_WaitTimeIsKept stops Redis under a waiter. The wait ends within the backend timeout, before the end of
+// the wait time and never after the caller's deadline.
 func TestSilence_WaitTimeIsKept(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -191,9 +189,8 @@ func TestSilence_WaitTimeIsKept(t *testing.T) {
 	}
 }
 
-// TestSilence_HolderOfThisClientIsKnown has waiters whose time is over
-// while a look at Redis is unanswered: that the lock is taken is known without Redis,
-// because its holder is of the same client.
+// The wait time of waiters ends while Redis does not answer. They get ErrNotAcquired, because the holder is of the
+// same client: Redis is not needed to know that the lock is taken.
 func TestSilence_HolderOfThisClientIsKnown(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

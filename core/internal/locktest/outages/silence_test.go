@@ -19,9 +19,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestSilence_HoldersNeverOverlap swallows everything between a holder and
-// Redis at different moments of the renewal. The holder, who asks its context
-// before every step, must have made its last step before anybody else has the lock.
+// TestSilence_HoldersNeverOverlap swallows all traffic between a holder and Redis at different times of the renewal.
+// The holder checks its context before every step. Its last step comes before another client has the lock.
 func TestSilence_HoldersNeverOverlap(t *testing.T) {
 	t.Parallel()
 	const watchdog = 600 * time.Millisecond
@@ -70,8 +69,7 @@ func TestSilence_HoldersNeverOverlap(t *testing.T) {
 	}
 }
 
-// lastStep works under a lock until its context says that it must not any more, and
-// gives the time of the last step that was allowed.
+// lastStep works under a lock until its context ends, and returns the time of the last step.
 func lastStep(ctx context.Context) (last time.Time) {
 	for {
 		now := time.Now()
@@ -86,14 +84,13 @@ func lastStep(ctx context.Context) (last time.Time) {
 	}
 }
 
-// TestSilence_OfASubscriptionIsNoticed swallows what comes in on the subscription
-// connection of a waiter, and on no other, and nobody closes it. The waiter finds a
-// free lock by its poll; within seconds it has another subscription, which wakes it.
+// TestSilence_OfASubscriptionIsNoticed swallows what arrives on the subscription connection of a waiter, which stays
+// open. The waiter finds a free lock by its poll. Within seconds it has another subscription, which wakes it.
 func TestSilence_OfASubscriptionIsNoticed(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
 	locks, holder := r.Behind(locktest.Patient), r.Beside()
-	silent := r.Proxy.HoldReply(faultproxy.Once(faultproxy.Command("SUBSCRIBE"))) // and all behind it
+	silent := r.Proxy.HoldReply(faultproxy.Once(faultproxy.Command("SUBSCRIBE"))) // and all replies behind it
 	again := r.Proxy.Watch(faultproxy.Command("SUBSCRIBE"))
 
 	handOver := func(asleep func()) time.Duration {
@@ -122,9 +119,8 @@ func TestSilence_OfASubscriptionIsNoticed(t *testing.T) {
 	}
 }
 
-// TestSilence_SleepOfTheProcessIsNotAnOutage stops a process for longer than the backend timeout,
-// in the middle of its calls: when it goes on, Redis has answered long ago, and is not
-// reported as down.
+// TestSilence_SleepOfTheProcessIsNotAnOutage stops a process for longer than the backend timeout in the middle of its
+// calls. When it goes on, Redis has answered long before, and is not reported as down.
 func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -133,7 +129,7 @@ func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 		t.Fatal(got)
 	}
 	for range 3 {
-		time.Sleep(50 * time.Millisecond) // some calls
+		time.Sleep(50 * time.Millisecond) // the time for some calls
 		locktest.Must(t, sleeper.Process.Signal(syscall.SIGSTOP))
 		time.Sleep(1500 * time.Millisecond) // the fault, held open
 		locktest.Must(t, sleeper.Process.Signal(syscall.SIGCONT))
@@ -144,7 +140,7 @@ func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 	}
 }
 
-// sleeperRole calls until it is told to end, and counts how often Redis was silent.
+// sleeperRole calls until the parent sends a line, and counts how often Redis was reported as silent.
 func sleeperRole(c locktest.ChildSide) error {
 	locks, err := core.New(c.Redis, core.WithBackendTimeout(time.Second))
 	if err != nil {
@@ -172,8 +168,8 @@ func sleeperRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// An operation with one attempt that waits on a connection that hangs for a while has its answer in the end. A
-// question is asked again on another connection.
+// An operation with one attempt on a connection that hangs for a while gets its answer in the end. A question is sent
+// again on another connection.
 func TestSilence_OperationsWithOneAttempt(t *testing.T) {
 	t.Parallel()
 	const hang = 5 * time.Second
@@ -220,8 +216,8 @@ func TestSilence_OperationsWithOneAttempt(t *testing.T) {
 	}
 }
 
-// A renewal whose connection hangs is sent again on another one, and is no failure. The first sending may land late: so
-// Refresh lowers no lease.
+// A renewal whose connection hangs is sent again on another connection, and has not failed. Because the first command
+// may land late, Refresh does not lower the lease.
 func TestSilence_Renewal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -17,10 +17,10 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// A Redis that answers is waited for, however slow it is; but what has no wait time ends
-// within eight backend timeouts in all. Here every answer takes a part of the backend timeout,
-// behind those to others on the same connection, and the script is not known any more: so a
-// command is sent again and again, and each time it may take long.
+// Operations wait for a Redis that answers, however slow it is. Without a wait time they end within eight backend
+// timeouts in all. Here every answer takes a part of the backend timeout, after the answers to other commands on the
+// same connection, and Redis has forgotten the script. So a command is sent several times, and each time it takes
+// long.
 func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
@@ -57,7 +57,7 @@ func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 					start := time.Now()
 					err := operation(ctx, hold, locks)
 					if took := time.Since(start); took > 8*timeout {
-						t.Errorf("every answer takes %s: it took %s: %v", delay, took, err)
+						t.Errorf("every answer takes %s: the operation took %s: %v", delay, took, err)
 					}
 				})
 			}
@@ -65,8 +65,8 @@ func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 	}
 }
 
-// A command whose connection breaks is made again, and has another backend timeout then,
-// but no third: a Redis that answers pings and no scripts costs less than two of them.
+// A command whose connection breaks is sent again with another backend timeout, but not a third time. A Redis that
+// answers pings and no scripts costs less than two backend timeouts.
 func TestOutage_ResendHasOneMoreTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout, broken = time.Second, 900 * time.Millisecond
@@ -90,16 +90,15 @@ func TestOutage_ResendHasOneMoreTimeout(t *testing.T) {
 			start := time.Now()
 			locktest.WantErr(t, operation(t.Context(), hold, locks.Lock("other")), core.ErrUnavailable)
 			if took := time.Since(start); took < broken || took > 2*timeout {
-				t.Errorf("it took %s", took)
+				t.Errorf("the caller took %s", took)
 			}
 			rule.Remove()
 		})
 	}
 }
 
-// A Redis that answers, however slowly, is not down: with any latency below the backend
-// timeout every free lock is acquired, from the first one on, which opens connections and
-// brings the script.
+// A Redis that answers slowly is not down. With any latency below the backend timeout every free lock is acquired,
+// also the first lock, for which the client opens connections and loads the script.
 func TestSlow_EveryFreeLockIsAcquired(t *testing.T) {
 	t.Parallel()
 	for _, latency := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} {
@@ -136,7 +135,7 @@ func TestSlow_EveryFreeLockIsAcquired(t *testing.T) {
 	}
 }
 
-// whole is an acquisition and its release.
+// whole acquires and releases a lock.
 func whole(t *testing.T, ctx context.Context, locks *core.Client, name string) {
 	t.Helper()
 	start := time.Now()
@@ -160,7 +159,7 @@ func farLatency() time.Duration {
 	return 300 * time.Millisecond
 }
 
-// The same on a real server.
+// Every free lock is acquired on a slow real server, too.
 func TestSlow_EveryFreeLockIsAcquiredOnAServer(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -169,7 +168,7 @@ func TestSlow_EveryFreeLockIsAcquiredOnAServer(t *testing.T) {
 	locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
-// The same in a Cluster, which is asked for its slots first.
+// Every free lock is acquired in a slow Cluster, which the client first asks for its slots.
 func TestSlow_EveryFreeLockIsAcquiredInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -178,7 +177,7 @@ func TestSlow_EveryFreeLockIsAcquiredInACluster(t *testing.T) {
 	locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
-// Redis that was fast becomes slow, and the other way round, under a client.
+// A fast Redis becomes slow under a client, and a slow Redis becomes fast.
 func TestSlow_FromOneMomentToTheNext(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -193,8 +192,8 @@ func TestSlow_FromOneMomentToTheNext(t *testing.T) {
 	})
 }
 
-// What takes longer than the backend timeout is down, and known to be within it, also
-// when it was slow before and whatever the wait time.
+// A Redis that takes longer than the backend timeout is down. A caller learns that within the backend timeout, also
+// if Redis was slow before, whatever the wait time.
 func TestSlow_SilenceIsStillKnown(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"cold": false, "warm": true} {
@@ -218,11 +217,11 @@ func TestSlow_SilenceIsStillKnown(t *testing.T) {
 	}
 }
 
-// Where every answer to a command takes long, while the connection it is sent on again answers
-// at once, the first answer counts: there may be no other one.
+// If the answers to a command take long, and pings on another connection are answered at once, the first answer
+// counts, because no other answer may come.
 func TestSlow_OneCommandTakesLong(t *testing.T) {
 	t.Parallel()
-	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} { // of one second
+	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} { // of a second
 		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy()
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
@@ -243,7 +242,7 @@ func TestSlow_OneCommandTakesLong(t *testing.T) {
 	}
 }
 
-// Once Redis is known to be down the next caller is told at once, whatever he asks for.
+// Once Redis is known to be down, every operation of the next caller fails at once.
 func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(p *faultproxy.Proxy){
@@ -265,7 +264,7 @@ func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 	}
 }
 
-// A late answer that the holder is not there is no release: it may have been lost before.
+// A late answer that the holder is gone is not a release: the lock may have been lost before.
 func TestSlow_LossIsNotARelease(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} {
@@ -285,8 +284,8 @@ func TestSlow_LossIsNotARelease(t *testing.T) {
 	}
 }
 
-// A host that has gone does not even refuse connections, and go-redis's dialer for TLS
-// does not heed its context. That is known within the backend timeout all the same.
+// A host that is gone does not refuse connections, and the TLS dialer of go-redis ignores its context. A caller still
+// fails within the backend timeout.
 func TestSlow_NoConnection(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -309,15 +308,15 @@ func TestSlow_NoConnection(t *testing.T) {
 	})
 }
 
-// A proxy that hangs up on who has not introduced himself, as some do, keeps nobody from
-// his locks: neither before an outage nor after it.
+// Some proxies close connections whose first command is not a handshake. Locks work behind such a proxy, before and
+// after an outage.
 func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		way, slow := faultproxy.Far(t, b.Client, 600*time.Millisecond)
 		proxy, rdb := faultproxy.Around(t, slow)
 		met := false
-		proxy.DropRequest(func(cmd []string) bool { // the first command of a pinger
+		proxy.DropRequest(func(cmd []string) bool { // the first command of a connection that pings
 			met = met || len(cmd) == 1 && strings.EqualFold(cmd[0], "ping")
 			return len(cmd) == 1 && cmd[0] == "PING"
 		})
@@ -335,7 +334,7 @@ func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
 		locktest.Pass(3 * time.Second)
 		whole(t, t.Context(), locks, "k")
 		if !met {
-			t.Error("nobody has asked: nothing is tested")
+			t.Error("no ping was sent: nothing is tested")
 		}
 	})
 }
