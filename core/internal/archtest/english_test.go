@@ -46,7 +46,7 @@ var unwritten = []string{
 	"grpclock/protorules",
 	"grpclock/testdata",
 	".ci", ".golangci.yml", ".github", "README.md",
-	"core", 
+	"core",
 	"core/internal/locktest/kinds", "examples", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata", "telemetry",
 }
 
