@@ -159,16 +159,14 @@ func public(err error) error {
 		return nil
 	case *acquire.BusyError:
 		return &NotAcquiredError{
-			Key: e.Key, Waited: e.Waited, RetryAfter: e.RetryAfter, BlockedBy: e.BlockedBy, OwnHold: e.OwnHold, Cause: e.Cause,
+			Key: e.Key, Waited: e.Waited, RetryAfter: e.RetryAfter, BlockedBy: e.BlockedBy, OwnHold: e.OwnHold, Cause: public(e.Cause),
 		}
 	case *counting.Error:
 		return fmt.Errorf("%w: %w", public(e.Cause), e.Fate)
-	case failure.List:
-		list := make(failure.List, len(e))
-		for i, err := range e {
-			list[i] = public(err)
-		}
-		return list
+	case *failure.List:
+		return e.Map(public)
+	case failure.Mentioned:
+		return failure.Mention(public(e.Of))
 	}
 	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
 		return &ReplicationError{Wanted: short.Wanted, Acknowledged: short.Acknowledged, Replicas: short.Replicas, Cause: short.Cause}

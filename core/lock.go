@@ -123,17 +123,13 @@ func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts .
 
 // nothingToDo returns the error of a Do without a function. An error in the name goes first.
 func (l Lock) nothingToDo() error {
-	check := func(l Lock) error {
-		_, err := l.keys()
-		return err
+	var err error
+	if l.clients == nil {
+		_, err = l.keys()
+	} else {
+		_, err = l.redlock(nil)
 	}
-	if l.clients != nil {
-		check = func(l Lock) error {
-			_, err := l.redlock(nil)
-			return err
-		}
-	}
-	if err := check(l); err != nil {
+	if err != nil {
 		return err
 	}
 	return invalidf("Do without a function: want one to run while the lock is held, or call Acquire")

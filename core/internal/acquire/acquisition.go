@@ -60,6 +60,7 @@ func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.first.got = nil // the acquisition may be kept for the next one
 	a.Report.Acquired, a.Report.Field, a.Report.Token = a.first.now, got.Field(), got.Token()
 	if a.Wish.Kind.Holds == redisstore.Unheld {
 		return nil, nil

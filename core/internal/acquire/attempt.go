@@ -32,7 +32,7 @@ const pollInterval = time.Second
 //	   │         │  │                           │ refused
 //	   │         │  └── not its turn ──▶ blocked ◀┘
 //	   │         │                        │   │ │
-//	   │         │ a refusal: look again  │   │ └── BeforeWait is left ──▶ preparing ──┐
+//	   │         │ a refusal: look again  │   │ └── BeforeWait is due ──▶ preparing ───┐
 //	   │         ├────────────────────────┘   ▼                                        │
 //	   │         └── signal or poll ────── resting ── its time is up ──▶ ending ──▶ over, or busy
 //	   └───────────────────────────────────────────────────────────────────────────────┘
@@ -70,7 +70,7 @@ type attempt struct {
 	loop   resend.Loop
 	cut    bool      // the wait time ends before the time that a command has
 	ghosts []string  // fields whose commands got no answer
-	since  time.Time // when the last of them was sent
+	since  time.Time // when the last of them was given up
 	ghost  ghost
 }
 
@@ -496,11 +496,10 @@ func (a *attempt) knownTaken() bool {
 	if a.refusal.Refusal != nil {
 		return true
 	}
-	w := a.waiter
-	if w == nil {
-		w = &a.room
+	if a.waiter == nil {
+		return false
 	}
-	r, at, taken := a.in.Queues.TakenSince(w)
+	r, at, taken := a.in.Queues.TakenSince(a.waiter)
 	if r != nil {
 		a.refusal = refusal{r, at}
 	}
@@ -542,7 +541,7 @@ func (a *attempt) contended(ttl time.Duration) {
 		return
 	}
 	a.report.Contended = true
-	if a.wish.Contended != nil && !a.wish.member {
+	if a.wish.Contended != nil {
 		a.wish.Contended(a.report.BlockedBy, ttl)
 	}
 }
@@ -600,14 +599,14 @@ func (a *attempt) notEntered(ctx context.Context, err error) error {
 // reenter adds a hold that has not begun to a holder that ctx carries.
 func (in *Acquirer) reenter(ctx context.Context, o *holding.Holder, w *Wish, report *Report) error {
 	a := in.attempt(o.Key(), w, report, time.Now())
-	ended, err := o.Reenter(ctx, holding.Entry{
+	final, err := o.Reenter(ctx, holding.Entry{
 		Span: a.span(), Lease: w.Lease, Renewed: w.Renewed,
 		Valid: func() bool {
 			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // then it carries another one
 			return again == o
 		},
 	})
-	if err == nil || ended {
+	if err == nil || final {
 		return err
 	}
 	return a.notEntered(ctx, err)

@@ -46,7 +46,7 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 	}
 	report.Reentered, report.Acquired = len(entered) == len(w.Keys), time.Now()
 	m.mergeInto(holders)
-	report.Field = holders[0].Field()
+	report.Field, report.Token = holders[0].Field(), holders[0].Token()
 	return holders, nil
 }
 

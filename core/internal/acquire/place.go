@@ -73,7 +73,6 @@ func (a *attempt) leavePlace() {
 		graves.Relinquish(kind, a.wanted(), p.taken, a.wish.Lease)
 	}
 	for i, call := range p.ghosts {
-		call.Settle()
 		graves.Abandon(kind, a.wanted(), a.ghosts[i], lateAnswer{call: call, leavesField: true}, a.wish.Lease)
 	}
 	*p = place{}

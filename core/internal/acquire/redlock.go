@@ -183,7 +183,7 @@ func (r *Redlock) judge() (got []*holding.Holder, again bool, err error) {
 		case m.Acquirer.Service.Err() != nil:
 			failed = append(failed, failure.Closed)
 		case errors.Is(m.err, failure.Unavailable):
-			if down = append(down, m.err); !wire.Passes(m.err) {
+			if down = append(down, m.err); !passes(m.err) {
 				hard++
 			}
 		case m.err != nil && (r.reenters || !errors.Is(m.err, failure.NotAcquired)):
@@ -202,6 +202,15 @@ func (r *Redlock) judge() (got []*holding.Holder, again bool, err error) {
 	default:
 		return nil, true, nil
 	}
+}
+
+// passes reports whether a server can serve again by itself. If too few replicas have acknowledged, the reason of WAIT
+// counts.
+func passes(err error) bool {
+	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
+		return wire.Passes(short.Cause)
+	}
+	return wire.Passes(err)
 }
 
 // giveBack frees the grants of a round, and reports whether there were any. The next round waits at a server that has

@@ -137,14 +137,14 @@ func (a *attempt) limit() time.Time {
 
 // granted checks a grant, which may have come too late.
 func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
-	late := lease.Expired(g.sent, a.wish.Lease, a.now)
-	if late || ctx.Err() != nil {
+	late, left := lease.Expired(g.sent, a.wish.Lease, a.now), ctx.Err() != nil
+	if late || left {
 		a.in.Graves.Relinquish(a.wish.Kind, a.wanted(), g.field, a.wish.Lease)
 	}
 	switch {
 	case late:
 		return grant{}, true, errTooLate
-	case ctx.Err() != nil:
+	case left:
 		return grant{}, false, a.stopped(ctx, failure.Ended(ctx))
 	}
 	a.report.RoundTrip = a.now.Sub(g.sent)

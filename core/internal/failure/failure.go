@@ -43,8 +43,13 @@ func (l Loss) Error() string {
 	return Lost.Error() + ": " + string(l)
 }
 
-// Is reports whether target is what every loss matches.
-func (l Loss) Is(target error) bool { return target == Lost || target == NotHeld }
+// Unwrap returns [Lost], and [NotHeld] for Lost itself.
+func (l Loss) Unwrap() error {
+	if l == "" {
+		return NotHeld
+	}
+	return Lost
+}
 
 // The ways in which a lock is lost.
 const (
@@ -76,7 +81,7 @@ func BecauseOf(cause error) error {
 	switch {
 	case cause == nil, Outcome(cause):
 		return cause
-	case wire.Rejects(cause) && !wire.Short(cause):
+	case wire.Rejects(cause):
 		return fmt.Errorf("%w: %w: %w", Unavailable, final, cause)
 	default:
 		return fmt.Errorf("%w: %w", Unavailable, cause)
@@ -155,24 +160,31 @@ func JoinBeyond(spare int, errs []error) error {
 	return list(errs)
 }
 
-// List are several errors of one operation, as [errors.Join] returns them.
-type List []error
+// List are several errors of one operation. Like the result of [errors.Join] it matches itself, and only itself.
+type List struct{ errs []error }
 
 func list(errs []error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {
 		return nil
 	}
-	return List(errs)
+	return &List{errs}
 }
 
-func (l List) Error() string {
-	texts := make([]string, len(l))
-	for i, err := range l {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "\n")
-}
+func (l *List) Error() string { return errors.Join(l.errs...).Error() }
 
 // Unwrap returns the errors.
-func (l List) Unwrap() []error { return l }
+func (l *List) Unwrap() []error { return l.errs }
+
+// Map returns a List with the result of a function for each error. If the function changes none, it returns l.
+func (l *List) Map(change func(error) error) error {
+	errs, changed := make([]error, len(l.errs)), false
+	for i, err := range l.errs {
+		errs[i] = change(err)
+		changed = changed || errs[i] != err //nolint:errorlint // whether it is the same value
+	}
+	if !changed {
+		return l
+	}
+	return &List{errs}
+}

@@ -13,8 +13,8 @@
 // This package knows Redis by a few scripts ([Redis]), the queue of the key, to choose and to serve the next
 // waiter, and the reaper, to which it leaves what has no answer. It does not know how a lock is acquired, nor the
 // contexts and observers of callers: package core makes the former and is the [Watcher] of the latter. Package
-// acquire makes Holders, and re-enters; package core begins and ends Holds.
+// acquire opens Holders, as a hand-off does, and re-enters; package core begins and ends Holds.
 //
 // Mutexes are taken from outer to inner: of Holders (of several in the order of inOrder), of the watchdog, of a
-// lease. The mutex of operations stands alone. No room is called under one of them.
+// lease. The mutex of operations stands alone. A room below calls nothing of this package under its mutex.
 package holding

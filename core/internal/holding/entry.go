@@ -21,11 +21,11 @@ type Entry struct {
 }
 
 // Reenter adds a hold that has not begun. It does not wait in the queue of the key, because the holder has the
-// lock. The caller begins the hold, or gives it back by Undo. On an error, ended reports whether the holder had
-// ended before a command was sent: the error is how.
-func (o *Holder) Reenter(ctx context.Context, e Entry) (ended bool, err error) {
+// lock. The caller begins the hold, or gives it back by Undo. On an error, final reports whether the error is the outcome
+// of the re-entry: the node is silent, or the holder had ended before.
+func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	if err := o.in.FailFast(ctx, o.lease.Key); err != nil {
-		return false, err
+		return true, err
 	}
 	span, err := o.operations.beginBy(ctx, e.Span, o.in.Sender.Timeout)
 	if err != nil {
@@ -33,7 +33,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (ended bool, err error) {
 	}
 	defer o.operations.end()
 	if err := o.in.FailFast(ctx, o.lease.Key); err != nil {
-		return false, err // the operation that had the turn before has found out
+		return true, err // the operation that had the turn before has found out
 	}
 	o.checkClock(time.Now())
 	if !e.Valid() {

@@ -63,12 +63,6 @@ func (o *Holder) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
 // Alive reports whether the holder has the lock: the lease lasts, and no release has begun.
 func (o *Holder) Alive(now time.Time) bool { return o.lease.Alive(now) }
 
-// Remaining returns how long the lease can be relied upon; 0 after its end.
-func (o *Holder) Remaining(now time.Time) time.Duration { return o.lease.Remaining(now) }
-
-// Loss returns why the lock was lost; nil if it was not.
-func (o *Holder) Loss() error { return o.lease.Loss() }
-
 // Watch puts the lease under watch, renewed or not, from the time of the grant on. That may be long before a
 // MultiLock has its hold.
 func (o *Holder) Watch(renewed bool, at time.Time) {

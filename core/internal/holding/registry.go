@@ -9,13 +9,10 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// of returns the Holder that this package gave to a queue or to a lease.
-func of(h any) *Holder {
+// Of returns the Holder that this package gave to a queue or to a lease.
+func Of(h any) *Holder {
 	return h.(*Holder) //nolint:errcheck,forcetypeassert // no other type is given
 }
-
-// Of returns the Holder that a queue has granted.
-func Of(h queue.Holder) *Holder { return of(h) }
 
 // Register notes in the queue of the key that the attempt of w has brought the lock. w is nil for a caller that does
 // not wait. under is the holder that the caller has already, with which it shares the lock, or nil. Another holder
@@ -26,7 +23,7 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 		granted.Under = under
 	}
 	for _, before := range hs.Queues.Acquired(o.lease.Key, w, granted, now) {
-		if replaced := of(before.Holder); before.Gone {
+		if replaced := Of(before.Holder); before.Gone {
 			replaced.lease.Lose(failure.NotMine)
 		} else {
 			replaced.lease.Doubt()
@@ -37,14 +34,14 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 // Doubt asks Redis, in the background, whether holders of this client still have their lock.
 func (hs *Holdings) Doubt(holders []queue.Holder) {
 	for _, h := range holders {
-		of(h).lease.Doubt()
+		Of(h).lease.Doubt()
 	}
 }
 
 // Hint is Doubt after a message on the channel of a lock. A message of a semaphore says only that one more permit
 // is free, so Hint does nothing then.
 func (hs *Holdings) Hint(holders []queue.Holder) {
-	if len(holders) > 0 && of(holders[0]).lease.Kind.Shares != redisstore.Limited {
+	if len(holders) > 0 && Of(holders[0]).lease.Kind.Shares != redisstore.Limited {
 		hs.Doubt(holders)
 	}
 }
@@ -55,7 +52,7 @@ func (hs *Holdings) Hint(holders []queue.Holder) {
 func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 	known := blockedBy == "" || strings.HasPrefix(blockedBy, hs.ClientID+":")
 	for _, h := range hs.Queues.Holders(key) {
-		if o := of(h); o.Lasts(time.Now()) && (known || o.lease.Kind.Shared()) {
+		if o := Of(h); o.Lasts(time.Now()) && (known || o.lease.Kind.Shared()) {
 			return o.Field(), true
 		}
 	}
@@ -66,7 +63,7 @@ func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 func (hs *Holdings) List() (list []*Hold) {
 	seen := make(map[*Hold]bool)
 	for _, l := range hs.Watchdog.Leases() {
-		for _, h := range of(l.Holder()).live() {
+		for _, h := range Of(l.Holder()).live() {
 			if !seen[h] {
 				seen[h] = true
 				list = append(list, h)
@@ -79,7 +76,7 @@ func (hs *Holdings) List() (list []*Hold) {
 // Oldest returns when the hold that has lasted longest was acquired. It is zero without a hold.
 func (hs *Holdings) Oldest() (oldest time.Time) {
 	for _, l := range hs.Watchdog.Leases() {
-		at := of(l.Holder()).since()
+		at := Of(l.Holder()).since()
 		if oldest.IsZero() || !at.IsZero() && at.Before(oldest) {
 			oldest = at
 		}

@@ -8,7 +8,8 @@ import (
 
 // Span is the time that an operation has. Zero times set no limit, so the zero Span lasts as long as its context.
 //
-// An operation on a held lock, such as a release, has six time limits. The earliest limit that applies wins:
+// An operation on a held lock, such as a release, has six time limits. The earliest limit wins, but for an error that
+// passes by itself only Passing and the context count:
 //
 //	limit                             what it bounds                                who sets it
 //	one call: 8 backend timeouts      a single send, from a Redis that answers      Sender.CallLimit
@@ -21,7 +22,7 @@ import (
 //	the context                       everything                                    the caller; a release has none
 type Span struct {
 	End     time.Time // of the operation
-	Passing time.Time // up to here an error that passes by itself is waited out; zero: up to the end
+	Passing time.Time // up to here an error that passes by itself is waited out; zero: until the context ends
 	Answers time.Time // up to here answers are waited for, in all sends together
 }
 
