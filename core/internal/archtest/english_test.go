@@ -48,6 +48,8 @@ var unwritten = []string{
 	".ci", ".golangci.yml", ".github", "README.md",
 	"core",
 	"core/internal/locktest/kinds", "examples", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata", "telemetry",
+	"core", 
+	"examples", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata", "telemetry",
 }
 
 // written lists the folders below those of unwritten that are checked.

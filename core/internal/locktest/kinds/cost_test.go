@@ -25,7 +25,7 @@ type costed struct {
 	inTheWay    func(*core.Client) core.Lock
 }
 
-// ofItself is a kind that is in its own way.
+// ofItself is a kind whose holder excludes others of the same kind.
 func ofItself(constructor string, of func(*core.Client) core.Lock) costed {
 	return costed{constructor, of, of}
 }
@@ -53,10 +53,10 @@ func TestKinds_Commands(t *testing.T) {
 			free, waited := commands(t, b, kind.of, kind.inTheWay)
 			row := rowOf(string(page), "`Client."+kind.constructor+"`")
 			want := fmt.Sprintf("| %d, %d |", free, waited)
-			if kind.constructor == "MultiLock" { // each of its keys has a message of its own: they come in any order
+			if kind.constructor == "MultiLock" { // each of its keys has a separate message, in any order
 				for round := 0; waited > 9 && round < 20; round++ {
-					// Nobody of the last round listens any more then. Beside listeners a client listens by
-					// itself when it has had the lock again, and needs one look less: 5 commands.
+					// After this time no client of the last round listens. Beside listeners, a client goes on
+					// listening after its turn and needs one attempt less: 5 commands.
 					locktest.Pass(10 * time.Second)
 					_, waited = commands(t, b, kind.of, kind.inTheWay)
 				}
@@ -65,14 +65,14 @@ func TestKinds_Commands(t *testing.T) {
 				}
 			}
 			if !strings.Contains(row, want) {
-				t.Errorf("%d commands for a free lock and %d for one that was waited for; the table says:\n%s", free, waited, row)
+				t.Errorf("%d commands for a free lock and %d for a lock after a wait; the table has:\n%s", free, waited, row)
 			}
 		})
 	}
 }
 
-// On a real server it is the same. Who is slow there looks more often, and never less: so one
-// round of several has to be as the table says.
+// The table is true on a real server, too. A slow client attempts more often, never less often, so only one round of
+// several has to match the table.
 func TestKinds_CommandsOnAServer(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../examples/choosing/README.md")
@@ -80,7 +80,7 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 	for _, kind := range costs() {
 		row := rowOf(string(page), "`Client."+kind.constructor+"`")
 		if kind.constructor == "MultiLock" || kind.constructor == "Semaphore" {
-			continue // whose messages and answers may cross
+			continue // messages and answers of these may cross
 		} else if !strings.Contains(row, "| 2, 4 |") {
 			t.Errorf("the table says of %s: %s", kind.constructor, row)
 		}
@@ -109,15 +109,15 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 	}
 }
 
-// rowOf is the first line of a table with a cell.
+// rowOf returns the first line of a table with a cell.
 func rowOf(text, cell string) string {
 	_, behind, _ := strings.Cut(text, "| "+cell+" |")
 	row, _, _ := strings.Cut(behind, "\n")
 	return row
 }
 
-// commands counts the scripts of a client for a lock that is free, and for one that another
-// client has and then releases.
+// commands counts the scripts of a client for a free lock, and for a lock that another client holds and then
+// releases.
 func commands(t *testing.T, b *locktest.Redis, of, inTheWay func(*core.Client) core.Lock) (free, waited int) {
 	t.Helper()
 	proxy, rdb := faultproxy.Around(t, b.Client)
@@ -133,7 +133,7 @@ func commands(t *testing.T, b *locktest.Redis, of, inTheWay func(*core.Client) c
 	_, theirs := locktest.MustAcquire(t, t.Context(), inTheWay(b.Locks()))
 	_, _, err := of(locks).Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantErr(t, err, core.ErrNotAcquired)
-	locktest.Pass(time.Second) // for what there may be to clear up
+	locktest.Pass(time.Second) // time to clear up
 	locktest.WantSame(t, "commands for an acquisition that does not wait", sent.Hits()-free, 1)
 
 	before := sent.Hits()
@@ -144,7 +144,7 @@ func commands(t *testing.T, b *locktest.Redis, of, inTheWay func(*core.Client) c
 	return free, sent.Hits() - before
 }
 
-// inside does something while it has a lock.
+// inside runs a function under a lock.
 func inside(lock func(*core.Client) core.Lock) func(context.Context, *core.Client, func()) error {
 	return func(ctx context.Context, locks *core.Client, body func()) error {
 		return lock(locks).Do(ctx, func(context.Context) error {
@@ -154,7 +154,7 @@ func inside(lock func(*core.Client) core.Lock) func(context.Context, *core.Clien
 	}
 }
 
-// sevenPermits does something while it has one of seven permits without leases.
+// sevenPermits runs a function with one of seven permits without leases.
 func sevenPermits(ctx context.Context, locks *core.Client, body func()) error {
 	s := locks.PlainSemaphore("k")
 	if _, err := s.TrySetPermits(ctx, 7); err != nil {
@@ -167,8 +167,8 @@ func sevenPermits(ctx context.Context, locks *core.Client, body func()) error {
 	return s.Release(ctx, 1)
 }
 
-// A hundred callers who wait here for the same cost no more commands each than one does, whatever
-// the kind. Those of a fair lock stand in Redis instead, each in a place of its own.
+// Each of a hundred callers that wait in one client costs no more commands than a single caller, for every kind
+// except the fair lock, whose waiters have separate places in Redis.
 func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 	t.Parallel()
 	const callers, rounds = 100, 5
@@ -179,9 +179,9 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 	}{
 		"read":          {inside(func(c *core.Client) core.Lock { return c.ReadLock("k") }), callers, 2.5},
 		"write":         {inside(func(c *core.Client) core.Lock { return c.WriteLock("k") }), 1, 2.5},
-		"one permit":    {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }), 1, 4}, // who gets in has two more look
+		"one permit":    {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }), 1, 4}, // a caller that gets a permit makes two others attempt
 		"seven permits": {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 7).Lock }), 7, 3},
-		"semaphore":     {sevenPermits, 7, 4}, // one is for TrySetPermits
+		"semaphore":     {sevenPermits, 7, 4}, // one script is for TrySetPermits
 	} {
 		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, sent := b.Counted(locktest.Patient)
@@ -209,8 +209,7 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 	}
 }
 
-// Each who waits for a latch looks by itself: when it comes, when it hears messages, and when one
-// has come, or a second is over.
+// Each waiter of a latch attempts separately: at the start, when it is subscribed, at a message, and after a second.
 func TestCountDownLatch_CommandsOfAHundredWaiters(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -225,8 +224,8 @@ func TestCountDownLatch_CommandsOfAHundredWaiters(t *testing.T) {
 			go func() { errs <- l.Await(t.Context()) }()
 		}
 		locktest.Pass(10 * time.Second)
-		if got := sent.Hits() - before; got > 15*n { // two or three at the start, then one each 0.75 to 1 s
-			t.Errorf("%d scripts of %d who wait for ten seconds", got, n)
+		if got := sent.Hits() - before; got > 15*n { // two or three at the start, then one every 0.75 to 1 s
+			t.Errorf("%d scripts of %d callers that wait for ten seconds", got, n)
 		}
 		before = sent.Hits()
 		locktest.Must(t, l.CountDown(t.Context()))
@@ -258,13 +257,13 @@ func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
 				}
 			})
 			locktest.Must(t, errors.Join(errs...))
-			locktest.Pass(10 * time.Second) // the first renewals make the script known
+			locktest.Pass(10 * time.Second) // the first renewals load the script
 			sent := proxy.Watch(locktest.Scripts)
 			locktest.Pass(10 * time.Second)
 			if got := sent.Hits(); got < n/100 || got > n/100+10 {
-				t.Errorf("one period: got %d scripts, want one per hundred", got)
+				t.Errorf("one period: got %d scripts, want a script per hundred", got)
 			}
-			if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have some
+			if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have goroutines
 				t.Errorf("%d goroutines more", grown)
 			}
 			locktest.Pass(15 * time.Second)
@@ -276,13 +275,12 @@ func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
 	}
 }
 
-// bubbleGoroutines counts the goroutines of the bubble in which it is called. Those of other tests,
-// which may have thousands at the time, are of others.
+// bubbleGoroutines counts the goroutines of the caller's bubble. Other tests may have thousands at the same time.
 func bubbleGoroutines(t *testing.T) int {
 	t.Helper()
 	stacks := make([]byte, 64<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	header, _, _ := bytes.Cut(stacks, []byte("\n")) // its own comes first
+	header, _, _ := bytes.Cut(stacks, []byte("\n")) // the stack of the caller comes first
 	_, own, ok := bytes.Cut(header, []byte("synctest bubble "))
 	if !ok {
 		t.Fatalf("not in a bubble: %s", header)

@@ -14,7 +14,7 @@ import (
 // countSort is a kind without holds: a semaphore of one permit, and a latch.
 type countSort struct {
 	scripts     string
-	free, taken string // what its key says
+	free, taken string // the value of its key
 	acquire     func(ctx context.Context, c *core.Client, opts ...core.AcquireOption) error
 	release     func(ctx context.Context, c *core.Client) error
 }
@@ -38,7 +38,7 @@ var countSorts = map[string]countSort{
 	},
 }
 
-// eachCount runs a test for every kind that counts, in a bubble.
+// eachCount runs a test in a bubble for every kind without holders.
 func eachCount(t *testing.T, body func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	for name, s := range countSorts {
@@ -50,7 +50,7 @@ func eachCount(t *testing.T, body func(t *testing.T, s countSort, b *locktest.Re
 	}
 }
 
-// set writes the count; "" is none.
+// setCount writes the count; "" deletes it.
 func setCount(b *locktest.Redis, count string) {
 	b.T.Helper()
 	if count == "" {
@@ -60,7 +60,7 @@ func setCount(b *locktest.Redis, count string) {
 	locktest.Must(b.T, b.Set(context.Background(), locktest.Pool, count, 0).Err())
 }
 
-// wantSet wants the count to be that, and nothing beside it but what is remembered of operations.
+// wantCountSet compares the count, and wants no other key but the record of operations.
 func wantCountSet(b *locktest.Redis, when, count string) {
 	b.T.Helper()
 	if got := b.Get(context.Background(), locktest.Pool).Val(); got != count {
@@ -75,8 +75,8 @@ func wantCountSet(b *locktest.Redis, when, count string) {
 	}
 }
 
-// One who takes a permit, or waits at a latch, leaves in the middle: at once, and nothing is taken,
-// now or when it lands.
+// A caller that takes a permit, or waits for a latch, leaves in the middle. It returns at once, and nothing is taken,
+// also after its command has landed.
 func TestCounts_LeftBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
@@ -90,7 +90,7 @@ func TestCounts_LeftBeforeTheEnd(t *testing.T) {
 					start := time.Now()
 					locktest.WantErr(t, s.acquire(ctx, locks, opts...), want)
 					if took := time.Since(start); took > after+5*time.Millisecond || rule.Hits() != 1 {
-						t.Errorf("it took %s, and %d are held", took, rule.Hits())
+						t.Errorf("the call took %s, and %d commands are held", took, rule.Hits())
 					}
 					locktest.Pass(2 * time.Second)
 					wantCountSet(b, "while it is held", s.free)
@@ -104,7 +104,7 @@ func TestCounts_LeftBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// What Redis refuses is unavailable, and waits that make no sense are errors without a command.
+// If Redis refuses a command, the error is ErrUnavailable. Invalid wait times are errors, and no command is sent.
 func TestCounts_ErrorReplies(t *testing.T) {
 	t.Parallel()
 	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
@@ -128,7 +128,7 @@ func TestCounts_ErrorReplies(t *testing.T) {
 	})
 }
 
-// Redis falls silent under one who waits: it knows in time.
+// Redis falls silent under a waiter, which fails in time.
 func TestCounts_SilentRedis(t *testing.T) {
 	t.Parallel()
 	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
@@ -143,7 +143,8 @@ func TestCounts_SilentRedis(t *testing.T) {
 	})
 }
 
-// Many come while Redis is silent: nothing is taken, and the client is quiet when it answers again.
+// Many callers come while Redis is silent. They take nothing, and the client sends nothing more when Redis answers
+// again.
 func TestCounts_Outage(t *testing.T) {
 	t.Parallel()
 	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
@@ -161,7 +162,7 @@ func TestCounts_Outage(t *testing.T) {
 		sent := proxy.Watch(locktest.Scripts)
 		locktest.Pass(10 * time.Second)
 		if n := sent.Hits(); n > 20 {
-			t.Errorf("%d scripts in ten seconds in which nobody wants anything", n)
+			t.Errorf("%d scripts in ten seconds without callers", n)
 		}
 		wantCountSet(b, "when redis answers again", s.free)
 		locktest.Must(t, s.acquire(t.Context(), locks, core.WaitTime(time.Second)))

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A change that has failed is not reported as done when its first reply was lost: nothing is
-// remembered of it, and what cannot be read is named.
+// A change that has failed is not reported as done if its first reply was lost, because Redis records only changes
+// that were made. The error names a record that cannot be read.
 func TestCounts_FailedChangeAndLostReply(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("0", 32)
@@ -72,7 +72,7 @@ func TestCounts_FailedChangeAndLostReply(t *testing.T) {
 
 func notANumber(b *locktest.Redis) { b.Set(context.Background(), "pool", "many", 0) }
 
-// Who asks for what is no number learns that it is none.
+// A question about a key without a number is an error that says so.
 func TestCounts_NotANumber(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -104,7 +104,7 @@ func TestCounts_NotANumber(t *testing.T) {
 	})
 }
 
-// A number that Redisson cannot have is refused without a command, by whatever method.
+// Every method refuses a number that Redisson cannot represent, and sends no command.
 func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -142,8 +142,8 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 	})
 }
 
-// A number that was given where the semaphore was made is set again by every acquisition, so that
-// another one would not last: it is refused without a command.
+// Every acquisition sets the number with which a semaphore was made, so another number would not last. Methods that
+// set a number are refused without a command.
 func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -165,8 +165,8 @@ func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 	})
 }
 
-// What would come to a number that Redisson cannot have is refused: the count stays as it was,
-// nobody is notified, and nothing is remembered. So it is when the first reply was lost.
+// A change whose result Redisson cannot represent is refused: the count stays as it was, no message is sent, and
+// nothing is recorded. The same is true if the first reply is lost.
 func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 	t.Parallel()
 	plain := func(n int) func(context.Context, *core.Client) error {
@@ -182,7 +182,7 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(context.Context, *core.Client) error
 		count  string
-		fits   string // "": it is refused
+		fits   string // "": the change is refused
 	}{
 		"release": {func(ctx context.Context, locks *core.Client) error {
 			return locks.PlainSemaphore("pool").Release(ctx, 2)
@@ -191,7 +191,7 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 		"add all":             {plain(math.MaxInt32), "0", "2147483647"},
 		"take away":           {plain(-1), "-2147483648", ""},
 		"take away all":       {plain(-math.MaxInt32), "-1", "-2147483648"},
-		"add permits":         {leased(1), "2147483646", ""}, // one is out
+		"add permits":         {leased(1), "2147483646", ""}, // one permit is taken
 		"add all permits":     {leased(1), "2147483645", "2147483646"},
 		"take permits away":   {leased(-2), "-2147483647", ""},
 		"beside a large one":  {plain(1), "9007199254740993", ""},
@@ -227,8 +227,8 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 	}
 }
 
-// A semaphore whose number nobody has set has no permits: who waits for one in vain is told that,
-// however the wait ends, and not when they are only taken.
+// A semaphore without a number has no permits. The error of a waiter says so, however the wait ends. It does not if
+// all permits are only taken.
 func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 	t.Parallel()
 	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one"
@@ -257,7 +257,7 @@ func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 		locktest.Must(t, pool.SetPermits(t.Context(), 1))
 		_, hold := locktest.MustAcquire(t, t.Context(), pool.Lock)
 		if err := attempt(time.Hour, core.WaitTime(0)); strings.Contains(err.Error(), "no permits") {
-			t.Errorf("of one that is taken: %v", err)
+			t.Errorf("of a taken permit: %v", err)
 		}
 		locktest.MustRelease(t, hold)
 	})

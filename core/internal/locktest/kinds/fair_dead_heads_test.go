@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// hangs queues a thread of Redisson that listens, and never comes.
+// hangInQueue queues a thread of Redisson that listens and never attempts again.
 func hangInQueue(b *locktest.Redis, key string) (stop func()) {
 	b.T.Helper()
 	j := b.NewFairThread(key)
@@ -22,9 +22,8 @@ func hangInQueue(b *locktest.Redis, key string) (stop func()) {
 	return j.Listen(b.T)
 }
 
-// A thread of Redisson that hangs is passed over after half a minute, also where the only one who
-// waits behind it is far away, so that its looks come less often: then the half minute may begin
-// again, once.
+// A waiter passes over a hanging thread of Redisson after half a minute, also if the waiter is far from Redis and
+// looks less often. Then the half minute may start again once.
 func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond, time.Second} {
@@ -48,7 +47,7 @@ func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 	}
 }
 
-// So it is by callers with one attempt.
+// Callers with one attempt pass over a hanging thread, too.
 func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
@@ -66,7 +65,7 @@ func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
 				}
 				locktest.WantErr(t, err, core.ErrNotAcquired)
 				if time.Since(freed) > 60*time.Second+3*every {
-					t.Fatal("nobody has the lock")
+					t.Fatal("no client has the lock")
 				}
 				locktest.Pass(every)
 			}
@@ -77,8 +76,8 @@ func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that waits for long is missing from when it is its turn, not from when
-// somebody looked at a free lock that was not for it.
+// A thread of Redisson that waits for long counts as missing from the start of its turn, not from an earlier look at
+// a free lock that was not for it.
 func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -96,7 +95,7 @@ func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 		locktest.Pass(2 * time.Second)
 		b.FreeFair("k")
 		refusedOnce(t, other, "k")
-		b.Take("k", locktest.Stranger, time.Hour) // as if the first had been overtaken by one that was there before
+		b.Take("k", locktest.Stranger, time.Hour) // as if an earlier caller had overtaken the first one
 		locktest.Pass(2 * time.Minute)
 		b.FreeFair("k")
 		if taken, _, err := first.Try(t.Context()); !taken || err != nil {
@@ -147,7 +146,7 @@ func TestFair_ManyDeadHeads(t *testing.T) {
 	}
 }
 
-// One of this library that has died, or hangs, is passed over by one who is far away, too.
+// A waiter that is far from Redis also passes over a waiter of this library that has died or hangs.
 func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond} {
@@ -172,10 +171,10 @@ func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 	}
 }
 
-// fairNotes is the hash with when waiters of a fair lock were seen, or found missing.
+// fairNotes is the name of the hash with the times at which waiters of a fair lock were seen, or found missing.
 func fairNotes(key string) string { return locktest.Tagged(key) + ":interlock_seen" }
 
-// diesWaiting has a client wait for a fair lock n times, and its process die.
+// dieWaiting makes a client wait for a fair lock n times, and its process die.
 func dieWaiting(b *locktest.Redis, key string, n int) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)
@@ -190,8 +189,7 @@ func dieWaiting(b *locktest.Redis, key string, n int) {
 	locktest.Pass(time.Second)
 }
 
-// wantPassedOver wants the only live waiter to get a fair lock soon that is free now, and to be the
-// last one in its queue.
+// wantPassedOver wants the only live waiter to get a free fair lock soon, and the queue to be empty after it.
 func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, soon time.Duration) {
 	b.T.Helper()
 	freed := time.Now()
@@ -204,15 +202,15 @@ func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, 
 	b.WantNoQueue(key)
 }
 
-// refusedOnce wants one attempt to find a lock not to be acquired.
+// refusedOnce wants an attempt to be refused.
 func refusedOnce(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	_, _, err := locks.FairLock(key).Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantErr(t, err, core.ErrNotAcquired)
 }
 
-// Waiters have died, and nobody waits behind them: callers come now and then, with one attempt or
-// for a short time. The third of them has the lock at the latest, though nobody looked in between.
+// Waiters have died, and no client waits behind them. Callers come now and then, with one attempt or a short wait.
+// The third of them gets the lock at the latest, although no client looked in between.
 func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ wait, every time.Duration }{
@@ -254,9 +252,9 @@ func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
 	}
 }
 
-// A head has been notified, and nothing moves for long: what it and others send is on its way, as
-// when the server is stopped or another takes its place. Who looks first afterwards does not take
-// it for dead, and the next one only when it has had the time to look.
+// A head was notified, and then nothing arrives at Redis for long, as if the server was stopped or replaced. The
+// first caller that looks afterwards does not take the head for dead, and the next caller does so only after the head
+// had time to look.
 func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 	t.Parallel()
 	for _, stalls := range []time.Duration{1600 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
@@ -266,7 +264,7 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 			head, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient, core.WithBackendTimeout(time.Minute)), "k")
 			other := b.Locks()
 			locktest.Pass(100 * time.Millisecond)
-			for range 2 { // the second time with notes of the first
+			for range 2 { // the second time with notes of the first time
 				stopped := proxy.HoldRequest(locktest.Script(t, "fair/acquire"))
 				locktest.MustRelease(t, hold)
 				locktest.Pass(stalls)
@@ -293,8 +291,8 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 	}
 }
 
-// A waiter that has no channels looks every 0.5 s only. Callers with one attempt, however often
-// they come, do not have it passed over.
+// A waiter without channels looks only every 0.5 s. Callers with one attempt do not pass it over, however often they
+// come.
 func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
@@ -325,9 +323,9 @@ func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A thread of Redisson waits, has the lock, and waits again, under one name. Callers with one attempt
-// look when it is its turn, whether it listens already or not, and find the lock free each time. That
-// it was missing before does not count.
+// A thread of Redisson waits, has the lock, and waits again under the same name. Callers with one attempt look at the
+// start of its turn, before or after it listens, and find the lock free each time. Earlier absences of the thread do
+// not count.
 func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{0, time.Second, 2 * time.Second, 20 * time.Second} {
@@ -359,14 +357,14 @@ func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
 	}
 }
 
-// The clock of the server goes back after a head was noted as missing: it is passed over soon all the same.
+// The clock of the server goes back after a head was noted as missing. The head is still passed over soon.
 func TestFair_NotesOfTimesToCome(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
 		dieWaiting(b, "k", 2)
 		later := time.Now().Add(time.Hour).UnixMilli()
-		for _, name := range append(b.Queued("k"), "told") {
+		for _, name := range append(b.Queued("k"), "notified") {
 			locktest.Must(t, b.HSet(t.Context(), fairNotes("k"), name, fmt.Sprintf("%d ", later)).Err())
 		}
 		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
@@ -375,7 +373,7 @@ func TestFair_NotesOfTimesToCome(t *testing.T) {
 	})
 }
 
-// Notes are of those in the queue: who has gone leaves none, whatever way he went.
+// Only waiters in the queue have notes. A waiter that has left, in whatever way, has no note.
 func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -383,7 +381,7 @@ func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		gone, left := b.JoinQueue(ctx, b.Locks(), "k")
 		late := b.NewFairThread("k")
-		late.Wait = -time.Hour.Milliseconds() // its deadline is over
+		late.Wait = -time.Hour.Milliseconds() // its deadline has passed
 		_, _, err := late.Try(t.Context())
 		locktest.Must(t, err)
 		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
@@ -405,8 +403,8 @@ func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 	})
 }
 
-// The queue of one lock, or its deadlines, are of another type. Waiters for another lock leave its
-// queue all the same, and what nobody holds is freed.
+// The queue of one lock, or its deadlines, are of another type. Waiters of another lock still leave its queue, and
+// abandoned fields are cleared up.
 func TestFair_WrongTypeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	for _, poisoned := range []string{locktest.FairQueue("a"), locktest.FairDeadlines("a"), fairNotes("a")} {
@@ -422,7 +420,7 @@ func TestFair_WrongTypeDoesNotStopTheOthers(t *testing.T) {
 			cancel()
 			<-one
 			<-two
-			locktest.WithinASecond(t, "nobody queued", func() bool { return len(b.Queued("a"))+len(b.Queued("b")) == 0 })
+			locktest.WithinASecond(t, "an empty queue", func() bool { return len(b.Queued("a"))+len(b.Queued("b")) == 0 })
 			b.WantQueue("b")
 		})
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// stall is how long a free lock may be left, whoever has died.
+// stall is the longest time for which a fair lock may stay free, whichever waiters have died.
 const stall = 2 * time.Second
 
-// Who waits is behind waiters whose processes have died: of this library, of Redisson, or both,
-// one or many, before the lock is freed or at that moment. The lock is not left free for long.
+// A waiter is behind waiters whose processes have died: of this library, of Redisson, or both, one or many, before
+// the lock is freed or at that time. The lock does not stay free for long.
 func TestFair_DeadHeads(t *testing.T) {
 	t.Parallel()
 	dead := map[string]func(b *locktest.Redis, n int){
@@ -43,7 +43,7 @@ func TestFair_DeadHeads(t *testing.T) {
 				b.JoinQueue(ctx, locks, "k")
 			}
 			locktest.Pass(100 * time.Millisecond)
-			proxy.BlackHole(true) // what is subscribed stays so, as of a stopped process
+			proxy.BlackHole(true) // subscriptions stay, as in a stopped process
 		},
 		"of Redisson": func(b *locktest.Redis, n int) {
 			for range n {
@@ -82,10 +82,11 @@ func TestFair_DeadHeads(t *testing.T) {
 					if took > stall {
 						t.Errorf("the lock was free for %s", took)
 					}
-					// When it ends (a time in whole milliseconds may be too early, once or twice), when the head that
-					// was notified should be there, within 500 ms, when the head is dropped, and one of the others' messages.
+					// Attempts: at the end of the lease (a time in whole milliseconds may be too early, once or
+					// twice), when the notified head should be there, within 500 ms, when the head is dropped, and at
+					// a message for another waiter.
 					if n := sent.Hits() - before; n > 7 {
-						t.Errorf("%d scripts of one who waits", n)
+						t.Errorf("%d scripts of a waiter", n)
 					}
 					if o.Hold.Field() != field {
 						t.Errorf("the holder is %s, want %s", o.Hold.Field(), field)
@@ -101,8 +102,8 @@ func TestFair_DeadHeads(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that listens, and has missed its message, is told again. One that does not
-// come in half a minute is dropped.
+// A thread of Redisson that listens, and has missed its message, is notified again. A thread that does not attempt
+// within half a minute is dropped.
 func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -123,14 +124,14 @@ func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 		b.Del(t.Context(), "k") // without a message
 		freed, before := time.Now(), sent.Hits()
 		if _, err := sub.ReceiveTimeout(t.Context(), 3*time.Second); err != nil {
-			t.Errorf("not told again: %v", err)
+			t.Errorf("not notified again: %v", err)
 		}
 		o := <-got
 		locktest.Must(t, o.Err)
 		if took := time.Since(freed); took < 20*time.Second || took > 35*time.Second {
 			t.Errorf("dropped after %s", took)
 		}
-		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // it looks every 500 ms, jittered
+		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // the waiter looks every 500 ms, jittered
 			t.Errorf("%.1f scripts in a second", rate)
 		}
 		locktest.MustRelease(t, o.Hold)
@@ -138,7 +139,7 @@ func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 	})
 }
 
-// Many wait behind a head that is dead: each of them looks every 500 ms, jittered, and no more.
+// Many waiters wait behind a dead head. Each of them looks every 500 ms, jittered, and no more often.
 func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -148,7 +149,7 @@ func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 		if _, _, err := j.Try(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field) // it seems to listen: that takes longest
+		sub := j.Redis.Subscribe(t.Context(), locktest.ChannelOf("k")+":"+j.Field) // the thread seems to listen: it is dropped last
 		defer func() { _ = sub.Close() }()
 		if _, err := sub.Receive(t.Context()); err != nil {
 			t.Fatal(err)
@@ -176,8 +177,8 @@ func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 	})
 }
 
-// A reply is lost: of the attempt that takes a place, of one in it, of one that takes the lock. The
-// place stays, and nothing is left.
+// The reply is lost of an attempt that takes a place, of a later attempt, or of the attempt that gets the lock. The
+// waiter keeps its place, and nothing is left.
 func TestFair_LostReplyKeepsThePlace(t *testing.T) {
 	t.Parallel()
 	for nth := 1; nth <= 4; nth++ {
@@ -214,7 +215,7 @@ func TestFair_LostReplyKeepsThePlace(t *testing.T) {
 	}
 }
 
-// A reply is lost, and the attempt that got none is the last one: what it left goes.
+// The reply of the last attempt is lost. The place that it took is cleared up.
 func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, free := range []bool{true, false} {
@@ -241,8 +242,7 @@ func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// One field after the other gets no answer, and lands late in any order: there is one place for
-// the waiter, and one grant.
+// The attempts of a waiter get no answer and land late in any order. The waiter has one place, and gets one grant.
 func TestFair_LateLandingWhileItWaits(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -266,7 +266,7 @@ func TestFair_LateLandingWhileItWaits(t *testing.T) {
 	})
 }
 
-// Everything is deleted under the waiters: they take places anew.
+// All keys are deleted under the waiters. They take new places.
 func TestFair_Flush(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -291,8 +291,8 @@ func TestFair_Flush(t *testing.T) {
 	})
 }
 
-// The wait ends, a caller leaves, the client closes: each leaves the queue within a second, and is
-// handed nothing later. Who is behind goes up.
+// A wait ends, a caller leaves, or the client closes. The waiter leaves the queue within a second and is not handed
+// the lock later. The waiters behind it move up.
 func TestFair_GivingUp(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -319,7 +319,7 @@ func TestFair_GivingUp(t *testing.T) {
 	})
 }
 
-// A head that gives up when the lock has been freed for it passes that on.
+// A head that gives up after the lock was freed for it passes the turn on.
 func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -334,7 +334,7 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 		b.FreeFair("k")
 		cancel()
 		if o := <-head; o.Err == nil {
-			t.Error("it has the lock")
+			t.Error("the caller has the lock")
 		}
 		o := <-got
 		locktest.Must(t, o.Err)
@@ -345,8 +345,8 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 	})
 }
 
-// Clients are killed at random, some while they hold the lock, beside threads of Redisson of which
-// some are killed too. A free lock is never left for long, and nothing is left at the end.
+// Clients are killed at random, some while they hold the lock, beside threads of Redisson, some of which are killed
+// too. The lock never stays free for long, and nothing is left at the end.
 func TestFair_RandomKills(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
@@ -376,7 +376,7 @@ func TestFair_RandomKills(t *testing.T) {
 				}
 				return func() {
 					proxy.Refuse(true)
-					all.Go(func() { _ = locks.Close(over) }) // of nobody's concern any more, but for the end of the test
+					all.Go(func() { _ = locks.Close(over) }) // only so that the test can end
 				}
 			}
 			redisson := func(ctx context.Context) {
@@ -423,7 +423,7 @@ func TestFair_RandomKills(t *testing.T) {
 			all.Wait()
 			t.Logf("%d turns, free for %s at most", turns.Load(), longest)
 			if longest > stall {
-				t.Errorf("the lock was free for %s while somebody waited", longest)
+				t.Errorf("the lock was free for %s while a caller waited", longest)
 			}
 			locktest.Pass(3 * time.Second)
 			_, hold := locktest.MustAcquire(t, context.Background(), b.Locks().FairLock("k"), core.WaitTime(5*time.Second))
@@ -433,7 +433,7 @@ func TestFair_RandomKills(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that comes again and again is not taken for dead, whatever is noted of it.
+// A thread of Redisson that returns again and again is not taken for dead, whatever its notes.
 func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -452,7 +452,7 @@ func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 		})
 		all.Go(func() {
 			for j.Lock(ctx) == nil {
-				time.Sleep(200 * time.Millisecond) // likewise
+				time.Sleep(200 * time.Millisecond) // in the time of the bubble
 				theirs++
 				j.Unlock(t)
 			}
@@ -466,8 +466,8 @@ func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 	})
 }
 
-// One whose process was stopped for longer than its lease has lost the lock, and its waiters their
-// places; all go on.
+// A process that was stopped for longer than its lease has lost the lock, and its waiters have lost their places. All
+// of them go on.
 func TestFair_StoppedProcess(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -477,7 +477,7 @@ func TestFair_StoppedProcess(t *testing.T) {
 		_, waits := b.JoinQueue(t.Context(), stopped, "k")
 		field, got := b.JoinQueue(t.Context(), b.Locks(), "k")
 		locktest.Pass(100 * time.Millisecond)
-		silent := proxy.HoldRequest(faultproxy.Any()) // what it sends is on its way, as long as it is stopped
+		silent := proxy.HoldRequest(faultproxy.Any()) // its commands arrive when it goes on
 		o := <-got
 		locktest.Must(t, o.Err)
 		if o.Hold.Field() != field {

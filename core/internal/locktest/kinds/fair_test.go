@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// A fair lock that nobody wants leaves nothing but its hash.
+// A fair lock without waiters has no key but its hash.
 func TestFair_Uncontended(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -31,14 +31,14 @@ func TestFair_Uncontended(t *testing.T) {
 			locktest.MustRelease(t, hold)
 			b.WantGone(key, locktest.FairQueue(key), locktest.FairDeadlines(key))
 		}
-		if n := sent.Hits(); n > 8+4 { // and a script is sent again that the server does not know
+		if n := sent.Hits(); n > 8+4 { // 4 for scripts that the server does not know yet
 			t.Errorf("%d scripts", n)
 		}
 	})
 }
 
-// Deadlines are those that Redisson writes: each waiter adds its allowance to the one before,
-// and takes it with him when he goes.
+// Deadlines are like Redisson's: each waiter adds its allowance to the deadline of the waiter before it, and
+// subtracts it from later deadlines when it leaves.
 func TestFair_DeadlinesAreRedissons(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -69,7 +69,7 @@ func TestFair_DeadlinesAreRedissons(t *testing.T) {
 		want(f4, 1230*time.Second)
 		b.WantQueue("k", j1.Field, f2, j3.Field, f4)
 
-		cancel() // who gives up takes its allowance from those behind
+		cancel() // a waiter that gives up subtracts its allowance from later deadlines
 		locktest.WantErr(t, (<-got2).Err, context.Canceled)
 		locktest.Eventually(t, "gone", func() bool { return len(b.Queued("k")) == 3 })
 		b.WantQueue("k", j1.Field, j3.Field, f4)
@@ -78,7 +78,7 @@ func TestFair_DeadlinesAreRedissons(t *testing.T) {
 		want(f4, 930*time.Second)
 
 		j0.Unlock(t)
-		if taken, _, err := j1.Try(t.Context()); !taken || err != nil { // Redisson acquires, and takes its own
+		if taken, _, err := j1.Try(t.Context()); !taken || err != nil { // Redisson acquires and subtracts its allowance
 			t.Fatal(taken, err)
 		}
 		want(j3.Field, 330*time.Second)
@@ -91,7 +91,7 @@ func TestFair_DeadlinesAreRedissons(t *testing.T) {
 		first := <-got4
 		locktest.Must(t, first.Err)
 		b.WantQueue("k", f5)
-		want(f5, 330*time.Second) // we acquire, and take our own
+		want(f5, 330*time.Second) // we acquire and subtract our allowance
 		if first.Hold.Field() != f4 {
 			t.Errorf("the holder is %s, want %s", first.Hold.Field(), f4)
 		}
@@ -103,7 +103,7 @@ func TestFair_DeadlinesAreRedissons(t *testing.T) {
 	})
 }
 
-// One who waits for long keeps its deadline away, and its place.
+// A waiter that waits for long moves its deadline into the future, and keeps its place.
 func TestFair_WaitersOutliveTheirDeadline(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -115,7 +115,7 @@ func TestFair_WaitersOutliveTheirDeadline(t *testing.T) {
 		locktest.Pass(time.Minute)
 		b.WantQueue("k", one, two)
 		if d := time.Until(b.QueueDeadline("k", two)); d < 598*time.Second || d > 600*time.Second {
-			t.Errorf("the deadline of the second one is in %s", d)
+			t.Errorf("the deadline of the second waiter is in %s", d)
 		}
 		if ttl := b.TTL(t.Context(), locktest.FairQueue("k")).Val(); ttl < 24*time.Hour {
 			t.Errorf("the queue ends in %s", ttl)
@@ -131,7 +131,7 @@ func TestFair_WaitersOutliveTheirDeadline(t *testing.T) {
 	})
 }
 
-// 50 waiters of 5 clients, two of them Redisson, have the lock in the order in which they came.
+// 50 waiters of 5 clients, two of which are Redisson, get the lock in the order in which they came.
 func TestFair_OrderOfArrival(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -175,7 +175,7 @@ func TestFair_OrderOfArrival(t *testing.T) {
 	})
 }
 
-// One attempt takes no place, and does not overtake those who wait.
+// A caller with one attempt takes no place, and does not overtake waiters.
 func TestFair_OneAttempt(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -201,7 +201,7 @@ func TestFair_OneAttempt(t *testing.T) {
 	})
 }
 
-// A release wakes the head at once, whichever side it is of.
+// A release wakes the head at once, of this library or of Redisson.
 func TestFair_ReleaseWakesTheHead(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -234,7 +234,7 @@ func TestFair_ReleaseWakesTheHead(t *testing.T) {
 		locktest.WantSoon(t, "woken by Redisson after %s", freed, 5*time.Millisecond)
 		_, got = b.JoinQueue(t.Context(), b.Locks(), "k")
 		locktest.Pass(100 * time.Millisecond)
-		locktest.Must(t, ours.Hold.Leave(t.Context(), 50*time.Millisecond)) // a lower TTL is a reason to look, too
+		locktest.Must(t, ours.Hold.Leave(t.Context(), 50*time.Millisecond)) // a lower TTL also makes the head look
 		freed = time.Now()
 		next := <-got
 		locktest.Must(t, next.Err)
@@ -279,14 +279,14 @@ func TestFair_TooManyWaiters(t *testing.T) {
 		cancel()
 		locktest.WantErr(t, (<-one).Err, context.Canceled)
 		locktest.WantErr(t, (<-two).Err, context.Canceled)
-		locktest.Eventually(t, "nobody queued", func() bool { return len(b.Queued("k")) == 0 })
+		locktest.Eventually(t, "an empty queue", func() bool { return len(b.Queued("k")) == 0 })
 		locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 	})
 }
 
-// A thousand waiters that leave at once leave nothing, with few questions. The embedded Redis is in a
-// bubble: it needs a millisecond for each look of so many, and they look every 1.25 s. A busy machine
-// had nothing but these looks to do then, and not all came to stand in the queue.
+// A thousand waiters that leave at once leave nothing behind, with few commands. The embedded Redis runs in a bubble,
+// because each of their looks takes a millisecond, and they look every 1.25 s. On a busy machine not all of them
+// would get into the queue.
 func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 	t.Parallel()
 	giveUp := func(t *testing.T, b *locktest.Redis, callers int) {
@@ -306,14 +306,14 @@ func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 		asked := proxy.Watch(locktest.Script(t, "fair/clear"))
 		cancel()
 		all.Wait()
-		locktest.Eventually(t, "nobody queued", func() bool { return len(b.Queued("k")) == 0 })
+		locktest.Eventually(t, "an empty queue", func() bool { return len(b.Queued("k")) == 0 })
 		if n := asked.Hits(); n > callers/10 {
 			t.Errorf("%d questions", n)
 		}
 		b.WantQueue("k")
 	}
 	locktest.Parallel(t, "embedded", func(t *testing.T) {
-		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) { giveUp(t, b, thorough.Or(1000, 250)) }) // each of them looks through all of the queue
+		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) { giveUp(t, b, thorough.Or(1000, 250)) }) // each look reads the whole queue
 	})
 	locktest.Parallel(t, "server", func(t *testing.T) {
 		giveUp(t, locktest.Real(t), 1000)

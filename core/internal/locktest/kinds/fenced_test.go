@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Every acquisition draws a larger token from Redisson's counter: a first one, one that was
-// handed over, and one after the lock was forced away.
+// Every acquisition draws a larger token from Redisson's counter: the first one, one by a hand-off, and one after a
+// forced release.
 func TestFenced_TokensRise(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -34,7 +34,7 @@ func TestFenced_TokensRise(t *testing.T) {
 		}
 		_, last := locktest.MustAcquire(t, t.Context(), b.Locks().FencedLock("order:42"))
 		if first.Token() <= 0 || handed.Token() <= first.Token() || last.Token() <= handed.Token() {
-			t.Errorf("tokens: got %d, %d, %d, want each larger than the one before", first.Token(), handed.Token(), last.Token())
+			t.Errorf("tokens: got %d, %d, %d, want rising tokens", first.Token(), handed.Token(), last.Token())
 		}
 		if got := b.Get(t.Context(), tokens).Val(); got != strconv.FormatInt(last.Token(), 10) {
 			t.Errorf("counter: got %q, want %d", got, last.Token())
@@ -47,7 +47,7 @@ func TestFenced_TokensRise(t *testing.T) {
 	})
 }
 
-// A re-entry is the same holder.
+// A re-entry has the token of its hold, because it is the same holder.
 func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -63,9 +63,8 @@ func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 	})
 }
 
-// Every exclusive kind draws a token where one is asked for, and none else. It is larger than
-// what Redisson has drawn, and than the time of the server; so it is larger than all before it
-// when the counter is lost.
+// Every exclusive kind draws a token on request only. The token is larger than Redisson's tokens and than the time of
+// the server, so it is larger than all earlier tokens even if the counter is lost.
 func TestWithToken_NeverFalls(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]func(*core.Client) core.Lock{
@@ -100,7 +99,7 @@ func TestWithToken_NeverFalls(t *testing.T) {
 				t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
 			}
 			if _, hold := locktest.MustAcquire(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
-				t.Errorf("token %d of one who asked for none", hold.Token())
+				t.Errorf("token %d without WithToken", hold.Token())
 			}
 		})
 	}
@@ -117,8 +116,7 @@ func TestFenced_ObserversSeeTheToken(t *testing.T) {
 	}
 }
 
-// A lock whose holders no single counter could order refuses to give a token, whatever else is
-// asked of it, and says what to take in its place.
+// A lock whose holders no single counter could order refuses WithToken, and its error names the alternative.
 func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -129,12 +127,12 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 			lock core.Lock
 			want string
 		}{
-			"Redlock":             {core.Redlock("k", clients...), "WithToken for a Redlock: "},
-			"Redlock of one":      {core.Redlock("k", c), "WithToken for a Redlock: "},
-			"MultiLock":           {c.MultiLock("k", "l"), "WithToken for a MultiLock: "},
-			"MultiLock of nobody": {c.MultiLock(), ""},
-			"ReadLock":            {c.ReadLock("k"), "WithToken for a read lock: "},
-			"Semaphore":           {c.Semaphore("k", 1).Lock, "WithToken for a semaphore: "},
+			"Redlock":                  {core.Redlock("k", clients...), "WithToken for a Redlock: "},
+			"Redlock of one":           {core.Redlock("k", c), "WithToken for a Redlock: "},
+			"MultiLock":                {c.MultiLock("k", "l"), "WithToken for a MultiLock: "},
+			"MultiLock of a free name": {c.MultiLock(), ""},
+			"ReadLock":                 {c.ReadLock("k"), "WithToken for a read lock: "},
+			"Semaphore":                {c.Semaphore("k", 1).Lock, "WithToken for a semaphore: "},
 		} {
 			_, hold, err := lockWithToken(t, tt.lock)
 			if hold != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -163,8 +161,8 @@ func lockWithToken(t *testing.T, l core.Lock) (hasContext bool, hold *core.Hold,
 	return ctx != nil, hold, err
 }
 
-// A re-entry has the token of the hold that it enters again. Where that has none it is refused,
-// without a command, and says where to ask for one.
+// A re-entry has the token of its hold. If the hold has no token, a re-entry WithToken is refused without a command,
+// and the error says where to ask for a token.
 func TestWithToken_OfAReentry(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]func(*core.Client) core.Lock{
@@ -202,7 +200,7 @@ func TestWithToken_OfAReentry(t *testing.T) {
 	}
 }
 
-// A lock that was taken together with others has no token, either.
+// A lock that a MultiLock has taken has no token either.
 func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -213,7 +211,7 @@ func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
 	})
 }
 
-// wantNoToken wants a re-entry to be refused that asks for a token.
+// wantNoToken wants a re-entry WithToken to be refused.
 func wantNoToken(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) {
 	t.Helper()
 	opts = append(opts, core.WithToken())

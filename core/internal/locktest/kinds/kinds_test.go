@@ -9,8 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// As long as a client holds a name, or waits for it, it is of one kind: another one is a
-// mistake, which is found before Redis is asked.
+// While a client holds a name, or waits for it, the name has one kind. Another kind is refused before Redis is asked.
 func TestKinds_OneForEachName(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(locks *core.Client) error{
@@ -25,7 +24,7 @@ func TestKinds_OneForEachName(t *testing.T) {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, sent := b.Counted()
 			if err := call(locks); err != nil {
-				t.Fatalf("a name that nobody uses: %v", err)
+				t.Fatalf("a free name: %v", err)
 			}
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			before := sent.Hits()
@@ -45,7 +44,7 @@ func TestKinds_OneForEachName(t *testing.T) {
 	}
 }
 
-// So it is for one of several keys.
+// The same is true for one of several keys.
 func TestKinds_OneForEachNameOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -62,7 +61,7 @@ func TestKinds_OneForEachNameOfAMultiLock(t *testing.T) {
 	})
 }
 
-// What changes a count leaves alone what is none, and what this client holds as another kind.
+// Operations on a count refuse a key of another type, and a name that this client holds as another kind.
 func TestKinds_CountIsNotALock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -102,7 +101,7 @@ func (r *tokenRecorder) observeAcquireEnd(_ context.Context, a core.AcquireResul
 
 func (r *tokenRecorder) observeHoldEnd(_ context.Context, h core.HoldResult) { r.ended = h }
 
-// A context that holds a name as one kind cannot enter it again as another.
+// A context that holds a name as one kind cannot re-enter it as another kind.
 func TestKinds_OneNameIsForOneKind(t *testing.T) {
 	t.Parallel()
 	b := locktest.Embedded(t)
@@ -113,8 +112,7 @@ func TestKinds_OneNameIsForOneKind(t *testing.T) {
 	locktest.MustRelease(t, hold)
 }
 
-// A context that holds one of several names as another kind cannot enter that again by a
-// MultiLock, which takes nothing then.
+// If a context holds one of several names as another kind, a MultiLock cannot re-enter it and takes nothing.
 func TestKinds_OneForEachNameThatAMultiLockReenters(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

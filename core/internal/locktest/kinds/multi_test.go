@@ -20,7 +20,7 @@ func TestMultiLock_TakesAllInOneScript(t *testing.T) {
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, sent := b.Counted(core.WithPrefix("p:"))
 		b.Warm(locks)
-		fewest := 3 // one that the machine was too slow to answer is sent again
+		fewest := 3 // a command is sent again if the machine is too slow to answer
 		for range 5 {
 			before := sent.Hits()
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("f", "e", "d"))
@@ -97,14 +97,13 @@ func TestMultiLock_WaitTimeIsAnUpperBound(t *testing.T) {
 			if took := time.Since(start); took > wait+time.Millisecond {
 				t.Errorf("WaitTime(%s): returned after %s", wait, took)
 			}
-			locktest.Pass(time.Millisecond) // the end of the wait is not held up by freeing
+			locktest.Pass(time.Millisecond) // freeing the keys does not delay the end of the wait
 			b.WantGone("a", "c")
 		}
 	})
 }
 
-// A slow Redis has refused the keys together; the wait ends in the middle of trying
-// them one by one.
+// A slow Redis has refused the keys together. The wait ends while the client attempts them one by one.
 func TestMultiLock_WaitOverInMidAttemptIsBusy(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -287,7 +286,7 @@ func TestMultiLock_LostReplyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
-		locktest.MustRelease(t, second(locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c")))) // the script is known
+		locktest.MustRelease(t, second(locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c")))) // the server knows the script
 		lost := proxy.DropReply(faultproxy.Once(faultproxy.All(locktest.Scripts, faultproxy.Containing("c"))))
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c"), core.WaitTime(10*time.Second))
 		if lost.Hits() != 1 {
@@ -322,7 +321,7 @@ func TestMultiLock_DoesNotOvertakeALineForEver(t *testing.T) {
 	})
 }
 
-// slowEnd is an observer that keeps a hold from beginning.
+// slowEnd is an observer that delays the start of a hold.
 type slowEnd time.Duration
 
 func (d slowEnd) observer() *core.Observer { return &core.Observer{AcquireEnd: d.observeAcquireEnd} }
@@ -331,7 +330,7 @@ func (d slowEnd) observeAcquireEnd(context.Context, core.AcquireResult) {
 	<-time.NewTimer(time.Duration(d)).C
 }
 
-// The lease is over before there is a hold to be notified: it is notified when it begins.
+// The lease expires before the hold starts. The context of the hold ends at its start.
 func TestHold_LostBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"a", "b"}} {
@@ -354,7 +353,7 @@ func TestHold_LostBeforeItBegins(t *testing.T) {
 	}
 }
 
-// A refusal that arrives as the wait time ends is the end of the wait.
+// A refusal that arrives at the end of the wait time ends the wait.
 func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -376,8 +375,8 @@ func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
 	all.Wait()
 }
 
-// What a MultiLock has to give back when Redis falls silent does not hold up its
-// caller beyond the wait time, the end of the context, or the backend timeout.
+// If Redis falls silent while a MultiLock has keys to give back, its caller still returns by the end of the wait
+// time, of its context, or of the backend timeout.
 func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -393,7 +392,7 @@ func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
 				return <-locktest.GoAcquire(ctx, locks.MultiLock("a", "b"))
 			},
 		} {
-			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is acquired, "b" is waited for
+			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is acquired, and the caller waits for "b"
 			o := acquire()
 			if o.Err == nil || o.Took > 500*time.Millisecond {
 				t.Errorf("%s: got %v after %s", name, o.Err, o.Took)
@@ -405,8 +404,8 @@ func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
 	})
 }
 
-// The entry of one key is taken back when that of another key fails. If it was the last
-// hold by then, the key is freed.
+// If the re-entry of one key fails, the re-entries of the other keys are taken back. If such a re-entry has become
+// the last hold of its key, the key is freed.
 func TestMultiLock_TakesItsEntriesBack(t *testing.T) {
 	t.Parallel()
 	for name, outerReleased := range map[string]bool{"outer held": false, "outer released": true} {

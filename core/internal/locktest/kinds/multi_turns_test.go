@@ -13,15 +13,15 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Callers of single keys keep both keys busy nearly all the time: of the same client, of
-// others, for short and for long. A waiter for both gets its turn all the same, within
-// a number of turns of theirs that does not depend on how many they are.
+// Callers of single keys keep both keys busy nearly all the time, in the same client or in others, with short or long
+// turns. A waiter for both keys gets its turn after a number of their turns that does not depend on the number of
+// callers.
 func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 	t.Parallel()
 	const rounds = 10
 	for name, c := range map[string]struct {
-		elsewhere int // so many other clients, 0: the same
-		callers   int // of each, for each key
+		elsewhere int // number of other clients; 0: the same client
+		callers   int // of each client, for each key
 		work      time.Duration
 		turns     int64 // of both keys together, at most
 	}{
@@ -57,7 +57,7 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 			locktest.Pass(100 * time.Millisecond)
 			var most int64
 			var longest time.Duration
-			bound := core.WaitTime(10*time.Second + time.Duration(c.turns)*c.work) // starved, it would wait for ever
+			bound := core.WaitTime(10*time.Second + time.Duration(c.turns)*c.work) // a starved waiter would wait for ever
 			for range rounds {
 				before, start := taken(), time.Now()
 				locktest.Must(t, locks.MultiLock("a", "b").Do(ctx, func(context.Context) error { return nil }, bound))
@@ -72,8 +72,8 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 	}
 }
 
-// lockAll is RedissonMultiLock.lock: the locks in the order given, each waited for while
-// those before it are held; all are given back after 1.5 s for each of them.
+// lockAll is RedissonMultiLock.lock: it takes the locks in the given order, waits for each while it holds the locks
+// before it, and gives all back after 1.5 s per lock.
 func lockAll(ctx context.Context, j *locktest.Redisson, keys ...string) bool {
 	for ctx.Err() == nil {
 		end := time.Now().Add(time.Duration(len(keys)) * 1500 * time.Millisecond)
@@ -95,8 +95,8 @@ func unlockAll(j *locktest.Redisson, keys ...string) {
 	}
 }
 
-// besideRedisson has n callers of ours and n of Redisson take the same two keys in
-// opposite orders.
+// besideRedisson starts n callers of this library and n threads of Redisson that take the same two keys in opposite
+// orders.
 func besideRedisson(t *testing.T, ctx context.Context, b *locktest.Redis, locks *core.Client, n int, work time.Duration, way ...redis.Hook) (ours, theirs *locktest.Turns) {
 	t.Helper()
 	ours, theirs = locktest.TakeTurns(t, ctx, locks.MultiLock("a", "b"), n, work), &locktest.Turns{}
@@ -122,9 +122,9 @@ func besideRedisson(t *testing.T, ctx context.Context, b *locktest.Redis, locks 
 	return ours, theirs
 }
 
-// Redisson's MultiLock holds what it has while it waits. Ours does not, so they do not
-// fight. A command of Redisson's takes some time here: where none does, chance decides who is
-// first of two that are woken at the same instant.
+// Redisson's MultiLock holds its keys while it waits. The MultiLock of this library does not, so the two do not block
+// each other. Commands of Redisson take some time here; otherwise chance would decide which of two waiters is first
+// that are woken at the same instant.
 func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -142,7 +142,7 @@ func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
 	})
 }
 
-// slowWay has every command take so long.
+// slowWay delays every command.
 type slowWay time.Duration
 
 func (w slowWay) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -158,8 +158,8 @@ func (w slowWay) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The same on a real server, with three on each side, of which one has Redisson's first
-// key at nearly every moment. Only a fight that lasts differs from a slow machine.
+// The two libraries do not block each other on a real server either. With three callers on each side, a thread of
+// Redisson has its first key nearly all the time. Only a lasting conflict differs from a slow machine.
 func TestMultiLock_BesideRedissonsOnAServer(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -169,7 +169,7 @@ func TestMultiLock_BesideRedissonsOnAServer(t *testing.T) {
 	start := time.Now()
 	const enough = 60
 	for ours.Taken.Load() < enough || theirs.Taken.Load() < enough {
-		if <-time.NewTimer(10 * time.Millisecond).C; time.Since(start) > locktest.Measured(40*time.Second) { // a second for each turn, where they fight
+		if <-time.NewTimer(10 * time.Millisecond).C; time.Since(start) > locktest.Measured(40*time.Second) { // in a conflict each turn takes a second
 			t.Fatalf("%d and %d turns in %s", ours.Taken.Load(), theirs.Taken.Load(), time.Since(start))
 		}
 	}

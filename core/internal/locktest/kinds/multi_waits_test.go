@@ -9,8 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Who waits for several keys holds none of them, and costs Redis no more than who waits
-// for one.
+// A waiter for several keys holds none of them, and costs Redis no more than a waiter for one key.
 func TestMultiLock_HoldsNothingWhileItWaits(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -35,7 +34,7 @@ func TestMultiLock_HoldsNothingWhileItWaits(t *testing.T) {
 	})
 }
 
-// The one attempt without a wait time is one round trip, refused or not.
+// An attempt with WaitTime(0) is one round trip, refused or not.
 func TestMultiLock_NoWaitIsOneScript(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -50,7 +49,7 @@ func TestMultiLock_NoWaitIsOneScript(t *testing.T) {
 	})
 }
 
-// A waiter for {a, b} with b taken stands in nobody's way at a.
+// A waiter for a and b does not block callers of a while b is taken.
 func TestMultiLock_WaiterLetsCallersOfFreeKeysGo(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

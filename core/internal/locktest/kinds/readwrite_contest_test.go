@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// reign is who has a read-write lock, as its holders see it: a writer is never beside anybody whose
+// reign records the holders of a read-write lock, and checks that a writer is never beside another holder whose
 // context is alive.
 type reign struct {
 	t *testing.T
@@ -73,7 +73,7 @@ func (r *reign) fail(err error) {
 	}
 }
 
-// had notes how many turns a caller has had.
+// had records the turns of a caller.
 func (r *reign) had(kind string, turns int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *reign) longest(kind string) time.Duration {
 	return slices.Max(r.waits[kind])
 }
 
-// court is a number of processes with readers and writers of one lock.
+// court is a number of processes with readers and writers of a lock.
 type court struct {
 	processes        int
 	readers, writers int // of each process
@@ -131,8 +131,8 @@ func (c court) play(t *testing.T) *reign {
 	return r
 }
 
-// turn takes the lock once, and reports whether it had it. Some holders enter again, some writers
-// read, and some go on as readers.
+// turn takes the lock once, and reports whether it got the lock. Some holders re-enter, some writers read, and some
+// writers go on as readers.
 func (c court) turn(ctx context.Context, r *reign, locks *core.Client, kind string, lock core.Lock) bool {
 	start := time.Now()
 	held, hold, err := lock.Acquire(ctx)
@@ -169,7 +169,7 @@ func (c court) turn(ctx context.Context, r *reign, locks *core.Client, kind stri
 	return true
 }
 
-// harm loses one reply in a hundred, and cuts all connections now and then.
+// harm loses a reply in a hundred, and cuts all connections now and then.
 func (c court) harm(ctx context.Context, proxy *faultproxy.Proxy) {
 	proxy.DropReply(faultproxy.All(locktest.Scripts, func([]string) bool { return rand.N(100) == 0 }))
 	for wait(ctx, 200*time.Millisecond+rand.N(time.Second)); ctx.Err() == nil; wait(ctx, 200*time.Millisecond+rand.N(time.Second)) {
@@ -186,8 +186,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Readers and writers of three processes, with lost replies and cuts: never a writer beside anybody,
-// nothing left behind, and everybody gets turns.
+// Readers and writers of three processes contend while replies are lost and connections are cut. A writer is always
+// alone, nothing is left behind, and every caller gets turns.
 func TestReadWriteContest_InABubble(t *testing.T) {
 	t.Parallel()
 	seconds := thorough.Or(10, 4)
@@ -215,8 +215,8 @@ func TestReadWriteContest_InABubble(t *testing.T) {
 	}
 }
 
-// TestReadWriteContest_OnAServer does so with 200 readers and 20 writers on a real Redis. It lasts 3
-// seconds, or as long as INTERLOCK_READWRITE says.
+// TestReadWriteContest_OnAServer is the contest of 200 readers and 20 writers on a real Redis. It takes 3 seconds, or
+// the time in INTERLOCK_READWRITE.
 func TestReadWriteContest_OnAServer(t *testing.T) {
 	t.Parallel()
 	lasts := 3 * time.Second
@@ -242,7 +242,7 @@ func TestReadWriteContest_OnAServer(t *testing.T) {
 		t.Errorf("turns: %v", r.turns)
 	}
 	if starves := slices.Min(r.own["write"]) == 0 || slices.Min(r.own["read"]) == 0; starves && lasts >= time.Minute {
-		t.Errorf("somebody never had a turn: writers %v, readers %v", r.own["write"], r.own["read"])
+		t.Errorf("a caller never had a turn: writers %v, readers %v", r.own["write"], r.own["read"])
 	}
 	direct := &locktest.Redis{T: t, Client: server.Client()}
 	locktest.Eventually(t, "nothing left", func() bool { return len(direct.Keys(t.Context(), "*").Val()) == 0 })

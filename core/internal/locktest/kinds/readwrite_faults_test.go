@@ -15,15 +15,15 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// Every script loses a reply at a random place of a life with all operations: each hold in Redis is
-// what its holder believes, no operation fails, and nothing is left.
+// Each life performs all operations, and a script loses a reply at a random place. Redis has the holds that the
+// holders expect, no operation fails, and nothing is left.
 func TestReadWriteFault_LostReplies(t *testing.T) {
 	t.Parallel()
 	rounds := 400
 	if testing.Short() {
 		rounds = 40
 	}
-	const clients = 4 // each with a server of its own; a life mostly waits
+	const clients = 4 // each on a separate server; a life mostly waits
 	var cases []locktest.Subtest
 	for client := range clients {
 		cases = append(cases, locktest.Subtest{Name: fmt.Sprintf("client %d", client), Body: func(t *testing.T) { loseReadWriteReplies(t, rounds/clients) }})
@@ -43,7 +43,7 @@ func loseReadWriteReplies(t *testing.T, rounds int) {
 	b := &locktest.Redis{T: t, Client: server.Client()}
 	lives := []func(b *locktest.Redis, locks *core.Client, key string){readersLife, writersLife}
 	for round := range rounds {
-		const commands = 6 // of each undisturbed life, at least
+		const commands = 6 // of each life without a fault, at least
 		nth := 1 + rand.N(commands)
 		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
 		lives[round%2](b, locks, fmt.Sprintf("life:%d", round))
@@ -96,8 +96,8 @@ func writersLife(b *locktest.Redis, locks *core.Client, key string) {
 	locktest.MustRelease(b.T, o.Hold)
 }
 
-// wantLife wants these holders within a second, when abandoned attempts are cleared up, and as many
-// timeout keys as their readers have holds.
+// wantReaders wants these holders within a second, in which abandoned attempts are cleared up, and as many timeout
+// keys as the readers have holds.
 func wantReaders(b *locktest.Redis, key string, want map[string]int) {
 	b.T.Helper()
 	locktest.WithinASecond(b.T, fmt.Sprintf("redis has %v", want), func() bool {
@@ -124,8 +124,8 @@ func wantReaders(b *locktest.Redis, key string, want map[string]int) {
 	})
 }
 
-// A reader's attempt that is abandoned lands late, beside readers that live, and before a writer:
-// it is cleared up, and nobody else is freed.
+// The abandoned attempt of a reader lands late, beside other readers or before a writer. The client clears it up and
+// frees no other holder.
 func TestReadWriteFault_GhostReader(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -151,7 +151,8 @@ func TestReadWriteFault_GhostReader(t *testing.T) {
 	locktest.WithinASecond(t, "nothing left", func() bool { return len(r.Client.Keys(t.Context(), "*").Val()) == 0 })
 }
 
-// So does a writer's, alone, or when it is too late for it; and that of a reader inside of a writer.
+// The abandoned attempt of a writer lands late, alone or when another caller has the lock, and so does the attempt of
+// a reader inside a writer.
 func TestReadWriteFault_GhostWriter(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []bool{false, true} {
@@ -178,13 +179,13 @@ func TestReadWriteFault_GhostWriter(t *testing.T) {
 	}
 }
 
-// A release, a re-entry and a renewal that land when the hold is over bring nothing back.
+// A release, a re-entry and a renewal that land after the end of the hold bring nothing back.
 func TestReadWriteFault_LateLanding(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"read/sethold", "read/renew", "read/refresh", "read/release"} {
 		locktest.Parallel(t, name, func(t *testing.T) {
 			r := locktest.NewProxied(t)
-			locks := r.Behind(core.WithWatchdog(6*time.Second), locktest.Patient) // a renewal is due long before a slow machine loses the lease
+			locks := r.Behind(core.WithWatchdog(6*time.Second), locktest.Patient) // a slow machine renews long before the end of the lease
 			b := &locktest.Redis{T: t, Client: r.Client}
 			lock := locks.ReadLock("k")
 			late := r.Proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, name, "k")))

@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// wantFreeWithin wants somebody else to get the write lock this soon.
+// wantFreeWithin wants another client to get the write lock within limit.
 func wantFreeWithin(b *locktest.Redis, key string, limit time.Duration) {
 	b.T.Helper()
 	start := time.Now()
 	_, next, err := b.Locks().WriteLock(key).Acquire(b.T.Context(), core.WaitTime(2*time.Hour))
 	locktest.Must(b.T, err)
 	if took := time.Since(start); took > limit {
-		b.T.Errorf("nobody had the lock, and nobody got it for %s", took)
+		b.T.Errorf("the lock was free, and no caller got it for %s", took)
 	}
 	locktest.MustRelease(b.T, next)
 	b.WantNothing()
 }
 
-// A reader inside of a writer makes the lock last longer, but not the writer's own lease: when that is
-// over, and the reader has gone, before or after, the lock is free.
+// A reader inside a writer makes the lock last longer, but not the lease of the writer. When this lease has expired
+// and the reader has released, before or after, the lock is free.
 func TestReadWrite_InnerReaderDoesNotProlongTheWriter(t *testing.T) {
 	t.Parallel()
 	const lease = 2 * time.Second
@@ -56,8 +56,8 @@ func TestReadWrite_InnerReaderDoesNotProlongTheWriter(t *testing.T) {
 	}
 }
 
-// When a writer's lease is over while a reader inside of it goes on, the lock is a reader's: others read,
-// of either library, and nobody writes.
+// When the lease of a writer expires while a reader inside it goes on, the lock belongs to the reader: other readers
+// of both libraries get it, and writers do not.
 func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -69,9 +69,9 @@ func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
 		locktest.AwaitWaiters(t, others, 1)
 		locktest.Pass(time.Second)
 		if _, _, err := others.ReadLock("map").Acquire(t.Context(), core.WaitTime(0)); err == nil {
-			t.Error("somebody reads beside the writer")
+			t.Error("a reader is beside the writer")
 		} else if e := locktest.NotAcquired(t, err); e.BlockedBy != w.Field() || e.RetryAfter > time.Second {
-			t.Errorf("in the way: %+v, want the writer for what its lease has left", e)
+			t.Errorf("holder: %+v, want the writer with the rest of its lease", e)
 		}
 		locktest.Pass(time.Second)
 		locktest.WantEnded(t, writing, core.ErrLost)
@@ -93,7 +93,7 @@ func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
 	})
 }
 
-// The marker that a writer leaves lasts as long as it was told, though readers inside of it last longer.
+// The marker that a writer leaves lasts as long as requested, although readers inside the writer last longer.
 func TestReadWrite_LeaveWithAReaderInside(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -113,7 +113,7 @@ func TestReadWrite_LeaveWithAReaderInside(t *testing.T) {
 	})
 }
 
-// What prolongs or shortens the writer's lease is of the writer, whatever readers inside of it do.
+// Only renewals and refreshes of the writer change its lease, whatever readers inside it do.
 func TestReadWrite_WriterWithAReaderInsideIsRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -147,8 +147,8 @@ func TestReadWrite_WriterWithAReaderInsideIsRenewed(t *testing.T) {
 	})
 }
 
-// Redisson's, who saw that the lock lasts as long as the reader inside of the writer, is told when it does
-// not any more.
+// A waiter of Redisson has seen that the lock lasts as long as the reader inside the writer. It is notified when the
+// reader has released.
 func TestReadWrite_InnerReaderNotifiesRedisson(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -164,7 +164,7 @@ func TestReadWrite_InnerReaderNotifiesRedisson(t *testing.T) {
 	})
 }
 
-// Who reads under a writer that was taken away in Redis is told so, and not that others have the lock.
+// A caller that reads under a lost writer gets ErrLost, not ErrNotAcquired.
 func TestReadWrite_InnerReaderOfALostWriter(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Minute} {
@@ -183,7 +183,7 @@ func TestReadWrite_InnerReaderOfALostWriter(t *testing.T) {
 	}
 }
 
-// A reader whose writer is released while it is on its way is told that, which is no loss.
+// A reader whose writer is released while its command is under way gets an error that is not a loss.
 func TestReadWrite_InnerReaderOfAReleasedWriter(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -192,7 +192,7 @@ func TestReadWrite_InnerReaderOfAReleasedWriter(t *testing.T) {
 		stuck := proxy.HoldRequest(locktest.ScriptOn(t, "read/acquire", "map"))
 		reads := locktest.GoAcquire(context.WithoutCancel(writing), locks.ReadLock("map"), core.WaitTime(time.Minute))
 		<-stuck.Hit()
-		b.Del(t.Context(), "map") // what is held back keeps the release from being sent
+		b.Del(t.Context(), "map") // the held command keeps the release from being sent
 		b.Take("map", locktest.Stranger, time.Minute)
 		releasing := make(chan error, 1)
 		go func() { releasing <- w.Release(t.Context()) }()

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Readers of either library share the lock; the last one, of either, has a writer of the other
-// have it, and leaves nothing.
+// Readers of both libraries share the lock. After the last reader, a writer of the other library gets it, and nothing
+// is left.
 func TestReadWrite_WithRedisson(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"map", "{t}:map", "größe"} {
@@ -59,8 +59,8 @@ func TestReadWrite_WithRedisson(t *testing.T) {
 	}
 }
 
-// What Redisson computes from the timeout keys when one of its readers unlocks lets ours live,
-// with all holds, and lets go of none that was renewed.
+// When a reader of Redisson unlocks, it computes the TTL of the lock from the timeout keys. Our readers live on, with
+// all holds, also after renewals.
 func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -83,15 +83,15 @@ func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 		if !java.Reads("map", time.Hour) {
 			t.Fatal("refused")
 		}
-		locktest.MustRelease(t, hold) // the one that is left counts
+		locktest.MustRelease(t, hold) // the remaining hold counts
 		b.WantTTL("map", 50*time.Minute, time.Hour)
 		java.Unlocks(locktest.RedissonReadUnlock, "map", 1)
 		b.WantNothing()
 	})
 }
 
-// A reader that has crashed keeps a writer of neither library out for longer than its lease,
-// though others have used the lock since; one of ours does not even if the hash lasts.
+// A reader that has crashed does not exclude writers of either library for longer than its lease, although others
+// have used the lock since. A crashed reader of this library does not even if the hash lasts.
 func TestReadWrite_CrashedReader(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -110,7 +110,7 @@ func TestReadWrite_CrashedReader(t *testing.T) {
 		locktest.MustRelease(t, w.Hold)
 		b.WantNothing()
 
-		// One of ours that has crashed is out, though the lock lasts.
+		// A crashed reader of this library does not count although the lock lasts.
 		crashed := locks.ID() + ":1099511628776"
 		b.HSet(t.Context(), "map", "mode", "read", crashed, 1)
 		b.PExpire(t.Context(), "map", time.Hour)
@@ -120,9 +120,9 @@ func TestReadWrite_CrashedReader(t *testing.T) {
 	})
 }
 
-// Of several locks that one client reads, Redisson 3.44 to 4.3 renews the timeout keys of the first one
-// only; of the others, the hash. So a reader of Redisson without its keys may be there: it keeps writers
-// out as long as the hash lasts, and for half a minute at most after ours have gone.
+// Redisson 3.44 to 4.3 renews the timeout keys of only the first of several read locks of one client, and the hash of
+// all. So a reader of Redisson without timeout keys may be alive. It excludes writers while the hash lasts, and for
+// half a minute at most after our readers have released.
 func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -144,13 +144,13 @@ func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 		b.WantTTL("map", 29*time.Second, 30*time.Second)
 		writing := locktest.GoAcquire(t.Context(), locks.WriteLock("map"))
 		locktest.Pass(20 * time.Second)
-		java.Unlocks(locktest.RedissonReadUnlock, "map", 1) // as it lives
+		java.Unlocks(locktest.RedissonReadUnlock, "map", 1) // because the reader is alive
 		locktest.MustRelease(t, locktest.Got(t, writing).Hold)
 		b.WantNothing()
 	})
 }
 
-// A writer that goes on as a reader lets in readers that wait, of either library, and no writers.
+// A writer that goes on as a reader admits waiting readers of both libraries, and no writers.
 func TestReadWrite_Downgrade(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -179,7 +179,7 @@ func TestReadWrite_Downgrade(t *testing.T) {
 		sub.Want("0")
 		b.WantNothing()
 
-		// Redisson's downgrade publishes nothing: who waits finds out by its poll.
+		// Redisson's downgrade sends no message: waiters learn of it by polling.
 		if !java.Writes("map", time.Minute) || !java.Reads("map", time.Minute) {
 			t.Fatal("refused")
 		}
@@ -193,7 +193,7 @@ func TestReadWrite_Downgrade(t *testing.T) {
 	})
 }
 
-// An inner read lock never shortens the write lock, nor the other way round, and both are renewed.
+// An inner read lock never shortens the lease of the write lock, nor the other way round, and both are renewed.
 func TestReadWrite_InnerReaderAndWriterHaveLeasesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

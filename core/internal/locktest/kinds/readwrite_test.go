@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A reader cannot become a writer, since another one may want the same: that is said at once.
+// A reader cannot become a writer, because another reader may want the same. The error comes at once.
 func TestReadWrite_UpgradeFailsFast(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -27,7 +27,7 @@ func TestReadWrite_UpgradeFailsFast(t *testing.T) {
 	})
 }
 
-// Readers of a client have the lock together, by a holder each; a re-entry is the same holder.
+// Several readers of a client hold the lock, each as a separate holder. A re-entry is the same holder.
 func TestReadWrite_ReadersOfOneClient(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -51,7 +51,7 @@ func TestReadWrite_ReadersOfOneClient(t *testing.T) {
 	})
 }
 
-// Only the holders of a kind are forced away, with all that they have left beside the lock.
+// ForceRelease takes the lock only from holders of its kind, and removes their other keys.
 func TestReadWrite_ForceRelease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -85,7 +85,7 @@ func TestReadWrite_ForceRelease(t *testing.T) {
 	})
 }
 
-// A plain lock is in the way of both.
+// A plain lock of the same name excludes readers and writers.
 func TestReadWrite_PlainLockExcludes(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -101,7 +101,7 @@ func TestReadWrite_PlainLockExcludes(t *testing.T) {
 	})
 }
 
-// Refresh and Leave are of one's own lease; that of others stays.
+// Refresh and Leave change only the lease of their hold, not the leases of other holds.
 func TestReadWrite_RefreshAndLeave(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -122,14 +122,14 @@ func TestReadWrite_RefreshAndLeave(t *testing.T) {
 		b.WantTTL("map", 59*time.Second, time.Minute)
 		_, r = r.Handover()
 		locktest.Must(t, w.Leave(t.Context(), 2*time.Second))
-		b.WantTTL("map", 59*time.Second, time.Minute) // its own reader is there
+		b.WantTTL("map", 59*time.Second, time.Minute) // the reader inside is still there
 		locktest.MustRelease(t, r)
 		locktest.Pass(time.Minute)
 		b.WantNothing()
 	})
 }
 
-// A reader whose timeout key is gone is lost: who has seen that may have taken the lock.
+// A reader whose timeout key is gone is lost, because a client that has seen that may have taken the lock.
 func TestReadWrite_DeletedTimeoutKeyIsALoss(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -149,8 +149,7 @@ func TestReadWrite_DeletedTimeoutKeyIsALoss(t *testing.T) {
 	})
 }
 
-// A writer that waits keeps readers of other processes out that come after it, and has its turn
-// though there is always somebody who wants to read.
+// A waiting writer excludes later readers of other processes, and has its turn although readers always want the lock.
 func TestReadWrite_WriterDoesNotStarve(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

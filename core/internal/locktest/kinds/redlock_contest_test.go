@@ -16,14 +16,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// contender is one process of a contest for a Redlock, and the turns of its callers.
+// contender is a process of a contest for a Redlock, with the turns of its callers.
 type contender struct {
 	lock  core.Lock
 	sent  []*faultproxy.Rule
 	turns atomic.Int64
 }
 
-// contenders are processes, each on connections of its own to all servers.
+// contenders makes processes with separate connections to all servers.
 func contenders(t *testing.T, servers []*locktest.Redis, n int) []*contender {
 	t.Helper()
 	all := make([]*contender, n)
@@ -43,7 +43,7 @@ func contenders(t *testing.T, servers []*locktest.Redis, n int) []*contender {
 	return all
 }
 
-// contend has callers of every process take the lock again and again, for so long in all.
+// contend runs callers of every process that take the lock again and again for a time.
 func contend(t *testing.T, all []*contender, callers int, lasts time.Duration, work func(ctx context.Context), opts ...core.AcquireOption) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), lasts)
@@ -62,7 +62,7 @@ func contend(t *testing.T, all []*contender, callers int, lasts time.Duration, w
 						t.Error(err)
 					}
 					if errors.Is(err, core.ErrUnavailable) {
-						wait(ctx, time.Millisecond) // where it fails at once the time of the bubble would stand still
+						wait(ctx, time.Millisecond) // without this pause, failing at once would stop the time of the bubble
 					}
 				}
 			})
@@ -71,8 +71,7 @@ func contend(t *testing.T, all []*contender, callers int, lasts time.Duration, w
 	running.Wait()
 }
 
-// Processes that contend have the lock one at a time, each has its turns, and it does not lie
-// about for long.
+// Processes that contend get the lock one at a time, each has its turns, and the lock does not stay free for long.
 func TestRedlock_Contention(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -113,8 +112,8 @@ func TestRedlock_Contention(t *testing.T) {
 	}
 }
 
-// Whatever happens to a minority of the servers, there is never a second holder, and when all
-// is well again nothing is left.
+// Whatever happens to a minority of the servers, the lock never has two holders. When all servers work again, nothing
+// is left.
 func TestRedlock_NeverTwoHolders(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
@@ -133,7 +132,7 @@ func TestRedlock_NeverTwoHolders(t *testing.T) {
 			fate.Go(func() {
 				for faults.Err() == nil {
 					s, s2 := servers[draw(len(servers))], servers[draw(len(servers))]
-					if draw(3) == 0 { // else all is well
+					if draw(3) == 0 { // otherwise nothing fails
 						s.Embedded.Down()
 						s2.Embedded.Down()
 						locktest.Pass(random(4000))

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Every client renews its own lease; the hold lasts as long as a majority does.
+// The hold lasts as long as a majority of its leases, which each client renews on its server.
 func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
@@ -35,14 +35,14 @@ func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		locktest.Pass(time.Second)
 		if n := told.Count("loss"); n != 1 || hold.Remaining() != 0 {
-			t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
+			t.Errorf("%d losses reported; %s remain", n, hold.Remaining())
 		}
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		locktest.WantHeldOn(t, servers[3:], "k", 0)
 	})
 }
 
-// What a minority has lost is no error of the release; nor is it one that others took it there.
+// The release succeeds although a minority of the servers has lost the lock, or has another holder.
 func TestRedlock_ReleaseWithoutALostMinority(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
@@ -62,7 +62,7 @@ func TestRedlock_ReleaseWithoutALostMinority(t *testing.T) {
 	}
 }
 
-// A release that finds the majority gone has lost the lock.
+// A release that finds the lock gone on a majority returns ErrLost.
 func TestRedlock_ReleaseFindsItLost(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -76,7 +76,7 @@ func TestRedlock_ReleaseFindsItLost(t *testing.T) {
 	})
 }
 
-// A server that does not confirm the release is an error, and cleared up later.
+// If a server does not confirm the release, the release is an error, and the server is cleared up later.
 func TestRedlock_ReleaseThatIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -114,7 +114,7 @@ func TestRedlock_ReentersThroughTheContext(t *testing.T) {
 		if hold.Key() != second.Key() || told.Count("acquire end") != 2 {
 			t.Error("not one lock")
 		}
-		_, member := locktest.MustAcquire(t, inner, clients[0].Lock("k"), core.WaitTime(0)) // a member is a lock like others
+		_, member := locktest.MustAcquire(t, inner, clients[0].Lock("k"), core.WaitTime(0)) // the lock on one server is a lock like others
 		locktest.MustRelease(t, member)
 		locktest.MustRelease(t, second)
 		locktest.WantAlive(t, outer)
@@ -124,7 +124,7 @@ func TestRedlock_ReentersThroughTheContext(t *testing.T) {
 	})
 }
 
-// What the context holds of a minority only is entered again, and the others are taken.
+// A Redlock re-enters locks that the context holds on a minority of the servers, and takes the others.
 func TestRedlock_UnderALockOfOneMember(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -144,14 +144,14 @@ func TestRedlock_UnderALockOfOneMember(t *testing.T) {
 	})
 }
 
-// A re-entry that no majority confirms is a loss, or says that servers do not answer.
+// A re-entry without a majority is a loss, or ErrUnavailable if servers do not answer.
 func TestRedlock_ReentryNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		lock := core.Redlock("k", locktest.BehindEach(t, servers)...)
 		outer, hold := locktest.MustAcquire(t, t.Context(), lock)
 		servers[0].Embedded.Expire("k")
-		_, second := locktest.MustAcquire(t, outer, lock, core.WaitTime(0)) // a majority is there
+		_, second := locktest.MustAcquire(t, outer, lock, core.WaitTime(0)) // a majority answers
 		locktest.MustRelease(t, second)
 		locktest.TakeDown(servers[1])
 		_, _, err := lock.Acquire(outer, core.WaitTime(time.Second))
@@ -197,7 +197,7 @@ func TestRedlock_RefreshLeaveHandover(t *testing.T) {
 	})
 }
 
-// A refresh that a majority does not confirm is no success.
+// A Refresh without a majority is an error.
 func TestRedlock_RefreshNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -212,7 +212,7 @@ func TestRedlock_RefreshNeedsAMajority(t *testing.T) {
 	})
 }
 
-// Two that leave at once, whose clients are in another order, do not block each other.
+// Two Redlocks whose clients are in different orders, and that leave at once, do not block each other.
 func TestRedlock_LeavesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -231,7 +231,7 @@ func TestRedlock_LeavesInAnyOrder(t *testing.T) {
 	})
 }
 
-// The client of one server is closed: that part ends, the others go on.
+// The client of one server is closed. Its part of the hold ends, and the others go on.
 func TestRedlock_OneClientIsClosed(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -250,7 +250,7 @@ func TestRedlock_OneClientIsClosed(t *testing.T) {
 	})
 }
 
-// The observers of the first client are notified of one lock, also where its server is dead.
+// The observers of the first client are notified of one lock, also if its server is dead.
 func TestRedlock_Observers(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -261,11 +261,11 @@ func TestRedlock_Observers(t *testing.T) {
 		end := told.First(t, "acquire end").Data.(core.AcquireResult)
 		if end.Kind != core.KindRedlock || end.Keys != 1 || end.Key != "k" || end.Label != "l" || end.Field != hold.Field() ||
 			end.Outcome != core.OutcomeAcquired || end.Attempts < 2 || end.Contended || end.RoundTrip < 0 {
-			t.Errorf("told of %+v", end)
+			t.Errorf("reported %+v", end)
 		}
 		info := told.First(t, "hold start").Data.(core.HoldInfo)
 		if info.Kind != core.KindRedlock || info.Keys != 1 || !info.Watchdog {
-			t.Errorf("told of %+v", info)
+			t.Errorf("reported %+v", info)
 		}
 		locktest.Pass(15 * time.Second)
 		locktest.WantSame(t, "renewals", told.Count("renewal"), 2)
@@ -274,10 +274,10 @@ func TestRedlock_Observers(t *testing.T) {
 		locktest.MustRelease(t, hold)
 		locktest.WantSame(t, "ends", told.Count("hold end"), 2)
 		if names := others.Names(); len(names) != 0 {
-			t.Errorf("the others are told of %v", names)
+			t.Errorf("the other clients report %v", names)
 		}
 		if changes := backend.All(); len(changes) != 1 || changes[0].ClientID != clients[0].ID() {
-			t.Errorf("the client of the dead server is told of %v", changes)
+			t.Errorf("the client of the dead server reports %v", changes)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// On real servers, of which some are killed and one comes back.
+// Some of the real servers of a Redlock are killed, and one of them comes back.
 func TestRedlock_KilledServers(t *testing.T) {
 	t.Parallel()
 	const n = 5
@@ -46,7 +46,7 @@ func TestRedlock_KilledServers(t *testing.T) {
 	locktest.Eventually(t, "a majority to be back", func() bool { return once() == nil })
 }
 
-// A process whose callers contend with those of another one, as RLocks of each server.
+// Callers of two processes contend for a Redlock on real servers.
 func TestRedlock_OnRealServers(t *testing.T) {
 	t.Parallel()
 	servers := []*redisserver.Server{redisserver.Start(t), redisserver.Start(t), redisserver.Start(t)}
@@ -77,9 +77,9 @@ func TestRedlock_OnRealServers(t *testing.T) {
 	}
 }
 
-// Real servers are stopped one by one while the lock is held and wanted: it lasts as long as a
-// majority goes on, is lost when its leases are over, and can be acquired when they go on. They serve
-// late then what they were sent meanwhile: that harms nobody, and nothing is left of it.
+// Real servers are stopped one by one while the lock is held and wanted. The hold lasts as long as a majority goes
+// on, and is lost when its leases have expired. When the servers go on, the lock can be acquired again. Commands that
+// they execute late do no harm and leave nothing.
 func TestRedlock_StoppedServers(t *testing.T) {
 	t.Parallel()
 	lease := locktest.Unhurried(4 * time.Second)
@@ -95,28 +95,28 @@ func TestRedlock_StoppedServers(t *testing.T) {
 	other := core.Redlock("k", theirs...)
 	rival := locktest.GoAcquire(t.Context(), other, core.WaitTime(2*time.Minute))
 
-	servers[4].Stop() // for less than a lease: this one goes on to count
+	servers[4].Stop() // for less than a lease: this server still counts
 	<-time.After(lease / 4)
 	servers[4].Continue()
 	for _, s := range servers[:2] {
 		s.Stop()
-		<-time.After(lease + lease/4) // what it had granted is over
+		<-time.After(lease + lease/4) // its grants have expired
 		locktest.WantAlive(t, ctx)
 	}
 	select {
 	case o := <-rival:
-		t.Fatalf("another one is answered while it is held: %v", o.Err)
+		t.Fatalf("a second caller gets an answer while the lock is held: %v", o.Err)
 	default:
 	}
 	locktest.WantSame(t, "losses", told.Count("loss"), 0)
 
 	servers[2].Stop()
-	<-time.After(lease) // nobody has been asked for a majority since
+	<-time.After(lease) // no client has asked for a majority since
 	locktest.WantEnded(t, ctx, core.ErrLost)
 	if hold.Remaining() != 0 {
 		t.Errorf("%s remain", hold.Remaining())
 	}
-	locktest.Eventually(t, "told of the loss", func() bool { return told.Count("loss") == 1 })
+	locktest.Eventually(t, "report of the loss", func() bool { return told.Count("loss") == 1 })
 	locktest.WantOnly(t, (<-rival).Err, core.ErrUnavailable, core.ErrNotAcquired) // no majority answers
 	for _, s := range servers[:3] {
 		s.Continue()
@@ -127,7 +127,7 @@ func TestRedlock_StoppedServers(t *testing.T) {
 		return next.Err == nil
 	})
 	locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
-	<-time.After(lease / 2) // what was late has landed
+	<-time.After(lease / 2) // late commands have landed
 	locktest.WantAlive(t, next.Ctx)
 	locktest.MustRelease(t, next.Hold)
 	for _, s := range servers {

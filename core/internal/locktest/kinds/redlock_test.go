@@ -75,7 +75,7 @@ func TestRedlock_WrongArguments(t *testing.T) {
 	})
 }
 
-// However long it has waited, its lease counts from the attempt that was granted.
+// However long a caller has waited, its lease counts from the attempt that was granted.
 func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -106,7 +106,7 @@ func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// Of five servers two may be dead: that costs one timeout, and nothing once it is known.
+// Two of five servers may be dead. That costs one timeout, and nothing once it is known.
 func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*locktest.Redis){
@@ -141,8 +141,7 @@ func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 	}
 }
 
-// Without a majority that can answer the lock is neither acquired nor taken, whatever the others
-// say, and nothing is left.
+// Without a majority of servers that answer, the lock is neither acquired nor taken, and nothing is left.
 func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]core.AcquireOption{
@@ -173,8 +172,7 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 	}
 }
 
-// Where a majority answers, and others have the lock, it is taken; what was granted is given
-// back.
+// If a majority answers, and other clients have the lock, it is taken. Grants of the failed round are given back.
 func TestRedlock_TakenByOthers(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
@@ -208,7 +206,7 @@ func TestRedlock_TakenByOthers(t *testing.T) {
 	})
 }
 
-// A minority of strangers is in nobody's way.
+// Other holders on a minority of the servers do not exclude a caller.
 func TestRedlock_StrangersOnAMinority(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -242,7 +240,7 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 			if took := time.Since(freed); took > 50*time.Millisecond {
 				t.Errorf("same process %v: took %s after the release", same, took)
 			}
-			if n := locktest.HeldOn(servers, "k"); n < 3 { // on some the release may still be on its way when they are asked
+			if n := locktest.HeldOn(servers, "k"); n < 3 { // the release may reach some servers after the attempt
 				t.Errorf("k is on %d servers, want a majority", n)
 			}
 			locktest.MustRelease(t, o.Hold)
@@ -251,8 +249,7 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 	}
 }
 
-// A stranger who stays on one server is waited behind there only as long as the others are
-// taken, too.
+// A caller waits for another holder on one server only while other servers are taken, too.
 func TestRedlock_WaitingAtOneServerIsNotForThatOne(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -302,7 +299,7 @@ func TestRedlock_WaitEndsWithTheContextOrAClient(t *testing.T) {
 	})
 }
 
-// A round that fails clears up servers that have not answered, too, when they come back.
+// After a failed round, servers that have not answered are cleared up when they are back.
 func TestRedlock_FailedRoundLeavesNothing(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -324,7 +321,7 @@ func TestRedlock_FailedRoundLeavesNothing(t *testing.T) {
 	})
 }
 
-// Servers that answer slowly leave less of the lease, or too little.
+// If servers answer slowly, less of the lease is left, or too little.
 func TestRedlock_SlowServersCostValidity(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {

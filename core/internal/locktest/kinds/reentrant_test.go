@@ -80,7 +80,7 @@ func TestWire_UnlockPublishesZeroOnTheChannel(t *testing.T) {
 			sub := b.SubscribeTo(t, channel)
 			ctx, outer := locktest.MustAcquire(t, t.Context(), l)
 			_, inner := locktest.MustAcquire(t, ctx, l)
-			locktest.MustRelease(t, inner) // a partial release publishes nothing
+			locktest.MustRelease(t, inner) // a partial release sends no message
 			locktest.MustRelease(t, outer)
 			b.Publish(t.Context(), channel, "end")
 			sub.Want("0", "end")

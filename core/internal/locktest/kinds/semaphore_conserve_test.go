@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// Permits are exact at every moment and at the end, however many clients die with some, and
-// whatever replies and connections are lost.
+// The number of permits is exact at all times and at the end, however many clients die with permits, and whatever
+// replies and connections are lost.
 func TestPermitSemaphore_Conservation(t *testing.T) {
 	t.Parallel()
 	acquisitions := 10_000
@@ -28,8 +28,8 @@ func TestPermitSemaphore_Conservation(t *testing.T) {
 	conserve(t, locktest.Real(t), 1, 8, acquisitions, 5)
 }
 
-// So they are in many short runs, in the time of a bubble. There no subscription is cut: go-redis
-// makes it again under a mutex, for which the time of a bubble does not go on.
+// The number of permits is exact in many short runs in a bubble. There no subscription is cut, because go-redis
+// subscribes again under a mutex, which stops the time of a bubble.
 func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(8, 2)) {
@@ -39,7 +39,7 @@ func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	}
 }
 
-// economy is a semaphore with leases and one without, and clients with troubles of their own.
+// economy is a semaphore with leases, a semaphore without, and clients that fail.
 type economy struct {
 	locktest.Permits
 
@@ -52,7 +52,7 @@ type economy struct {
 	faults  atomic.Int64
 	failed  atomic.Int64
 	leased  atomic.Int64 // permits with a lease that were acquired and released
-	plain   atomic.Int64 // and acquisitions of those without
+	plain   atomic.Int64 // acquisitions of permits without leases
 }
 
 const (
@@ -80,7 +80,7 @@ func conserve(t *testing.T, b *locktest.Redis, seed uint64, processes, acquisiti
 		acquisitions, e.leased.Load(), e.plain.Load(), e.crashes.Load(), e.faults.Load(), e.failed.Load(), b.ZCard(t.Context(), "{plain}:interlock_ops").Val())
 }
 
-// watch wants the number of permits to be right at every moment.
+// watch wants the number of permits to be right at all times.
 func (e *economy) watch() {
 	for {
 		reply, err := e.Eval(context.Background(), `return {redis.call('GET', KEYS[1]) or '', redis.call('ZCARD', KEYS[2])}`, []string{"pool", locktest.PermitLeases}).Slice()
@@ -101,7 +101,7 @@ func (e *economy) watch() {
 	}
 }
 
-// wantBack wants everything back when all leases are over.
+// wantBack wants all permits to be free when all leases have expired.
 func (e *economy) wantBack(locks *core.Client) {
 	e.T.Helper()
 	pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("plain")
@@ -116,10 +116,10 @@ func (e *economy) wantBack(locks *core.Client) {
 	})
 }
 
-// player is one process after the other.
+// player runs one process after the other.
 func (e *economy) player(random *rand.Rand) {
 	proxy, rdb := faultproxy.Around(e.T, e.Client)
-	steady, err := core.New(rdb, locktest.Patient) // permits without leases do not come back from one that has died
+	steady, err := core.New(rdb, locktest.Patient) // permits without leases stay taken after the death of a process
 	if err != nil {
 		e.T.Error(err)
 		return
@@ -140,9 +140,9 @@ func (e *economy) player(random *rand.Rand) {
 			own := rand.New(rand.NewPCG(random.Uint64(), 1))
 			callers.Go(func() { e.caller(locks, steady, proxy, own) })
 		}
-		lives := e.left.Load() - e.players*(12+random.Int64N(100)) // as many die however many there are
+		lives := e.left.Load() - e.players*(12+random.Int64N(100)) // the number of deaths does not depend on the number of players
 		for e.left.Load() > max(lives, 0) {
-			time.Sleep(2 * time.Millisecond) // a poll
+			time.Sleep(2 * time.Millisecond) // a poll, in real time or in the time of the bubble
 		}
 		if e.left.Load() > 0 {
 			e.crashes.Add(1)
@@ -165,7 +165,7 @@ func (e *economy) fault(proxy *faultproxy.Proxy, random *rand.Rand) {
 	}
 }
 
-// caller acquires in turn a permit with a lease and some without.
+// caller acquires a permit with a lease and some without in turn.
 func (e *economy) caller(locks, steady *core.Client, proxy *faultproxy.Proxy, random *rand.Rand) {
 	for e.left.Add(-1) >= 0 {
 		ctx, cancel := context.Background(), func() {}

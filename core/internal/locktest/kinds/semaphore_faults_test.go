@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The permit of a process that has died comes back when its lease ends, to a waiter here, and to
-// one of Redisson, which looks at the deadline that it saw.
+// The permit of a process that has died is free at the end of its lease. A waiter of this library gets it, and so
+// does a waiter of Redisson, which looks at the deadline that it saw.
 func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -39,7 +39,7 @@ func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 	})
 }
 
-// A message that is lost hangs nobody: who waits looks once a second at least.
+// A lost message does not block a waiter, which looks at least once a second.
 func TestSemaphores_LostMessage(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -70,7 +70,7 @@ func TestSemaphores_LostMessage(t *testing.T) {
 			locktest.Pass(10 * time.Second)
 			select {
 			case err := <-done:
-				t.Fatalf("it did not wait: %v", err)
+				t.Fatalf("the caller did not wait: %v", err)
 			default:
 			}
 			start := time.Now()
@@ -81,7 +81,7 @@ func TestSemaphores_LostMessage(t *testing.T) {
 	}
 }
 
-// A message wakes one who waits, at once, whoever has sent it.
+// A message wakes a waiter at once, whichever library has sent it.
 func TestSemaphores_WokenByRedisson(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -97,8 +97,8 @@ func TestSemaphores_WokenByRedisson(t *testing.T) {
 	})
 }
 
-// Callers of one client get permits in the order in which they came: one that wants many is not
-// overtaken by those that want few.
+// Callers of one client get permits in the order in which they came. Callers that want few do not overtake a caller
+// that wants many.
 func TestSemaphore_FirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -127,7 +127,7 @@ func TestSemaphore_FirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// A latch opens for all who wait, in two clients, at once, and for who comes later.
+// A latch opens at once for all waiters, in two clients, and for later callers.
 func TestCountDownLatch_OpensForAll(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -142,7 +142,7 @@ func TestCountDownLatch_OpensForAll(t *testing.T) {
 					t.Errorf("%d: %v", i, err)
 				}
 				if late := time.Since(opened); opened.IsZero() || late > 5*time.Millisecond {
-					t.Errorf("%d goes on %s after it opened", i, late)
+					t.Errorf("waiter %d returned %s after the latch opened", i, late)
 				}
 			})
 		}
@@ -159,8 +159,8 @@ func TestCountDownLatch_OpensForAll(t *testing.T) {
 	})
 }
 
-// A reply, or a request, of any script at any step is lost: every count is exact, no operation
-// fails, and nothing is left behind.
+// A reply or a request of any script is lost at any step. Every count is exact, no operation fails, and nothing is
+// left behind.
 func TestSemaphores_LostReplies(t *testing.T) {
 	t.Parallel()
 	lives := map[string]func(t *testing.T, b locktest.Permits, locks *core.Client){"permit": permitLife, "plain": plainLife, "latch": latchLife}
@@ -203,7 +203,7 @@ func permitLife(t *testing.T, b locktest.Permits, locks *core.Client) {
 	locktest.Must(t, two.Leave(t.Context(), time.Hour))
 	locktest.MustRelease(t, one)
 	eventuallyPermits(b, 2, 1)
-	if _, err := pool.ForceRelease(t.Context()); err != nil { // it is not sent again
+	if _, err := pool.ForceRelease(t.Context()); err != nil { // ForceRelease is not sent again
 		_, err = pool.ForceRelease(t.Context())
 		locktest.Must(t, err)
 	}
@@ -241,7 +241,7 @@ func latchLife(t *testing.T, b locktest.Permits, locks *core.Client) {
 	locktest.AwaitWaiters(t, locks, 1)
 	for range 3 {
 		if got := b.Get(t.Context(), "k").Val(); got == "" {
-			t.Error("it is open too early")
+			t.Error("the latch is open too early")
 		}
 		locktest.Must(t, l.CountDown(t.Context()))
 	}
@@ -249,7 +249,7 @@ func latchLife(t *testing.T, b locktest.Permits, locks *core.Client) {
 	b.WantGone("k")
 }
 
-// eventually waits until so many permits are free and out, within a second.
+// eventuallyPermits waits up to a second until so many permits are free and taken.
 func eventuallyPermits(b locktest.Permits, free, out int) {
 	b.T.Helper()
 	end := time.Now().Add(locktest.Measured(time.Second + locktest.Slack))
@@ -263,8 +263,8 @@ func hasPermits(b locktest.Permits, free, out int) bool {
 	return b.Get(context.Background(), "pool").Val() == fmt.Sprint(free) && b.ZCard(context.Background(), locktest.PermitLeases).Val() == int64(out)
 }
 
-// An operation whose caller has gone lands late: a take is undone, or does nothing; what gives is
-// executed once, in the background if need be.
+// An operation lands after its caller has left. An acquisition is undone, or does nothing. A release is executed
+// once, in the background if necessary.
 func TestSemaphore_LandsLate(t *testing.T) {
 	t.Parallel()
 	for _, late := range []string{"before it is undone", "after that"} {
@@ -297,7 +297,7 @@ func TestSemaphore_LandsLate(t *testing.T) {
 	}
 }
 
-// What was sent again, and is answered, is executed once, however late its first send lands, and
+// An operation that was sent again, and is answered, is executed once, however late its first command lands, and
 // whatever was done since.
 func TestSemaphore_FirstSendLandsLate(t *testing.T) {
 	t.Parallel()
@@ -326,14 +326,14 @@ func TestSemaphore_FirstSendLandsLate(t *testing.T) {
 	})
 }
 
-// warmScript has the server know a script, so that it is sent by its digest.
+// warmScript loads a script, so that it is sent by its digest.
 func warmScript(t *testing.T, b locktest.Permits, name string) {
 	t.Helper()
 	locktest.Must(t, b.ScriptLoad(t.Context(), locktest.ScriptSources(t)[name]).Err())
 }
 
-// Without Redis nobody is told that the permits are taken, although others of this client hold
-// some, nor that they were given back. What was given is there when Redis answers again, once.
+// While Redis is silent, callers neither learn that the permits are taken, although others of this client hold some,
+// nor that a release has succeeded. Released permits are free once Redis answers again, and only once.
 func TestSemaphores_Outage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -360,8 +360,8 @@ func TestSemaphores_Outage(t *testing.T) {
 	})
 }
 
-// Holders are notified of nothing by the messages of others: a release costs one script each,
-// however many hold.
+// Messages of other clients do not make holders ask Redis: a release costs one script, however many holders there
+// are.
 func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -380,7 +380,7 @@ func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
 			locktest.Pass(10 * time.Millisecond)
 		}
 		if n := sent.Hits() - before; n > 10 {
-			t.Errorf("%d scripts for 10 messages, want one attempt each", n)
+			t.Errorf("%d scripts for 10 messages, want an attempt each", n)
 		}
 		locktest.MustRelease(t, holds[0])
 		o := <-got
@@ -392,7 +392,7 @@ func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
 	})
 }
 
-// A permit that was lost is noticed at the next renewal, and when all are forced back at once.
+// The holder of a lost permit learns of the loss at the next renewal, and at once if all permits are forced back.
 func TestPermitSemaphore_Lost(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

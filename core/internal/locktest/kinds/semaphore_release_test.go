@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A release by id that gets no answer goes on in the background, also when its caller has gone. It
-// ends with the first answer, also with that of a permit that is not held.
+// A release by id without an answer goes on in the background, also after its caller has left. It ends with the first
+// answer, also with the answer that the permit is not held.
 func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -38,8 +38,8 @@ func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 	})
 }
 
-// An operation that goes on in the background, and finds there that the count is set already, ends
-// with that: it sets nothing when somebody deletes the count later.
+// An operation in the background ends when it finds the count set already. It does not set the count again if a
+// client deletes it later.
 func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(ctx context.Context, locks *core.Client) (bool, error){
@@ -70,8 +70,8 @@ func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 	}
 }
 
-// A permit is given back by its id, whoever holds it: Redisson, with a lease or without, another
-// client, or this one. Who listens is told how many are free, and the holder that its permit is lost.
+// A permit can be given back by its id, whichever client holds it: Redisson, with a lease or without, another client,
+// or this client. The message has the number of free permits, and the holder learns that its permit is lost.
 func TestPermitSemaphore_ReleasePermit(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -101,8 +101,8 @@ func TestPermitSemaphore_ReleasePermit(t *testing.T) {
 	})
 }
 
-// A permit whose lease is over is given back, too, but was not held any more: as with Redisson. One
-// that was never out is not held, and nothing is remembered of it.
+// A permit whose lease has expired is given back, too, but counts as not held, as in Redisson. A permit that was
+// never taken is not held, and nothing is recorded.
 func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -119,7 +119,7 @@ func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 			locktest.WantErr(t, pool.ReleasePermit(t.Context(), id), core.ErrInvalid)
 		}
 		b.WantPermits(1, 0)
-		locktest.Must(t, pool.AddPermits(t.Context(), 1)) // which has those before it forgotten
+		locktest.Must(t, pool.AddPermits(t.Context(), 1)) // this operation replaces the record of earlier operations
 		if ops := b.ZRange(t.Context(), "{pool}:interlock_ops", 0, -1).Val(); len(ops) != 1 {
 			t.Errorf("remembered are %q, want the last operation", ops)
 		}
@@ -128,7 +128,7 @@ func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 	})
 }
 
-// With fewer permits than are out, one that comes back is held by nobody, and nobody is told.
+// If the semaphore has fewer permits than are taken, a permit that is given back is not free, and no message is sent.
 func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -147,8 +147,7 @@ func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
 	})
 }
 
-// The reply or the request of a release by id is lost: it is executed once, and its caller is told
-// what became of it.
+// The reply or the request of a release by id is lost. The release is executed once, and its caller gets the result.
 func TestPermitSemaphore_ReleasePermitLostReplies(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"reply", "request"} {
@@ -169,13 +168,13 @@ func TestPermitSemaphore_ReleasePermitLostReplies(t *testing.T) {
 			locktest.WantErr(t, pool.ReleasePermit(t.Context(), hold.Field()), core.ErrNotHeld)
 			b.WantPermits(2, 0)
 			if first.Hits() != 1 || second.Hits() != 1 {
-				t.Errorf("%d and %d were lost, want one of each", first.Hits(), second.Hits())
+				t.Errorf("%d and %d were lost, want 1 and 1", first.Hits(), second.Hits())
 			}
 		})
 	}
 }
 
-// It wakes who waits in another client at once.
+// A release by id wakes a waiter of another client at once.
 func TestPermitSemaphore_ReleasePermitWakes(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {

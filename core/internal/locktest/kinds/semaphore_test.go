@@ -15,10 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A client that waits beside one that keeps all permits busy gets its turns, also when it is farther
-// from Redis. Their ways have lengths: where no way takes time, each release and the attempts that
-// follow it are at one instant of the bubble, and who schedules the goroutines decides who is first,
-// perhaps always in the same way.
+// A client that waits beside a client that keeps all permits busy gets its turns, also if it is farther from Redis.
+// Connections have a latency here. Without it, a release and the attempts after it would happen at one instant of the
+// bubble, and the scheduler would decide which is first, perhaps always in the same way.
 func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
 	const near = 210 * time.Microsecond
@@ -47,14 +46,14 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 			callers.Wait()
 			t.Logf("the longest of 20 waits: %s", longest)
 			if longest > time.Second {
-				t.Errorf("it waited %s", longest)
+				t.Errorf("the caller waited %s", longest)
 			}
 		})
 	}
 }
 
-// poolAway is a pool of two permits for a client that is so far away from Redis, from when its
-// subscription is there: go-redis makes that under a mutex, for which the time of a bubble does not go on.
+// poolAway makes a semaphore of two permits whose client is d away from Redis once it has subscribed. go-redis
+// subscribes under a mutex, which stops the time of a bubble.
 func poolAway(b *locktest.Redis, d time.Duration) core.Lock {
 	b.T.Helper()
 	pool := b.Locks().Semaphore("pool", 2).Lock
@@ -71,8 +70,8 @@ func poolAway(b *locktest.Redis, d time.Duration) core.Lock {
 	return away
 }
 
-// A permit is 16 bytes in Redisson's zset with the end of its lease by the clock of the server;
-// the hold's field is the same in hex. It is given back with a message: how many are free.
+// A permit is 16 bytes in Redisson's zset, with the end of its lease by the clock of the server. The field of the
+// hold is the same in hex. The message of a release has the number of free permits.
 func TestPermitSemaphore_Wire(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -80,7 +79,7 @@ func TestPermitSemaphore_Wire(t *testing.T) {
 		sub := b.SubscribeTo(t, locktest.PermitChannel)
 		pool := b.Locks().Semaphore("pool", 2)
 		_, one := locktest.MustAcquire(t, t.Context(), pool.Lock)
-		sub.Want("2") // it was made
+		sub.Want("2") // the semaphore was made
 		b.WantPermits(1, 1)
 		before := b.Time(t.Context()).Val()
 		_, two := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(time.Minute))
@@ -106,7 +105,7 @@ func TestPermitSemaphore_Wire(t *testing.T) {
 	})
 }
 
-// Each side sees the permits of the other, and can give them back by their ids.
+// Each library sees the permits of the other, and can give them back by their ids.
 func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -140,7 +139,7 @@ func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 	})
 }
 
-// A permit that never ends is one of Redisson's without a lease time.
+// A permit of Redisson without a lease time never expires.
 func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -165,8 +164,7 @@ func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
 	})
 }
 
-// Counts, and what changes them, with Redisson's messages. TTLs of the count are those of the
-// leases, too.
+// Operations that change the count send Redisson's messages. The TTL of the count also applies to the leases.
 func TestPermitSemaphore_Counts(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -201,7 +199,7 @@ func TestPermitSemaphore_Counts(t *testing.T) {
 		sub.Want("2")
 		locktest.Must(t, pool.AddPermits(t.Context(), -7))
 		want(-1, 1)
-		locktest.MustRelease(t, hold) // nobody is told of none
+		locktest.MustRelease(t, hold) // no message about zero permits
 		want(0, 0)
 		locktest.Must(t, b.Publish(t.Context(), locktest.PermitChannel, "end").Err())
 		sub.Want("end")
@@ -215,7 +213,7 @@ func TestPermitSemaphore_Counts(t *testing.T) {
 	})
 }
 
-// The number that is configured is made, and put right when it is another one, whatever is out.
+// The configured number of permits is created, and corrected if it differs, however many permits are taken.
 func TestPermitSemaphore_ConfiguredNumber(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -274,7 +272,7 @@ func TestPermitSemaphore_Held(t *testing.T) {
 	})
 }
 
-// What is in Redis after each operation of a semaphore without leases, and its messages.
+// Each operation of a semaphore without leases leaves Redisson's keys and sends Redisson's messages.
 func TestSemaphore_Wire(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -315,7 +313,7 @@ func TestSemaphore_Wire(t *testing.T) {
 	})
 }
 
-// What is in Redis after each operation of a latch, and its messages.
+// Each operation of a latch leaves Redisson's keys and sends Redisson's messages.
 func TestCountDownLatch_Wire(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -351,7 +349,7 @@ func TestCountDownLatch_Wire(t *testing.T) {
 	})
 }
 
-// A key that is something else is an error, and stays as it is.
+// A key of another type is an error and stays unchanged.
 func TestCounts_AnotherType(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -14,15 +14,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// deafLocks makes a client whose ACL has none of the channels.
+// locksWithoutChannels makes a client whose ACL has no channels.
 func locksWithoutChannels(b *locktest.Redis) *core.Client {
 	b.T.Helper()
 	locktest.Must(b.T, b.Do(b.T.Context(), "acl", "setuser", "deaf", "on", ">secret", "~*", "+@all", "resetchannels").Err())
 	return locktest.NewClient(b.T, b.Connect(func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }), locktest.Patient)
 }
 
-// eachHeard runs a test on a server of its own for each kind whose waiters have messages, but for
-// those named.
+// eachHeard runs a test on a separate server for each kind whose waiters have messages, except for the named kinds.
 func eachHeard(t *testing.T, body func(t *testing.T, b *locktest.Redis, m locktest.Kind), but ...string) {
 	t.Helper()
 	for _, m := range locktest.KindsOnOneServer() {
@@ -35,8 +34,8 @@ func eachHeard(t *testing.T, body func(t *testing.T, b *locktest.Redis, m lockte
 	}
 }
 
-// A waiter of each kind whose ACL has none of the channels finds by polling what it waits for, and
-// so does one behind a holder with such an ACL, who can notify nobody.
+// A waiter whose ACL has no channels finds the free lock by polling. So does a waiter behind a holder with such an
+// ACL, which cannot send messages.
 func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 	t.Parallel()
 	eachHeard(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
@@ -69,7 +68,7 @@ func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 	})
 }
 
-// Beside those who are busy it has its turn in bounded time, of a fair lock too.
+// Beside busy callers such a waiter has its turn in bounded time, also for a fair lock.
 func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 	t.Parallel()
 	eachHeard(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
@@ -94,11 +93,11 @@ func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 		}
 		cancel()
 		ended.Wait()
-	}, "latch") // who waits for one has no turns
+	}, "latch") // waiters of a latch have no turns
 }
 
-// A waiter of a fair lock that hears nothing keeps its place: nobody who came later is before it,
-// and the lock is free for 0.5 s at most until it looks.
+// A waiter of a fair lock without messages keeps its place. No later waiter overtakes it, and the lock is free for at
+// most 0.5 s until it looks.
 func TestFair_WithoutMessagesItKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -128,7 +127,7 @@ func TestFair_WithoutMessagesItKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// busyWith has eight callers have a kind again and again, for 5 ms each.
+// busyWith starts eight callers that take a lock of a kind again and again, for 5 ms each.
 func busyWith(ctx context.Context, t *testing.T, m locktest.Kind, locks *core.Client) (turns *atomic.Int64, ended *sync.WaitGroup) {
 	turns, ended = new(atomic.Int64), new(sync.WaitGroup)
 	for range 8 {
@@ -136,7 +135,7 @@ func busyWith(ctx context.Context, t *testing.T, m locktest.Kind, locks *core.Cl
 			for ctx.Err() == nil {
 				had, err := m.Take(ctx, locks, "k")
 				if err != nil {
-					wait(ctx, time.Millisecond) // where it fails at once the time of a bubble would stand still
+					wait(ctx, time.Millisecond) // without this pause, failing at once would stop the time of a bubble
 					continue
 				}
 				turns.Add(1)

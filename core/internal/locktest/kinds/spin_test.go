@@ -28,9 +28,9 @@ func TestSpin_NoMessages(t *testing.T) {
 		}()
 		locktest.AwaitWaiters(t, theirs, 1)
 		if n := b.PubSubNumSub(t.Context(), "redisson_lock__channel:{order:42}").Val(); n["redisson_lock__channel:{order:42}"] != 1 {
-			t.Errorf("subscribers: got %v, want the one of this test", n)
+			t.Errorf("subscribers: got %v, want the subscriber of this test", n)
 		}
-		locktest.Must(t, hold.Refresh(t.Context(), 10*time.Second)) // a lower TTL is not published either
+		locktest.Must(t, hold.Refresh(t.Context(), 10*time.Second)) // a lower TTL sends no message either
 		locktest.MustRelease(t, hold)
 		locktest.MustRelease(t, <-got)
 		locktest.Must(t, b.Publish(t.Context(), "redisson_lock__channel:{order:42}", "end").Err())
@@ -38,8 +38,8 @@ func TestSpin_NoMessages(t *testing.T) {
 	})
 }
 
-// Who spins attempts soon, and then less and less often: 6 times in the first 50 ms, and
-// then every 40 to 50 ms. The callers of one client spin as one.
+// A spinning waiter attempts 6 times in the first 50 ms, and then every 40 to 50 ms. The callers of one client spin
+// as one.
 func TestSpin_BackOff(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -62,10 +62,9 @@ func TestSpin_BackOff(t *testing.T) {
 	})
 }
 
-// A spinning waiter of another process has its turn beside one that keeps the lock busy. It comes when
-// that one has had turns: where both come at the same instant, chance decides whether it is there before
-// them and has all of its turns at once. Each has a way of its own to Redis, as in life, so that what
-// the two do is at no instant the same.
+// A spinning waiter of another process has its turn beside a process that keeps the lock busy. It starts after that
+// process has had turns, because chance would decide if both started at the same instant. Their connections have
+// different latencies, so that their commands never happen at the same instant.
 func TestSpin_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -91,7 +90,7 @@ func TestSpin_TurnBesideABusyClient(t *testing.T) {
 			})
 		}
 		for range 5 {
-			locktest.Pass(100 * time.Millisecond) // longer than the lock is left free for others
+			locktest.Pass(100 * time.Millisecond) // longer than the time for which the process leaves the lock free for others
 			start, before := time.Now(), served.Load()
 			_, hold := locktest.MustAcquire(t, t.Context(), lone.SpinLock("k"), core.WaitTime(4*time.Second))
 			t.Logf("a turn after %s and %d of theirs", time.Since(start), served.Load()-before)
