@@ -167,6 +167,9 @@ func sentences(name string, source []byte) []sentence {
 		case token.EOF:
 			return list
 		case token.COMMENT, token.STRING:
+			if tok == token.STRING && !strings.Contains(literal, " ") {
+				continue // a name, such as a field in Redis
+			}
 			for i, line := range bytes.Split([]byte(literal), []byte("\n")) {
 				list = append(list, sentence{string(line), file.Line(pos) + i})
 			}
