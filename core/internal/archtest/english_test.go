@@ -37,12 +37,6 @@ var stumbles = []stumble{
 var unwritten = []string{
 	"README.md",
 	"core",
-	"core/internal/locktest/clusters",
-	"core/internal/locktest/holding",
-	"core/internal/locktest/inspecting",
-	"core/internal/locktest/kinds",
-	"core/internal/locktest/outages",
-	"core/internal/locktest/turns",
 	"grpclock/protorules",
 	"grpclock/testdata",
 	".ci", ".golangci.yml", ".github", "README.md",
