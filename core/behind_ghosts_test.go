@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Several keys that are taken one by one have that second together.
+// Several keys that are taken one by one share that second.
 func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -20,7 +20,7 @@ func TestBehindGhost_OfSeveralKeys(t *testing.T) {
 		locktest.LeaveGhost(t, locks, proxy, "a")
 		locktest.LeaveGhost(t, locks, proxy, "b")
 		time.AfterFunc(200*time.Millisecond, stays.Remove)
-		time.AfterFunc(700*time.Millisecond, func() { b.Del(context.Background(), "a") }) // if it is there still
+		time.AfterFunc(700*time.Millisecond, func() { b.Del(context.Background(), "a") }) // if it still exists
 		start := time.Now()
 		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)

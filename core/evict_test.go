@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The callers of a run have one field: Evict takes the lock from the caller that has it at that time, and
-// an earlier caller hears nothing.
+// The callers of a run have one field. Evict takes the lock from the caller that has it at that time. Earlier callers
+// are not notified.
 func TestEvict_HolderOfARun(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

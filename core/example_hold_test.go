@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// isFree tells whether somebody else can have the lock now.
+// isFree reports whether another caller can get the lock now.
 func isFree(locks *core.Client, name string) bool {
 	_, hold, err := locks.Lock(name).Acquire(context.Background(), core.WaitTime(0))
 	if err != nil {
@@ -18,7 +18,7 @@ func isFree(locks *core.Client, name string) bool {
 	return hold.Release(context.Background()) == nil
 }
 
-// The answer is sent, and the work goes on under its lock in a goroutine of its own.
+// The answer is sent, and the work goes on under its lock in another goroutine.
 func ExampleHold_Handover() {
 	locks, done := exampleLocks()
 	defer done()
@@ -30,13 +30,13 @@ func ExampleHold_Handover() {
 		fmt.Println(err)
 		return
 	}
-	ctx, moved := hold.Handover() // from here on moved is the one to release
+	ctx, moved := hold.Handover() // from here on, release moved
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
 		defer func() { _ = moved.Release(ctx) }()
 		<-request.Done()
-		fmt.Println("the request is over, the report goes on:", ctx.Err())
+		fmt.Println("the request has ended, the report goes on:", ctx.Err())
 		fmt.Println("the lock is free:", isFree(locks, "report"))
 	}()
 	fmt.Println("the old hold:", errors.Is(hold.Release(request), core.ErrNotHeld))
@@ -45,12 +45,12 @@ func ExampleHold_Handover() {
 	fmt.Println("the lock is free:", isFree(locks, "report"))
 	// Output:
 	// the old hold: true
-	// the request is over, the report goes on: <nil>
+	// the request has ended, the report goes on: <nil>
 	// the lock is free: false
 	// the lock is free: true
 }
 
-// Work that turns out to take longer asks for more time before it goes on.
+// Work that takes longer than expected extends its lease before it goes on.
 func ExampleHold_Refresh() {
 	locks, done := exampleLocks()
 	defer done()
@@ -63,7 +63,7 @@ func ExampleHold_Refresh() {
 	defer func() { _ = hold.Release(ctx) }()
 	fmt.Println("at most 10 minutes:", hold.Remaining() <= 10*time.Minute)
 	if err := hold.Refresh(ctx, time.Hour); err != nil {
-		return // it keeps its old end: stop in time
+		return // the lease keeps its old end: stop in time
 	}
 	fmt.Println("nearly an hour:", hold.Remaining() > 50*time.Minute)
 	// Output:
@@ -71,7 +71,7 @@ func ExampleHold_Refresh() {
 	// nearly an hour: true
 }
 
-// A quiet time after the work: the lock stays for five minutes, and nobody holds it.
+// A quiet time after the work: the lock stays for five minutes without a holder.
 func ExampleHold_Leave() {
 	locks, done := exampleLocks()
 	defer done()
@@ -91,8 +91,8 @@ func ExampleHold_Leave() {
 	// another mail may be sent: false
 }
 
-// An early release: the context that carries the lock ends with it, so what comes after goes
-// on with the one from before, or with a detached one, which has its values.
+// An early release ends the context that carries the lock. Later work goes on with the context from before, or with a
+// detached context, which has the same values.
 func ExampleDetach() {
 	locks, done := exampleLocks()
 	defer done()
@@ -104,13 +104,13 @@ func ExampleDetach() {
 		fmt.Println(err)
 		return
 	}
-	// … what needs the lock …
+	// … work that needs the lock …
 	if err := hold.Release(ctx); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("with the lock:", ctx.Err(), "-", context.Cause(ctx))
 	fmt.Println("parent:", parent.Err())
-	after := core.Detach(ctx) // for work that the request does not end either
+	after := core.Detach(ctx) // for work that outlives the request, too
 	fmt.Println("detached:", after.Err(), after.Value(user{}))
 	// Output:
 	// with the lock: context canceled - core: lock released

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// Two accounts, taken together or not at all, in whatever order they are named.
+// Two accounts are locked together or not at all, whatever the order of their names.
 func ExampleClient_MultiLock() {
 	locks, done := exampleLocks()
 	defer done()
@@ -26,7 +26,7 @@ func ExampleClient_MultiLock() {
 	// <nil>
 }
 
-// Who holds a lock, as Redis has it: in whatever process and language.
+// State returns the holders of a lock in Redis, in any process and language.
 func ExampleLock_State() {
 	locks, done := exampleLocks()
 	defer done()
@@ -51,8 +51,8 @@ func ExampleLock_State() {
 	// holders: 0 <nil>
 }
 
-// An operator frees a lock whose holder hangs. Its context ends: at once in this process, in
-// another one at the next renewal.
+// An operator frees a lock whose holder hangs. The context of the holder ends: at once in this process, and at the
+// next renewal in another process.
 func ExampleLock_ForceRelease() {
 	locks, done := exampleLocks()
 	defer done()
@@ -71,7 +71,7 @@ func ExampleLock_ForceRelease() {
 	// lost: true true
 }
 
-// What this client holds, for a page or a log at the shutdown.
+// Holds lists the locks of this client, for a page or for a log at shutdown.
 func ExampleClient_Holds() {
 	locks, done := exampleLocks()
 	defer done()
@@ -88,7 +88,7 @@ func ExampleClient_Holds() {
 	// 0 <nil>
 }
 
-// The same as numbers, for gauges.
+// Stats returns numbers for gauges.
 func ExampleClient_Stats() {
 	locks, done := exampleLocks()
 	defer done()

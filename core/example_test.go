@@ -18,7 +18,7 @@ func ExampleLock_Do() {
 
 	err := locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
 		fmt.Println("paying under the lock")
-		return locks.Lock("order:42").Do(ctx, func(context.Context) error { // the same lock again: it re-enters
+		return locks.Lock("order:42").Do(ctx, func(context.Context) error { // the same lock again: Do re-enters
 			fmt.Println("and so is what it calls")
 			return nil
 		})
@@ -30,7 +30,7 @@ func ExampleLock_Do() {
 	// <nil>
 }
 
-// Where a function does not fit: the context carries the lock, the hold releases it.
+// If a function does not fit, Acquire returns a context that carries the lock, and a hold that releases it.
 func ExampleLock_Acquire() {
 	locks, done := exampleLocks()
 	defer done()
@@ -41,7 +41,7 @@ func ExampleLock_Acquire() {
 		fmt.Println(err)
 		return
 	}
-	_, _, err = locks.Lock("report").Acquire(ctx, core.WaitTime(0)) // a stranger's attempt: not with locked
+	_, _, err = locks.Lock("report").Acquire(ctx, core.WaitTime(0)) // an attempt without the context of the hold
 	fmt.Println("not acquired:", errors.Is(err, core.ErrNotAcquired))
 
 	fmt.Println("released:", hold.Release(ctx))
@@ -52,7 +52,7 @@ func ExampleLock_Acquire() {
 	// the context says: core: lock released
 }
 
-// exampleLocks is a lock client on an embedded Redis.
+// exampleLocks makes a lock client on an embedded Redis.
 func exampleLocks() (*core.Client, func()) {
 	server, err := redistest.Start()
 	if err != nil {
@@ -63,7 +63,7 @@ func exampleLocks() (*core.Client, func()) {
 		panic(err)
 	}
 	return locks, func() {
-		_ = locks.Close(context.Background()) // nothing is held any more
+		_ = locks.Close(context.Background()) // all holds have been released
 		server.Close()
 	}
 }

@@ -18,8 +18,8 @@ var exclusive = map[string]func(*core.Client) core.Lock{
 	"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
 }
 
-// Tokens rise as long as scripts can tell one from the next. Where somebody has set the counter
-// beyond that, the error says so, and nothing is acquired.
+// Tokens rise while scripts can distinguish one from the next. If the counter is larger, the error says so, and the
+// lock is not acquired.
 func TestWithToken_CounterTooHigh(t *testing.T) {
 	t.Parallel()
 	for name, lock := range exclusive {
@@ -56,13 +56,13 @@ func wantCounterTooHigh(t *testing.T, err error) {
 	if err != nil && !strings.Contains(err.Error(), why) {
 		t.Errorf("got %v, want %q", err, why)
 	}
-	embedded := strings.HasSuffix(t.Name(), "/embedded") // it says where in the script it was
+	embedded := strings.HasSuffix(t.Name(), "/embedded") // the embedded Redis adds the place in the script
 	if text := core.ErrorText(err); !embedded && !strings.Contains(text, why) {
 		t.Errorf("logs say only %q", text)
 	}
 }
 
-// Nor is the lock handed over then: its holder is rid of it, and who waits has the error.
+// The lock is not handed off either if the counter is too large. The release succeeds, and the waiter gets the error.
 func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
 	t.Parallel()
 	for name, lock := range exclusive {

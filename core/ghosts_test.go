@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A key that an ACL forbids makes Redis refuse the whole question about it. Others are
-// cleared up all the same.
+// If an ACL forbids a key, Redis refuses the whole question about it and other keys. The client still clears up the
+// other keys.
 func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)

@@ -10,18 +10,17 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// handoff is a lock that is held by a client behind a proxy, and wanted by waiters
-// of the same client.
+// handoff is a lock that a client behind a proxy holds, with waiters of the same client.
 type handoff struct {
 	*locktest.Redis
 	client  *core.Client
 	hold    *core.Hold
 	waiting []<-chan locktest.Outcome
-	cancel  context.CancelFunc // of the first waiter, who will be chosen
+	cancel  context.CancelFunc // of the first waiter, to which the lock is handed off
 	rule    *faultproxy.Rule   // applies to the next hand-off
 }
 
-// queued is how the lock of a handoff is held and wanted.
+// queued configures the holder and the waiters of a handoff.
 type queued struct {
 	waiters int
 	lease   time.Duration // of the holder; default: a minute
@@ -79,9 +78,8 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 	return core.LeaseTime(lease)
 }
 
-// goesOn has the waiters take the lock one after the other, and nobody else with
-// them; nothing is left at the end. Their order is that of the queue, but for the
-// chosen one, who may be put back into it late.
+// goesOn wants the waiters to get the lock one after the other, one at a time, and nothing to be left at the end.
+// They come in the order of the queue, except the chosen waiter, which may return to the queue late.
 func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
 	h.T.Helper()
 	next := make(chan locktest.Outcome, len(waiting))
@@ -101,9 +99,8 @@ func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
 	})
 }
 
-// TestHandoff_ChosenWaiterCancelled cancels the chosen waiter while the
-// hand-off to it is on its way, has been executed, or is lost. It returns at once;
-// the lock goes to the next waiter, or is free.
+// TestHandoff_ChosenWaiterCancelled cancels the chosen waiter while the hand-off to it is under way, has been
+// executed, or is lost. The waiter returns at once. The lock goes to the next waiter, or is free.
 func TestHandoff_ChosenWaiterCancelled(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply, locktest.DropReply, locktest.DropRequest} {
@@ -114,7 +111,7 @@ func TestHandoff_ChosenWaiterCancelled(t *testing.T) {
 				h.cancel()
 				start, o := time.Now(), <-h.waiting[0]
 				locktest.WantAtMost(t, "the cancelled waiter", time.Since(start), 0)
-				if o.Hold != nil { // the cancel came too late, where nothing is held up
+				if o.Hold != nil { // the cancel came too late, because the fault holds nothing
 					locktest.MustRelease(t, o.Hold)
 				} else {
 					locktest.WantErr(t, o.Err, context.Canceled, core.ErrNotAcquired)
@@ -127,8 +124,7 @@ func TestHandoff_ChosenWaiterCancelled(t *testing.T) {
 	}
 }
 
-// TestHandoff_ChosenWaiterPrepares has the chosen waiter leave the queue to prepare its wait, and join
-// it again, while the hand-off to it is on its way.
+// The chosen waiter leaves the queue to prepare its wait, and joins it again, while the hand-off to it is under way.
 func TestHandoff_ChosenWaiterPrepares(t *testing.T) {
 	t.Parallel()
 	var h *handoff
@@ -142,14 +138,14 @@ func TestHandoff_ChosenWaiterPrepares(t *testing.T) {
 	h.goesOn([]<-chan locktest.Outcome{waiting})
 }
 
-// TestHandoff_LeaseHasExpired has the releaser's lease run out while the hand-off is
-// on its way: it is lost and says so. Somebody else may have the lock by then.
+// The lease of the releaser expires while the hand-off is under way. The release returns ErrLost, because another
+// client may have the lock.
 func TestHandoff_LeaseHasExpired(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
 		locktest.Parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
 			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, every: true}, locktest.HoldRequest)
-			attempts := h.Proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // else a waiter takes what is free
+			attempts := h.Proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // otherwise a waiter takes the free lock
 			other := h.Beside()
 			done := h.release()
 			h.AwaitGone("k")
@@ -169,8 +165,8 @@ func TestHandoff_LeaseHasExpired(t *testing.T) {
 	}
 }
 
-// TestHandoff_ReplyAfterTheNewLease keeps the reply until the lease of the
-// chosen waiter has run out too: that is no success for it, and it goes on waiting.
+// The reply arrives when the lease of the chosen waiter has expired, too. The waiter does not have the lock, and goes
+// on waiting.
 func TestHandoff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
 	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
@@ -181,14 +177,14 @@ func TestHandoff_ReplyAfterTheNewLease(t *testing.T) {
 	o := locktest.Got(h.T, h.waiting[0])
 	locktest.WantAlive(t, o.Ctx)
 	if o.Hold.Remaining() <= 0 {
-		t.Error("granted with a lease that is over")
+		t.Error("granted with a lease that has expired")
 	}
 	h.WantHolder("k", o.Hold.Field())
 	locktest.MustRelease(t, o.Hold)
 	h.WantFreed("k")
 }
 
-// between are the ways in which others meddle with a lock while it is handed over.
+// between are the ways in which other clients change a lock during its hand-off.
 var between = map[string]func(r *locktest.Redis, other *core.Client){
 	"deleted": func(r *locktest.Redis, _ *core.Client) { locktest.Must(r.T, r.Client.Del(r.T.Context(), "k").Err()) },
 	"forced": func(r *locktest.Redis, other *core.Client) {
@@ -198,9 +194,8 @@ var between = map[string]func(r *locktest.Redis, other *core.Client){
 	"stolen": func(r *locktest.Redis, _ *core.Client) { r.Steal("k") },
 }
 
-// TestHandoff_MeddledBefore has the key deleted, forced away or stolen before
-// the hand-off lands: the release says ErrLost, nobody else's lock is touched, and
-// the chosen waiter goes on waiting.
+// The key is deleted, forced away or stolen before the hand-off lands. The release returns ErrLost, the lock of the
+// other client stays, and the chosen waiter goes on waiting.
 func TestHandoff_MeddledBefore(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range between {
@@ -220,9 +215,8 @@ func TestHandoff_MeddledBefore(t *testing.T) {
 	}
 }
 
-// TestHandoff_MeddledAfter has the key deleted, forced away or stolen after
-// the hand-off, before its reply: the new holder finds out by its next renewal, and
-// frees nobody else's lock.
+// The key is deleted, forced away or stolen after the hand-off and before its reply. The new holder learns that at
+// its next renewal, and does not free the lock of the other client.
 func TestHandoff_MeddledAfter(t *testing.T) {
 	t.Parallel()
 	watchdog := locktest.Unhurried(3 * time.Second)
@@ -243,7 +237,7 @@ func TestHandoff_MeddledAfter(t *testing.T) {
 			granted := time.Now()
 			rule.Release()
 			locktest.Must(t, <-done)
-			o := locktest.Got(r.T, got) // it cannot know yet
+			o := locktest.Got(r.T, got) // the holder cannot know that yet
 			locktest.AwaitEnd(t, o.Ctx)
 			locktest.WantAtMost(t, "finding out", time.Since(granted), watchdog/3)
 			locktest.WantEnded(t, o.Ctx, core.ErrLost)
@@ -257,9 +251,8 @@ func TestHandoff_MeddledAfter(t *testing.T) {
 	}
 }
 
-// TestHandoff_Unanswered leaves the hand-off without an answer until the
-// backend timeout, executed or not, and lets it land at the worst moment: while the
-// next holder has the lock, or when it is free again.
+// TestHandoff_Unanswered leaves the hand-off without an answer until the backend timeout, executed or not. It lands
+// at the worst time: while the next holder has the lock, or when the lock is free again.
 func TestHandoff_Unanswered(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// One whose hand-off has come too late waits on, as it was let in before: others may have
-// come meanwhile, as many as may wait.
+// A waiter whose hand-off comes too late goes on waiting, although the queue has filled up in between: it was
+// admitted before.
 func TestHandoff_LateIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

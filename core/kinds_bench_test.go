@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// BenchmarkKinds takes and gives back what is free, one caller, of each kind, and says how long the
-// server was busy with each script. What to compare is how the kinds relate to the first one.
+// BenchmarkKinds takes and releases a free lock of each kind with one caller, and reports how long the server was
+// busy with each script. Compare the kinds with the first one.
 func BenchmarkKinds(b *testing.B) {
 	rdb := redisserver.Start(b).Client()
 	locks, err := core.New(rdb)
@@ -66,7 +66,7 @@ func BenchmarkKinds(b *testing.B) {
 	}
 }
 
-// inScripts is how many microseconds the server has taken for a script since its statistics were reset.
+// inScripts returns the microseconds that the server has taken for a script since its statistics were reset.
 func inScripts(b *testing.B, rdb *redis.Client) float64 {
 	b.Helper()
 	stats := rdb.Info(b.Context(), "commandstats").Val()

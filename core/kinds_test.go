@@ -11,8 +11,8 @@ import (
 
 const tokens = "redisson_lock_token:{order:42}"
 
-// The answer to an attempt beside the queue comes while a caller waits for the same name as
-// another kind: it is refused, and not handed a lock of the wrong kind.
+// The grant of an attempt beside the queue arrives while a caller waits for the same name as another kind. The waiter
+// is refused, and not handed a lock of the wrong kind.
 func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Redis counts a lease from when it executes the command. Whoever counted from the
-// reply, which may be late, would believe in the lock when it is gone.
+// Redis counts a lease from the execution of the command. A holder that counted from a late reply would trust a lock
+// that has expired.
 func TestDeadline_CountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	const lease, late = 10 * time.Second, 300 * time.Millisecond // more than the margin of the lease
@@ -63,7 +63,7 @@ func TestDeadline_CountsFromTheSending(t *testing.T) {
 			core.PutKeysApart(s.locks)
 			s.b.Take("k", locktest.Stranger, time.Second)
 			ctx, hold := locktest.MustAcquire(s.t, s.t.Context(), s.locks.MultiLock("k", "l"), core.LeaseTime(lease))
-			locktest.MustAcquire(s.t, ctx, s.locks.Lock("l"), core.LeaseTime(2*lease)) // so that k is what ends first
+			locktest.MustAcquire(s.t, ctx, s.locks.Lock("l"), core.LeaseTime(2*lease)) // so that k expires first
 			return hold
 		}},
 	} {
@@ -83,7 +83,7 @@ func TestDeadline_CountsFromTheSending(t *testing.T) {
 	}
 }
 
-// slowReplies is a client that gets the replies of one script late.
+// slowReplies is a client that gets the replies of a script late.
 type slowReplies struct {
 	t     *testing.T
 	b     *locktest.Redis
@@ -96,8 +96,7 @@ func (s *slowReplies) acquired(lease time.Duration) (context.Context, *core.Hold
 	return locktest.MustAcquire(s.t, s.t.Context(), s.locks.Lock("k"), core.LeaseTime(lease))
 }
 
-// A hold lasts as long as so many of its leases as it needs, and is lost with the one that is
-// one too many.
+// A hold lasts while it has as many leases as it needs. It is lost with the next lease that ends.
 func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -122,7 +121,7 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 			locktest.Pass(c.lasts - time.Second)
 			locktest.WantAlive(t, ctx)
 			if n := told.Count("loss"); n > 0 || hold.Remaining() <= 0 {
-				t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
+				t.Errorf("%d losses reported; %s remain", n, hold.Remaining())
 			}
 			select {
 			case <-ctx.Done():
@@ -130,17 +129,17 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 				t.Error("not lost")
 			}
 			locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
-			locktest.Eventually(t, "told of the loss", func() bool { return told.Count("loss") > 0 }) // after the context has ended
+			locktest.Eventually(t, "a report of the loss", func() bool { return told.Count("loss") > 0 }) // after the context has ended
 			if n := told.Count("loss"); n != 1 || hold.Remaining() != 0 {
-				t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
+				t.Errorf("%d losses reported; %s remain", n, hold.Remaining())
 			}
 			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		})
 	}
 }
 
-// A machine that was suspended has a monotonic clock that stood still. Who waits for
-// nothing but Done is notified all the same, soon after it goes on.
+// The monotonic clock of a suspended machine stands still. A goroutine that waits for Done only is still notified
+// soon after the machine goes on.
 func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -164,7 +163,7 @@ func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {
 	})
 }
 
-// One that was suspended for a part of the lease has that much less of it.
+// If the machine was suspended for a part of the lease, the lease is shorter by that part.
 func TestWatchdog_WallClockJumpWithinTheLeaseClosesDone(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -186,11 +185,11 @@ func wantEndsSoon(t *testing.T, ctx context.Context) {
 	t.Helper()
 	start := time.Now()
 	<-ctx.Done()
-	locktest.WantSoon(t, "told after %s", start, 1100*time.Millisecond)
+	locktest.WantSoon(t, "notified after %s", start, 1100*time.Millisecond)
 	locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
 }
 
-// Err compares the clocks itself: no timer has fired, nobody was notified.
+// Err compares the clocks itself: no timer has fired, and no notification was sent.
 func TestHold_ErrLooksAtTheClock(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*core.Hold){
@@ -203,7 +202,7 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 			end(hold)
 			select {
 			case <-ctx.Done():
-				t.Error("somebody else has noticed")
+				t.Error("another goroutine has found the loss")
 			default:
 			}
 			if hold.Remaining() != 0 {
@@ -213,9 +212,9 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 				t.Error("Held is true")
 			}
 			locktest.WantEnded(t, ctx, core.ErrLost)
-			<-ctx.Done() // all who wait for the context are notified then
+			<-ctx.Done() // now all goroutines that wait for the context are notified
 			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
-			b.WantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
+			b.WantHolders("k", map[string]string{hold.Field(): "1"}) // a loss does not free the lock
 		})
 	}
 }

@@ -13,10 +13,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// BenchmarkLocks lists 20,000 locks among 100,000 keys. It tells how much memory the process has got for that,
-// and of how many commands Redis says that they took over 1 ms; and of how many of as many scripts
-// that take about as long and always the same, since that time counts, too, for which the system has Redis
-// wait for a processor: where the machine has nothing else to do, both are 0.
+// BenchmarkLocks lists 20,000 locks among 100,000 keys. It reports how much memory the process got for that, and how
+// many commands took Redis over 1 ms. For comparison it reports the same of as many scripts of constant cost, because
+// Redis also counts the time in which it waits for a processor. On a quiet machine both numbers are 0.
 func BenchmarkLocks(b *testing.B) {
 	srv := redisserver.Start(b)
 	rdb := srv.Client()
@@ -56,7 +55,7 @@ func BenchmarkLocks(b *testing.B) {
 	b.ReportMetric(same/float64(b.N), "slow-same/list")
 }
 
-// listAll goes through all pages.
+// listAll reads all pages.
 func listAll(b *testing.B, locks *core.Client) (found int, looked int64) {
 	b.Helper()
 	for q := (core.LockQuery{}); ; {
@@ -71,7 +70,7 @@ func listAll(b *testing.B, locks *core.Client) (found int, looked int64) {
 	}
 }
 
-// fillForList puts locks of several kinds into a Redis, and other keys.
+// fillForList writes locks of several kinds, and other keys.
 func fillForList(b *testing.B, rdb *redis.Client) {
 	b.Helper()
 	for i := 0; i < 100_000; i += 500 {
@@ -98,7 +97,7 @@ func fillForList(b *testing.B, rdb *redis.Client) {
 	}
 }
 
-// doTheSame has Redis execute so many scripts that take about 15 µs.
+// doTheSame makes Redis execute n scripts that take about 15 µs.
 func doTheSame(b *testing.B, rdb *redis.Client, n int) {
 	b.Helper()
 	for range n / 100 {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// holding has a MultiLock of "a" and "b" hold b while it waits for a, which a stranger
-// has: it finds b in the way after a wait of more than a second for a, and then a.
+// holding starts a MultiLock of "a" and "b" that holds b while it waits for a, which a stranger has. It has waited
+// for b for more than a second before.
 func holding(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan locktest.Outcome {
 	t.Helper()
 	core.PutKeysApart(locks)
@@ -28,8 +28,8 @@ func holding(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Dur
 	return got
 }
 
-// A key is lost while another one is waited for, and somebody else may have it: that is
-// no success.
+// A key is lost while the caller waits for another key. The acquisition does not succeed, because another client may
+// have the lost key.
 func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
@@ -60,8 +60,7 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	}
 }
 
-// The keys that were acquired first are renewed while another one is waited for, and go
-// on being renewed.
+// The watchdog renews the keys that were acquired first, while the caller waits for another key and after that.
 func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -89,7 +88,7 @@ func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 	})
 }
 
-// twenty are the names of a big MultiLock.
+// twenty returns the names of a big MultiLock.
 func twenty() (names []string) {
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("k%02d", i))
@@ -97,8 +96,8 @@ func twenty() (names []string) {
 	return names
 }
 
-// The keys of a MultiLock are given back side by side: Redis that does not answer
-// costs the backend timeout once, not once per key.
+// The keys of a MultiLock are given back concurrently. A Redis that does not answer costs the backend timeout once,
+// not once per key.
 func TestMultiLock_BlackHole(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond
@@ -110,7 +109,7 @@ func TestMultiLock_BlackHole(t *testing.T) {
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
 		locktest.WantSoon(t, "returned after %s", start, 2*timeout)
 		proxy.BlackHole(false)
-		locktest.Pass(3 * time.Second) // a question every second
+		locktest.Pass(3 * time.Second) // the client asks every second
 		b.WantGone(hold.Keys()...)
 	})
 	locktest.ParallelBubble(t, "roll-back", func(t *testing.T, b *locktest.Redis) {
@@ -122,10 +121,10 @@ func TestMultiLock_BlackHole(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got := locktest.GoAcquire(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
 		locktest.Pass(1150 * time.Millisecond)
-		b.Take("k00", locktest.Stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
+		b.Take("k00", locktest.Stranger, 1850*time.Millisecond) // its end is missed while the last key is held: k00 is taken first then
 		locktest.Pass(1750 * time.Millisecond)
 		b.Take(last, locktest.Stranger, time.Hour)
-		for range 40 { // k00 is free soon; it may be left free for others first
+		for range 40 { // k00 is free soon, but may be left free for other clients first
 			if locktest.Pass(10 * time.Millisecond); locks.Stats().Holds == 20 {
 				break
 			}
@@ -134,7 +133,7 @@ func TestMultiLock_BlackHole(t *testing.T) {
 			t.Fatalf("%d keys are taken: nothing is tested", held)
 		}
 		proxy.BlackHole(true)
-		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // enough, also if this fails
+		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // long enough, also if the test fails
 		start := time.Now()
 		cancel()
 		o := <-got

@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// MultiLocks of several processes whose keys overlap in part. Where they are taken one by
-// one, who has the first key waits for the others with it, so that it is rarely free.
+// MultiLocks of several processes have some keys in common. If keys are taken one by one, a caller holds its first
+// key while it waits for the others, so that this key is rarely free.
 func TestMultiLock_PartlyOverlappingInSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		apart   bool
-		least   int64 // turns of each
+		least   int64 // turns of each process
 		longest time.Duration
 	}{
 		"one slot":     {apart: false, least: 20, longest: 3 * time.Second},

@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// bothWays runs a test of time with keys that one script can take, and with keys that
-// are in different slots.
+// bothWays runs a test in a bubble with keys that one script can take, and with keys in different slots.
 func bothWays(t *testing.T, body func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client)) {
 	t.Helper()
 	for name, apart := range map[string]bool{"one slot": false, "across slots": true} {
@@ -27,15 +26,15 @@ func bothWays(t *testing.T, body func(t *testing.T, b *locktest.Redis, set func(
 	}
 }
 
-// The wait for one key, however long, takes nothing from the time that Redis has for
-// the others, and says nothing of it to other callers.
+// A long wait for one key does not shorten the time that Redis has for the other keys, and does not look like an
+// outage to other callers.
 func TestMultiLock_LongWaitForOneKeyThenTheNext(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
 		for _, opts := range [][]core.AcquireOption{nil, {core.WaitTime(3 * time.Second)}, {core.LeaseTime(200 * time.Millisecond)}} {
 			locks, proxy := b.BehindAProxy()
 			set(locks)
-			proxy.DelayReply(locktest.Scripts, 60*time.Millisecond) // so that no command has a connection to itself
+			proxy.DelayReply(locktest.Scripts, 60*time.Millisecond) // so that commands share connections
 			b.Take("a", locktest.Stranger, 1500*time.Millisecond)
 			start := time.Now()
 			got := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), opts...)
@@ -54,7 +53,7 @@ func TestMultiLock_LongWaitForOneKeyThenTheNext(t *testing.T) {
 	})
 }
 
-// A wait that begins in the middle of a wait time ends with it.
+// A wait for another key that starts in the middle of the wait time ends with the wait time.
 func TestMultiLock_WaitTimeIsForAllKeys(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
@@ -77,7 +76,7 @@ func TestMultiLock_WaitTimeIsForAllKeys(t *testing.T) {
 	})
 }
 
-// A lease that is much shorter than the wait is whole when the keys are acquired.
+// A lease that is much shorter than the wait is complete when all keys are acquired.
 func TestMultiLock_LeaseShorterThanTheWait(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
@@ -99,7 +98,7 @@ func TestMultiLock_LeaseShorterThanTheWait(t *testing.T) {
 	})
 }
 
-// A waiter for several keys keeps its place among the callers of one client.
+// A waiter for several keys keeps its place in the queue of its client.
 func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -112,7 +111,7 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 			all.Go(func() {
 				err := lock.Do(t.Context(), func(context.Context) error {
 					order = append(order, name)
-					locktest.Pass(time.Millisecond) // so that both keys of the one before are free
+					locktest.Pass(time.Millisecond) // so that both keys of the caller before are free
 					return nil
 				})
 				locktest.WantOK(t, err)
@@ -132,8 +131,7 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 	})
 }
 
-// A waiter that goes over to another queue was let in already, and comes before those who
-// came later.
+// A waiter that moves to the queue of another key was admitted already. It comes before later callers.
 func TestMultiLock_MovesToAFullLine(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
@@ -163,7 +161,7 @@ func TestMultiLock_MovesToAFullLine(t *testing.T) {
 	})
 }
 
-// A caller that leaves in the middle leaves nothing behind, in whatever queue it stands.
+// A caller that leaves in the middle leaves nothing behind, in whichever queue it waits.
 func TestMultiLock_CancelledAfterAMove(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// app makes a lock client of an ACL user, whose rights change as the test says.
+// newRestricted makes a lock client of an ACL user whose rights the test changes.
 func newRestricted(b *locktest.Redis) (locks *core.Client, allow func(rules ...any)) {
 	b.T.Helper()
 	allow = func(rules ...any) {
@@ -25,7 +25,7 @@ func newRestricted(b *locktest.Redis) (locks *core.Client, allow func(rules ...a
 	return locktest.NewClient(b.T, rdb, locktest.Patient), allow
 }
 
-// A user who may not set a TTL gets no lock, and leaves none without a lease behind.
+// A user without the right to set a TTL gets no lock, and leaves no lock without a lease behind.
 func TestAcquire_TTLForbiddenLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -40,7 +40,7 @@ func TestAcquire_TTLForbiddenLeavesNoLock(t *testing.T) {
 	b.WantGone("k", "f", "s", "a", "b")
 }
 
-// A holder who may not set one any more cannot hand the lock over: it is freed.
+// If the holder loses the right to set a TTL, the lock is not handed off but freed.
 func TestRelease_TTLForbiddenFreesInsteadOfHandingOver(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The text of an error may contain a key, whose words are not those of Redis.
+// The text of an error may contain a key, whose words do not come from Redis.
 func TestPreflight_Advice(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // is not dialed

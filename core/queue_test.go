@@ -26,11 +26,11 @@ func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 		before := sent.Hits()
 		locktest.MustRelease(t, hold)
 		got := <-next
-		if n := sent.Hits() - before; n > 2 { // NOSCRIPT of the first hand-off
+		if n := sent.Hits() - before; n > 2 { // two with the NOSCRIPT of the first hand-off
 			t.Errorf("got %d scripts", n)
 		}
 		b.WantCount(got, "1")
-		b.WantTTL("k", time.Hour-time.Minute, time.Hour+reserve) // its own lease, and the reserve
+		b.WantTTL("k", time.Hour-time.Minute, time.Hour+reserve) // its lease and the reserve
 		if got.Field() == hold.Field() {
 			t.Error("the field was not fresh")
 		}
@@ -41,5 +41,5 @@ func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 	})
 }
 
-// reserve is by how much longer than a fixed lease a hand-off asks Redis for.
+// reserve is the time by which a hand-off extends a fixed lease in Redis.
 const reserve = 100 * time.Millisecond

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Writers re-enter, read inside, and hand the lock on to each other; with a token if they like.
+// Writers re-enter, read inside, and hand the lock off to each other, with or without a token.
 func TestReadWrite_Writers(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -30,7 +30,7 @@ func TestReadWrite_Writers(t *testing.T) {
 		}
 		b.WantHolders("map", map[string]string{"mode": "write", o.Hold.Field(): "1"})
 		locktest.MustRelease(t, o.Hold)
-		sub.Want("1") // of the last one only
+		sub.Want("1") // of the last release only
 		b.WantNothing("redisson_lock_token:{map}")
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// orphaned is a client with the fields of attempts that got no answer, so many in each of
-// so many keys, and a count of the questions about them.
+// orphaned makes a client with fields of attempts without an answer, in several keys, and a count of the questions
+// about them.
 func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
 	t.Helper()
 	rdb := redistest.New(t).Client()
@@ -35,7 +35,7 @@ func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy
 	return c, rdb, asked
 }
 
-// However much an outage has left, few questions are asked.
+// However many fields an outage has left, the client asks few questions.
 func TestReaper_AsksFewQuestions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ keys, each int }{{1, 20_000}, {20_000, 1}, {100, 100}} {
@@ -55,7 +55,7 @@ func TestReaper_AsksFewQuestions(t *testing.T) {
 	}
 }
 
-// When nothing can land any more, nothing is asked.
+// When no command can land any more, the client asks nothing.
 func TestReaper_Ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// waiting starts a lock of k, and gives the moment at which it is had.
+// redissonWaits starts a Lock of key, and sends the time at which the thread gets it.
 func redissonWaits(t *testing.T, j *locktest.Redisson, key string) <-chan time.Time {
 	t.Helper()
 	got, ended := make(chan time.Time, 1), make(chan struct{})
@@ -22,8 +22,8 @@ func redissonWaits(t *testing.T, j *locktest.Redisson, key string) <-chan time.T
 	return got
 }
 
-// shortenings are the ways to make the lease of "k" end earlier than a Redisson waiter
-// has seen it end: a long lease is there, and after them one of d.
+// shortenings are the ways to end the lease of "k" earlier than a Redisson waiter has seen. They start with a long
+// lease and end with a lease of d.
 var shortenings = map[string]func(t *testing.T, b *locktest.Redis, locks *core.Client, asleep func(), d time.Duration){
 	"Refresh": func(t *testing.T, _ *locktest.Redis, locks *core.Client, asleep func(), d time.Duration) {
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
@@ -50,8 +50,8 @@ var shortenings = map[string]func(t *testing.T, b *locktest.Redis, locks *core.C
 	},
 }
 
-// Redisson sleeps until the end of the TTL that it saw. Whatever makes a lease end
-// earlier wakes it, so that it looks again. In a bubble the moment is exact.
+// Redisson sleeps until the end of the TTL that it saw. An operation that makes the lease end earlier wakes it. In a
+// bubble the time is exact.
 func TestWire_RedissonWaiterSeesAShorterLease(t *testing.T) {
 	t.Parallel()
 	for name, shorten := range shortenings {
@@ -117,7 +117,7 @@ func TestWire_OwnMessageOfAHandOffCostsNothing(t *testing.T) {
 			locktest.Must(t, o.Err)
 			hold = o.Hold
 			locktest.Pass(time.Millisecond)
-			if n := sent.Hits() - before; n > 2 { // a poll may fall into this millisecond
+			if n := sent.Hits() - before; n > 2 { // a poll may happen in this millisecond
 				t.Errorf("hand-off %d cost %d scripts", i, n)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // wayOut is a way to end a hold.
 type wayOut struct {
 	script string
-	waiter bool // of the same client
+	waiter bool // a waiter of the same client exists
 	do     func(h *core.Hold) error
 }
 
@@ -24,7 +24,7 @@ var waysOut = map[string]wayOut{
 	"leave":               {"handoff", false, func(h *core.Hold) error { return h.Leave(context.Background(), time.Second) }},
 }
 
-// eachEnd ends a hold of "k" in all ways. It is held for a minute by a client behind a proxy.
+// eachEnd ends a hold of "k" in all ways. A client behind a proxy holds it for a minute.
 func eachEnd(t *testing.T, body func(t *testing.T, b *locktest.Redis, proxy *faultproxy.Proxy, e wayOut, hold *core.Hold)) {
 	t.Helper()
 	for name, e := range waysOut {
@@ -49,15 +49,15 @@ func eachEnd(t *testing.T, body func(t *testing.T, b *locktest.Redis, proxy *fau
 	}
 }
 
-// begin does it in another goroutine.
+// begin ends the hold in another goroutine.
 func (e wayOut) begin(hold *core.Hold) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- e.do(hold) }()
 	return done
 }
 
-// What Redis has refused was not executed: that the lock is not there when the command is
-// sent again is a loss, and no release.
+// Redis does not execute a command that it refuses. If the lock is gone when the command is sent again, the lock was
+// lost, not released.
 func TestRefused_LostInBetweenIsALoss(t *testing.T) {
 	t.Parallel()
 	for _, says := range locktest.Passing() {
@@ -73,9 +73,9 @@ func TestRefused_LostInBetweenIsALoss(t *testing.T) {
 					done := e.begin(hold)
 					locktest.Pass(100 * time.Millisecond)
 					if refused.Hits() < 2 {
-						t.Fatal("it was not sent again: nothing is tested")
+						t.Fatal("the command was not sent again: nothing is tested")
 					}
-					attempts := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // of the waiter
+					attempts := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // holds the attempts of the waiter
 					refused.Remove()
 					locktest.WantErr(t, <-done, core.ErrLost)
 					if stolen {
@@ -90,8 +90,8 @@ func TestRefused_LostInBetweenIsALoss(t *testing.T) {
 	}
 }
 
-// Where one of the sends has no answer, that one may have done it, whatever was refused
-// before and after it.
+// If one of several commands has no answer, it may have ended the hold, although commands before and after it were
+// refused.
 func TestRefused_BesideALostReplyIsDone(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, b *locktest.Redis, proxy *faultproxy.Proxy, e wayOut, hold *core.Hold) {
@@ -99,7 +99,7 @@ func TestRefused_BesideALostReplyIsDone(t *testing.T) {
 		done := e.begin(hold)
 		locktest.Pass(50 * time.Millisecond)
 		lost := proxy.DropReply(faultproxy.Once(locktest.ScriptOn(t, e.script, "k")))
-		attempts := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // of the waiter
+		attempts := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // holds the attempts of the waiter
 		refused.Remove()
 		<-lost.Hit()
 		refused = proxy.AnswerError(locktest.Scripts, locktest.Passing()[0])
@@ -107,7 +107,7 @@ func TestRefused_BesideALostReplyIsDone(t *testing.T) {
 		b.Take("k", locktest.Stranger, time.Hour)
 		refused.Remove()
 		if err := <-done; e.script == "handoff" && !e.waiter {
-			locktest.WantErr(t, err, core.ErrLost) // the marker was taken away within its time
+			locktest.WantErr(t, err, core.ErrLost) // the marker disappeared before its end
 		} else {
 			locktest.Must(t, err)
 		}
@@ -116,7 +116,7 @@ func TestRefused_BesideALostReplyIsDone(t *testing.T) {
 	})
 }
 
-// What a refused hand-off cost is not taken off the lease of the next holder.
+// The time of a refused hand-off does not shorten the lease of the next holder.
 func TestRefused_HandoffGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// entered enters a lock n times more.
+// entered re-enters a lock n times.
 func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) {
 	t.Helper()
 	for range n {
@@ -21,20 +21,19 @@ func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []
 	return inner
 }
 
-// slowly has releases of inner holds, one after the other, have the turn of the holder for 700 ms.
-// Each is answered in time. Then it calls over.
+// slowly releases inner holds one after the other, which keeps other operations on the hold waiting for 700 ms. Each
+// release is answered in time. Then it calls over.
 func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func()) {
 	t.Helper()
 	slow := proxy.DelayReply(locktest.ScriptOn(t, "sethold", "k"), 150*time.Millisecond)
 	for _, hold := range inner {
 		go func() { _ = hold.Release(context.Background()) }()
 	}
-	synctest.Wait() // all are in line
+	synctest.Wait() // all releases wait in order
 	time.AfterFunc(700*time.Millisecond, func() { over(); slow.Remove() })
 }
 
-// An operation that was behind one that was answered has as much time for its own as
-// another one.
+// An operation that has waited behind slow operations has its full time limit.
 func TestRelease_AndOthersBehindASlowCommandHaveTheirTime(t *testing.T) {
 	t.Parallel()
 	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
@@ -58,8 +57,7 @@ func TestRelease_AndOthersBehindASlowCommandHaveTheirTime(t *testing.T) {
 	}
 }
 
-// The lease of the next holder counts from the hand-off, however long the release waited
-// for its turn.
+// The lease of the next holder counts from the hand-off, however long the release has waited for its turn.
 func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

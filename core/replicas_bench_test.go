@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// BenchmarkReplicas is what acknowledgements cost with two replicas on the same machine: of an
-// acquisition and release that nobody disturbs, of many on as many keys, and of a turn where
-// the callers of one client contend for one key, which is not handed on then.
+// BenchmarkReplicas measures the cost of acknowledgements with two replicas on the same machine: an uncontended
+// acquisition and release, many of them on as many keys, and a turn of contending callers of one client, without
+// hand-offs.
 func BenchmarkReplicas(b *testing.B) {
 	for _, mode := range []struct {
 		name string

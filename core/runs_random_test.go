@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// Callers of two clients do to locks whatever a caller can do. No two hold one lock at the same time,
-// and nothing is left at the end: neither in Redis, nor in the clients, which close at once.
+// Callers of two clients perform random operations on locks. No lock has two holders at a time. At the end nothing is
+// left in Redis or in the clients, which close at once.
 func TestRun_RandomOperations(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(60, 3)) {
@@ -37,7 +37,7 @@ func TestRun_RandomOperations(t *testing.T) {
 			}
 			callers.Wait()
 			m.rest.Wait()
-			locktest.Pass(5 * time.Second) // the longest lease that is not renewed
+			locktest.Pass(5 * time.Second) // the longest fixed lease
 			for _, c := range locks {
 				locktest.WantSame(t, "stats", c.Stats(), core.Stats{})
 				start := time.Now()
@@ -52,7 +52,7 @@ func TestRun_RandomOperations(t *testing.T) {
 	}
 }
 
-// farAway is a client whose commands and answers are on their way for up to a millisecond each.
+// newFarAway makes a client whose commands and answers take up to a millisecond each.
 func newFarAway(b *locktest.Redis) *core.Client {
 	b.T.Helper()
 	rdb := b.Connect()
@@ -65,19 +65,19 @@ func newFarAway(b *locktest.Redis) *core.Client {
 	return locktest.NewClient(b.T, rdb)
 }
 
-// mixture is what the callers of a test do.
+// mixture is the random operations of the callers of a test.
 type mixture struct {
 	t    *testing.T
-	rest sync.WaitGroup // what goes on beside the callers
+	rest sync.WaitGroup // goroutines beside the callers
 
 	mu       sync.Mutex
 	holders  map[string]holderOf
-	fields   map[string]int // what forced was before the first holder of the field called Acquire
+	fields   map[string]int // forced before the first holder of the field called Acquire
 	forced   int            // the begins and ends of ForceRelease
 	acquired int
 }
 
-// holderOf is the last holder of a key, by all its holds.
+// holderOf is the last holder of a key, with all its holds.
 type holderOf struct {
 	holds  []*core.Hold
 	forced int
@@ -90,8 +90,8 @@ func (m *mixture) forces() int {
 	return m.forced
 }
 
-// holds notes a holder that called Acquire when forced was as given. The one before has to have ended,
-// unless a ForceRelease may have hit its field.
+// holds records a holder that called Acquire when forced had this value. The holder before it has ended, unless a
+// ForceRelease may have hit its field.
 func (m *mixture) holds(forced int, hold *core.Hold, keys ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *mixture) holds(forced int, hold *core.Hold, keys ...string) {
 	m.acquired++
 }
 
-// alsoHolds notes one more hold of a holder.
+// alsoHolds records another hold of a holder.
 func (m *mixture) alsoHolds(hold, more *core.Hold, keys ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *mixture) force(ctx context.Context, lock core.Lock) {
 	m.mu.Unlock()
 }
 
-// call is one acquisition, and what its holder does.
+// call makes an acquisition and performs the operations of its holder.
 func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	within := func(d time.Duration) time.Duration { return time.Duration(1 + rnd.Int64N(int64(d))) }
 	ctx, cancel := context.WithCancel(context.Background())
@@ -190,7 +190,7 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	m.end(held, rnd, lock, hold, keys)
 }
 
-// end does this and that with a hold, and ends it.
+// end performs random operations on a hold, and ends it.
 func (m *mixture) end(ctx context.Context, rnd *rand.Rand, lock core.Lock, hold *core.Hold, keys []string) {
 	within := func(d time.Duration) time.Duration { return time.Duration(1 + rnd.Int64N(int64(d))) }
 	free := context.Background()
@@ -206,7 +206,7 @@ func (m *mixture) end(ctx context.Context, rnd *rand.Rand, lock core.Lock, hold 
 		}
 	case 2:
 		m.released(hold.Refresh(free, within(time.Second)+10*time.Millisecond))
-	case 3, 4: // beside the release
+	case 3, 4: // concurrently with the release
 		late := rnd.IntN(3)
 		m.rest.Go(func() {
 			switch late {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Within a run the lock passes from caller to caller in memory: Redis sees one holder.
+// Within a run the lock passes from caller to caller in memory. Redis sees one holder.
 func TestRun_IsReleasedOnce(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -43,12 +43,12 @@ func TestRun_IsReleasedOnce(t *testing.T) {
 		locktest.MustRelease(t, hold)
 		b.WantGone("k")
 		if releases.Hits() != 1 || handOffs.Hits() != 0 || counts.Hits() != 0 {
-			t.Errorf("%d releases, %d hand-offs and %d counts, want one release", releases.Hits(), handOffs.Hits(), counts.Hits())
+			t.Errorf("%d releases, %d hand-offs and %d counts, want a single release", releases.Hits(), handOffs.Hits(), counts.Hits())
 		}
 	})
 }
 
-// Each holder of a run enters again, and leaves, by itself.
+// Each holder of a run re-enters and releases separately.
 func TestRun_EachHolderEntersByItself(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -66,7 +66,7 @@ func TestRun_EachHolderEntersByItself(t *testing.T) {
 		b.WantCount(o.Hold, "1")
 		again, inner := locktest.MustAcquire(t, o.Ctx, locks.Lock("k"))
 		b.WantCount(o.Hold, "2")
-		_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx), core.WaitTime(0)) // the first holder's context holds nothing now
+		_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx), core.WaitTime(0)) // the context of the first holder carries no lock now
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		b.WantCount(o.Hold, "2")
 		locktest.WantAlive(t, again)
@@ -76,7 +76,7 @@ func TestRun_EachHolderEntersByItself(t *testing.T) {
 	})
 }
 
-// A fixed lease is never shorter than asked for, nor longer; what Redis is asked for more ends the run.
+// A fixed lease in a run is neither shorter nor longer than requested. A longer lease in Redis ends the run.
 func TestRun_OfFixedLeases(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -108,24 +108,24 @@ func TestRun_OfFixedLeases(t *testing.T) {
 			fields = append(fields, hold.Field())
 			locktest.Pass(work)
 		}
-		if n := sent.Hits() - before; n > 3 || len(slices.Compact(fields)) != 2 { // NOSCRIPT of the first hand-off
+		if n := sent.Hits() - before; n > 3 || len(slices.Compact(fields)) != 2 { // two with the NOSCRIPT of the first hand-off
 			t.Errorf("%d scripts, fields %v: want a hand-off in every 100 ms", n, fields)
 		}
 		locktest.MustRelease(t, hold)
 	})
 }
 
-// What a reply is needed for, or was meant for the holder before, ends a run.
+// A run ends if the next holder needs an answer of Redis, or if a command of the holder before may still be executed.
 func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 	t.Parallel()
 	type kind = func(c *core.Client, name string) core.Lock
 	lease := core.LeaseTime
 	nothing := func(_ *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold { return hold }
 	for name, tt := range map[string]struct {
-		lock       kind // of both; nil: Lock
-		held       kind // of the holder; nil: lock
+		lock       kind // kind of both holders; nil: Lock
+		held       kind // kind of the first holder; nil: lock
 		has, wants []core.AcquireOption
-		before     func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold // the release
+		before     func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold // runs before the release
 		passed     bool
 	}{
 		"nothing":                           {passed: true},
@@ -183,12 +183,12 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 	}
 }
 
-// A command that may land late was meant for the holder that sent it.
+// A command that may land late ends the run, because it is about the holder that sent it.
 func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{
 		"the count of a re-entry":                    0,
-		"the count that is put right after that one": 2 * time.Minute, // the first one cannot land any more
+		"the count that is corrected after that one": 2 * time.Minute, // the first command cannot land any more
 	} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy()
@@ -211,18 +211,18 @@ func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 			}
 			b.WantCount(o.Hold, "1")
 			locktest.MustRelease(t, o.Hold)
-			locktest.Pass(2 * time.Second) // an acquire that was held back with the counts is cleared up
+			locktest.Pass(2 * time.Second) // the client clears up an acquire that was held with the counts
 			b.WantGone("k")
 		})
 	}
 }
 
-// An operation of a hold waits for its turn behind another one. When it has its turn, the hold has been
-// released, and the next caller has the lock.
+// An operation of a hold waits for its turn behind another operation. At its turn the hold has been released, and the
+// next caller has the lock: the operation does not touch it.
 func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		after time.Duration // the release is called after a millisecond
+		after time.Duration // delay; the release is called after a millisecond
 		do    func(locks *core.Client, ctx context.Context, hold *core.Hold) error
 	}{
 		"Refresh": {0, func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
@@ -232,7 +232,7 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 			_, _, err := locks.Lock("k").Acquire(ctx)
 			return err
 		}},
-		"Leave": {2 * time.Millisecond, func(_ *core.Client, ctx context.Context, hold *core.Hold) error { // before the release it may leave
+		"Leave": {2 * time.Millisecond, func(_ *core.Client, ctx context.Context, hold *core.Hold) error { // before the release, Leave is allowed
 			return hold.Leave(ctx, time.Second)
 		}},
 	} {
@@ -244,7 +244,7 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 			next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 			synctest.Wait()
 			slow := proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
-			first := locktest.GoRelease(inner) // has the turn
+			first := locktest.GoRelease(inner) // runs first
 			<-slow.Hit()
 			late := make(chan error, 1)
 			go func() {
@@ -272,8 +272,7 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 	}
 }
 
-// The message of a force release, or the next renewal, finds that the lock is gone, and ends the hold that
-// has the lock at that time.
+// After a forced release, the message or the next renewal ends the hold that has the lock at that time.
 func TestRun_ForcedAway(t *testing.T) {
 	t.Parallel()
 	for name, forced := range map[string]bool{"by a message": true, "without one": false} {
@@ -306,8 +305,8 @@ func TestRun_ForcedAway(t *testing.T) {
 	}
 }
 
-// While there is a doubt whether Redis has the lock still, it is not passed on. The message that raises the
-// doubt is late: the waiter that has heard it has left, and another one has come.
+// While the client is not sure that Redis still has the lock, it does not pass the lock on. The message that raises
+// the doubt is late: the waiter that heard it has left, and another waiter has come.
 func TestRun_EndsWithADoubt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -316,7 +315,7 @@ func TestRun_EndsWithADoubt(t *testing.T) {
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		first, leave := context.WithCancel(t.Context())
 		leaves := locktest.GoAcquire(first, locks.Lock("k"))
-		locktest.Pass(time.Second) // it listens
+		locktest.Pass(time.Second) // the client listens
 		attempt, question := proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")), proxy.HoldRequest(locktest.Script(t, "renew"))
 		b.Del(t.Context(), "k")
 		b.Publish(t.Context(), locktest.ChannelOf("k"), "0")
@@ -337,7 +336,7 @@ func TestRun_EndsWithADoubt(t *testing.T) {
 	})
 }
 
-// The watchdog goes on with a run, for each of its holders.
+// The watchdog renews the lock for each holder of a run.
 func TestRun_IsRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -366,7 +365,7 @@ func TestRun_IsRenewed(t *testing.T) {
 	})
 }
 
-// A waiter that gives up in the instant in which the lock is passed to it passes it on.
+// A waiter that gives up at the instant at which it gets the lock passes the lock on.
 func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -393,8 +392,8 @@ func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 	})
 }
 
-// The lock passes over a waiter whose own attempt is under way: that waiter sees the lock only when its attempt
-// has ended, which takes a while if Redis has lost the command.
+// A release passes over a waiter whose attempt is under way. Such a waiter could take the lock only after the end of
+// its attempt, which takes a while if Redis has lost the command.
 func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -431,8 +430,8 @@ func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 	})
 }
 
-// A lock that is passed to a waiter that has just given up is freed, also when the client is closed in
-// that instant: no caller holds it.
+// If the lock is passed to a waiter that has just given up, the client frees it, also if it is closed at that
+// instant, because no caller holds the lock.
 func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -457,7 +456,7 @@ func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 				if key := fmt.Sprint("k", i); (<-w).Err != nil {
 					b.WantGone(key)
 				} else {
-					b.Del(t.Context(), key) // the caller has the lock, which is left to its lease
+					b.Del(t.Context(), key) // the caller has the lock, and Close leaves it to its lease
 				}
 			}
 			if t.Failed() {
@@ -467,7 +466,8 @@ func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 	})
 }
 
-// A MultiLock asks for its whole lease where it got less. A waiter for less does not get that in a run.
+// A MultiLock asks for its whole lease again if it got less. A waiter for a shorter lease does not get that lease in
+// a run.
 func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

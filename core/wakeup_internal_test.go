@@ -30,12 +30,12 @@ func listener(t *testing.T, prepare ...func(*Client)) (*Client, *queue.Waiter, *
 	t.Cleanup(func() { c.queues.Leave(w, time.Now()) })
 	listens := c.listen(t, w)
 	for c.queues.Next(w, time.Now()).Attempt {
-		// it is new, and was woken by the confirmation
+		// the subscription is new, and its confirmation has woken the waiter
 	}
 	return c, w, listens
 }
 
-// listen gives the queue of w a subscription, which it has to need.
+// listen makes the queue of w subscribe.
 func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
 	t.Helper()
 	if !c.queues.NeedsSubscription(w) {
@@ -47,7 +47,7 @@ func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
 	return listens
 }
 
-// passing is a way of subscriptions whose connections do not come back when they are lost.
+// passing makes subscription connections that are not replaced when they are lost.
 type passing struct {
 	subscribing
 
@@ -65,8 +65,8 @@ type final struct{ wakeup.Connection }
 
 func (final) Sharded() bool { return true }
 
-// A subscription connection that is closed notifies nobody of anything: those who relied on
-// it look, and then listen elsewhere.
+// A closed subscription connection sends no more notifications. The waiters that relied on it attempt, and then
+// subscribe elsewhere.
 func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
