@@ -39,11 +39,6 @@ var unwritten = []string{
 	"core/doc.go",
 	"grpclock/protorules",
 	"grpclock/testdata",
-	".ci", ".golangci.yml", ".github", "README.md",
-	"core",
-	"core/internal/locktest/kinds", "examples", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata", "telemetry",
-	"core", 
-	"examples", "failpolicy", "ginlock", "grpclock/protorules", "grpclock/testdata", "telemetry",
 }
 
 // written lists the folders below those of unwritten that are checked.

@@ -207,19 +207,63 @@ func TestMultiLock_PartAlreadyOwnedIsReentered(t *testing.T) {
 	})
 }
 
-func TestMultiLock_FailureBesideAnOwnedPartRollsBack(t *testing.T) {
+// A MultiLock that cannot get one of its keys leaves none of the others, and leaves a key that its context holds already
+// as it was.
+func TestMultiLock_RollsBack(t *testing.T) {
 	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		b.Take("c", locktest.Stranger, time.Minute)
-		locks := b.Locks()
-		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("b"))
-		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(800*time.Millisecond))
-		locktest.WantErr(t, err, core.ErrNotAcquired)
-		b.WantGone("a")
-		b.WantCount(outer, "1")
-		locktest.WantAlive(t, ctx)
-		locktest.MustRelease(t, outer)
-	})
+	for name, c := range map[string]struct {
+		block func(t *testing.T, b *locktest.Redis) // keeps "c" from being acquired
+		limit time.Duration                         // of the context; 0: none
+		wait  []core.AcquireOption
+		want  []error
+		never []error
+	}{
+		"a key is taken": {
+			block: func(_ *testing.T, b *locktest.Redis) { b.Take("c", locktest.Stranger, time.Minute) },
+			wait:  []core.AcquireOption{core.WaitTime(800 * time.Millisecond)},
+			want:  []error{core.ErrNotAcquired},
+			never: []error{core.ErrUnavailable},
+		},
+		"a key has another type": {
+			block: func(t *testing.T, b *locktest.Redis) {
+				t.Helper()
+				locktest.Must(t, b.Set(t.Context(), "c", "text", 0).Err())
+			},
+			wait:  []core.AcquireOption{core.WaitTime(time.Second)},
+			want:  []error{core.ErrUnavailable},
+			never: []error{core.ErrNotAcquired},
+		},
+		"the context ends": {
+			block: func(_ *testing.T, b *locktest.Redis) { b.Take("c", locktest.Stranger, time.Hour) },
+			limit: 800 * time.Millisecond,
+			want:  []error{core.ErrNotAcquired, context.DeadlineExceeded},
+		},
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			c.block(t, b)
+			locks := b.Locks()
+			held, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("b"))
+			for what, owner := range map[string]context.Context{"beside an owned part": held, "alone": t.Context()} {
+				ctx, cancel := owner, context.CancelFunc(func() {})
+				if c.limit > 0 {
+					ctx, cancel = context.WithTimeout(owner, c.limit)
+				}
+				keys := map[string][]string{"beside an owned part": {"a", "b", "c"}, "alone": {"a", "c", "d"}}[what]
+				_, _, err := locks.MultiLock(keys...).Acquire(ctx, c.wait...)
+				cancel()
+				locktest.WantErr(t, err, c.want...)
+				for _, other := range c.never {
+					if errors.Is(err, other) {
+						t.Errorf("%s: %v matches %q, too", what, err, other)
+					}
+				}
+				b.WantGone("a", "d")
+				b.WantCount(outer, "1")
+				locktest.WantAlive(t, held)
+			}
+			locktest.MustRelease(t, outer)
+		})
+	}
 }
 
 func TestMultiLock_LostPartRollsBack(t *testing.T) {
@@ -253,32 +297,6 @@ func TestMultiLock_LossOfOneKeyEndsTheHold(t *testing.T) {
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		b.WantGone("a")
 		b.WantHolders("b", map[string]string{locktest.Stranger: "1"})
-	})
-}
-
-func TestMultiLock_WrongTypeRollsBack(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		b.Set(t.Context(), "b", "text", 0)
-		_, _, err := b.Locks().MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(time.Second))
-		locktest.WantErr(t, err, core.ErrUnavailable)
-		if errors.Is(err, core.ErrNotAcquired) {
-			t.Errorf("%v: an error is taken for taken", err)
-		}
-		b.WantGone("a", "c")
-	})
-}
-
-func TestMultiLock_CancelledRollsBack(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
-		b.Take("b", locktest.Stranger, time.Hour)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx)
-		locktest.WantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
-		b.WantGone("a", "c")
 	})
 }
 
