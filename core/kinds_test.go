@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,4 +40,103 @@ func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
 	if keys := r.Client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("left behind: %q", keys)
 	}
+}
+
+// exclusive are the kinds that draw fencing tokens.
+var exclusive = map[string]func(*core.Client) core.Lock{
+	"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
+	"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
+	"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
+	"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
+	"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
+}
+
+// Tokens rise while scripts can distinguish one from the next. If the counter is larger, the error says so, and the
+// lock is not acquired.
+func TestWithToken_CounterTooHigh(t *testing.T) {
+	t.Parallel()
+	for name, lock := range exclusive {
+		for _, at := range []int64{1<<53 - 3, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 3, 1<<63 - 2, 1<<63 - 1, -1 << 63} {
+			locktest.ParallelEachRedis(t, name+"/"+strconv.FormatInt(at, 10), func(t *testing.T, b *locktest.Redis) {
+				b.Set(t.Context(), tokens, at, 0)
+				l, last, refused := lock(b.Locks(locktest.Patient)), int64(0), false
+				for range 4 {
+					_, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
+					if err == nil && (refused || hold.Token() <= last) {
+						t.Fatalf("token %d after %d, refused before: %v", hold.Token(), last, refused)
+					}
+					if err == nil {
+						last = hold.Token()
+						locktest.MustRelease(t, hold)
+						continue
+					}
+					refused = true
+					wantCounterTooHigh(t, err)
+					b.WantGone("order:42")
+				}
+				if wanted := at > 0; refused != wanted || last > 1<<53 {
+					t.Errorf("refused: %v, want %v; the last token is %d", refused, wanted, last)
+				}
+			})
+		}
+	}
+}
+
+func wantCounterTooHigh(t *testing.T, err error) {
+	t.Helper()
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	const why = "the counter of fencing tokens is too high"
+	if err != nil && !strings.Contains(err.Error(), why) {
+		t.Errorf("got %v, want %q", err, why)
+	}
+	embedded := strings.HasSuffix(t.Name(), "/embedded") // the embedded Redis adds the place in the script
+	if text := core.ErrorText(err); !embedded && !strings.Contains(text, why) {
+		t.Errorf("logs say only %q", text)
+	}
+}
+
+// The lock is not handed off either if the counter is too large. The release succeeds, and the waiter gets the error.
+func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
+	t.Parallel()
+	for name, lock := range exclusive {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks := b.Locks(locktest.Patient)
+			core.LetRunsLast(locks)
+			_, hold := locktest.MustAcquire(t, t.Context(), lock(locks), core.WithToken())
+			next := locktest.GoAcquire(t.Context(), lock(locks), core.WithToken())
+			locktest.AwaitWaiters(t, locks, 1)
+			b.Set(t.Context(), tokens, 1<<53, 0)
+			locktest.MustRelease(t, hold)
+			wantCounterTooHigh(t, (<-next).Err)
+			b.WantGone("order:42")
+		})
+	}
+}
+
+// Writers re-enter, read inside, and hand the lock off to each other, with or without a token.
+func TestReadWrite_Writers(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks(locktest.Patient)
+		core.LetRunsLast(locks)
+		lock := locks.WriteLock("map")
+		ctx, w := locktest.MustAcquire(t, t.Context(), lock, core.WithToken())
+		inner, again := locktest.MustAcquire(t, ctx, lock)
+		_, r := locktest.MustAcquire(t, inner, locks.ReadLock("map"))
+		b.WantInside("map", map[string]string{"mode": "write", w.Field(): "2", r.Field(): "1"})
+		locktest.MustRelease(t, r)
+		locktest.MustRelease(t, again)
+		next := locktest.GoAcquire(t.Context(), lock, core.WithToken())
+		locktest.AwaitWaiters(t, locks, 1)
+		sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf("map"))
+		locktest.MustRelease(t, w)
+		o := locktest.Got(t, next)
+		if o.Hold.Token() <= w.Token() || w.Token() <= 0 {
+			t.Errorf("tokens %d and %d", w.Token(), o.Hold.Token())
+		}
+		b.WantHolders("map", map[string]string{"mode": "write", o.Hold.Field(): "1"})
+		locktest.MustRelease(t, o.Hold)
+		sub.Want("1") // of the last release only
+		b.WantNothing("redisson_lock_token:{map}")
+	})
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
@@ -137,4 +140,118 @@ func TestRefused_HandoffGivesTheWholeLease(t *testing.T) {
 		}
 		locktest.MustRelease(t, o.Hold)
 	})
+}
+
+// entered re-enters a lock n times.
+func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) {
+	t.Helper()
+	for range n {
+		_, hold := locktest.MustAcquire(t, ctx, lock)
+		inner = append(inner, hold)
+	}
+	return inner
+}
+
+// slowly releases inner holds one after the other, which keeps other operations on the hold waiting for 700 ms. Each
+// release is answered in time. Then it calls over.
+func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func()) {
+	t.Helper()
+	slow := proxy.DelayReply(locktest.ScriptOn(t, "sethold", "k"), 150*time.Millisecond)
+	for _, hold := range inner {
+		go func() { _ = hold.Release(context.Background()) }()
+	}
+	synctest.Wait() // all releases wait in order
+	time.AfterFunc(700*time.Millisecond, func() { over(); slow.Remove() })
+}
+
+// An operation that has waited behind slow operations has its full time limit.
+func TestRelease_AndOthersBehindASlowCommandHaveTheirTime(t *testing.T) {
+	t.Parallel()
+	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
+	for name, do := range map[string]func(h *core.Hold) error{
+		"release": func(h *core.Hold) error { return h.Release(context.Background()) },
+		"refresh": func(h *core.Hold) error { return h.Refresh(context.Background(), time.Minute) },
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy() // with a backend timeout of a second
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+			inner := entered(t, ctx, locks.Lock("k"), 5)
+			start := time.Now()
+			slowly(t, proxy, inner, func() {
+				time.AfterFunc(busy, proxy.AnswerError(locktest.Scripts, locktest.Passing()[0]).Remove)
+			})
+			locktest.Must(t, do(hold))
+			if took := time.Since(start); took < slow+busy {
+				t.Errorf("took %s: nothing is tested", took)
+			}
+		})
+	}
+}
+
+// The lease of the next holder counts from the hand-off, however long the release has waited for its turn.
+func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		const lease = 800 * time.Millisecond
+		locks, proxy := b.BehindAProxy()
+		core.LetRunsLast(locks)
+		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+		inner := entered(t, ctx, locks.Lock("k"), 5)
+		next := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		locktest.AwaitWaiters(t, locks, 1)
+		slowly(t, proxy, inner, func() {})
+		locktest.MustRelease(t, hold)
+		o := <-next
+		locktest.Must(t, o.Err)
+		b.WantCount(o.Hold, "1")
+		if left := o.Hold.Remaining(); left < lease*9/10 {
+			t.Errorf("%s are left of a lease of %s", left, lease)
+		}
+		locktest.MustRelease(t, o.Hold)
+	})
+}
+
+// newRestricted makes a lock client of an ACL user whose rights the test changes.
+func newRestricted(b *locktest.Redis) (locks *core.Client, allow func(rules ...any)) {
+	b.T.Helper()
+	allow = func(rules ...any) {
+		b.T.Helper()
+		locktest.Must(b.T, b.Do(b.T.Context(), append([]any{"acl", "setuser", "app"}, rules...)...).Err())
+	}
+	allow("on", ">pw", "~*", "&*", "+@all")
+	opts := *b.Client.Options()
+	opts.Username, opts.Password = "app", "pw"
+	rdb := redis.NewClient(&opts)
+	b.T.Cleanup(func() { _ = rdb.Close() })
+	return locktest.NewClient(b.T, rdb, locktest.Patient), allow
+}
+
+// A user without the right to set a TTL gets no lock, and leaves no lock without a lease behind.
+func TestAcquire_TTLForbiddenLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	locks, allow := newRestricted(b)
+	allow("-pexpire")
+	for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.SpinLock("s"), locks.MultiLock("a", "b")} {
+		for _, wait := range []time.Duration{0, time.Minute} {
+			_, _, err := lock.Acquire(t.Context(), core.WaitTime(wait))
+			locktest.WantErr(t, err, core.ErrUnavailable)
+		}
+	}
+	b.WantGone("k", "f", "s", "a", "b")
+}
+
+// If the holder loses the right to set a TTL, the lock is not handed off but freed.
+func TestRelease_TTLForbiddenFreesInsteadOfHandingOver(t *testing.T) {
+	t.Parallel()
+	b := locktest.Real(t)
+	locks, allow := newRestricted(b)
+	core.LetRunsLast(locks)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.FencedLock("k"), core.LeaseTime(time.Minute))
+	next := locktest.GoAcquire(t.Context(), locks.FencedLock("k"))
+	locktest.AwaitWaiters(t, locks, 1)
+	allow("-pexpire")
+	locktest.MustRelease(t, hold)
+	locktest.WantErr(t, (<-next).Err, core.ErrUnavailable)
+	b.WantGone("k")
 }
