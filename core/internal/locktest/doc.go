@@ -4,7 +4,7 @@
 //	redis.go      Redis: one server of a test, embedded or real, with clients beside it and behind a proxy
 //	kinds.go      Kinds: one table of all kinds of locks
 //	world.go      World: the servers of one kind, a process behind proxies, and a process beside it
-//	faults.go     Fault: what happens to one command on its way; matches of the scripts of this library
+//	faults.go     Fault: what happens to one command on its way; Outage: what happens to all; matches of scripts
 //	redisson.go   Redisson's clients, written by hand: what they see in Redis and what they do
 //	calls.go      calls that must succeed, and calls in other goroutines
 //	load.go       callers that take a lock again and again

@@ -36,6 +36,29 @@ func Refuse(says string) Fault {
 	return Fault{"refused: " + says, func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, says) }}
 }
 
+// An Outage is what happens to all connections to a server. Begin returns a function that ends it.
+type Outage struct {
+	Name  string
+	Begin func(p *faultproxy.Proxy) (end func())
+}
+
+// The outages of a server or of the way to it.
+var (
+	Refused        = Outage{"refused", func(p *faultproxy.Proxy) func() { p.Refuse(true); return func() { p.Refuse(false) } }}
+	Silent         = Outage{"black hole", func(p *faultproxy.Proxy) func() { p.BlackHole(true); return func() { p.BlackHole(false) } }}
+	Cut            = Outage{"cut", func(p *faultproxy.Proxy) func() { p.Cut(); return func() {} }}
+	TooManyClients = Outage{"too many clients", func(p *faultproxy.Proxy) func() {
+		rule := p.AnswerError(faultproxy.Any(), "ERR max number of clients reached")
+		p.Cut()
+		return rule.Remove
+	}}
+)
+
+// Slow is an outage in which every reply takes d longer.
+func Slow(d time.Duration) Outage {
+	return Outage{"replies take " + d.String(), func(p *faultproxy.Proxy) func() { return p.DelayReply(faultproxy.Any(), d).Remove }}
+}
+
 // Passing returns replies that say that Redis cannot serve the command now. None of them comes of a script that Redis
 // has executed.
 func Passing() []string {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
@@ -15,7 +14,7 @@ func TestState_WaitsForSlowReplies(t *testing.T) {
 	r := locktest.NewProxied(t)
 	locks, other := r.Behind(), r.Beside()
 	_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("k"), core.LeaseTime(time.Hour))
-	r.Proxy.DelayReply(faultproxy.Any(), 150*time.Millisecond)
+	locktest.Slow(150 * time.Millisecond).Begin(r.Proxy)
 	state, err := locks.Lock("k").State(t.Context())
 	if err != nil || len(state.Holders) != 1 {
 		t.Errorf("State: got %+v, %v", state, err)

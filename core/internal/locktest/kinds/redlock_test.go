@@ -111,7 +111,7 @@ func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*locktest.Redis){
 		"refuses":    func(s *locktest.Redis) { s.Embedded.Down() },
-		"black hole": func(s *locktest.Redis) { s.Proxy.BlackHole(true) },
+		"black hole": func(s *locktest.Redis) { locktest.Silent.Begin(s.Proxy) },
 		"wrong type": func(s *locktest.Redis) { s.Set(context.Background(), "k", "text", 0) },
 		"not serving": func(s *locktest.Redis) {
 			s.Proxy.AnswerError(locktest.Scripts, "LOADING Redis is loading the dataset in memory")

@@ -390,20 +390,13 @@ func TestReconnect_BacksOff(t *testing.T) {
 			return rule.Remove
 		}
 	}
-	for name, fault := range map[string]func(p *faultproxy.Proxy) (end func()){
-		"refused": func(p *faultproxy.Proxy) func() {
-			p.Refuse(true)
-			return func() { p.Refuse(false) }
-		},
-		"closed at the subscription": closedAt("subscribe"),
-		"closed at the ping":         closedAt("ping"),
-		"too many clients": func(p *faultproxy.Proxy) func() {
-			rule := p.AnswerError(faultproxy.Any(), "ERR max number of clients reached")
-			p.Cut()
-			return rule.Remove
-		},
+	for _, outage := range []locktest.Outage{
+		locktest.Refused,
+		locktest.TooManyClients,
+		{Name: "closed at the subscription", Begin: closedAt("subscribe")},
+		{Name: "closed at the ping", Begin: closedAt("ping")},
 	} {
-		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+		locktest.ParallelBubble(t, outage.Name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy, dials := countDials(b)
 			b.Take("k", locktest.Stranger, time.Hour)
 			at := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
@@ -430,7 +423,7 @@ func TestReconnect_BacksOff(t *testing.T) {
 				return dials.Load() - before
 			}
 			locktest.Pass(5 * time.Second)
-			end := fault(proxy)
+			end := outage.Begin(proxy)
 			if n := in(10 * time.Second); n > 120 {
 				t.Errorf("%d dials in the first ten seconds", n)
 			}

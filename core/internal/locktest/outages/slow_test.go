@@ -245,14 +245,11 @@ func TestSlow_OneCommandTakesLong(t *testing.T) {
 // Once Redis is known to be down, every operation of the next caller fails at once.
 func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]func(p *faultproxy.Proxy){
-		"refused":    func(p *faultproxy.Proxy) { p.Refuse(true) },
-		"black hole": func(p *faultproxy.Proxy) { p.BlackHole(true) },
-	} {
-		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+	for _, outage := range []locktest.Outage{locktest.Refused, locktest.Silent} {
+		locktest.ParallelBubble(t, outage.Name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy()
 			locktest.Must(t, attempt(t, locks, "k"))
-			fault(proxy)
+			outage.Begin(proxy)
 			first := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
 			locktest.WantOnly(t, first.Err, core.ErrUnavailable, core.ErrNotAcquired)
 			next := <-locktest.GoAcquire(t.Context(), locks.Lock("another"))

@@ -35,8 +35,8 @@ func TestSubscription_Faults(t *testing.T) {
 		{"killed", func(r *locktest.Redis) {
 			locktest.Must(r.T, r.Client.ClientKillByFilter(r.T.Context(), "TYPE", "pubsub").Err())
 		}},
-		{"black hole", func(r *locktest.Redis) { r.Proxy.BlackHole(true) }}, // until after the release
-		{"cut", func(r *locktest.Redis) { r.Proxy.Cut() }},
+		{locktest.Silent.Name, func(r *locktest.Redis) { locktest.Silent.Begin(r.Proxy) }}, // until after the release
+		{locktest.Cut.Name, func(r *locktest.Redis) { locktest.Cut.Begin(r.Proxy) }},
 		{"server restarted", func(r *locktest.Redis) { r.Server.Restart() }},
 		{"key deleted", func(r *locktest.Redis) { locktest.Must(r.T, r.Client.Del(r.T.Context(), "k").Err()) }},
 		{"flushed", func(r *locktest.Redis) { locktest.Must(r.T, r.Client.FlushAll(r.T.Context()).Err()) }},
