@@ -7,27 +7,27 @@ import (
 	"sync/atomic"
 )
 
-// lifetime is the life of a client, of the callers inside it, and of its background work.
+// lifetime tracks whether a client is open, the callers inside it, and its background work.
 //
 //	open ── beginClose ──▶ closing ── endWork ──▶ closed
 //
-// While it is open, callers enter, and work is spawned. While it is closing, waiting callers leave, because
-// closing is closed, and others are refused. Work goes on, because releases need it. A closed client has none.
+// While the client is open, callers enter and spawn starts work. Once it is closing, waiting callers leave and new
+// callers are refused. Work continues until endWork, because releases need it. A closed client runs no work.
 type lifetime struct {
 	callers callers
-	service context.Context //nolint:containedctx // ends when the client begins to close
-	closing <-chan struct{} // closed at the same time
+	service context.Context //nolint:containedctx // canceled by beginClose
+	closing <-chan struct{} // service.Done()
 	shut    context.CancelFunc
-	life    context.Context //nolint:containedctx // ends with the work
+	life    context.Context //nolint:containedctx // canceled by endWork; the work ends because of it
 	end     context.CancelFunc
 
-	mu      sync.Mutex
-	begun   bool // it closes, or is closed
-	workers sync.WaitGroup
+	mu         sync.Mutex
+	closeBegun bool // beginClose was called
+	workers    sync.WaitGroup
 }
 
 func (l *lifetime) open() {
-	l.life, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own
+	l.life, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own context
 	l.callers.gone = make(chan struct{})
 	l.service, l.shut = context.WithCancel(context.Background()) //nolint:forbidigo // as above
 	l.closing = l.service.Done()
@@ -45,14 +45,15 @@ func (l *lifetime) spawn(work func(ctx context.Context)) {
 // isClosing reports whether callers are refused.
 func (l *lifetime) isClosing() bool { return l.service.Err() != nil }
 
-// beginClose refuses callers and waits until the last one has left. It reports whether it is the first call.
+// The first call of beginClose refuses new callers, waits until the last caller has left, and returns true. Later calls
+// return false at once.
 func (l *lifetime) beginClose() bool {
 	l.mu.Lock()
-	if l.begun {
+	if l.closeBegun {
 		l.mu.Unlock()
 		return false
 	}
-	l.begun = true
+	l.closeBegun = true
 	l.shut()
 	l.mu.Unlock()
 	<-l.callers.refuse()
@@ -78,7 +79,7 @@ type callers struct {
 // refused is added to the count when no more callers are admitted.
 const refused = math.MinInt64 / 2
 
-// enter admits a caller, unless callers are refused.
+// enter admits a caller, or returns ErrClosed if callers are refused.
 func (c *callers) enter() error {
 	if c.n.Add(1) < 0 {
 		c.exit()
@@ -87,23 +88,23 @@ func (c *callers) enter() error {
 	return nil
 }
 
-// exit lets a caller go.
+// exit records that a caller has left.
 func (c *callers) exit() {
 	if c.n.Add(-1) == refused {
-		c.leaveLast()
+		c.closeGone()
 	}
 }
 
-// refuse admits no more callers, and returns a channel that is closed when the last caller has left. It is
-// called once.
+// refuse stops admitting callers and returns a channel that is closed when the last caller has left. Call it only
+// once.
 func (c *callers) refuse() <-chan struct{} {
 	if c.n.Add(refused) == refused {
-		c.leaveLast()
+		c.closeGone()
 	}
 	return c.gone
 }
 
-// leaveLast closes gone. Callers that come too late may call it again.
-func (c *callers) leaveLast() {
+// closeGone closes gone. It may run again when a later caller is refused.
+func (c *callers) closeGone() {
 	c.once.Do(func() { close(c.gone) })
 }

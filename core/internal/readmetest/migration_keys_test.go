@@ -47,7 +47,8 @@ func klockKey(java string) string {
 	return "lock." + name + strings.Join(values, "-")
 }
 
-// lock4jKey returns the key that lock4j makes: 2.2.1 to 2.2.7, or 2.1.0 and 2.2.0.
+// lock4jKey returns the key that lock4j 2.2.1 to 2.2.7 builds. For a row marked "up to 2.2.0" it returns the key of
+// 2.1.0 and 2.2.0.
 func lock4jKey(java string) string {
 	if strings.HasPrefix(java, "lockTemplate") {
 		return javaQuoted.FindStringSubmatch(java)[1]
@@ -225,7 +226,7 @@ func TestMigration_Flag(t *testing.T) {
 		}
 		got, err := when.Eval(vars.Request(r, host{httpvars.NetHTTP(r), c.peer}))
 		if got != c.want || err != nil {
-			t.Errorf("held %q, by %q: the lock is taken: %t, %v", c.held, c.peer, got, err)
+			t.Errorf("held %q, peer %q: got %t, %v, want %t", c.held, c.peer, got, err, c.want)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// Answer is the answer to a caller who gets no reply: a status with details. Reason is for the server
-// only.
+// Answer is the error that a caller receives instead of a response: a status with details. Reason stays on the
+// server.
 type Answer struct {
 	Code    failpolicy.Code
 	Message string

@@ -33,7 +33,7 @@ func Run(in *Inputs) Result {
 	judgeFunctions(i)
 	i.orders.judge(&i.findings)
 	judgeFile(in, &i.findings)
-	noteUnjudged(in, &i.findings)
+	noteUnchecked(in, &i.findings)
 	return Result{Findings: i.findings.list(), Options: i.fromOptions}
 }
 
@@ -48,8 +48,8 @@ func judgeFunctions(i *inspector) {
 	}
 }
 
-// noteUnjudged notes the mistakes that only the routes or the methods of the program would show.
-func noteUnjudged(in *Inputs, found *findings) {
+// noteUnchecked adds a note that lists the checks for which the program's routes or methods are missing.
+func noteUnchecked(in *Inputs, found *findings) {
 	for _, open := range []struct {
 		transport  ruleset.Transport
 		known      bool
