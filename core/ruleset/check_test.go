@@ -250,3 +250,23 @@ func TestLoad_MistakesOfProgram(t *testing.T) {
 		}
 	}
 }
+
+// The advice for a condition with parts is a condition without them, or no text that would be one.
+func TestBuildSet_ConditionWithParts(t *testing.T) {
+	t.Parallel()
+	for when, want := range map[string]string{
+		`#{path.id == "a"}`:            "write `path.id == \"a\"` without #{…}",
+		`#{path.id} == #{query.id}`:    `write "path.id == query.id" without #{…}`,
+		`#{path.orderId} == "3"`:       "write `path.orderId == \"3\"` without #{…}",
+		`#{any(body.items, {# == 3})}`: "write it without #{…}",
+		`#{path.id == "a"`:             "write it without #{…}",
+	} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			_, err := ruleset.BuildSet([]ruleset.Declared{{Rule: ruleset.Rule{Endpoint: ruleset.HTTP("POST /a"), Key: "a", When: when}}})
+			if err == nil || !strings.Contains(err.Error(), "a condition is a bare expression: "+want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}

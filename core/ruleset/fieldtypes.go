@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -113,6 +114,9 @@ func (prefixType) check(_ Source, prefix string) []string {
 	return nil
 }
 
+// parts finds the parts of a template that contain no braces.
+var parts = regexp.MustCompile(`#\{([^{}]*)\}`)
+
 // conditionType is a bare expression.
 type conditionType struct{ textType }
 
@@ -124,8 +128,12 @@ func (conditionType) check(at Source, when string) []string {
 	case strings.ContainsFunc(when, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
 		return wrong("%q contains control characters: remove them", when)
 	case strings.HasPrefix(bare, "#{"):
-		bare = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(bare, "#{"), "}"))
-		return wrong("a condition is a bare expression: write %s without #{…}", at.quote(bare))
+		if inner := strings.TrimSuffix(bare[len("#{"):], "}"); !strings.Contains(inner, "#{") && strings.Count(inner, "{") == strings.Count(inner, "}") {
+			bare = inner // one part
+		} else if bare = parts.ReplaceAllString(bare, "$1"); strings.Contains(bare, "#{") {
+			return wrong("a condition is a bare expression: write it without #{…}")
+		}
+		return wrong("a condition is a bare expression: write %s without #{…}", at.quote(strings.TrimSpace(bare)))
 	}
 	return nil
 }

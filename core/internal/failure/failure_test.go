@@ -61,10 +61,10 @@ func TestJoin_OneOutcome(t *testing.T) {
 // A loss leads to Lost and to NotHeld, also for callers that unwrap it step by step.
 func TestLoss_Unwrap(t *testing.T) {
 	t.Parallel()
-	if err := errors.Unwrap(failure.LeaseExpired); err != failure.Lost {
+	if err := errors.Unwrap(failure.LeaseExpired); err != failure.Lost { //nolint:errorlint // one step
 		t.Errorf("a loss: got %v", err)
 	}
-	if err := errors.Unwrap(failure.Lost); err != failure.NotHeld {
+	if err := errors.Unwrap(failure.Lost); err != failure.NotHeld { //nolint:errorlint // one step
 		t.Errorf("Lost: got %v", err)
 	}
 	if !errors.Is(failure.NotMine, failure.Lost) || !errors.Is(failure.NotMine, failure.NotHeld) || errors.Is(failure.NotMine, failure.LeaseExpired) {
