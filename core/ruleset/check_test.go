@@ -258,8 +258,9 @@ func TestBuildSet_ConditionWithParts(t *testing.T) {
 		`#{path.id == "a"}`:            "write `path.id == \"a\"` without #{…}",
 		`#{path.id} == #{query.id}`:    `write "path.id == query.id" without #{…}`,
 		`#{path.orderId} == "3"`:       "write `path.orderId == \"3\"` without #{…}",
-		`#{any(body.items, {# == 3})}`: "write it without #{…}",
-		`#{path.id == "a"`:             "write it without #{…}",
+		`#{any(body.items, {# == 3})}`: `write "any(body.items, {# == 3})" without #{…}`,
+		`#{path.id == "a"`:             "write `path.id == \"a\"` without #{…}",
+		`#{path.id} == #{{}`:           "write it without #{…}",
 	} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
