@@ -529,15 +529,19 @@ func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, k
 	}
 }
 
-// awaitRenewal waits until the lease was renewed once.
+// awaitRenewal waits until the lease was renewed once. A renewal that got no answer is tried again, as for any lock.
 func (p *probe) awaitRenewal(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, preflightLease, errNotRenewed)
 	defer cancel()
-	select {
-	case err := <-p.renewed:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for failed := error(nil); ; {
+		select {
+		case failed = <-p.renewed:
+			if failed == nil || wire.Rejects(failed) {
+				return failed
+			}
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), failed)
+		}
 	}
 }
 
