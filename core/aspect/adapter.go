@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Adapter describes a transport to a [Registry]: the names of its endpoints, and how their rules are compiled with
-// the variables of the transport. K is the key by which the transport knows an endpoint. X is the data that serving
-// an endpoint needs besides the rules.
+// Adapter describes a transport to a [Registry]: it names the endpoints of the transport and compiles their rules with
+// the variables of the transport. K is the key by which the transport identifies an endpoint. X is the data that
+// serving an endpoint needs besides the rules.
 type Adapter[K comparable, X any] struct {
 	// Transport is the transport of the endpoints. The registry ignores rules for other transports.
 	Transport ruleset.Transport
@@ -31,45 +31,45 @@ type Adapter[K comparable, X any] struct {
 	// nil: no endpoint has such rules.
 	Declared func(k K) ([]ruleset.Declared, []*ruleset.Problem)
 
-	// Compile compiles the rules of an endpoint, with [Aspect.Prepare]. set is the set of the rules. Without rules it
-	// may return no point, which means that nothing applies there. The error may join several errors, preferably
-	// [*ruleset.InvalidError]. The entry then refuses its calls, and its X may be incomplete. The registry also
-	// compiles rules that have problems already, to find the problems of their keys and conditions.
+	// Compile compiles the rules of an endpoint with [Aspect.Prepare]. set is the set that contains the rules. If there
+	// are no rules, Compile may return a nil Point: calls of the endpoint then take no lock. The error may join several
+	// errors, preferably each a [*ruleset.InvalidError]. After an error the entry refuses its calls, and X may be
+	// incomplete. The registry also passes rules that already have problems, to find those in their keys and conditions.
 	Compile func(set *ruleset.Set, k K, rules []*ruleset.Resolved) (*Point, X, error)
 
 	// Changes reports whether calls of an endpoint may change something, so that it should have a rule. nil: no
 	// endpoint has to have one.
 	Changes func(k K) bool
 
-	// Unguarded returns why calls of an endpoint cannot reach the adapter for the rules of a provider, and what to
-	// write. For example, the program never installed the interceptor. "" means that they may reach it. Check then
+	// Unguarded returns a message if calls of an endpoint cannot reach the adapter for the rules of a provider. The
+	// message gives the reason, such as an interceptor that the program never installed, and what to write. Check then
 	// reports an error for each rule that names the endpoint and, if Changes is true for the endpoint, for each
-	// wildcard. nil: all calls may reach it.
+	// wildcard. "" means that calls may reach the adapter. nil: calls of every endpoint may reach it.
 	Unguarded func(p ruleset.Provider, k K) string
 
-	// Named returns the key of an exact endpoint that a set names, if the name alone determines the key. The registry
-	// then judges a reload also for endpoints that no client has called yet. nil: a name does not determine a key, or
-	// a [ruleset.Set] has all layers of the rules.
+	// Named returns the key of an exact endpoint that a set names, if the name alone determines the key. At a reload the
+	// registry then also checks endpoints that no client has called yet. nil: a name does not determine a key, or
+	// a [ruleset.Set] contains all layers of the rules.
 	Named func(e ruleset.Endpoint) (k K, ok bool)
 
-	// Hint says what else to write in a rule that matches nothing. "" means the usual hint of the transport.
+	// Hint is the advice for a rule that matches no endpoint. "" means the usual advice of the transport.
 	Hint string
 }
 
 // Entry is one endpoint with its rules. It never changes.
 type Entry[X any] struct {
 	Endpoint ruleset.Endpoint
-	Point    *Point // the compiled rules; nil if they cannot work
-	Err      error  // why they cannot work: a [*ruleset.InvalidError]; nil if they work
+	Point    *Point // the compiled rules; nil if they do not compile
+	Err      error  // the problems of the rules, as a [*ruleset.InvalidError]; nil if they compile
 	Extra    X      // from [Adapter].Compile
 
 	once sync.Once
 }
 
-// Rules returns the rules of an entry that works. A nil entry has none.
+// Rules returns the rules of the entry. A nil entry, or one whose Err is not nil, has none.
 func (e *Entry[X]) Rules() []*ruleset.Resolved { return e.point().Rules() }
 
-// point returns the point of the entry, or nil if the entry does not work.
+// point returns the point of the entry. It returns nil if the entry is nil or its rules do not compile.
 func (e *Entry[X]) point() *Point {
 	if e == nil {
 		return nil
@@ -77,10 +77,10 @@ func (e *Entry[X]) point() *Point {
 	return e.Point
 }
 
-// announce notifies observers of the rules.
+// announce notifies observers of the entry's rules.
 func (e *Entry[X]) announce() { e.point().announce() }
 
-// retract notifies observers of the rules that its successor does not have.
+// retract notifies observers of the rules that next no longer contains.
 func (e *Entry[X]) retract(next *Entry[X]) { e.point().retract(next.point()) }
 
 // declared returns the layers below a set.
@@ -104,7 +104,7 @@ func (a *Adapter[K, X]) compile(set *ruleset.Set, k K) *Entry[X] {
 	return a.entry(set, k, rules, problems, err)
 }
 
-// entry compiles rules. problems and err are the problems that the rules have already.
+// entry compiles rules. problems and err are the problems found before compilation.
 func (a *Adapter[K, X]) entry(set *ruleset.Set, k K, rules []*ruleset.Resolved, problems []*ruleset.Problem, err error) *Entry[X] {
 	e := &Entry[X]{Endpoint: a.Endpoint(k)}
 	var found collector

@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Aspect compiles rules for one lock client. Make it with [New]; one per process is enough. It owns no goroutine and
-// needs no Close. If its set is a [ruleset.Live], it follows every reload until the set is closed.
+// Aspect compiles rules for one lock client. Create it with [New]; one per process is enough. It owns no goroutine and
+// needs no Close. If its set is a [ruleset.Live], the Aspect follows every reload until the set is closed.
 type Aspect struct {
 	env       *environment
 	cfg       config
-	functions functions // of Wrap
+	functions functions // the functions given to Wrap
 }
 
 // New returns an Aspect for a lock client. The caller closes the client. The error contains every problem of the
@@ -51,18 +51,18 @@ func NewRegistry[K comparable, X any](a *Aspect, adapter Adapter[K, X]) *Registr
 	return newRegistry(a.env, &adapter)
 }
 
-// Prepare compiles rules that may never come into force. Observers are notified when they do.
+// Prepare compiles rules without putting them into force. Observers are notified only when the rules come into force.
 func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
 	return a.env.prepare(site, rules)
 }
 
-// Check reports the problems of the functions that were wrapped and of the func: rules in the set of [WithSet]. Above
-// all it reports rules for which no function was wrapped, as severe as the set says. Call it after all functions are
-// wrapped. From then on the Aspect judges every reload in the same way.
+// Check reports the problems of the wrapped functions and of the func: rules in the set of [WithSet]. Above all it
+// reports rules whose function was never wrapped, with the severity that the set gives. Call it after all functions
+// are wrapped. From then on the Aspect checks every reload in the same way.
 func (a *Aspect) Check() error { return a.Conclude(a.functions.registry.Check()) }
 
-// Conclude notifies the observers of the warnings of a report, and returns its errors. The Check of an adapter ends
-// with it.
+// Conclude notifies the observers of the warnings of a report and returns its errors. An adapter's Check calls it
+// last.
 func (a *Aspect) Conclude(r *Report) error {
 	a.Warn(r.Warnings()...)
 	return r.err()
@@ -71,8 +71,8 @@ func (a *Aspect) Conclude(r *Report) error {
 // Warn notifies the observers of warnings. It is for adapters.
 func (a *Aspect) Warn(problems ...*ruleset.Problem) { a.env.warn(problems...) }
 
-// WarnOnce warns observers of a problem that every call of the entry meets. It warns only the first time that it is
-// called for the entry.
+// WarnOnce warns observers of a problem that affects every call of the entry. Only the first WarnOnce of an entry
+// warns.
 func (e *Entry[X]) WarnOnce(a *Aspect, reason error) {
 	e.once.Do(func() {
 		var report Report
@@ -81,11 +81,11 @@ func (e *Entry[X]) WarnOnce(a *Aspect, reason error) {
 	})
 }
 
-// Suspend is the kill switch: from now on every handler of every rule runs without its lock, counted as
-// [UnlockedDisabled]. A lock that is held stays held until its handler returns.
+// Suspend turns the kill switch on: until [Aspect.Resume], every handler of every rule runs without its lock and is
+// counted as [UnlockedDisabled]. A lock that is held stays held until its handler returns.
 func (a *Aspect) Suspend() { a.env.suspended.Store(true) }
 
-// Resume ends a suspension.
+// Resume turns the kill switch off.
 func (a *Aspect) Resume() { a.env.suspended.Store(false) }
 
 // Suspended reports whether the kill switch is on.

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// audit judges all rules of a registry at one moment: for Check, and for a reload before it comes into force. It
+// audit checks a snapshot of all rules of a registry: for Check, and for a reload before it comes into force. It
 // changes nothing.
 type audit[K comparable, X any] struct {
 	env         *environment
@@ -16,10 +16,10 @@ type audit[K comparable, X any] struct {
 	placed      []*Entry[X]         // beside the sets
 	generations []*generation[K, X] // one for each table
 	known       []K                 // the endpoints that exist, in order
-	complete    bool                // known has all of them
+	complete    bool                // known contains all of them
 }
 
-// report returns everything that is wrong.
+// report returns all problems.
 func (a *audit[K, X]) report() *Report {
 	report := &Report{}
 	var origins [][]*Entry[X]
@@ -34,20 +34,20 @@ func (a *audit[K, X]) report() *Report {
 		report.Add(e.Endpoint, e.Err)
 	}
 	if a.complete {
-		for _, e := range entries[len(a.placed):] { // Place has warned of the placed ones
+		for _, e := range entries[len(a.placed):] { // Place warned of the placed entries
 			for _, p := range e.Point.oddities() {
 				report.Warn(p.Endpoint, p)
 			}
 		}
-		a.judgeSets(report)
-		a.judgeGuarded(report)
+		a.checkSets(report)
+		a.checkReachable(report)
 	}
-	judgeTogether(report, origins)
+	checkTogether(report, origins)
 	return report
 }
 
-// judgeSets compares the sets with the endpoints that exist.
-func (a *audit[K, X]) judgeSets(report *Report) {
+// checkSets compares the sets with the endpoints that exist.
+func (a *audit[K, X]) checkSets(report *Report) {
 	keys := map[ruleset.Endpoint]K{}
 	j := Judge{Transport: a.adapter.Transport, Noun: a.adapter.Noun, Hint: a.adapter.Hint}
 	j.Concerns = func(e ruleset.Endpoint) bool { return a.env.concerns(a.adapter.Prefix, e) }
@@ -75,8 +75,8 @@ func (a *audit[K, X]) judgeSets(report *Report) {
 	j.Judge(report, sets...)
 }
 
-// judgeGuarded reports rules of endpoints whose calls cannot reach the adapter.
-func (a *audit[K, X]) judgeGuarded(report *Report) {
+// checkReachable reports rules of endpoints whose calls cannot reach the adapter.
+func (a *audit[K, X]) checkReachable(report *Report) {
 	if a.adapter.Unguarded == nil {
 		return
 	}
@@ -87,18 +87,18 @@ func (a *audit[K, X]) judgeGuarded(report *Report) {
 				if rule.Endpoint.Path != e.Endpoint.Path && a.adapter.Changes != nil && !a.adapter.Changes(k) {
 					continue
 				}
-				if why := a.adapter.Unguarded(g.provider, k); why != "" {
-					report.Add(e.Endpoint, rule.Problem("", why))
+				if reason := a.adapter.Unguarded(g.provider, k); reason != "" {
+					report.Add(e.Endpoint, rule.Problem("", reason))
 				}
 			}
 		}
 	}
 }
 
-// judgeTogether reports problems that entries have only together: one key as locks of different kinds, and rules of
+// checkTogether reports conflicts between entries: one key as locks of different kinds, and rules of
 // one name on one endpoint from two origins. Within one set, several keys may share an endpoint and its rules.
 // Problems of sets come last, because their file can be changed.
-func judgeTogether[X any](report *Report, origins [][]*Entry[X]) {
+func checkTogether[X any](report *Report, origins [][]*Entry[X]) {
 	before := map[ruleset.Endpoint][]*Point{}
 	var rules []*ruleset.Resolved
 	for _, entries := range origins {
@@ -119,7 +119,8 @@ func judgeTogether[X any](report *Report, origins [][]*Entry[X]) {
 }
 
 // compareLocks reports rules for which callers under the old set and under the next set would hold different locks,
-// unless the next set allows that. If the next entry cannot work, its own problems are reported instead.
+// unless the next set allows that. It skips an endpoint whose next entry does not compile, because the report contains
+// that error already.
 func compareLocks[K comparable, X any](report *Report, a *Adapter[K, X], old, next *generation[K, X]) {
 	if next.set.Settings().AllowRekey {
 		return
@@ -136,8 +137,8 @@ func compareLocks[K comparable, X any](report *Report, a *Adapter[K, X], old, ne
 	compareUnseen(report, a, old.set, next.set, seen)
 }
 
-// compareUnseen is compareLocks for endpoints that a set names and the table does not have, because no client has
-// called them here yet. Other programs may hold their locks.
+// compareUnseen does the work of compareLocks for endpoints that a set names and the table does not contain, because
+// no client of this process has called them yet. Other programs may hold their locks.
 func compareUnseen[K comparable, X any](report *Report, a *Adapter[K, X], old, next *ruleset.Set, seen map[ruleset.Endpoint]bool) {
 	if a.Named == nil {
 		return

@@ -11,30 +11,30 @@ import (
 // Call is one request, as an adapter presents it to [Point.Run]. Run calls its methods from its own goroutine. A call
 // may have more methods:
 //
-//   - AnswerBy() [time.Time] returns the time by which the call has to be answered, if that is not the deadline of the
-//     caller's context, such as a server's limit for writing. Waits end before it, as they do before the caller's
-//     deadline; the handler's context does not. The zero time means no limit.
-//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, has answered the call while it
-//     waited, so that its parts serve another call. The cause is then [failpolicy.Canceled], and neither the handler
-//     nor a later rule sees the call.
-//   - Canceled(err error) bool reports whether an error of the handler means "I gave up because my context ended", in
-//     the words of the transport such as a gRPC status. It distinguishes a loss from a cancellation by the client. Run
-//     recognises [context.Canceled] and [context.DeadlineExceeded] without it.
+//   - AnswerBy() [time.Time] returns the time by which the call has to be answered, if it is not the deadline of the
+//     caller's context. An example is a server's write timeout. A wait ends before that time, as it does before the
+//     caller's deadline; the handler's context is not canceled then. The zero time means no limit.
+//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, answered the call while it
+//     waited, so that its objects may already serve another call. The cause is then [failpolicy.Canceled], and neither
+//     the handler nor a later rule sees the call.
+//   - Canceled(err error) bool reports whether an error of the handler means that the handler gave up because its
+//     context was done, in the terms of the transport, such as a gRPC status. Run uses it to distinguish a loss from a
+//     cancellation by the client. Run recognizes [context.Canceled] and [context.DeadlineExceeded] without it.
 //   - BeforeWait() func(ctx [context.Context]) error returns the work that the call has to do before it waits, nil if
-//     there is none. For example, a server notices only after it has read the body of a request that the client has
-//     left. Run does the work at most once: when the first attempt at a lock for which the call may wait was refused,
-//     or when other calls wait for the lock already, but not if a queue is full. The function has to return when ctx
-//     ends, which happens at the end of the wait time. Its error ends the acquisition, and [core.ErrTooManyWaiters] is
-//     an overload.
+//     there is none. For example, a server notices that the client has left only after it has read the body of the
+//     request. Run does the work at most once: after the first attempt at a lock for which the call may wait is
+//     refused, or if other calls already wait for the lock, but not if a queue is full. The function has to return when
+//     ctx is done, at the latest at the end of the wait time. If it returns an error, the acquisition fails with it;
+//     [core.ErrTooManyWaiters] counts as an overload.
 type Call interface {
 	// Env returns the variables of the request for conditions and keys. Run calls it only if a rule needs a variable,
 	// and at most once.
 	Env(ctx context.Context) keyexpr.Env
 
-	// Handle runs the handler. Run calls it at most once. ctx carries the holds. [Outcome].Err returns the error of the
-	// handler untouched. Any error counts as a failure: a debounce window does not begin. It does not begin after a
-	// handler that has called [CancelDebounce] either. If the handlers of a transport answer failures themselves,
-	// Handle returns [ErrHandlerFailed] for them.
+	// Handle runs the handler. Run calls it at most once. ctx carries the holds. [Outcome].Err is the error of the
+	// handler, untouched. Any error counts as a failure: a debounce window does not begin. Nor does it begin after a
+	// handler that called [CancelDebounce]. If the handlers of a transport answer failures themselves, Handle returns
+	// [ErrHandlerFailed] for them.
 	Handle(ctx context.Context, g Grant) error
 
 	// Fallback runs the handler registered under name instead. Run calls it only for names in [Site].Fallbacks, with the
@@ -58,7 +58,7 @@ type Grant struct {
 	// over. [core.Held] finds the holds of the other rules.
 	Hold *core.Hold
 
-	// Token is the fencing token of that lock, or of the last lock before it that has one; 0 if none has.
+	// Token is the fencing token of that lock, or of the last lock before it that has a token; 0 if none has.
 	Token int64
 
 	// Unlocked is the reason why the handler runs without the lock of some rule, empty if every rule has its lock. If
@@ -66,7 +66,7 @@ type Grant struct {
 	Unlocked Unlocked
 }
 
-// Unlocked is the reason why a handler runs without the lock of a rule. It is a word of low cardinality.
+// Unlocked is the reason why a handler runs without the lock of a rule. It has few values, so it can be a metric label.
 type Unlocked string
 
 // The reasons.

@@ -11,48 +11,48 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Site is the place for which rules are compiled.
+// Site describes the endpoint for which rules are compiled.
 type Site struct {
 	// Endpoint is the exact endpoint. Rules without an endpoint get it.
 	Endpoint ruleset.Endpoint
 
-	// Schema declares the variables that keys and conditions have there.
+	// Schema declares the variables that keys and conditions can use.
 	Schema *keyexpr.Schema
 
-	// Late names the variables that may arrive late, such as the body of a request. A run decides first the things
-	// that are known without them: keys that lack another part, and locks that would be refused at once.
+	// Late names the variables that may arrive late, such as the body of a request. A run first refuses calls that fail
+	// without them: keys that lack another part, and locks that would be refused at once.
 	Late []string
 
-	// Fallbacks names the fallback handlers that the adapter can run there.
+	// Fallbacks names the fallback handlers that the adapter can run.
 	Fallbacks []string
 
-	// AnyFallback says that the names of the fallbacks are unknown, so that none is missing. A [Preview] needs it.
+	// AnyFallback allows any fallback name, because the registered names are unknown. A [Preview] needs it.
 	AnyFallback bool
 }
 
-// room is the number of bytes that the keys of a client leave to the names of rules.
+// room describes how long the names of rules may be, given the key limit of a client.
 type room struct {
 	added   int    // bytes that the client's prefix or name mapper adds
-	by      string // the option that adds them
+	option  string // the option that adds them
 	longest int    // the longest name; 0 if the client is not known
 }
 
 func roomOf(locks *core.Client) room {
 	longest := locks.ForAdapters().MaxNameLength()
-	r := room{added: locks.ForAdapters().MaxKeyLength() - longest, by: "core.WithPrefix", longest: longest}
+	r := room{added: locks.ForAdapters().MaxKeyLength() - longest, option: "core.WithPrefix", longest: longest}
 	if r.added > len(locks.Prefix()) {
-		r.by = "core.WithNameMapper"
+		r.option = "core.WithNameMapper"
 	}
 	return r
 }
 
 // compileAll compiles rules for a site and the keys of a client. The error contains every problem.
-func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiled, error) {
+func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiledRule, error) {
 	var problems []*ruleset.Problem
 	if len(rules) == 0 {
 		problems = append(problems, noRules(site.Endpoint))
 	}
-	list := make([]*compiled, len(rules))
+	list := make([]*compiledRule, len(rules))
 	for i, r := range rules {
 		c := &compiler{site: site, rule: r, room: keys}
 		list[i] = c.compile()
@@ -76,11 +76,11 @@ type compiler struct {
 	problems []*ruleset.Problem
 }
 
-func (c *compiler) compile() *compiled {
+func (c *compiler) compile() *compiledRule {
 	r := c.rule
-	rule := &compiled{Resolved: r, policy: r.Policy(), wait: r.WaitTime}
+	rule := &compiledRule{Resolved: r, policy: r.Policy(), wait: r.WaitTime}
 	rule.subject = Subject{Rule: r.Name, Endpoint: r.Endpoint, Kind: r.Kind}
-	if !c.site.Endpoint.IsZero() { // it may be more exact
+	if !c.site.Endpoint.IsZero() { // more exact than a rule with a wildcard
 		rule.subject.Endpoint = c.site.Endpoint
 	}
 	if r.WaitTime == ruleset.NoWait {
@@ -106,7 +106,7 @@ func (c *compiler) compile() *compiled {
 }
 
 // addOptions sets the options with which the rule acquires its locks.
-func (c *compiler) addOptions(rule *compiled) {
+func (c *compiler) addOptions(rule *compiledRule) {
 	r := c.rule
 	rule.rehearsal = []core.AcquireOption{core.Label(r.Name + " (dry run)"), core.WaitTime(0)}
 	rule.options = []core.AcquireOption{core.Label(r.Name)}
@@ -179,9 +179,9 @@ func (c *compiler) compileKeys() (keys []*keyexpr.Template) {
 	return keys
 }
 
-// checkRoom reports a key that the limit of the client may refuse. A key that depends on the call can be as long as
-// keys of rules get. Longer keys are shortened to that length. They must not be shortened further, because one value
-// would then have two names in two programs. A dry run adds its suffix.
+// checkRoom reports a key that may exceed the key limit of the client. A key that depends on the call can have up to
+// keyexpr.DefaultMaxLength bytes; longer keys are shortened to that length. They must not be shortened further, because
+// one value would then have two names in two programs. A dry run adds its suffix.
 func (c *compiler) checkRoom(field string, key *keyexpr.Template) {
 	if c.room.longest == 0 {
 		return
@@ -195,11 +195,11 @@ func (c *compiler) checkRoom(field string, key *keyexpr.Template) {
 		return
 	}
 	c.reportf(field, "may have %d bytes, %q of a dry run included, and the lock client has room for %d beside what its %s adds: "+
-		"write core.WithMaxKeyLength(%d) or more, or have that add less", length, ShadowSuffix, c.room.longest, c.room.by, c.room.added+length)
+		"write core.WithMaxKeyLength(%d) or more, or have that add less", length, ShadowSuffix, c.room.longest, c.room.option, c.room.added+length)
 }
 
-// checkOneKey reports a template that yields several keys although the rule can have only one. The types show
-// whether it yields several.
+// checkOneKey reports a template that yields several keys although the rule can have only one. The type of the template
+// determines whether it yields several.
 func (c *compiler) checkOneKey(field string, key *keyexpr.Template) {
 	kind := c.rule.Kind.Traits()
 	switch {

@@ -20,9 +20,9 @@ import (
 // ShadowSuffix is the suffix of the keys that a dry run takes instead of the real keys.
 const ShadowSuffix = ":dry_run"
 
-// compiled is a rule with everything that is known at start-up. It answers questions about the rule for any call:
-// the names of its locks, the locks, and the decision about a cause. It knows no call.
-type compiled struct {
+// compiledRule is a rule with everything that can be computed at start-up. For any call it returns the names of the
+// rule's locks, the locks, and the decision about a cause. It depends on no call.
+type compiledRule struct {
 	*ruleset.Resolved
 	subject Subject
 	policy  failpolicy.Policy
@@ -30,9 +30,9 @@ type compiled struct {
 	keys    []*keyexpr.Template
 
 	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
-	options   []core.AcquireOption // for its lock; a deadline of the caller adds to them
+	options   []core.AcquireOption // for its lock; the caller's deadline adds one
 	rehearsal []core.AcquireOption // for the lock of a dry run
-	anyLock   []core.AcquireOption // for an attempt whose lock is not known yet; see [step.early]
+	anyLock   []core.AcquireOption // for an attempt whose lock is not known yet; see step.failEarly
 	late      bool                 // a key needs a variable that arrives late
 
 	fixed   lockNames // the name of its only lock, if isFixed
@@ -43,7 +43,7 @@ type compiled struct {
 }
 
 // info describes the rule to observers.
-func (c *compiled) info() RuleInfo {
+func (c *compiledRule) info() RuleInfo {
 	info := RuleInfo{
 		Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Debounce: c.Debounce, WaitTime: c.wait, Policy: c.policy,
 	}
@@ -54,16 +54,16 @@ func (c *compiled) info() RuleInfo {
 }
 
 // uses reports whether a key or the condition reads a variable.
-func (c *compiled) uses(variable string) bool {
+func (c *compiledRule) uses(variable string) bool {
 	return c.when != nil && c.when.Uses(variable) || slices.ContainsFunc(c.keys, func(key *keyexpr.Template) bool { return key.Uses(variable) })
 }
 
-// watchdog reports whether the lease is renewed.
-func (c *compiled) watchdog() bool { return c.LeaseTime == ruleset.Watchdog }
+// watchdog reports whether the watchdog renews the lease.
+func (c *compiledRule) watchdog() bool { return c.LeaseTime == ruleset.Watchdog }
 
-// noteHeld moves the recent hold time towards d by an eighth of the difference. Concurrent calls may overwrite each
-// other, which does not matter for an estimate.
-func (c *compiled) noteHeld(d time.Duration) {
+// recordHoldTime moves the recent hold time towards d by an eighth of the difference. Concurrent calls may overwrite
+// each other, which does not matter for an estimate.
+func (c *compiledRule) recordHoldTime(d time.Duration) {
 	old := c.recent.Load()
 	if old == 0 {
 		c.recent.Store(max(int64(d), 1))
@@ -72,7 +72,7 @@ func (c *compiled) noteHeld(d time.Duration) {
 	c.recent.Store(max(old+(int64(d)-old)/8, 1))
 }
 
-// lockNames has the names of the locks of one rule in one call: one or many.
+// lockNames holds the names of the locks that one rule takes in one call.
 type lockNames struct {
 	one  string
 	many []string // sorted and unique; nil if there is one
@@ -86,7 +86,7 @@ func (n lockNames) all() []string {
 	return []string{n.one}
 }
 
-// shadow returns the names that a dry run takes instead.
+// shadow returns the names of the locks that a dry run takes instead.
 func (n lockNames) shadow() lockNames {
 	if n.many == nil {
 		return lockNames{one: n.one + ShadowSuffix}
@@ -98,9 +98,9 @@ func (n lockNames) shadow() lockNames {
 	return lockNames{many: shadows}
 }
 
-// names evaluates the keys of the rule. variables returns the variables of the call; a rule with a constant key does
-// not ask for them.
-func (c *compiled) names(variables func() keyexpr.Env) (lockNames, error) {
+// names evaluates the keys of the rule. variables returns the variables of the call; names does not call it for a
+// constant key.
+func (c *compiledRule) names(variables func() keyexpr.Env) (lockNames, error) {
 	switch {
 	case c.isFixed:
 		return c.fixed, nil
@@ -114,7 +114,7 @@ func (c *compiled) names(variables func() keyexpr.Env) (lockNames, error) {
 }
 
 // manyNames evaluates every template of the rule.
-func (c *compiled) manyNames(env keyexpr.Env) ([]string, error) {
+func (c *compiledRule) manyNames(env keyexpr.Env) ([]string, error) {
 	var names []string
 	for _, template := range c.keys {
 		keys, err := template.Keys(env)
@@ -134,24 +134,24 @@ func (c *compiled) manyNames(env keyexpr.Env) ([]string, error) {
 	return names, nil
 }
 
-// lock returns the lock of the rule under the names of one call. Only a reentrant lock has many names.
-func (c *compiled) lock(locks *core.Client, n lockNames) core.Lock {
+// lock returns the lock of the rule with the names for one call. Only a reentrant lock has many names.
+func (c *compiledRule) lock(locks *core.Client, n lockNames) core.Lock {
 	if n.many != nil {
 		return locks.MultiLock(n.many...)
 	}
 	return c.lockOf(locks, n.one)
 }
 
-// lockOf returns the lock of the rule's kind with a name. Package core knows every kind that a rule can have.
-func (c *compiled) lockOf(locks *core.Client, name string) core.Lock {
+// lockOf returns the lock of the rule's kind with a name. Package core has every kind that a rule can name.
+func (c *compiledRule) lockOf(locks *core.Client, name string) core.Lock {
 	lock, _ := locks.ForAdapters().LockOf(core.Kind(c.Kind), name, c.Permits)
 	return lock
 }
 
-// shadowLock returns the lock that a dry run takes instead. If several calls may hold the kind of the rule at a time,
-// or may hold another kind beside it, the lock has the same kind. Otherwise it is a plain lock: a dry run waits for
-// no other caller, and the counter of fencing tokens would stay in Redis.
-func (c *compiled) shadowLock(locks *core.Client, n lockNames) core.Lock {
+// shadowLock returns the lock that a dry run takes instead. If several calls may hold a lock of the rule's kind at once,
+// or if the rule takes a write lock, the shadow lock is of the same kind. Otherwise it is a plain lock: a dry run waits
+// for no other caller, so it needs no queue, and a fenced lock would leave its token counter in Redis.
+func (c *compiledRule) shadowLock(locks *core.Client, n lockNames) core.Lock {
 	shadow := n.shadow()
 	switch {
 	case shadow.many != nil:
@@ -163,8 +163,8 @@ func (c *compiled) shadowLock(locks *core.Client, n lockNames) core.Lock {
 	}
 }
 
-// isTaken reports whether a call under the rule would have to wait, given the state of its lock.
-func (c *compiled) isTaken(state core.State) bool {
+// isTaken reports whether a call would have to wait for a lock of the rule in the given state.
+func (c *compiledRule) isTaken(state core.State) bool {
 	switch c.Kind {
 	case ruleset.Read:
 		return hasWriter(state)
@@ -185,7 +185,7 @@ func hasWriter(state core.State) bool {
 	return false
 }
 
-// decision is the answer of a rule to a cause.
+// decision is what a rule does about a cause.
 type decision struct {
 	cause    failpolicy.Cause
 	strategy failpolicy.Strategy // [failpolicy.Error] for a cause that has no strategy
@@ -193,15 +193,15 @@ type decision struct {
 	program  bool                // the program is at fault, and not the request
 }
 
-// decide answers a cause.
-func (c *compiled) decide(cause failpolicy.Cause) decision {
+// decide returns the decision of the rule about a cause.
+func (c *compiledRule) decide(cause failpolicy.Cause) decision {
 	return decision{cause: cause, strategy: c.policy.Strategy(cause), status: c.policy.Statuses.Status(cause)}
 }
 
-// decideKey answers [failpolicy.Key] with the status that the rule sets, or else with the given status. Status 500
-// means that the program is at fault. Then the answer is an error with 500, whatever the rule says, so that the
-// fault is found before the program is live.
-func (c *compiled) decideKey(status int) decision {
+// decideKey returns the decision about [failpolicy.Key]. The rule's own status takes precedence over the given one.
+// Status 500 means that the program is at fault. The decision is then an error with status 500, whatever the rule
+// says, so that the fault is found before the program goes live.
+func (c *compiledRule) decideKey(status int) decision {
 	if status == http.StatusInternalServerError {
 		return decision{failpolicy.Key, failpolicy.Error, failpolicy.Cause("").Status(), true}
 	}
@@ -231,7 +231,7 @@ func keyStatus(err error) int {
 }
 
 // busyCause returns the cause of a call that finds the lock taken.
-func (c *compiled) busyCause() failpolicy.Cause {
+func (c *compiledRule) busyCause() failpolicy.Cause {
 	if c.Debounce > 0 {
 		return failpolicy.Debounced
 	}
@@ -239,7 +239,7 @@ func (c *compiled) busyCause() failpolicy.Cause {
 }
 
 // hint returns the time after which the client should try again. err is the error of the acquisition.
-func (c *compiled) hint(cause failpolicy.Cause, err error) time.Duration {
+func (c *compiledRule) hint(cause failpolicy.Cause, err error) time.Duration {
 	estimate := time.Duration(c.recent.Load())
 	if refused, ok := errors.AsType[*core.NotAcquiredError](err); ok {
 		switch {

@@ -9,7 +9,7 @@ import (
 
 func TestCompiled_DecideKey(t *testing.T) {
 	t.Parallel()
-	plain, own := &compiled{}, &compiled{policy: failpolicy.Policy{
+	plain, own := &compiledRule{}, &compiledRule{policy: failpolicy.Policy{
 		OnKey:    failpolicy.Skip,
 		Statuses: failpolicy.Statuses{Key: failpolicy.Status{HTTP: 422}},
 	}}

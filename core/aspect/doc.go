@@ -1,8 +1,8 @@
-// Package aspect is the shared middle of every adapter: it turns rules into locks around a handler. The adapters for
-// Gin, gRPC and plain functions ([Wrap]) build on it. An adapter for another framework implements [Call], keeps its
-// endpoints in a [Registry], which it describes by an [Adapter], and translates the [Outcome] of [Point.Run]. Package
-// adaptertest tests such an adapter, and examples/adapters/README.md shows how to write one. The parts that only the
-// HTTP adapters of this module need are in package httpcall, which is not stable.
+// Package aspect turns rules into locks around a handler. Every adapter is built on it: those for Gin, net/http, gRPC,
+// Connect and plain functions ([Wrap]). An adapter for another framework implements [Call], describes its endpoints to
+// a [Registry] with an [Adapter], and translates the [Outcome] of [Point.Run]. Package adaptertest tests such an
+// adapter, and examples/adapters/README.md shows how to write one. The parts that only the HTTP adapters of this module
+// need are in package httpcall, which is not stable.
 //
 // # Functions
 //
@@ -45,24 +45,24 @@
 //	}
 //	_, err = run(ctx, time.Now())
 //
-// The context of the function carries the lock and ends when the lock is lost. A call that bypasses the wrapped function
-// has no lock; [core.MustHold] in the function detects that. [Aspect.Suspend] is the kill switch: from then on
-// everything runs without its lock, and is counted.
+// The context of the function carries the lock and is canceled when the lock is lost. A call that bypasses the wrapped
+// function has no lock; [core.MustHold] in the function detects that. [Aspect.Suspend] is the kill switch: from then on
+// every handler runs without its lock and is counted.
 //
 // # Contract
 //
-// For each rule in order, Run evaluates the condition and the key (once) and takes the lock. Then it runs the handler,
-// with a context that carries the holds and ends when one of them is lost. Then it releases the locks in reverse order,
-// which the end of the request cannot interrupt. Then it applies the strategy, and at last notifies the observers.
+// For each rule in order, Run evaluates the condition and the key (once) and takes the lock. Then it runs the handler
+// with a context that carries the holds and is canceled when one of them is lost. It releases the locks in reverse
+// order, even if the request is canceled. Finally it applies the strategy and notifies the observers.
 //
-//   - Run decides everything that it knows without the variables that arrive late ([Site].Late), such as the body of a
-//     request, before it asks for them. A call does its work before a wait (BeforeWait of a [Call]) only if there is a
-//     holder to wait for.
+//   - Before it asks for variables that arrive late ([Site].Late), such as the body of a request, Run decides
+//     everything that does not depend on them. It prepares a call for a wait (BeforeWait of a [Call]) only if there is
+//     a holder to wait for.
 //   - The handler runs at most once. It runs without its locks only if a rule says so: disabled, dry run, a condition
 //     that is false, strategy proceed.
 //   - Run returns the error of the handler untouched. A failed release never replaces it. A panic or [runtime.Goexit]
-//     releases the locks and goes on.
-//   - A rule whose lock is not acquired frees the locks of the rules before it.
+//     releases the locks and then continues.
+//   - If the lock of a rule is not acquired, Run frees the locks of the rules before it.
 //   - The wait ends before the caller's deadline, so that the answer is "busy" and not a bare deadline. It also ends
 //     before the time by which the call has to be answered (AnswerBy of a [Call]).
 //   - A lock that is lost under its handler is reported as lost, even if the handler returns the cancellation that the
@@ -72,8 +72,8 @@
 // An [Aspect] and a [Point] are safe for concurrent use.
 package aspect
 
-// How the package is cut: data flows one way. compiler (compile.go) turns a rule and its Site into a compiled rule,
-// which knows no call. A Point has the compiled rules of one endpoint. A run takes one call through them: each rule is a
-// step, from the condition to the lock, and run.execute shows the order. A Table has the points of one set. A Registry
-// has all tables, and an audit judges them and their reloads. Aspect stands above all of them, and all share its
-// environment, which knows none of them.
+// Data flows one way through the package. A compiler (compile.go) turns a rule and its Site into a compiled rule, which
+// depends on no call. A Point holds the compiled rules of one endpoint. A run takes one call through them: each rule is
+// a step, from the condition to the lock, and run.execute shows the order. A Table holds the points of one set. A
+// Registry holds all tables, and an audit checks them and their reloads. Aspect is on top of all of them, and all share
+// its environment, which depends on none of them.

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// environment is the state that all points and registries of one [Aspect] share. It does not know them.
+// environment is the state that all points and registries of one [Aspect] share. It does not depend on them.
 type environment struct {
 	locks     *core.Client
 	observers observers
@@ -17,7 +17,7 @@ type environment struct {
 	suspended atomic.Bool      // the kill switch
 
 	mu       sync.Mutex
-	prefixes []ruleset.Endpoint // of the adapters that have one; see [Adapter].Prefix
+	prefixes []ruleset.Endpoint // the prefixes of adapters; see [Adapter].Prefix
 }
 
 // warn notifies the observers of warnings.
@@ -37,8 +37,8 @@ func (e *environment) claim(prefix ruleset.Endpoint) {
 	e.prefixes = append(e.prefixes, prefix)
 }
 
-// concerns reports whether the rules of an endpoint are for an adapter with a prefix: whether the path begins with
-// that prefix, and with no longer prefix of another adapter.
+// concerns reports whether the rules of an endpoint belong to an adapter with the given prefix: the path has to begin
+// with that prefix, and must not reach a longer prefix of another adapter.
 func (e *environment) concerns(prefix string, at ruleset.Endpoint) bool {
 	if !strings.HasPrefix(at.Path, prefix) {
 		return false

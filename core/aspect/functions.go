@@ -9,25 +9,25 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// function is one wrapped function. It is the key by which a [Registry] knows the function.
+// function is one wrapped function. Its address is the key of the function in a [Registry].
 type function struct {
 	rule  ruleset.Rule
 	site  Site
 	check func([]*ruleset.Resolved) error // checks the types of fallbacks
 }
 
-// functions has the wrapped functions of an [Aspect] and their rules.
+// functions holds the wrapped functions of an [Aspect] and their rules.
 type functions struct {
 	registry *Registry[*function, struct{}]
 	table    *Table[*function, struct{}]
 }
 
-// newFunctions returns the functions of a program that has wrapped none yet. rules are the rules of sources.
+// newFunctions returns an empty functions. rules are the rules of sources.
 func newFunctions(env *environment, sources *Sources, rules ruleset.Provider) (functions, error) {
 	declared := func(f *function) []ruleset.Declared {
 		bare := ruleset.Rule{Endpoint: f.rule.Endpoint, Name: f.rule.Name}
 		if sources.set != nil && reflect.DeepEqual(f.rule, bare) {
-			return nil // the program leaves all to the set
+			return nil // the program leaves everything to the set
 		}
 		return []ruleset.Declared{{Rule: f.rule}}
 	}
@@ -47,10 +47,10 @@ func newFunctions(env *environment, sources *Sources, rules ruleset.Provider) (f
 	return functions{registry, table}, err
 }
 
-// begin puts the rules of a function into force, or returns why they cannot work.
+// begin puts the rules of a function into force. If they do not compile, it returns their problems.
 func (f *functions) begin(fn *function) error { return f.registry.begin(f.table, fn) }
 
-// missingRule says that a function has no rule, and which rule of the file may be meant for it.
+// missingRule returns the problem of a function without a rule. It suggests a rule of the file with a similar name.
 func missingRule(set *ruleset.Set, e ruleset.Endpoint) *ruleset.Problem {
 	var names []string
 	for _, r := range set.Rules() {

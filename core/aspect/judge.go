@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Judge compares sets of rules with the endpoints of a program. It finds rules that match no endpoint, and endpoints
-// that should have a rule and have none. Every adapter and the command line use it.
+// Judge compares sets of rules with the endpoints of a program. It finds rules that match no endpoint and endpoints
+// that should have a rule but do not. Every adapter and the command line use it.
 type Judge struct {
 	// Transport is the transport of the endpoints. Judge ignores rules for other transports.
 	Transport ruleset.Transport
@@ -19,7 +19,7 @@ type Judge struct {
 	// Noun is the word for an endpoint. "" means the usual word of the transport.
 	Noun string
 
-	// Concerns reports whether a rule of the transport is for endpoints such as these. nil: every rule is.
+	// Concerns reports whether a rule for the transport belongs to these endpoints. nil: every rule does.
 	Concerns func(ruleset.Endpoint) bool
 
 	// Endpoints lists all endpoints that exist.
@@ -30,13 +30,13 @@ type Judge struct {
 	Changes func(ruleset.Endpoint) bool
 
 	// Below reports whether an endpoint has rules in layers below the sets, which hide the wildcards of sets. nil: no
-	// endpoint has.
+	// endpoint has any.
 	Below func(ruleset.Endpoint) bool
 
-	// Beside reports whether an endpoint has rules beside the sets. nil: no endpoint has.
+	// Beside reports whether an endpoint has rules beside the sets. nil: no endpoint has any.
 	Beside func(ruleset.Endpoint) bool
 
-	// Hint says what to write in a rule that matches nothing and is similar to nothing. "" means the usual hint of the
+	// Hint is the advice for a rule that matches no endpoint and is similar to none. "" means the usual advice of the
 	// transport.
 	Hint string
 }
@@ -65,7 +65,7 @@ func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	}
 	for _, rule := range set.Rules() {
 		if rule.Endpoint.Transport == j.Transport && anyMethod[rule.Endpoint.Path] {
-			used[rule] = true // even if clients have invented its method
+			used[rule] = true // the pattern serves any method, even one that a client invents
 		}
 	}
 	return used
@@ -85,7 +85,7 @@ func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
 	return list
 }
 
-// Missing says that the program does not have an endpoint, and what to write instead.
+// Missing returns the message for a rule whose endpoint the program does not have. It also suggests what to write.
 func (j *Judge) Missing(e ruleset.Endpoint) string {
 	noun := j.noun()
 	switch near := j.nearest(e); {
@@ -142,7 +142,7 @@ func (j *Judge) noun() string {
 	}
 }
 
-// usualHint says what to write for an endpoint that is similar to none.
+// usualHint returns the advice for a rule whose endpoint is similar to no existing one.
 func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	switch {
 	case j.Noun != "":
@@ -179,7 +179,7 @@ func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*rulese
 	return list
 }
 
-// strictestOf returns the set that is strictest about endpoints without a rule, nil if all sets ignore them.
+// strictestOf returns the set that treats endpoints without a rule most strictly, nil if all sets ignore them.
 func strictestOf(sets []*ruleset.Set) *ruleset.Set {
 	for _, severity := range []ruleset.Severity{ruleset.SeverityError, ruleset.SeverityWarn} {
 		for _, set := range sets {

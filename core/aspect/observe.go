@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Subject is the rule that an observation is about. Every string in it is static, so that it can be a metric label.
+// Subject identifies the rule that an observation is about. All its strings are static, so they can be metric labels.
 type Subject struct {
 	Rule     string // the rule's name
 	Endpoint ruleset.Endpoint
@@ -28,7 +28,7 @@ type RuleInfo struct {
 	WaitTime  time.Duration // the longest wait of a call: 0 for one attempt, or [ruleset.WaitForever]
 	LeaseTime time.Duration // the fixed lease; 0 if the watchdog renews it
 	Policy    failpolicy.Policy
-	Retracted bool // a reload has removed the rule
+	Retracted bool // a reload removed the rule
 }
 
 // Decision describes the result of one rule for one call.
@@ -40,7 +40,7 @@ type Decision struct {
 	Unlocked Unlocked            // why the handler ran without this rule's lock; empty otherwise
 	DryRun   bool                // Cause would have happened
 	Waited   time.Duration       // time until the lock was acquired or refused
-	Err      error               // the error behind Cause; may name the key: not for clients or labels
+	Err      error               // the error that led to Cause; may name the key: not for clients or labels
 }
 
 // Failure describes a lock that was not acquired, or whose loss decided the answer. A dry run has no Failure.
@@ -58,45 +58,45 @@ type UnlockedRun struct {
 	Reason Unlocked
 }
 
-// Observer has functions that the adapters of a lock client call. It is the Rules of a [core.Observer], whose HoldEnd
-// reports the releases that fail. Functions that are nil are not called.
+// Observer contains functions that the adapters of a lock client call. Set it as the Rules of a [core.Observer], whose
+// HoldEnd reports releases that fail. A nil function is not called.
 //
 // The functions are called synchronously, from many goroutines at once, with the caller's context. They must not block.
-// Several observers are called in the order in which they were given. A panic in a function is contained: the other
-// functions still run, and [slog.Default] gets one record for each function that has panicked.
+// Several observers are called in the order in which they were given. A panic in a function is recovered: the other
+// functions still run, and [slog.Default] gets one record for each function that panicked.
 type Observer struct {
 	// Rule is notified of every rule when it comes into force, so that its series exist before its first call. It is
 	// also notified when a reload changes the rule or removes it.
 	Rule func(r RuleInfo)
 
-	// Warning is notified of problems that are not errors, at start-up and at a reload: problems that the settings
-	// unmatched and uncovered of a rule file make warnings, keys that are one lock for all requests, and functions
-	// that are skipped only after a wait. It is also notified of two problems that only a call shows. Once for each
-	// rule, a variable of the program has no value or cannot be computed. Once a minute for each rule, requests yield
-	// no key (400, 413, 415); the warning has the reason and no value of the requests. Without any Warning function,
-	// [slog.Default] gets the warnings.
+	// Warning is notified of problems that are not errors, at start-up and at a reload: problems to which the settings
+	// unmatched and uncovered of a rule file give the severity warn, keys that are one lock for all requests, and
+	// functions that are skipped only after a wait. It is also notified of two problems that show only during a call:
+	// a variable of the program that has no value or cannot be computed (once for each rule), and requests that yield
+	// no key (400, 413, 415; at most once a minute for each rule). The warning about requests contains the reason, but
+	// no value of a request. If no observer has a Warning function, [slog.Default] gets the warnings.
 	Warning func(p *ruleset.Problem)
 
 	// Decision is notified once per rule and call, at the end of the call. A rule that the call did not reach, because
 	// an earlier rule refused, has no decision.
 	Decision func(ctx context.Context, d Decision)
 
-	// Failure is notified when a lock is not acquired, before the strategy acts, and when a loss has decided the
-	// answer.
+	// Failure is notified when a lock is not acquired, before the strategy is applied, and when the loss of a lock
+	// decides the answer.
 	Failure func(ctx context.Context, f Failure)
 
 	// Unlocked is notified before a handler runs without the lock of a rule.
 	Unlocked func(ctx context.Context, u UnlockedRun)
 
 	// Reload is notified once of every attempt to reload the rule file of an adapter, however many adapters and lock
-	// clients have the observer. It must not reload.
+	// clients share the observer. It must not start a reload itself.
 	Reload func(r ruleset.Reload)
 }
 
-// ObservesRules makes an Observer the Rules of a [core.Observer].
+// ObservesRules marks an Observer as a value for the Rules of a [core.Observer].
 func (*Observer) ObservesRules() {}
 
-// observers has the functions of all observers of the lock client.
+// observers holds the functions of all observers of the lock client.
 type observers struct {
 	panics   notify.Panics
 	given    []*Observer

@@ -12,12 +12,12 @@ import (
 type Option func(*config) error
 
 type config struct {
-	sources   Sources        // of the rules of wrapped functions
+	sources   Sources        // where the rules of wrapped functions come from
 	fallbacks map[string]any // name -> func(context.Context, In) (Out, error)
 }
 
-// Apply applies the options of an adapter to its configuration, and returns their problems. A nil option is a
-// problem, whose text begins with name.
+// Apply applies the options of an adapter to its configuration and returns their problems. A nil option is also a
+// problem; its message begins with name.
 func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []error) {
 	for _, opt := range opts {
 		if opt == nil {
@@ -30,7 +30,7 @@ func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []er
 }
 
 // WithSet lays the func: rules of a set over the rules given to [Wrap]; see there. It ignores rules for other
-// transports. A reload of a [ruleset.Live] set changes the functions that were wrapped. WithSet excludes
+// transports. A reload of a [ruleset.Live] changes the rules of the wrapped functions. WithSet excludes
 // [WithProfile]: give profiles to the set instead.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error {
@@ -62,7 +62,7 @@ func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, e
 	}
 }
 
-// WithProfile adds a profile for rules given to [Registry.Compile] and [Wrap], like [ruleset.WithProfile].
+// WithProfile adds a profile for rules given to [Registry.Compile] and [Wrap], as [ruleset.WithProfile] does for a set.
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }

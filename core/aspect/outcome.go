@@ -12,8 +12,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// ErrHandlerFailed is the error that [Call].Handle returns for a handler that has answered the request itself without
-// success.
+// ErrHandlerFailed is the error that [Call].Handle returns if the handler itself answered the request with a failure.
 var ErrHandlerFailed = errors.New("aspect: handler failed")
 
 // Verdict says how a call ended.
@@ -23,7 +22,7 @@ type Verdict string
 const (
 	// VerdictRan: the handler ran; its result stands.
 	VerdictRan Verdict = "ran"
-	// VerdictAnswered: the handler did not run, and that is fine; answer with Reply.
+	// VerdictAnswered: the handler did not run, which is not a failure; answer with Reply.
 	VerdictAnswered Verdict = "answered"
 	// VerdictFallback: the fallback ran instead; its result stands.
 	VerdictFallback Verdict = "fallback"
@@ -38,21 +37,21 @@ const (
 type Outcome struct {
 	Verdict Verdict
 
-	// Cause is why the handler did not run, or Lost, or why the handler ran unlocked (Verdict is then VerdictRan and
-	// Unlocked is UnlockedProceed). It is empty if nothing went wrong.
+	// Cause is the reason why the handler did not run or ran unlocked, or Lost. If the handler ran unlocked, Verdict is
+	// VerdictRan and Unlocked is UnlockedProceed. Cause is empty if nothing went wrong.
 	Cause failpolicy.Cause
 
-	// Misconfigured says, with [failpolicy.Key], that the program is at fault, and not the request.
+	// Misconfigured reports that the program and not the request is at fault. Cause is then [failpolicy.Key].
 	Misconfigured bool
 
 	// Unlocked has the same meaning as in [Grant].
 	Unlocked Unlocked
 
-	// Lost says that a lock was lost under the handler, or its client closed, whatever the verdict.
+	// Lost reports whether a lock was lost or its client was closed while the handler ran, whatever the verdict.
 	Lost bool
 
-	// Rule is the rule that decided; nil without a Cause. Its Message, Response and Fallback are for the answer. Index
-	// is its index in [Point.Rules].
+	// Rule is the rule that decided the outcome; nil without a Cause. Use its Message, Response and Fallback for the
+	// answer. Index is its index in [Point.Rules].
 	Rule  *ruleset.Resolved
 	Index int
 
@@ -68,7 +67,7 @@ type Outcome struct {
 	// Err is the error of the handler or the fallback, untouched.
 	Err error
 
-	// Reason is the error behind Cause, for the log of the server. It may name the key: never send it to a client.
+	// Reason is the error that led to Cause, for the log of the server. It may name the key: never send it to a client.
 	Reason error
 }
 
@@ -86,8 +85,8 @@ func (o *Outcome) Result() error {
 	return o.Err
 }
 
-// Refusal returns the refusal to answer with if the client gets Status, and otherwise nil. To return an error, use
-// [Outcome.Result]: as an error, a nil *RefusedError is not nil.
+// Refusal returns the refusal for the client if the client gets Status, and otherwise nil. To return an error, use
+// [Outcome.Result]: a nil *RefusedError in an error interface is not nil.
 func (o *Outcome) Refusal() *RefusedError {
 	if !o.failed() {
 		return nil
@@ -119,19 +118,19 @@ func (o *Outcome) title() string {
 	}
 }
 
-// RefusedError means that a rule answered with an error. Its text is safe to show to a client; the error that it
-// wraps is not.
+// RefusedError means that a rule refused the call, or that a lock was lost. Its message is safe to show to a client; the
+// error that it wraps is not.
 type RefusedError struct {
 	Rule          string // the rule's name
 	Cause         failpolicy.Cause
-	Misconfigured bool // with [failpolicy.Key]: the program is at fault, and not the request
+	Misconfigured bool // the program and not the request is at fault; Cause is then [failpolicy.Key]
 	Status        failpolicy.Status
 	RetryAfter    time.Duration
-	Message       string // the rule's message, or a default, which is mostly the title of the cause
+	Message       string // the rule's message, or a default, usually the title of the cause
 	Reason        error  // may name the key; after a loss it includes the handler's error
 }
 
-// Misconfigured returns the refusal of every call of an endpoint whose rules cannot work. The reason is for example
+// Misconfigured returns the refusal for every call of an endpoint whose rules do not compile. The reason is for example
 // [Entry].Err.
 func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
 	none := failpolicy.Cause("")
@@ -141,11 +140,11 @@ func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
 // Error returns the rule, the cause and the message. With [failpolicy.Key] it names the value that the request lacks
 // in the words of the template, such as in.OrderID.
 func (e *RefusedError) Error() string {
-	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message + e.lacking()
+	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message + e.missingValue()
 }
 
-// lacking returns, in brackets, the value that the request lacks; "" if the request was refused for another reason.
-func (e *RefusedError) lacking() string {
+// missingValue returns, in brackets, the value that the request lacks; "" if the request was refused for another reason.
+func (e *RefusedError) missingValue() string {
 	eval, ok := errors.AsType[*keyexpr.EvalError](e.Reason)
 	if !ok || e.Cause != failpolicy.Key || eval.Subject == "" || eval.Reason != keyexpr.ReasonMissing && eval.Reason != keyexpr.ReasonEmpty {
 		return ""
@@ -156,8 +155,8 @@ func (e *RefusedError) lacking() string {
 // Unwrap returns the reason: errors of packages core and keyexpr, and after a loss also the handler's error.
 func (e *RefusedError) Unwrap() error { return e.Reason }
 
-// OutcomeFrom returns the outcome so far to a fallback: Cause, Rule, Status, RetryAfter and Reason. It reports false in
-// any other context.
+// OutcomeFrom returns the outcome so far from the context of a fallback: Cause, Rule, Status, RetryAfter and Reason. For
+// any other context it reports false.
 func OutcomeFrom(ctx context.Context) (Outcome, bool) {
 	o, ok := ctx.Value(outcomeKey{}).(*Outcome)
 	if !ok {
@@ -168,7 +167,7 @@ func OutcomeFrom(ctx context.Context) (Outcome, bool) {
 
 type outcomeKey struct{}
 
-// withOutcome returns the context of a fallback.
+// withOutcome returns the context for a fallback.
 func withOutcome(ctx context.Context, o Outcome) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, &o)
 }

@@ -14,7 +14,7 @@ import (
 type Point struct {
 	env    *environment
 	site   Site
-	rules  []*compiled
+	rules  []*compiledRule
 	source []*ruleset.Resolved
 }
 
@@ -37,11 +37,11 @@ func (p *Point) Rules() []*ruleset.Resolved {
 
 // Uses reports whether any key or condition of the point reads the variable, such as "body".
 func (p *Point) Uses(variable string) bool {
-	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.uses(variable) })
+	return slices.ContainsFunc(p.rules, func(c *compiledRule) bool { return c.uses(variable) })
 }
 
-// compiled returns the rules of a point, which may be nil.
-func (p *Point) compiled() []*compiled {
+// compiledRules returns the compiled rules of a point, which may be nil.
+func (p *Point) compiledRules() []*compiledRule {
 	if p == nil {
 		return nil
 	}
@@ -50,16 +50,16 @@ func (p *Point) compiled() []*compiled {
 
 // announce notifies observers of the rules of a point that comes into force.
 func (p *Point) announce() {
-	for _, rule := range p.compiled() {
+	for _, rule := range p.compiledRules() {
 		p.env.observers.observeRule(rule.info())
 	}
 }
 
-// retract notifies observers of the rules of a point that goes out of force, except for those that its successor
-// has. next is the successor, which may be nil.
+// retract notifies observers of the rules of a point that goes out of force, except for those that its successor,
+// next, contains too. next may be nil.
 func (p *Point) retract(next *Point) {
-	for _, rule := range p.compiled() {
-		if slices.ContainsFunc(next.compiled(), func(c *compiled) bool { return c.subject == rule.subject }) {
+	for _, rule := range p.compiledRules() {
+		if slices.ContainsFunc(next.compiledRules(), func(c *compiledRule) bool { return c.subject == rule.subject }) {
 			continue
 		}
 		info := rule.info()
@@ -69,10 +69,11 @@ func (p *Point) retract(next *Point) {
 }
 
 // oddities warns of rules of the point that most likely do not do what their author means.
-func (p *Point) oddities() []*ruleset.Problem { return oddities(p.compiled()) }
+func (p *Point) oddities() []*ruleset.Problem { return oddities(p.compiledRules()) }
 
-// Twice reports two rules of one name on the calls of one endpoint, because metrics would count each as the other.
-// It returns nil if no name is shared. The points come from different places, such as a rule file and the program.
+// Twice returns an error if two points for the calls of one endpoint have rules of the same name, because metrics could
+// not distinguish them. Otherwise it returns nil. The points come from different places, such as a rule file and the
+// program.
 func Twice(a, b *Point) error {
 	for _, r := range a.Rules() {
 		for _, o := range b.Rules() {
@@ -85,9 +86,9 @@ func Twice(a, b *Point) error {
 	return nil
 }
 
-// Preview has the compiled rules of a place without locks, for tools. It never changes.
+// Preview holds the compiled rules of a site, without locks, for tools. It never changes.
 type Preview struct {
-	rules []*compiled
+	rules []*compiledRule
 }
 
 // NewPreview compiles rules like an adapter. The error is a [*ruleset.InvalidError] with every problem of every
@@ -114,10 +115,10 @@ func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rul
 
 // Oddities warns of rules that most likely do not do what their author means. A key without a part of a request is
 // one lock for all requests of its endpoint. A function that waits before it is skipped runs in every instance.
-// Oddities says nothing about semaphores, disabled rules, and constant keys of functions, which are mostly meant.
+// Oddities does not warn of semaphores, disabled rules and constant keys of functions, which are usually intended.
 func (p *Preview) Oddities() []*ruleset.Problem { return oddities(p.rules) }
 
-func oddities(rules []*compiled) (warnings []*ruleset.Problem) {
+func oddities(rules []*compiledRule) (warnings []*ruleset.Problem) {
 	for _, c := range rules {
 		e := c.subject.Endpoint
 		isFunc := e.Transport == ruleset.TransportFunc

@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Registry has the endpoints of an adapter with all their rules: the [Table] of each set, and the rules that the
-// program has put on endpoints beside the sets. It judges them together. Make it with [NewRegistry]. It is safe for
+// Registry holds the endpoints of an adapter with all their rules: the [Table] of each set, and the rules that the
+// program puts on endpoints beside the sets. It checks them together. Create it with [NewRegistry]. It is safe for
 // concurrent use.
 //
 // At first a registry does not know which endpoints exist: a table compiles the rules of an endpoint at its first
-// call. From [Registry.Check] on, it knows all of them, and judges every reload by them.
+// call. [Registry.Check] gives it all endpoints. From then on, the registry checks every reload against them.
 type Registry[K comparable, X any] struct {
 	env     *environment
 	adapter *Adapter[K, X]
@@ -26,7 +26,7 @@ type Registry[K comparable, X any] struct {
 	tables  []*Table[K, X]
 	placed  []*Entry[X] // beside the sets
 	known   map[K]bool  // the endpoints that exist
-	checked bool        // known has all of them
+	checked bool        // known contains all of them
 }
 
 func newRegistry[K comparable, X any](env *environment, adapter *Adapter[K, X]) *Registry[K, X] {
@@ -35,24 +35,24 @@ func newRegistry[K comparable, X any](env *environment, adapter *Adapter[K, X]) 
 }
 
 // Table returns the table of a provider. The same provider gets the same table. The table follows the reloads of the
-// provider until the provider ends them. The error is the error of [ruleset.CheckProvider], without a table, or the
-// error of [ruleset.Provider.Subscribe].
+// provider until the provider is closed. If [ruleset.CheckProvider] fails, Table returns its error and no table. If
+// [ruleset.Provider.Subscribe] fails, Table returns its error and a table with the current set.
 func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 	if err := ruleset.CheckProvider(p); err != nil {
 		return nil, err
 	}
 	t := r.table(p)
-	t.following.Do(func() {
+	t.subscribe.Do(func() {
 		r.env.observers.observeReloads(p)
 		prepare := func(set *ruleset.Set) (func(), error) { return r.prepare(t, set) }
-		if _, t.followErr = p.Subscribe(prepare); t.followErr == nil && t.current.Load() == nil {
-			t.followErr = errors.New("aspect: the provider's Subscribe did not call prepare with the set in force, as *ruleset.Set and *ruleset.Live do")
+		if _, t.subscribeErr = p.Subscribe(prepare); t.subscribeErr == nil && t.current.Load() == nil {
+			t.subscribeErr = errors.New("aspect: the provider's Subscribe did not call prepare with the set in force, as *ruleset.Set and *ruleset.Live do")
 		}
-		if t.followErr != nil {
+		if t.subscribeErr != nil {
 			t.current.CompareAndSwap(nil, newGeneration[K, X](p, p.Current()))
 		}
 	})
-	return t, t.followErr
+	return t, t.subscribeErr
 }
 
 func (r *Registry[K, X]) table(p ruleset.Provider) *Table[K, X] {
@@ -68,9 +68,9 @@ func (r *Registry[K, X]) table(p ruleset.Provider) *Table[K, X] {
 	return t
 }
 
-// prepare compiles and judges a set for a table. It implements [ruleset.Prepare]. Nothing is compiled yet for the
-// first set. A later set is to replace the set in force: prepare compiles every endpoint that the table has, judges
-// it with all other endpoints, and refuses a set that has problems or would take other locks than now.
+// prepare compiles and checks a set for a table. It implements [ruleset.Prepare]. For the first set it compiles
+// nothing. For a later set it compiles every endpoint of the table, checks them together with all other endpoints, and
+// refuses a set that has problems or would take other locks than the set in force.
 func (r *Registry[K, X]) prepare(t *Table[K, X], set *ruleset.Set) (commit func(), err error) {
 	next := newGeneration[K, X](t.provider, set)
 	old := t.current.Load()
@@ -82,7 +82,7 @@ func (r *Registry[K, X]) prepare(t *Table[K, X], set *ruleset.Set) (commit func(
 			next.entries[k] = r.adapter.compile(set, k)
 		}
 	}
-	report := r.judge(r.generationsWith(t, next))
+	report := r.audit(r.generationsWith(t, next))
 	compareLocks(report, r.adapter, old, next)
 	if err := report.err(); err != nil {
 		return nil, err
@@ -93,12 +93,12 @@ func (r *Registry[K, X]) prepare(t *Table[K, X], set *ruleset.Set) (commit func(
 	}, nil
 }
 
-// keeps reports whether a learned endpoint still exists under another set. An endpoint that stands for all calls
-// under a wildcard goes with the rule of the wildcard. A route may end in a wildcard, too: the program has made it
-// known or has put rules on it.
+// keeps reports whether an endpoint of a table still exists under another set. An endpoint that stands for all calls
+// under a wildcard disappears with the rule of the wildcard. A route may end in a wildcard, too: it stays if the program
+// gave it to Check or put rules on it.
 func (r *Registry[K, X]) keeps(set *ruleset.Set, k K) bool {
 	e := r.adapter.Endpoint(k)
-	if !strings.HasSuffix(e.Path, "*") || r.knows(k) {
+	if !strings.HasSuffix(e.Path, "*") || r.isKnown(k) {
 		return true
 	}
 	if declared, problems := r.adapter.declared(k); len(declared)+len(problems) > 0 {
@@ -108,8 +108,8 @@ func (r *Registry[K, X]) keeps(set *ruleset.Set, k K) bool {
 	return len(rules) > 0 && rules[0].Endpoint.Path == e.Path
 }
 
-// Compile compiles rules for an endpoint without a set. It needs at least one rule. It puts nothing into force and
-// notifies no observer.
+// Compile compiles rules for an endpoint without a set. It needs at least one rule. It does not put them into force
+// and notifies no observer.
 func (r *Registry[K, X]) Compile(k K, rules ...ruleset.Rule) *Entry[X] {
 	e := r.adapter.Endpoint(k)
 	if len(rules) == 0 {
@@ -125,8 +125,8 @@ func (r *Registry[K, X]) Compile(k K, rules ...ruleset.Rule) *Entry[X] {
 	return r.adapter.entry(nil, k, resolved, nil, err)
 }
 
-// Place puts an entry of [Registry.Compile] into force beside the sets, so that the registry judges it with them. It
-// warns of oddities at once, because not every program calls Check.
+// Place puts an entry of [Registry.Compile] into force beside the sets, so that the registry checks it together with
+// them. It warns of oddities at once, because not every program calls Check.
 func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.mu.Lock()
 	r.placed = append(r.placed, e)
@@ -155,25 +155,25 @@ func (r *Registry[K, X]) At(k K) []*Entry[X] {
 	return list
 }
 
-// Check compiles the rules of every endpoint and judges all of them. keys are endpoints that exist, besides the
-// endpoints of earlier Checks: a rule has to match one of them. From then on the registry refuses a reload that would not pass.
-// Give the report to [Aspect.Conclude].
+// Check compiles and checks the rules of every endpoint. keys are the endpoints that exist, in addition to the
+// endpoints of earlier Checks: a rule has to match one of them. From then on the registry refuses a reload that would
+// not pass. Pass the report to [Aspect.Conclude].
 func (r *Registry[K, X]) Check(keys ...K) *Report {
-	tables := r.begun()
+	tables := r.tablesInForce()
 	var report *Report
-	undisturbed(inCommonOrder(tables), func() {
-		all := r.know(keys)
+	pauseReloads(sortByProvider(tables), func() {
+		all := r.addKnown(keys)
 		generations := make([]*generation[K, X], len(tables))
 		for i, t := range tables {
 			generations[i] = t.learn(all...)
 		}
-		report = r.judge(generations)
+		report = r.audit(generations)
 	})
 	return report
 }
 
-// undisturbed calls do while no table is reloaded.
-func undisturbed[K comparable, X any](tables []*Table[K, X], do func()) {
+// pauseReloads calls do while no table is reloaded.
+func pauseReloads[K comparable, X any](tables []*Table[K, X], do func()) {
 	if len(tables) == 0 {
 		do()
 		return
@@ -181,7 +181,7 @@ func undisturbed[K comparable, X any](tables []*Table[K, X], do func()) {
 	done := false
 	cancel, err := tables[0].provider.Subscribe(func(*ruleset.Set) (func(), error) {
 		if !done { // otherwise it is a reload before cancel
-			undisturbed(tables[1:], do)
+			pauseReloads(tables[1:], do)
 			done = true
 		}
 		return func() {}, nil
@@ -189,14 +189,14 @@ func undisturbed[K comparable, X any](tables []*Table[K, X], do func()) {
 	if err == nil {
 		cancel()
 	}
-	if !done { // the provider takes no subscriber and so does not reload; or it has kept a panic, which is the caller's
-		undisturbed(tables[1:], do)
+	if !done { // the provider takes no subscriber and so does not reload, or it recovered a panic of do, which belongs to the caller
+		pauseReloads(tables[1:], do)
 	}
 }
 
-// inCommonOrder sorts tables by the addresses of their providers, which do not move. All registries share that order,
-// so that two registries that are checked at the same time do not wait for each other.
-func inCommonOrder[K comparable, X any](tables []*Table[K, X]) []*Table[K, X] {
+// sortByProvider sorts tables by the addresses of their providers, which do not move. All registries share that order,
+// so that two registries that are checked at the same time do not deadlock.
+func sortByProvider[K comparable, X any](tables []*Table[K, X]) []*Table[K, X] {
 	address := func(t *Table[K, X]) uintptr {
 		if v := reflect.ValueOf(t.provider); v.Kind() == reflect.Pointer {
 			return v.Pointer()
@@ -206,8 +206,8 @@ func inCommonOrder[K comparable, X any](tables []*Table[K, X]) []*Table[K, X] {
 	return slices.SortedStableFunc(slices.Values(tables), func(a, b *Table[K, X]) int { return cmp.Compare(address(a), address(b)) })
 }
 
-// judge judges everything that is placed, together with generations of the tables.
-func (r *Registry[K, X]) judge(generations []*generation[K, X]) *Report {
+// audit checks the placed entries together with generations of the tables.
+func (r *Registry[K, X]) audit(generations []*generation[K, X]) *Report {
 	r.mu.Lock()
 	a := audit[K, X]{
 		env: r.env, adapter: r.adapter, placed: slices.Clone(r.placed), generations: generations,
@@ -217,17 +217,17 @@ func (r *Registry[K, X]) judge(generations []*generation[K, X]) *Report {
 	return a.report()
 }
 
-// begun returns the tables that have a set.
-func (r *Registry[K, X]) begun() []*Table[K, X] {
+// tablesInForce returns the tables that have a set in force.
+func (r *Registry[K, X]) tablesInForce() []*Table[K, X] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.tables), func(t *Table[K, X]) bool { return t.current.Load() == nil })
 }
 
-// generationsWith returns the generations in force of all tables but t, and next.
+// generationsWith returns the generations in force, with next in place of the generation of t.
 func (r *Registry[K, X]) generationsWith(t *Table[K, X], next *generation[K, X]) []*generation[K, X] {
 	var list []*generation[K, X]
-	for _, other := range r.begun() {
+	for _, other := range r.tablesInForce() {
 		if other != t {
 			list = append(list, other.current.Load())
 		}
@@ -235,8 +235,8 @@ func (r *Registry[K, X]) generationsWith(t *Table[K, X], next *generation[K, X])
 	return append(list, next)
 }
 
-// begin adds an endpoint to a table that exists from now on. If the endpoint cannot work, begin returns why and adds
-// nothing, so that no reload sees it.
+// begin adds a new endpoint to a table and to the endpoints that exist. If its rules do not compile, begin returns
+// their problems and adds nothing, so that no reload sees the endpoint.
 func (r *Registry[K, X]) begin(t *Table[K, X], k K) error {
 	now := t.compile(true, false, k)
 	if e := now.entries[k]; e != nil && e.Err != nil {
@@ -248,14 +248,14 @@ func (r *Registry[K, X]) begin(t *Table[K, X], k K) error {
 	return nil
 }
 
-func (r *Registry[K, X]) knows(k K) bool {
+func (r *Registry[K, X]) isKnown(k K) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[k]
 }
 
-// know adds endpoints to those that exist, and returns all of them. From then on known is complete.
-func (r *Registry[K, X]) know(keys []K) []K {
+// addKnown adds endpoints to the known ones and returns all of them. From then on known is complete.
+func (r *Registry[K, X]) addKnown(keys []K) []K {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.checked = true

@@ -52,7 +52,7 @@ type collector struct {
 	seen  map[string]*collected
 }
 
-// collected is one problem.
+// collected is one problem with the endpoints that have it.
 type collected struct {
 	problem   *ruleset.Problem
 	endpoints []ruleset.Endpoint
@@ -90,8 +90,8 @@ func (c *collector) addError(e ruleset.Endpoint, err error) {
 	}
 }
 
-// addExpressions adds the problems of keys and conditions from err. The rules in err have problems already, so the
-// other problems in err may follow from those. It skips a key or condition that has a problem already.
+// addExpressions adds the problems in err that concern keys and conditions. The rules already have problems, so the
+// other problems in err may be consequences. It skips a key or condition that already has a problem.
 func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
 	var more collector
 	more.addError(e, err)

@@ -49,7 +49,7 @@ func spread(d time.Duration, random float64) time.Duration {
 	return between(high-2*reach, high, random)
 }
 
-// between returns the value at random between two bounds, and the middle if random is out of range.
+// between returns the point at the fraction random between two bounds. If random is out of range, it returns the middle.
 func between(low, high time.Duration, random float64) time.Duration {
 	if !(random >= 0 && random < 1) { // NaN too
 		random = 0.5

@@ -13,7 +13,7 @@ import (
 )
 
 // Run runs one call under the rules of the point; see the package comment. ctx is the context of the caller. Run
-// returns when the handler has returned and the locks were released.
+// returns after the handler has returned and the locks were released.
 func (p *Point) Run(ctx context.Context, call Call) Outcome {
 	if show, asked := ctx.Value(preview.Key{}).(func(Site, []*ruleset.Resolved, *Preview, keyexpr.Env)); asked {
 		show(p.site, p.source, &Preview{rules: p.rules}, call.Env(ctx))
@@ -26,22 +26,22 @@ func (p *Point) Run(ctx context.Context, call Call) Outcome {
 	return r.out
 }
 
-// run is one call under way through the rules of a point. Each rule is a [step]; the run turns the steps into the
-// outcome, and notifies observers.
+// run is one call in progress through the rules of a point. Each rule is a [step]; the run turns the steps into the
+// outcome and notifies observers.
 type run struct {
 	point *Point
 	visit visit
 	ctx   context.Context //nolint:containedctx // carries the holds so far
 
-	steps    []step // of the rules that the call has reached, in order
+	steps    []step // one for each rule that the call has reached, in order
 	inline   [2]step
 	grant    Grant
 	window   *window // nil if no rule has a debounce
-	returned bool    // the handler has returned, and did not panic
+	returned bool    // the handler returned and did not panic
 	out      Outcome
 }
 
-// execute is the whole run. Its order is fixed: condition, key and lock of each rule; the handler; the releases; the
+// execute runs the call. The order is fixed: condition, key and lock of each rule; the handler; the releases; the
 // strategy; the observers.
 func (r *run) execute() {
 	defer r.observe() // also if the handler panics
@@ -64,7 +64,7 @@ func (r *run) execute() {
 }
 
 // pass takes the lock of a rule. It reports whether the call may go on, with the lock or without it.
-func (r *run) pass(rule *compiled) bool {
+func (r *run) pass(rule *compiledRule) bool {
 	r.steps = append(r.steps, step{rule: rule})
 	s := &r.steps[len(r.steps)-1]
 	r.ctx = s.take(r.ctx, r.point.env, &r.visit, r.point.site.Late)
@@ -79,7 +79,7 @@ func (r *run) pass(rule *compiled) bool {
 	return true
 }
 
-// settle takes over the result of a step. It reports whether the call may go on.
+// settle copies the result of a step into the outcome and the grant. It reports whether the call may go on.
 func (r *run) settle(s *step) bool {
 	if s.refused() {
 		r.out.Cause, r.out.Misconfigured, r.out.Reason = s.cause, s.program, s.err
@@ -133,8 +133,8 @@ func (r *run) applyStrategy() {
 	}
 }
 
-// answerLosses decides what the losses of locks under the handler mean for the answer. If several losses decide it, the client
-// gets the first one.
+// answerLosses records locks that were lost while the handler ran, and changes the outcome if a rule requires it. If
+// several losses do, the client gets the first one.
 func (r *run) answerLosses() {
 	for i := range r.steps {
 		s := &r.steps[i]
@@ -154,8 +154,9 @@ func (r *run) answerLosses() {
 	}
 }
 
-// gaveUp reports whether the error of the handler is the cancellation that the loss of a step caused. It is not if
-// the context of the caller has ended, or if the rule ignores losses and the error comes from the handler.
+// gaveUp reports whether the error of the handler is the cancellation that the loss of the step's lock caused. It
+// reports false if the context of the caller is done, or if the rule ignores losses and the error is only a
+// cancellation.
 func (r *run) gaveUp(s *step) bool {
 	switch err := r.out.Err; {
 	case err == nil, r.visit.caller.Err() != nil:
@@ -167,9 +168,10 @@ func (r *run) gaveUp(s *step) bool {
 	}
 }
 
-// openWindow lets the handler cancel the debounce windows of the run, if a rule has one.
+// openWindow adds the debounce window of the run to its context, so that the handler can cancel it. It does nothing if
+// no rule has a debounce.
 func (r *run) openWindow() {
-	if slices.ContainsFunc(r.point.rules, func(c *compiled) bool { return c.Debounce > 0 }) {
+	if slices.ContainsFunc(r.point.rules, func(c *compiledRule) bool { return c.Debounce > 0 }) {
 		r.window = &window{outer: windowOf(r.ctx)}
 		r.ctx = context.WithValue(r.ctx, windowKey{}, r.window)
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Sources has the rules that the options of an adapter give: one set, or rules in Go with separate defaults and
-// profiles. The zero value has no rules.
+// Sources holds the rules from the options of an adapter: one set, or rules in Go with separate profiles. The zero
+// value holds no rules.
 type Sources struct {
 	set       ruleset.Provider
 	declared  []ruleset.Declared
 	resolving []ruleset.Option
 }
 
-// Set implements option WithSet.
+// Set implements the option WithSet.
 func (s *Sources) Set(p ruleset.Provider) error {
 	if err := ruleset.CheckProvider(p); err != nil {
 		return fmt.Errorf("WithSet: %w", err)
@@ -27,8 +27,8 @@ func (s *Sources) Set(p ruleset.Provider) error {
 	return nil
 }
 
-// Rules implements option WithRules, for rules of the transport of the example, which is HTTP or gRPC. It reports
-// rules of other transports, because they would do nothing.
+// Rules implements the option WithRules for rules of the example's transport, which is HTTP or gRPC. It reports rules
+// for other transports, because they would have no effect.
 func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (problems []error) {
 	what, write := "an HTTP route", "ruleset.HTTP"
 	if example.Transport == ruleset.TransportGRPC {
@@ -44,7 +44,7 @@ func (s *Sources) Rules(example ruleset.Endpoint, rules ...ruleset.Rule) (proble
 	return problems
 }
 
-// Resolving implements option WithProfile.
+// Resolving implements the option WithProfile.
 func (s *Sources) Resolving(opt ruleset.Option) error {
 	s.resolving = append(s.resolving, opt)
 	return nil

@@ -12,25 +12,25 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// step is one rule in one run: its way from the condition to the lock, and the end of its hold. It asks the rule,
-// the call and the lock client, and records what it finds. The run decides what that means for the call.
+// step is one rule in one run, from the condition to the release of the lock. It asks the rule, the call and the lock
+// client, and records the results. The run decides what they mean for the call.
 //
 //	           ┌─ unlocked: disabled, condition false, dry run
 //	take ──────┼─ hold: the lock was acquired ── release ── lost, or not
 //	           └─ cause, with the decision of the rule: no key, busy, backend, …
 type step struct {
-	rule *compiled
+	rule *compiledRule
 
 	hold     *core.Hold // nil without a lock
 	acquired time.Time  // when the attempt to take the lock ended
 	waited   time.Duration
-	lost     error // why the hold ended under the handler
+	lost     error // the error of a hold that was lost under the handler
 
 	unlocked Unlocked // why the handler runs without the lock of the rule
 
 	decision               // zero without a cause
-	hint     time.Duration // when the client should try again
-	err      error         // the error behind the cause
+	hint     time.Duration // the time after which the client should try again
+	err      error         // the error that led to the cause
 }
 
 // refused reports whether the lock was not acquired. A dry run is never refused.
@@ -77,8 +77,8 @@ func (s *step) take(ctx context.Context, env *environment, v *visit, late []stri
 	}
 }
 
-// failEarly decides the things that are known without the variables that arrive late: keys that lack another part,
-// and locks that would be refused at once. It reports whether that settles the step.
+// failEarly records failures that do not depend on the variables that arrive late: keys that lack another part, and
+// locks that would be refused at once. It reports whether the step failed.
 func (s *step) failEarly(ctx context.Context, env *environment, v *visit, late []string) bool {
 	for _, key := range s.rule.keys {
 		if err := key.CheckWithout(v.variables(), late...); err != nil {
@@ -96,14 +96,15 @@ func (s *step) failEarly(ctx context.Context, env *environment, v *visit, late [
 	return false
 }
 
-// hasPermit reports whether the call holds a permit of the rule's semaphore already, because a guard meets a request
-// again after a layer that copies it. A semaphore has no re-entry, so a second acquisition would wait for the first.
+// hasPermit reports whether the call already holds a permit of the rule's semaphore. This happens if a layer copies a
+// request and passes it through the guard again. A semaphore has no re-entry, so a second acquisition would wait for
+// the first.
 func (s *step) hasPermit(ctx context.Context, env *environment, names lockNames) bool {
 	return s.rule.Kind == ruleset.Semaphore && env.locks.Semaphore(names.one, s.rule.Permits).Held(ctx)
 }
 
-// acquire takes the lock. The context that it returns carries the hold. It ends when the hold is lost, unless the
-// rule ignores losses.
+// acquire takes the lock and returns a context that carries the hold. The context is canceled when the hold is lost,
+// unless the rule ignores losses.
 func (s *step) acquire(ctx context.Context, env *environment, v *visit, names lockNames) context.Context {
 	if s.hasPermit(ctx, env, names) {
 		return ctx
@@ -128,15 +129,15 @@ func (s *step) acquire(ctx context.Context, env *environment, v *visit, names lo
 	}
 	s.hold = hold
 	if s.rule.OnLost == failpolicy.Ignore {
-		return owning{Context: ctx, hold: held}
+		return ownerContext{Context: ctx, hold: held}
 	}
 	return held
 }
 
-// rehearse is the dry run of a rule: one attempt on a shadow key, and a look at the real key. A call that would have
-// had to wait counts as busy, even if it would have got the lock in the end. The handler runs in any case. It owns
-// the shadow, so that nested calls re-enter it, but its context does not end with the shadow. While Redis does not
-// answer, the handler runs up to the client's backend timeout later.
+// rehearse does a dry run of a rule: it attempts to take the shadow key once and reads the state of the real key. A call
+// that would have to wait counts as busy, even if it would get the lock in the end. The handler runs in any case. Its
+// context carries the shadow hold, so that nested calls re-enter it, but is not canceled when that hold is lost. While
+// Redis does not answer, the handler starts up to the client's backend timeout later.
 func (s *step) rehearse(ctx context.Context, env *environment, v *visit, names lockNames) context.Context {
 	s.unlocked = UnlockedDryRun
 	if s.hasPermit(ctx, env, names.shadow()) {
@@ -147,7 +148,7 @@ func (s *step) rehearse(ctx context.Context, env *environment, v *visit, names l
 	if err == nil {
 		s.hold = hold
 		taken, err = s.isTaken(ctx, env, names)
-		ctx = owning{Context: ctx, hold: held}
+		ctx = ownerContext{Context: ctx, hold: held}
 	}
 	s.acquired = time.Now()
 	s.waited = s.acquired.Sub(start)
@@ -187,8 +188,8 @@ func (s *step) failAcquire(v *visit, err error) {
 	s.fail(d, s.rule.hint(cause, err), err)
 }
 
-// causeOf classifies an error of core. Certain cases come first, because an error may wrap the error of a context for
-// more than one reason.
+// causeOf returns the cause for an error of core. Unambiguous errors come first, because an error may wrap the error of
+// a context for more than one reason.
 func (s *step) causeOf(v *visit, err error) failpolicy.Cause {
 	switch {
 	case errors.Is(err, core.ErrTooManyWaiters):
@@ -196,7 +197,7 @@ func (s *step) causeOf(v *visit, err error) failpolicy.Cause {
 	case errors.Is(err, core.ErrInvalid):
 		return failpolicy.Key // the options were checked at start-up: the name is invalid, or its kind cannot be acquired
 	case errors.Is(err, core.ErrNotHeld):
-		return failpolicy.Lost // the caller had the lock already, and lost it
+		return failpolicy.Lost // the caller held the lock already and lost it
 	case v.caller.Err() != nil:
 		return v.cause()
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, core.ErrClosed):
@@ -204,12 +205,12 @@ func (s *step) causeOf(v *visit, err error) failpolicy.Cause {
 	case !errors.Is(err, core.ErrNotAcquired):
 		return failpolicy.Backend
 	default:
-		return s.rule.busyCause() // also if the lock of an earlier rule ran out during the wait
+		return s.rule.busyCause() // also if the lock of an earlier rule expired during the wait
 	}
 }
 
-// failKey records a request that yields no key, or no answer to the condition, and warns observers within the limits
-// of [keyWarnings].
+// failKey records a request for which the key or the condition cannot be evaluated. It warns observers within the
+// limits of [keyWarnings].
 func (s *step) failKey(env *environment, v *visit, err error) {
 	if v.caller.Err() != nil { // for example, the body broke off
 		s.fail(s.rule.decide(v.cause()), 0, err)
@@ -226,19 +227,19 @@ func (s *step) failKey(env *environment, v *visit, err error) {
 	s.fail(d, 0, err)
 }
 
-// release ends the hold, if there is one. core attempts the release even if the caller has left.
+// release releases the hold, if there is one. core attempts the release even if the caller has left.
 func (s *step) release(caller context.Context, succeeded bool) {
 	if s.hold == nil {
 		return
 	}
 	err := s.endHold(caller, succeeded)
-	s.rule.noteHeld(time.Since(s.acquired))
+	s.rule.recordHoldTime(time.Since(s.acquired))
 	if errors.Is(err, core.ErrLost) || errors.Is(err, core.ErrClosed) {
 		s.lost = err
-	} // otherwise the handler released the lock early or handed it over, or the observers of the hold's end have the error
+	} // otherwise the handler released the lock early or handed it over, or core has reported the error to Observer.HoldEnd
 }
 
-// endHold releases the lock, or leaves it behind as the marker of a debounce window.
+// endHold releases the lock, or leaves it in Redis as the marker of a debounce window.
 func (s *step) endHold(ctx context.Context, succeeded bool) error {
 	if s.rule.Debounce == 0 || !succeeded {
 		return s.hold.Release(ctx)
@@ -251,12 +252,12 @@ func (s *step) endHold(ctx context.Context, succeeded bool) error {
 	return err
 }
 
-// owning is a context with the values of a hold's context, and so its ownership, but not with its end. Its
+// ownerContext is a context with the values of a hold's context, including the hold, but without its cancellation. Its
 // [context.Cause] may be the loss while its Err is nil.
-type owning struct {
+type ownerContext struct {
 	context.Context
 	hold context.Context
 }
 
 // Value returns the value in the hold's context.
-func (c owning) Value(key any) any { return c.hold.Value(key) }
+func (c ownerContext) Value(key any) any { return c.hold.Value(key) }

@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Table has the rules of one provider, compiled for the endpoints of a [Registry]. A look-up takes no lock and does
-// not allocate. A table knows only the set in force; the registry judges sets before it puts them into force.
+// Table holds the rules of one provider, compiled for the endpoints of a [Registry]. A look-up takes no lock and does
+// not allocate. A table contains only the set in force; the registry checks each set before it comes into force.
 //
-// A table has one generation at a time, which never changes. A call goes on under the generation that it has found:
+// A table has one generation at a time, which never changes. A call runs to its end under the generation that it found:
 //
 //	          learn, Renew: the same set, with one more endpoint or a renewed one
 //	            ┌──┐
@@ -23,17 +23,17 @@ type Table[K comparable, X any] struct {
 	adapter  *Adapter[K, X]
 	provider ruleset.Provider
 
-	following sync.Once
-	followErr error // why no reload will take effect
+	subscribe    sync.Once
+	subscribeErr error // the error of the subscription; if it is set, no reload will take effect
 
-	current  atomic.Pointer[generation[K, X]]
-	learning sync.Mutex // held while endpoints are compiled
-	swapping sync.Mutex // held for a short time, while the generation is replaced and observers are notified
+	current   atomic.Pointer[generation[K, X]]
+	compileMu sync.Mutex // held while endpoints are compiled
+	swapMu    sync.Mutex // held only while the generation is replaced and observers are notified
 }
 
 // generation is a set with the endpoints that were compiled for it so far. An endpoint without rules has a nil entry.
 type generation[K comparable, X any] struct {
-	provider ruleset.Provider // of set
+	provider ruleset.Provider // the provider of the set
 	set      *ruleset.Set
 	entries  map[K]*Entry[X]
 }
@@ -42,8 +42,8 @@ func newGeneration[K comparable, X any](p ruleset.Provider, set *ruleset.Set) *g
 	return &generation[K, X]{provider: p, set: set, entries: map[K]*Entry[X]{}}
 }
 
-// with returns a generation of the same set with more entries, or with other entries.
-func (g *generation[K, X]) with(learned map[K]*Entry[X]) *generation[K, X] {
+// merge returns a generation of the same set in which learned adds or replaces entries.
+func (g *generation[K, X]) merge(learned map[K]*Entry[X]) *generation[K, X] {
 	next := &generation[K, X]{provider: g.provider, set: g.set, entries: maps.Clone(g.entries)}
 	maps.Copy(next.entries, learned)
 	return next
@@ -77,7 +77,8 @@ func (t *Table[K, X]) Find(k K) (e *Entry[X], known bool) {
 	return e, known
 }
 
-// At is Find for an endpoint that exists. It compiles the endpoint if necessary.
+// At returns the entry in force for an endpoint that exists, nil if it has no rules. It compiles the rules of the
+// endpoint if necessary.
 func (t *Table[K, X]) At(k K) *Entry[X] {
 	if e, known := t.Find(k); known {
 		return e
@@ -88,8 +89,8 @@ func (t *Table[K, X]) At(k K) *Entry[X] {
 // Entries returns the entries in force that have rules, in the order of their endpoints.
 func (t *Table[K, X]) Entries() []*Entry[X] { return t.current.Load().inOrder(t.adapter) }
 
-// Renew is At for endpoints for which the adapter declares more rules than before. It compiles them again. The
-// entries are in the order of the keys.
+// Renew compiles the rules of endpoints again, because the adapter declares more rules for them than before. It returns
+// the entries in the order of the keys.
 func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 	now := t.compile(true, true, keys...)
 	list := make([]*Entry[X], len(keys))
@@ -99,14 +100,15 @@ func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 	return list
 }
 
-// learn returns a generation that was in force with the endpoints. It compiles each endpoint once.
+// learn returns a generation that contains the endpoints and came into force. It compiles only endpoints that the
+// generation in force does not contain.
 func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, true, keys...) }
 
 // compile implements learn. If renew is true, it also compiles endpoints that are known. If keepBroken is false and
-// an endpoint cannot work, nothing comes into force.
+// the rules of an endpoint do not compile, nothing comes into force.
 func (t *Table[K, X]) compile(renew, keepBroken bool, keys ...K) *generation[K, X] {
-	t.learning.Lock()
-	defer t.learning.Unlock()
+	t.compileMu.Lock()
+	defer t.compileMu.Unlock()
 	for {
 		now := t.current.Load()
 		learned := map[K]*Entry[X]{}
@@ -118,7 +120,7 @@ func (t *Table[K, X]) compile(renew, keepBroken bool, keys ...K) *generation[K, 
 		if len(learned) == 0 {
 			return now
 		}
-		next := now.with(learned)
+		next := now.merge(learned)
 		isBroken := func(e *Entry[X]) bool { return e != nil && e.Err != nil }
 		if !keepBroken && slices.ContainsFunc(slices.Collect(maps.Values(learned)), isBroken) || t.extend(now, next, learned) {
 			return next
@@ -126,10 +128,10 @@ func (t *Table[K, X]) compile(renew, keepBroken bool, keys ...K) *generation[K, 
 	}
 }
 
-// extend replaces now by next. It reports false if a reload has replaced now before.
+// extend replaces now with next. It reports false if a reload replaced now first.
 func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X]) bool {
-	t.swapping.Lock()
-	defer t.swapping.Unlock()
+	t.swapMu.Lock()
+	defer t.swapMu.Unlock()
 	if !t.current.CompareAndSwap(now, next) {
 		return false
 	}
@@ -141,11 +143,11 @@ func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X
 }
 
 // replace puts a generation of another set into force. prepared is the generation that was in force when next was
-// made. Endpoints that were compiled since are left out; the table compiles them for the next set when a call asks
-// for them. Observers learn of the rules that go before those that come, because both may have the same names.
+// created. Endpoints compiled since then are left out; the table compiles them for the new set when a call asks for
+// them. Observers are notified of the removed rules before the new ones, because both may have the same names.
 func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
-	t.swapping.Lock()
-	defer t.swapping.Unlock()
+	t.swapMu.Lock()
+	defer t.swapMu.Unlock()
 	if old := t.current.Load(); old != nil {
 		for _, k := range t.adapter.sorted(maps.Keys(old.entries)) {
 			if old.entries[k] != prepared.entries[k] {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// visit is the side of a run that faces the caller: the call, its variables, its context and its time. It knows
-// neither rules nor locks.
+// visit is the caller's side of a run: the call, its variables, its context and its deadline. It depends on neither
+// rules nor locks.
 type visit struct {
 	call     Call
 	caller   context.Context //nolint:containedctx // lives as long as the call
@@ -20,7 +20,7 @@ type visit struct {
 	prepared bool            // the preparation for a wait was called
 }
 
-// variables returns the variables of the call. It asks the call at most once.
+// variables returns the variables of the call. It calls Env at most once.
 func (v *visit) variables() keyexpr.Env {
 	if v.env == nil {
 		v.env = v.call.Env(v.caller)
@@ -28,13 +28,13 @@ func (v *visit) variables() keyexpr.Env {
 	return v.env
 }
 
-// abandoned reports whether a layer around the adapter has answered the call.
+// abandoned reports whether a layer around the adapter has already answered the call.
 func (v *visit) abandoned() bool {
 	call, ok := v.call.(abandoner)
 	return ok && call.Abandoned()
 }
 
-// cause returns why the context of the caller has ended.
+// cause returns the cause for a caller whose context is done.
 func (v *visit) cause() failpolicy.Cause {
 	switch cause := context.Cause(v.caller); {
 	case errors.Is(cause, core.ErrLost), errors.Is(cause, core.ErrClosed):
@@ -46,7 +46,7 @@ func (v *visit) cause() failpolicy.Cause {
 	}
 }
 
-// isCancellation reports whether an error of the handler means that the context of the handler has ended.
+// isCancellation reports whether an error of the handler means that the context of the handler is done.
 func (v *visit) isCancellation(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true
@@ -80,20 +80,20 @@ const (
 	reserveShare = 10
 )
 
-// waitFor returns how long a call may wait at most, given the wait time of a rule and the context with the holds so
-// far. limited reports whether the time of the caller makes the wait shorter than the rule does.
-func (v *visit) waitFor(ctx context.Context, ofRule time.Duration, now time.Time) (wait time.Duration, limited bool) {
-	if ofRule == 0 {
+// waitFor returns the longest time that a call may wait. ruleWait is the wait time of the rule, and ctx carries the
+// holds so far. limited reports whether a deadline shortens the wait below ruleWait.
+func (v *visit) waitFor(ctx context.Context, ruleWait time.Duration, now time.Time) (wait time.Duration, limited bool) {
+	if ruleWait == 0 {
 		return 0, false
 	}
 	deadline, ok := v.deadline(ctx)
 	if !ok {
-		return ofRule, false
+		return ruleWait, false
 	}
 	left := deadline.Sub(now)
 	usable := left - max(left/reserveShare, minReserve)
-	if ofRule != ruleset.WaitForever && usable >= ofRule {
-		return ofRule, false
+	if ruleWait != ruleset.WaitForever && usable >= ruleWait {
+		return ruleWait, false
 	}
 	if usable < time.Millisecond {
 		return 0, true

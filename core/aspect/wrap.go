@@ -22,7 +22,7 @@ import (
 // With [WithSet], the rules that the set has for the Endpoint are laid over the given rule, and a reload changes them. A
 // rule with nothing but an Endpoint or a Name leaves everything to the set, which then must have a rule for it.
 //
-// Wrap once, at start-up: Wrap compiles the rule and keeps it for the lifetime of a.
+// Call Wrap once, at start-up: it compiles the rule and keeps it for the lifetime of a.
 //
 // The returned function has the semantics of [Point.Run] and is safe for concurrent use. If the call is refused or its
 // lock is lost, it returns a [*RefusedError], with the result of the function if there is one. Strategies skip and
@@ -45,7 +45,7 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	f := &function{
 		rule:  rule,
 		site:  Site{Endpoint: rule.Endpoint, Schema: schema, Fallbacks: slices.Collect(maps.Keys(a.cfg.fallbacks))},
-		check: wrong.among,
+		check: wrong.check,
 	}
 	if err := a.functions.begin(f); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	return func(ctx context.Context, in In) (Out, error) {
 		c := functionCall[In, Out]{in: in, fn: fn, fallbacks: fallbacks}
 		e := a.functions.table.At(f)
-		if e.Err != nil { // a reload has broken it
+		if e.Err != nil { // a reload broke the rules
 			return c.out, Misconfigured(e.Endpoint, e.Err)
 		}
 		outcome := e.Point.Run(ctx, &c)
@@ -61,8 +61,8 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	}, nil
 }
 
-// wrongFallbacks has an error for each fallback whose types differ from the types of a function. The error says what to
-// register.
+// wrongFallbacks maps each fallback whose types differ from the types of a function to an error. The error names the
+// type to register.
 type wrongFallbacks map[string]error
 
 // fallbacksOf returns the registered fallbacks that have the types of a function, and errors for the others.
@@ -78,8 +78,8 @@ func fallbacksOf[In, Out any](registered map[string]any) (map[string]func(contex
 	return found, wrong
 }
 
-// among returns the error of the first fallback for which rules ask, nil if they ask for none.
-func (w wrongFallbacks) among(rules []*ruleset.Resolved) error {
+// check returns the error of the first wrong fallback that rules name, nil if they name none.
+func (w wrongFallbacks) check(rules []*ruleset.Resolved) error {
 	for _, r := range rules {
 		if err := w[r.Fallback]; err != nil {
 			return ruleset.Invalid(r.Problem("fallback", err.Error()))
