@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The statuses for a client that has left. Access logs show the first one, as nginx does; it is never sent. The
-// second one is sent, because two kinds of clients still read: a client that closed only its own side of the
-// connection, and a client whose request the server itself cancelled.
+// The statuses for a client that has left. statusClientGone is never sent; access logs show it, as nginx does.
+// statusUnread is sent, because two kinds of client still read the answer: a client that closed only its side of the
+// connection, and a client whose request the server itself canceled.
 const (
 	statusClientGone = 499
 	statusUnread     = http.StatusServiceUnavailable
@@ -27,25 +27,25 @@ const (
 
 var errAnswered = errors.New("the guard runs after a handler that has answered the request: put it before that handler")
 
-// answer writes the answer of a guard for the outcome of a run. It knows nothing of how the run went.
+// answer writes the answer of a guard for the outcome of a run.
 type answer struct {
 	w       Writer
 	router  Router
 	entered bool        // the handlers behind the guard were called
-	buffer  *buffer     // holds their response back; nil without
-	header  http.Header // a copy from before they ran; nil without
+	buffer  *buffer     // holds their response back; nil if the route has no buffer
+	header  http.Header // see exchange
 	inner   *final      // see exchange
 }
 
-// result writes the answer as far as the guard writes it, and returns the work that remains for the adapter. Serve
-// adds Abort if no handler has run.
+// result writes the guard's part of the answer and returns the work that remains for the adapter. Serve adds Abort if
+// no handler has run.
 func (a answer) result(o *aspect.Outcome) Result {
 	if !a.entered && a.routerAnswers(o) {
 		return Result{}
 	}
 	switch o.Verdict {
 	case aspect.VerdictAnswered, aspect.VerdictRefused:
-		if a.w.Written() { // a handler outside the guard has answered
+		if a.w.Written() { // a handler outside the guard answered
 			return Result{Problem: errAnswered, Writer: settled(a.w, a.w.Status())}
 		}
 		if o.Verdict == aspect.VerdictRefused {
@@ -55,8 +55,8 @@ func (a answer) result(o *aspect.Outcome) Result {
 	case aspect.VerdictLost:
 		return a.lost(o.Refusal())
 	case aspect.VerdictFallback:
-		return Result{} // the fallback has answered
-	default: // the handlers have answered
+		return Result{} // the fallback answered
+	default: // the handlers answered
 		a.buffer.send()
 		if a.inner != nil {
 			return Result{Writer: settled(a.w, a.inner.status)}
@@ -65,13 +65,13 @@ func (a answer) result(o *aspect.Outcome) Result {
 	}
 }
 
-// routerAnswers reports whether a request that yields no key has no route either. The router answers it with
-// 404 or 405, as it would if there were a key.
+// routerAnswers reports whether the router answers a request that yields no key, because the request has no route
+// either. The router answers 404 or 405, as it would if there were a key.
 func (a answer) routerAnswers(o *aspect.Outcome) bool {
 	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && a.router.Route() == ""
 }
 
-// reply answers for strategies skip and null_response.
+// reply writes the answer for strategies skip and null_response.
 func (a answer) reply(o *aspect.Outcome) Result {
 	setOwnHeader(a.w.Header())
 	a.w.Header().Set(failpolicy.StatusHeader, o.Reply.Mark)
@@ -88,12 +88,12 @@ func (a answer) reply(o *aspect.Outcome) Result {
 	return Result{Writer: settled(a.w, o.Reply.HTTP)}
 }
 
-// lost answers for handlers whose lock was lost, unless their response has begun to leave.
+// lost prepares the answer for handlers whose lock was lost, unless a part of their response was already sent.
 func (a answer) lost(refusal *aspect.RefusedError) Result {
 	if a.w.Written() {
 		return Result{Problem: refusal, Writer: settled(a.w, a.w.Status())}
 	}
-	if a.buffer == nil { // with a buffer, the handlers have set nothing in this header
+	if a.buffer == nil { // with a buffer, the handlers did not touch this header
 		h := a.w.Header()
 		clear(h)
 		maps.Copy(h, a.header)
@@ -117,9 +117,9 @@ func (a answer) refuse(refusal *aspect.RefusedError) Result {
 	return r
 }
 
-// Refuse answers with an error writer, and settles the answer in r.Writer. Retry-After is set already. An
-// answer that begins without a status has the status of the refusal, because net/http would make it a success.
-// The error writer may write nothing, to leave the answer to a layer outside.
+// Refuse answers with an error writer. r.Writer then accepts no more writes. Retry-After is set before write is called.
+// If write sends a body without a status, the answer gets the status of the refusal, because net/http would send 200.
+// write may write nothing, to leave the answer to a layer outside the guard.
 func (r *Result) Refuse(write func(w Writer, refusal *aspect.RefusedError)) {
 	w, status := r.Writer, r.Refusal.Status.HTTP
 	response := newErrorBuffer(w, status)
@@ -133,8 +133,8 @@ func (r *Result) Refuse(write func(w Writer, refusal *aspect.RefusedError)) {
 	}
 }
 
-// forLog returns the error to log for a refusal; nil if no operator has to act. The cause of a request that
-// yields no key comes separately, because the text of the error is safe to show to clients.
+// forLog returns the error to log for a refusal, nil if there is nothing to log. It returns the cause separately,
+// because the message of problem has to be safe to show to clients.
 func forLog(refusal *aspect.RefusedError) (problem, cause error) {
 	switch {
 	case errors.Is(refusal.Reason, core.ErrInvalid): // a mistake of the program; its text contains the key
@@ -148,8 +148,8 @@ func forLog(refusal *aspect.RefusedError) (problem, cause error) {
 	}
 }
 
-// forOperators returns the error by which the log shows a refusal. If the program is at fault, it says what to
-// change.
+// forOperators returns the error to log for a refusal with a 5xx status. If the program is at fault, the error says what
+// to change.
 func forOperators(refusal *aspect.RefusedError) error {
 	var e *keyexpr.EvalError
 	switch {
@@ -174,9 +174,9 @@ func nearestSeconds(hint time.Duration) int {
 }
 
 // setOwnHeader prepares the header of an answer that the guard gives instead of the handler. Layers around the
-// guard may have described the answer of the handler, or allowed caches to keep it. setOwnHeader removes those
-// headers and forbids caches to store the answer. Other headers stay: CORS, Vary, security and tracing headers
-// hold for every answer, and a Set-Cookie belongs to the session of the client.
+// guard may already have set headers that describe the handler's answer or let caches keep it. setOwnHeader removes
+// those headers and forbids caches to store the answer. Other headers stay: CORS, Vary, security and tracing headers
+// apply to every answer, and a Set-Cookie belongs to the session of the client.
 func setOwnHeader(h http.Header) {
 	encoded := encodesAll(h)
 	for name := range h {
@@ -187,7 +187,7 @@ func setOwnHeader(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// describesAnswer reports whether a header describes one answer, or says how long to keep it.
+// describesAnswer reports whether a header describes one particular answer or controls how long caches keep it.
 func describesAnswer(name string) bool {
 	switch name {
 	case "Accept-Ranges", "Age", "Digest", "Etag", "Expires", "Last-Modified", "Pragma", "Repr-Digest", "Surrogate-Control",
@@ -240,5 +240,5 @@ func respond(w Writer, status int, contentType string, body []byte) {
 		h.Set("Content-Type", contentType)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:errcheck // the client has left, and no one else needs the error
+	_, _ = w.Write(body) //nolint:errcheck // a write fails only if the client has left
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxWaitingBodies is the number of bytes that the bodies of all requests that wait under one guard may have
-// together. Without a bound, 10,000 waiters with bodies of 1 MiB would need 10 GiB.
+// maxWaitingBodies is the total size, in bytes, of the bodies of all requests that wait under one guard. Without this
+// limit, 10,000 waiters with bodies of 1 MiB would need 10 GiB.
 const maxWaitingBodies = 64 << 20
 
 // errNoRoom refuses a request whose body would have to stay in memory while the request waits. It is an
@@ -28,8 +28,8 @@ type room struct {
 	used int64
 }
 
-// take takes room for a body and reports whether there was enough. A body that is larger than all of the room
-// fits only beside no other body.
+// take reserves room for a body and reports whether there was enough. A body that is larger than the whole room fits
+// only if no other body is held.
 func (r *room) take(n int64) (taken int64, ok bool) {
 	n = min(n, maxWaitingBodies)
 	r.mu.Lock()
@@ -50,14 +50,14 @@ func (r *room) giveBack(n int64) {
 // heldBody is the body of one request while the request waits for a lock.
 type heldBody struct {
 	request *http.Request
-	limit   int64 // bytes to read ahead at most
+	limit   int64 // the most bytes to read ahead
 	room    *room
-	taken   int64  // bytes of the room
-	ahead   *ahead // nil unless the body is read ahead
+	taken   int64     // bytes reserved in the room
+	ahead   *prefetch // nil unless the body is read ahead
 }
 
-// keep counts a body that is in memory already. Without room it refuses a request that needs the body. Any other
-// request may wait, because a middleware keeps its body anyway.
+// keep reserves room for a body that is already in memory. If there is none, keep refuses a request that needs the
+// body. Any other request may wait, because a middleware keeps its body anyway.
 func (b *heldBody) keep(n int64, needed bool) error {
 	taken, ok := b.room.take(n)
 	b.taken += taken
@@ -67,8 +67,8 @@ func (b *heldBody) keep(n int64, needed bool) error {
 	return nil
 }
 
-// readAhead reads the body until ctx ends. Without room, the request waits with its body unread, and the
-// server does not notice a client that leaves.
+// readAhead reads the body until ctx is done. If there is no room, the request waits with its body unread, and the
+// server does not notice if the client leaves.
 func (b *heldBody) readAhead(ctx context.Context) error {
 	n := b.request.ContentLength
 	if n <= 0 {
@@ -78,7 +78,7 @@ func (b *heldBody) readAhead(ctx context.Context) error {
 	if b.taken, ok = b.room.take(n); !ok {
 		return nil
 	}
-	b.ahead = newAhead(b.request.Body, b.limit)
+	b.ahead = newPrefetch(b.request.Body, b.limit)
 	b.request.Body = b.ahead
 	select {
 	case <-b.ahead.done:
@@ -90,8 +90,8 @@ func (b *heldBody) readAhead(ctx context.Context) error {
 	return nil
 }
 
-// stop waits until reading ahead has ended, because a layer that limits the body may set a header while it
-// reads. Then stop gives back the room. It may be called again.
+// stop waits until reading ahead has stopped, because a layer that limits the body may set a header while it reads.
+// Then stop gives back the room. It may be called several times.
 func (b *heldBody) stop() {
 	if b.ahead != nil {
 		<-b.ahead.done
@@ -100,42 +100,42 @@ func (b *heldBody) stop() {
 	b.taken = 0
 }
 
-// ahead is a body that a goroutine reads while the request waits. Read blocks until that goroutine has ended.
-type ahead struct {
+// prefetch is a body that a goroutine reads while the request waits. Read blocks until that goroutine returns.
+type prefetch struct {
 	io.Closer // the original body
 
-	done  chan struct{} // closed when the goroutine has ended
+	done  chan struct{} // closed when the goroutine returns
 	rest  io.Reader     // set before done is closed
 	size  int64         // bytes that were read ahead
-	whole bool          // they are the whole body
+	whole bool          // the whole body was read ahead
 }
 
-func newAhead(original io.ReadCloser, limit int64) *ahead {
-	a := &ahead{Closer: original, done: make(chan struct{}), rest: failing{io.ErrUnexpectedEOF}}
+func newPrefetch(original io.ReadCloser, limit int64) *prefetch {
+	a := &prefetch{Closer: original, done: make(chan struct{}), rest: errReader{io.ErrUnexpectedEOF}}
 	go func() {
 		defer close(a.done)
 		defer func() {
 			if v := recover(); v != nil {
-				a.rest = failing{fmt.Errorf("httpcall: reading the body: panic: %v", v)}
+				a.rest = errReader{fmt.Errorf("httpcall: reading the body: panic: %v", v)}
 			}
 		}()
 		content, err := io.ReadAll(io.LimitReader(original, min(limit, math.MaxInt64-1)+1))
 		a.size, a.rest = int64(len(content)), io.MultiReader(bytes.NewReader(content), original)
 		if a.whole = err == nil && a.size <= limit; err != nil {
-			a.rest = io.MultiReader(bytes.NewReader(content), failing{err})
+			a.rest = io.MultiReader(bytes.NewReader(content), errReader{err})
 		}
 	}()
 	return a
 }
 
-// Read reads the bytes that were read ahead, and then the rest.
-func (a *ahead) Read(p []byte) (int, error) {
+// Read returns first the bytes that were read ahead and then the rest of the body.
+func (a *prefetch) Read(p []byte) (int, error) {
 	<-a.done
 	return a.rest.Read(p)
 }
 
-// ended reports whether the whole body was read ahead.
-func (a *ahead) ended() bool {
+// complete reports whether the whole body was read ahead.
+func (a *prefetch) complete() bool {
 	select {
 	case <-a.done:
 		return a.whole
@@ -144,28 +144,28 @@ func (a *ahead) ended() bool {
 	}
 }
 
-// failing is a body that yields the error which ended the original body.
-type failing struct{ err error }
+// errReader is a reader that returns the error with which reading the original body failed.
+type errReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f errReader) Read([]byte) (int, error) { return 0, f.err }
 
 // Before it sends an answer, an HTTP/1 server of net/http reads the rest of the body, to reuse the connection.
 // It reads up to 256 KiB, however slowly they arrive.
 const (
 	drainBytes = 256 << 10
 
-	// drainTime is how long an answer that does not need the body waits for the rest of the body. After that,
-	// the connection ends with the answer.
+	// drainTime is how long an answer that does not need the body waits for the rest of it. After that, the connection
+	// is closed with the answer.
 	drainTime = 50 * time.Millisecond
 )
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// drain reads the rest of a body whose handler does not run, like net/http but only for drainTime. It leaves
-// the body to the server if the connection has no deadlines.
+// drain reads the rest of a body whose handler does not run, as net/http does, but for at most drainTime. If the
+// connection does not support deadlines, drain leaves the body to the server.
 func drain(r *http.Request, w Writer) {
-	body, begun := r.Body.(*ahead)
-	if r.ProtoMajor != 1 || !hasBody(r) || !begun && r.Header.Get("Expect") != "" || begun && body.ended() {
+	body, reading := r.Body.(*prefetch)
+	if r.ProtoMajor != 1 || !hasBody(r) || !reading && r.Header.Get("Expect") != "" || reading && body.complete() {
 		return // net/http sends the answer at once
 	}
 	connection := http.NewResponseController(w)
@@ -176,5 +176,5 @@ func drain(r *http.Request, w Writer) {
 		w.Header().Set("Connection", "close")
 		return
 	}
-	_ = connection.SetReadDeadline(time.Time{}) //nolint:errcheck // setting a deadline worked a moment ago
+	_ = connection.SetReadDeadline(time.Time{}) //nolint:errcheck // setting a deadline succeeded before
 }

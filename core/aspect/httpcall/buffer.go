@@ -13,22 +13,22 @@ import (
 )
 
 // buffer holds a response back until the locks are free. Otherwise it behaves like the writer below it. If the
-// response grows beyond the limit, the buffer sends it and passes everything on from then on. A response that
-// is never sent leaves no trace in the writer below.
+// response exceeds the limit, the buffer sends it and passes on everything that follows. A response that is never
+// sent leaves no trace in the writer below.
 type buffer struct {
 	Writer // the writer below, to which the response is sent
 
 	header  http.Header
-	fixed   http.Header // a copy of header from when it became final
+	fixed   http.Header // a copy of header, made when it became final
 	body    []byte
-	length  int // of the body, as the header announces it; -1 if the header does not
+	length  int // the Content-Length in the header; -1 if there is none
 	limit   int
 	status  int
-	lost    func() error // returns why the response must not be sent early, nil if it may be
-	cut     error        // returned by lost: a part of the response is missing
+	lost    func() error // returns the loss because of which the response must not be sent early; nil if it may be
+	cut     error        // the error of lost; a part of the response is then missing
 	atOnce  bool         // WriteHeader makes the header final, as in net/http
 	written bool
-	let     bool // the response was sent, and everything else passes through
+	sent    bool // the response was sent, and everything that follows passes through
 }
 
 // newBuffer returns a buffer above w. It starts with the header and the status of w.
@@ -40,29 +40,28 @@ func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	return &buffer{Writer: w, header: w.Header().Clone(), length: -1, limit: limit, status: w.Status(), lost: lost, atOnce: atOnce}
 }
 
-// newErrorBuffer returns a buffer without a limit, whose status is the given error until its writer sets
-// another one.
+// newErrorBuffer returns a buffer without a limit. Its status is the given one until an error writer sets another.
 func newErrorBuffer(w Writer, status int) *buffer {
 	b := newBuffer(w, math.MaxInt, nil)
 	b.status = status
 	return b
 }
 
-// send sends the response. A nil buffer has none.
+// send sends the response. On a nil buffer it does nothing.
 func (r *buffer) send() {
 	if r == nil {
 		return
 	}
-	if r.let {
+	if r.sent {
 		maps.Copy(r.Writer.Header(), r.header) // trailers
 		return
 	}
-	r.let = true
-	if !r.Writer.Written() { // engine.HandleContext answers past the buffer
+	r.sent = true
+	if !r.Writer.Written() { // engine.HandleContext bypasses the buffer
 		r.sendHeader()
 	}
 	if len(r.body) > 0 {
-		_, _ = r.Writer.Write(r.body) //nolint:errcheck // the client has left, and no one else needs the error
+		_, _ = r.Writer.Write(r.body) //nolint:errcheck // a write fails only if the client has left
 	}
 	r.body = nil
 }
@@ -95,7 +94,7 @@ func (r *buffer) Header() http.Header { return r.header }
 // WriteHeader sets the status. It sends informational statuses at once.
 func (r *buffer) WriteHeader(code int) {
 	switch {
-	case r.let:
+	case r.sent:
 		r.Writer.WriteHeader(code)
 	case r.written:
 	case !r.atOnce:
@@ -126,7 +125,7 @@ func (r *buffer) inform(code int) {
 // WriteHeaderNow makes status and header final. It sends a switch of protocols at once.
 func (r *buffer) WriteHeaderNow() {
 	switch {
-	case r.let:
+	case r.sent:
 		r.Writer.WriteHeaderNow()
 	case !r.written:
 		r.written, r.fixed = true, r.header.Clone()
@@ -145,7 +144,7 @@ func (r *buffer) Write(p []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case r.let:
+	case r.sent:
 		return r.Writer.Write(p)
 	}
 	r.body = append(r.body, p...)
@@ -158,19 +157,19 @@ func (r *buffer) WriteString(s string) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case r.let:
+	case r.sent:
 		return r.Writer.WriteString(s)
 	}
 	r.body = append(r.body, s...)
 	return len(s), nil
 }
 
-// expect prepares for n more bytes. If the buffer would exceed its limit, expect sends the response. The error
-// says why the bytes cannot be written.
+// expect prepares for n more bytes. If the buffer would exceed its limit, expect sends the response. It returns an error
+// if the bytes cannot be written.
 func (r *buffer) expect(n int) error {
 	r.WriteHeaderNow()
 	switch size := len(r.body) + n; {
-	case r.let || n == 0 || r.cut != nil:
+	case r.sent || n == 0 || r.cut != nil:
 		return r.cut
 	case r.status == http.StatusNoContent, r.status == http.StatusNotModified:
 		return http.ErrBodyNotAllowed
@@ -187,7 +186,7 @@ func (r *buffer) expect(n int) error {
 
 // Status returns the status of the response.
 func (r *buffer) Status() int {
-	if r.let {
+	if r.sent {
 		return r.Writer.Status()
 	}
 	return r.status
@@ -196,7 +195,7 @@ func (r *buffer) Status() int {
 // Size returns the number of bytes of the body, -1 before anything is written.
 func (r *buffer) Size() int {
 	switch {
-	case r.let:
+	case r.sent:
 		return r.Writer.Size()
 	case !r.written:
 		return -1
@@ -207,7 +206,7 @@ func (r *buffer) Size() int {
 
 // Written reports whether status and header are final.
 func (r *buffer) Written() bool {
-	if r.let {
+	if r.sent {
 		return r.Writer.Written()
 	}
 	return r.written
@@ -216,25 +215,26 @@ func (r *buffer) Written() bool {
 // Flush sends nothing while the buffer holds the response back.
 func (r *buffer) Flush() { _ = r.FlushError() } //nolint:errcheck // Flush has no error
 
-// FlushError is Flush for [http.ResponseController].
+// FlushError implements Flush for [http.ResponseController].
 func (r *buffer) FlushError() error {
 	r.WriteHeaderNow()
-	if r.let {
+	if r.sent {
 		return http.NewResponseController(r.Writer).Flush()
 	}
 	return nil
 }
 
-// Hijack hands over the connection. It sends a status that was set first. From then on nothing is held back.
+// Hijack hands over the connection. If the status is final, Hijack sends it first. From then on the buffer holds nothing
+// back.
 func (r *buffer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if !r.let && len(r.body) > 0 {
+	if !r.sent && len(r.body) > 0 {
 		return nil, nil, errors.New("httpcall: Hijack: a part of the response is written already")
 	}
 	if r.written {
 		r.send()
 	}
 	conn, buffered, err := r.Writer.Hijack()
-	r.let = r.let || err == nil
+	r.sent = r.sent || err == nil
 	return conn, buffered, err
 }
 
@@ -243,7 +243,7 @@ func (r *buffer) Push(target string, opts *http.PushOptions) error {
 	return push(r.Pusher(), target, opts)
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (r *buffer) Unwrap() http.ResponseWriter { return r.Writer }
 
 var _ Writer = (*buffer)(nil)

@@ -16,16 +16,16 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Config collects the options of an adapter. Make it with [NewConfig].
+// Config collects the options of an adapter. Create it with [NewConfig].
 type Config struct {
-	// CookieValue returns the value of a cookie as handlers see it.
+	// CookieValue decodes the value of a cookie as the router does for handlers.
 	CookieValue func(raw string) string
 
-	// ShowToken shows the fencing token to clients, in [failpolicy.TokenHeader].
+	// ShowToken sends the fencing token to clients, in [failpolicy.TokenHeader].
 	ShowToken bool
 
-	// Canonical returns a route as requests have it, for routers that register routes in another spelling.
-	// nil: requests have the same spelling.
+	// Canonical converts a registered route to the spelling that requests have, for routers where these differ.
+	// nil: they are the same.
 	Canonical func(ruleset.Endpoint) ruleset.Endpoint
 
 	maxBody    int64
@@ -34,7 +34,7 @@ type Config struct {
 	buffers    map[ruleset.Endpoint]int
 	bufferAll  int
 	registered []keyexpr.Variable
-	types      map[string]reflect.Type // of the registered variables, for WriteRoutes
+	types      map[string]reflect.Type // the types of the registered variables, for WriteRoutes
 }
 
 // NewConfig returns a config with the defaults.
@@ -45,7 +45,7 @@ func NewConfig() Config {
 	}
 }
 
-// Body declares the type of the JSON bodies of routes. It is option WithBody.
+// Body declares the type of the JSON bodies of routes. It implements the option WithBody.
 func (c *Config) Body(t reflect.Type, routes ...string) error {
 	return c.eachRoute("WithBody", routes, func(e ruleset.Endpoint) error {
 		if c.bodies[e] != nil {
@@ -56,7 +56,7 @@ func (c *Config) Body(t reflect.Type, routes ...string) error {
 	})
 }
 
-// MaxBody sets the size in bytes of the largest body that keys may use. It is option WithMaxBody.
+// MaxBody sets the size in bytes of the largest body that keys may use. It implements the option WithMaxBody.
 func (c *Config) MaxBody(bytes int64) error {
 	if bytes < 1 {
 		return fmt.Errorf("WithMaxBody(%d): not a size: write 1 or more, such as 1<<20", bytes)
@@ -65,8 +65,8 @@ func (c *Config) MaxBody(bytes int64) error {
 	return nil
 }
 
-// Buffer holds the responses of the given routes, or of all routes, back until the locks are free. It is option
-// WithBuffer.
+// Buffer holds back the responses of the given routes, or of all routes, until the locks are free. It implements the
+// option WithBuffer.
 func (c *Config) Buffer(bytes int, routes ...string) error {
 	switch {
 	case bytes < 1 || bytes > math.MaxInt32:
@@ -86,14 +86,14 @@ func (c *Config) Buffer(bytes int, routes ...string) error {
 	})
 }
 
-// Register declares a variable of the application. It is option WithVariable. [httpvars.Host].Registered returns
-// the values of the variables, in the order of the calls.
+// Register declares a variable of the application. It implements the option WithVariable. The index that
+// [httpvars.Host].Registered gets counts the variables in the order of the calls.
 func (c *Config) Register(name string, t reflect.Type) {
 	c.registered = append(c.registered, keyexpr.Variable{Name: name, Type: keyexpr.GoType(t)})
 	c.types[name] = t
 }
 
-// Check reports bad names and types before any route is compiled.
+// Check reports invalid names and types before any route is compiled.
 func (c *Config) Check() error {
 	var errs []error
 	if _, err := httpvars.New(httpvars.Config{Registered: c.registered}); err != nil {
@@ -126,7 +126,7 @@ func byPath(a, b ruleset.Endpoint) int {
 	return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
 }
 
-// canonical returns a route as requests have it.
+// canonical returns a route in the spelling that requests have.
 func (c *Config) canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	if c.Canonical == nil {
 		return e
@@ -152,7 +152,7 @@ func (c *Config) eachRoute(option string, routes []string, do func(ruleset.Endpo
 
 var methodName = regexp.MustCompile(`^[A-Z]+$`)
 
-// exactRoute reports why a route is not exactly one method and one path, nil if it is.
+// exactRoute returns an error unless a route is exactly one method and one path.
 func exactRoute(e ruleset.Endpoint) error {
 	switch {
 	case !methodName.MatchString(e.Method) || !strings.HasPrefix(e.Path, "/"):

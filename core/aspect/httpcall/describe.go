@@ -13,7 +13,7 @@ import (
 )
 
 // WriteRoutes writes the names that rules may use in a program, as JSON: the routes as they are registered, the
-// variables, and the fallbacks. `interlock check --routes` reads it, to judge a rule file without the program:
+// variables, and the fallbacks. `interlock check --routes` reads it to check a rule file without the program:
 //
 //	{
 //	  "routes": [
@@ -25,17 +25,17 @@ import (
 //
 // A route has a body only if [Config.Body] gives it a type; its fields have their JSON names. The fields of
 // variables have their Go names. A type is "string", "integer", "number", "boolean", a list [type] of one
-// element, an object {"field": type}, or "any" if nothing is known before a request: interfaces, maps, and a
-// type inside itself. Empty parts are left out.
+// element, an object {"field": type}, or "any" if nothing is known before a request: interfaces, maps, and
+// recursive types. Empty parts are left out.
 //
-// The output depends on nothing but the program: routes are sorted by path and method, names by the alphabet.
+// The output depends only on the program: routes are sorted by path and method, names alphabetically.
 func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks []string) error {
-	program := description{Routes: []describedRoute{}, Variables: map[string]any{}, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
+	program := description{Routes: []routeDescription{}, Variables: map[string]any{}, Fallbacks: slices.Sorted(slices.Values(fallbacks))}
 	for name, t := range c.types {
 		program.Variables[name] = describeType(t, goFields)
 	}
 	for _, e := range slices.SortedFunc(slices.Values(routes), byPath) {
-		r := describedRoute{Method: e.Method, Path: e.Path}
+		r := routeDescription{Method: e.Method, Path: e.Path}
 		if body := c.bodies[c.canonical(e)]; body != nil {
 			r.Body = describeType(body, jsonFields)
 		}
@@ -49,23 +49,23 @@ func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks [
 
 // description describes a program to tools.
 type description struct {
-	Routes    []describedRoute `json:"routes"`
-	Variables map[string]any   `json:"variables,omitempty"`
-	Fallbacks []string         `json:"fallbacks,omitempty"`
+	Routes    []routeDescription `json:"routes"`
+	Variables map[string]any     `json:"variables,omitempty"`
+	Fallbacks []string           `json:"fallbacks,omitempty"`
 }
 
-type describedRoute struct {
+type routeDescription struct {
 	Method string `json:"method"`
 	Path   string `json:"path"`
 	Body   any    `json:"body,omitempty"`
 }
 
-// fieldsOf lists the fields of a struct by the names that expressions use.
-type fieldsOf func(reflect.Type) map[string]reflect.Type
+// fieldLister returns the fields of a struct by the names that expressions use.
+type fieldLister func(reflect.Type) map[string]reflect.Type
 
-// describeType describes a Go type in the words of [Config.WriteRoutes]. It returns nil if expressions cannot
-// use its values. open lists the types around it.
-func describeType(t reflect.Type, fields fieldsOf, open ...reflect.Type) any {
+// describeType describes a Go type in the format of [Config.WriteRoutes]. It returns nil if expressions cannot
+// use its values. open contains the types that enclose it.
+func describeType(t reflect.Type, fields fieldLister, open ...reflect.Type) any {
 	if slices.Contains(open, t) || t == reflect.TypeFor[json.Number]() {
 		return "any"
 	}
@@ -92,7 +92,7 @@ func describeType(t reflect.Type, fields fieldsOf, open ...reflect.Type) any {
 	return describeScalar(t.Kind())
 }
 
-func describeList(elem reflect.Type, fields fieldsOf, open []reflect.Type) any {
+func describeList(elem reflect.Type, fields fieldLister, open []reflect.Type) any {
 	described := describeType(elem, fields, open...)
 	if described == nil || elem.Kind() == reflect.Uint8 { // bytes
 		return nil
@@ -133,8 +133,8 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// addJSONFields adds the fields of t, and then the fields of embedded structs. A field that is nested less deep
-// wins.
+// addJSONFields adds the fields of t and then the fields of embedded structs. The less deeply nested field takes
+// precedence.
 func addJSONFields(fields map[string]reflect.Type, t reflect.Type, open []reflect.Type) {
 	if slices.Contains(open, t) {
 		return

@@ -11,16 +11,16 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Endpoint is what serving the requests of a route needs besides its rules.
+// Endpoint is the data that serving the requests of a route needs besides its rules.
 type Endpoint struct {
 	Vars      *httpvars.Variables
-	Params    []string // the wildcards of its path
-	Buffer    int      // bytes of the response that are held back until the locks are free; 0 for none
-	ShowToken bool     // show the fencing token in failpolicy.TokenHeader
-	TakesBack bool     // a rule says on_lost: fail
-	AnyMethod bool     // the rules were put on the route for whatever method it has
+	Params    []string // the names of the wildcards in the path
+	Buffer    int      // the size of the largest response that is held back until the locks are free; 0 for no buffer
+	ShowToken bool     // send the fencing token in failpolicy.TokenHeader
+	TakesBack bool     // a rule says on_lost: fail, so an answer may be discarded
+	AnyMethod bool     // the rules were put on the path for any method
 
-	maxBody int64 // the largest body that is read ahead; package httpvars has the limit for keys
+	maxBody int64 // the largest body that is read ahead; package httpvars applies the limit for keys
 	room    *room // for the bodies of waiting requests, shared by all routes
 }
 
@@ -31,13 +31,13 @@ type Entry = aspect.Entry[Endpoint]
 type Route struct {
 	ruleset.Endpoint
 
-	Params    []string // the wildcards of its path
-	AnyParam  bool     // stands for requests without a route: rules may read any wildcard
+	Params    []string // the names of the wildcards in the path
+	AnyParam  bool     // the Route stands for requests without a route: rules may read any wildcard
 	AnyMethod bool     // see [Endpoint]
 	Fallbacks []string // the names of all fallbacks
 }
 
-// Compile compiles the rules of a route, for [aspect.Adapter].Compile. Without rules it returns neither a point
+// Compile compiles the rules of a route, for [aspect.Adapter].Compile. If there are no rules, it returns neither a point
 // nor an error.
 func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
 	e := Endpoint{
@@ -68,7 +68,8 @@ func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolve
 // lateVariables names the variables that a client may send late.
 func lateVariables() []string { return []string{"body", "form"} }
 
-// checkLoss reports rules that need a buffer to take an answer back on a route that has none.
+// checkLoss reports rules with on_lost: fail on a route without a buffer, because an answer that was sent cannot be
+// taken back.
 func (e *Endpoint) checkLoss(route Route, rules []*ruleset.Resolved) error {
 	var problems []*ruleset.Problem
 	for _, r := range rules {

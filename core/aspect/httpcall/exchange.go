@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Serve serves one request under the rules of its route, in this order: it passes requests that the guard has
-// no business with, refuses those that cannot be served, runs the rules with the handlers, reads the rest of a
-// body that no handler has read, and answers.
+// Serve serves one request under the rules of its route. It passes a request to which the guard does not apply and
+// refuses a request that cannot be served. Otherwise it runs the handlers under the rules, reads the rest of a body that
+// no handler has read, and answers.
 func Serve(call *Call) Result {
 	x := &exchange{Call: *call, frame: newFrame(call)}
 	if x.frame.passed() || isPreflight(call.Request) && x.methodUnnamed(http.MethodOptions) {
@@ -52,11 +52,11 @@ type exchange struct {
 	body    heldBody
 	entered bool        // the handlers behind the guard were called
 	buffer  *buffer     // holds the response back; nil if the route has no buffer
-	header  http.Header // a copy from before the handlers; nil with a buffer, or without a lock
-	inner   *final      // the response that a guard further in has settled behind buffer
+	header  http.Header // a copy made before the handlers ran; nil with a buffer, or without a lock
+	inner   *final      // the response above buffer that an inner guard settled; nil if there is none
 }
 
-// newFrame makes the frame of the guard that a request meets.
+// newFrame returns the frame of a guard for one request.
 func newFrame(c *Call) Frame {
 	f := Frame{outer: c.Outer, rerouted: c.Rerouted, caller: c.Request.Context(), entry: c.Entry, origin: c.Origin}
 	if f.outer == nil {
@@ -67,7 +67,7 @@ func newFrame(c *Call) Frame {
 	return f
 }
 
-// answer returns the part of the exchange that answers.
+// answer returns the state from which the answer is written.
 func (x *exchange) answer() answer {
 	return answer{w: x.Writer, router: x.Router, entered: x.entered, buffer: x.buffer, header: x.header, inner: x.inner}
 }
@@ -83,27 +83,27 @@ func (x *exchange) variables() *httpvars.Request {
 	return x.values
 }
 
-// adoptKeptBody makes the variables read the bytes that a middleware keeps. The rest of such a body no longer
-// comes from the client, so reading it does not block.
+// adoptKeptBody makes the variables read the bytes that a middleware keeps. The client has already sent such a body,
+// so reading it does not block.
 func (x *exchange) adoptKeptBody() {
 	if x.KeptBody != nil {
 		x.variables().KeptBody(x.KeptBody)
-		_ = x.variables().Buffer() //nolint:errcheck // the key reports the error, or the handler meets it
+		_ = x.variables().Buffer() //nolint:errcheck // the key reports the error, or the handler gets it
 	}
 }
 
 // Env implements [aspect.Call].
 func (x *exchange) Env(context.Context) keyexpr.Env { return x.variables() }
 
-// AnswerBy is an optional method of an [aspect.Call].
+// AnswerBy implements an optional method of [aspect.Call].
 func (x *exchange) AnswerBy() time.Time { return x.frame.answerBy }
 
-// Abandoned is an optional method of an [aspect.Call].
+// Abandoned implements an optional method of [aspect.Call].
 func (x *exchange) Abandoned() bool { return x.Router.Abandoned() }
 
-// BeforeWait is an optional method of an [aspect.Call]. An HTTP/1 server notices that a client has left only
+// BeforeWait implements an optional method of [aspect.Call]. An HTTP/1 server notices that a client has left only
 // after the body was read, so the exchange reads the body before the request waits. An HTTP/2 server notices
-// it anyway. A body that was read for a key counts as kept, too.
+// it anyway. A body that was read for a key also needs room.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	if content, read := x.bodyRead(); read {
 		return func(context.Context) error {
@@ -116,7 +116,7 @@ func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	return x.body.readAhead
 }
 
-// bodyRead returns the body if a key or a condition has read it.
+// bodyRead returns the body if a key or a condition read it.
 func (x *exchange) bodyRead() (content []byte, read bool) {
 	if x.values == nil {
 		return nil, false
@@ -124,7 +124,7 @@ func (x *exchange) bodyRead() (content []byte, read bool) {
 	return x.values.Body()
 }
 
-// drainBody reads the rest of a body that no handler reads, and gives back its room.
+// drainBody reads the rest of a body that no handler reads and gives back its room.
 func (x *exchange) drainBody() {
 	if _, read := x.bodyRead(); !read {
 		drain(x.Request, x.Writer)
@@ -155,10 +155,10 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 	} else {
 		x.inner, _ = ran.Writer.(*final) //nolint:errcheck // nil is the answer
 	}
-	return x.judge(ctx, ran)
+	return x.errorOf(ctx, ran)
 }
 
-// markHeader shows in the header of the response how the handler runs.
+// markHeader adds the lock status and the fencing token to the header of the response.
 func (x *exchange) markHeader(g aspect.Grant, replaced Writer) {
 	header := x.Writer.Header()
 	if replaced != nil {
@@ -183,12 +183,12 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 	}
 	ran := x.Router.Run(ctx, Handlers{Fallback: name})
 	x.Writer = ran.Writer
-	return x.judge(ctx, ran)
+	return x.errorOf(ctx, ran)
 }
 
-// judge returns how the handlers went, judged by their errors and the response. The response of an abandoned
-// request has not reached its client.
-func (x *exchange) judge(ctx context.Context, ran Ran) error {
+// errorOf derives the error of the handlers from the errors that they reported and from the response; nil if they
+// succeeded. An abandoned request counts as failed, because its response did not reach the client.
+func (x *exchange) errorOf(ctx context.Context, ran Ran) error {
 	if ran.Writer == nil {
 		return aspect.ErrHandlerFailed
 	}
@@ -211,16 +211,16 @@ func (x *exchange) judge(ctx context.Context, ran Ran) error {
 	return nil
 }
 
-// succeeded reports whether a status says that the operation was done. Redirections other than 303 send a form
-// back or ask for a login, and after 304 nothing was done.
+// succeeded reports whether a status means that the operation was done. Redirections other than 303 send a form
+// back or ask for a login, and a 304 means that nothing was done.
 func succeeded(status int) bool {
 	return status >= http.StatusOK && status < http.StatusMultipleChoices || status == http.StatusSeeOther
 }
 
-// hasAnswer reports whether handlers have answered, even with a status only.
+// hasAnswer reports whether handlers have answered, if only with a status.
 func hasAnswer(w Writer) bool { return w.Written() || w.Status() != http.StatusOK }
 
-// lossOf returns the loss that ended the context of a hold, nil if none did.
+// lossOf returns the loss that canceled the context of a hold, nil if there was none.
 func lossOf(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -248,7 +248,7 @@ func (x *exchange) methodUnnamed(method string) bool {
 	case routed == "*", routed == http.MethodGet && method == http.MethodHead:
 		return true
 	case routed != method:
-		return false // a middleware has changed the method
+		return false // a middleware changed the method
 	default:
 		return x.Entry.Extra.AnyMethod || !slices.ContainsFunc(x.Entry.Rules(), func(r *ruleset.Resolved) bool { return r.Endpoint.Method == method })
 	}

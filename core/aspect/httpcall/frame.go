@@ -10,29 +10,29 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 )
 
-// Frame is one guard around the handlers that run now. The context of the handlers leads to it.
+// Frame is one guard around the handlers that run now. The context of the handlers carries it.
 type Frame struct {
 	outer    *Frame
-	rerouted bool // the request was routed again within outer
-	request  seen // the request as the handlers got it
+	rerouted bool        // the request was routed again within outer
+	request  fingerprint // identifies the request that the handlers got
 	entry    *Entry
 	origin   any // see [Call].Origin
 	answerBy time.Time
-	caller   context.Context //nolint:containedctx // the context with which the request came, for Caller
+	caller   context.Context //nolint:containedctx // the context of the request before the guard, for Caller
 	hold     *core.Hold
 }
 
 type frameKey struct{}
 
-// FrameOf returns the innermost frame to which a context leads, nil if there is none.
+// FrameOf returns the innermost frame that a context carries, nil if there is none.
 func FrameOf(ctx context.Context) *Frame {
 	f, _ := ctx.Value(frameKey{}).(*Frame) //nolint:errcheck // nil is the answer
 	return f
 }
 
-// answerBy returns the time at which the server stops writing the answer to a request; the zero time if it has
-// no WriteTimeout. The clock of net/http starts when the header was read, and net/http does not show it. So
-// answerBy counts from now, when the guard sees the request first, which is a little later.
+// answerBy returns the time after which the server no longer writes the answer to a request; the zero time if the server
+// has no WriteTimeout. The timeout starts when net/http has read the header, but net/http does not expose that time.
+// answerBy therefore counts from now, when the guard first sees the request, which is slightly later.
 func answerBy(r *http.Request) time.Time {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok || server.WriteTimeout <= 0 {
@@ -42,15 +42,14 @@ func answerBy(r *http.Request) time.Time {
 }
 
 // HandsOver records the request that the handlers get, for [Frame.Saw].
-func (f *Frame) HandsOver(r *http.Request) { f.request = see(r, f.entry.Extra.Params) }
+func (f *Frame) HandsOver(r *http.Request) { f.request = newFingerprint(r, f.entry.Extra.Params) }
 
-// Saw reports whether [Frame.HandsOver] recorded this request, possibly with another context. A
-// request that a handler has made of it, such as for a part of it, is another one, and so is the same request
-// with another path or body. In doubt Saw reports false and the guard serves the request again. That is
-// harmless, because the request re-enters its lock.
-func (f *Frame) Saw(r *http.Request) bool { return f.request.is(r) }
+// Saw reports whether [Frame.HandsOver] recorded this request, possibly with another context. It reports false for a
+// request that a handler derived from it, for example with another path or body. If in doubt, Saw reports false and the
+// guard serves the request again. That is harmless, because the request re-enters its lock.
+func (f *Frame) Saw(r *http.Request) bool { return f.request.matches(r) }
 
-// Hold returns the lock that was taken last, nil if no guard around the handlers has one.
+// Hold returns the lock that was taken last, nil if no guard around the handlers holds one.
 func (f *Frame) Hold() *core.Hold {
 	if f = f.innermostLocked(); f == nil {
 		return nil
@@ -58,8 +57,7 @@ func (f *Frame) Hold() *core.Hold {
 	return f.hold
 }
 
-// Caller returns the context with which the request came to the guard of [Frame.Hold], or ctx if there is no
-// such guard.
+// Caller returns the context that the request had before the guard of [Frame.Hold], or ctx if there is no such guard.
 func (f *Frame) Caller(ctx context.Context) context.Context {
 	if f = f.innermostLocked(); f == nil {
 		return ctx
@@ -82,7 +80,7 @@ func (f *Frame) before() *Frame {
 	return f.outer
 }
 
-// passed reports whether the request has passed this guard already, even under rules from before a reload.
+// passed reports whether the request has already passed this guard, even under rules from before a reload.
 func (f *Frame) passed() bool {
 	for o := f.before(); o != nil; o = o.before() {
 		if o.entry == f.entry || f.origin != nil && o.origin == f.origin && o.entry.Endpoint == f.entry.Endpoint {
@@ -108,19 +106,18 @@ func (f *Frame) unusable() error {
 	return nil
 }
 
-// seen distinguishes a request from others that handlers may make of it. It copies what it compares, because
-// copies of a request share their URL and the values of its path. The header and the body are compared by
-// identity.
-type seen struct {
+// fingerprint distinguishes a request from other requests that handlers derive from it. It copies the compared values,
+// because copies of a request share the URL and the path values. It compares the header and the body by identity.
+type fingerprint struct {
 	method, host, path, query string
 	header                    http.Header
 	body                      any
-	params                    []string // the wildcards of the route
-	values                    []string // the values of params
+	params                    []string // the names of the wildcards of the route
+	values                    []string // their values
 }
 
-func see(r *http.Request, params []string) seen {
-	s := seen{method: r.Method, host: r.Host, header: r.Header, body: r.Body, params: params}
+func newFingerprint(r *http.Request, params []string) fingerprint {
+	s := fingerprint{method: r.Method, host: r.Host, header: r.Header, body: r.Body, params: params}
 	if r.URL != nil {
 		s.path, s.query = r.URL.Path, r.URL.RawQuery
 	}
@@ -130,8 +127,8 @@ func see(r *http.Request, params []string) seen {
 	return s
 }
 
-// is reports whether r is the request that s describes.
-func (s *seen) is(r *http.Request) bool {
+// matches reports whether r is the request from which s was made.
+func (s *fingerprint) matches(r *http.Request) bool {
 	if r.URL == nil || s.method != r.Method || s.host != r.Host || s.path != r.URL.Path || s.query != r.URL.RawQuery ||
 		!sameMap(s.header, r.Header) || !sameValue(s.body, r.Body) {
 		return false
@@ -149,7 +146,7 @@ func sameMap(a, b http.Header) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// sameValue is a == b, and false for values that cannot be compared.
+// sameValue reports whether a == b. It reports false for values that cannot be compared.
 func sameValue(a, b any) bool {
 	return reflect.ValueOf(&a).Elem().Comparable() && reflect.ValueOf(&b).Elem().Comparable() && a == b
 }

@@ -24,7 +24,7 @@ func Params(path string) []string {
 	return names
 }
 
-// GinParams returns the names of the parameters of a path as it is registered with gin: :id and *rest, but not
+// GinParams returns the names of the parameters of a path that is registered with gin: :id and *rest, but not
 // \:id.
 func GinParams(path string) []string {
 	var names []string

@@ -32,15 +32,15 @@ type Writer interface {
 	Pusher() http.Pusher
 }
 
-// final is the response of a request whose answer is settled. It drops what layers outside would add to the
-// answer because they see its status or its error.
+// final is a response that accepts no more writes. It drops anything that layers outside the guard write because they
+// see its status or its error.
 type final struct {
-	Writer // has the answer
+	Writer // the writer that got the answer
 
 	status int // for layers outside, such as access logs
 }
 
-// settled returns a response that accepts no more writes. Layers outside see the status.
+// settled returns a response that accepts no more writes. Layers outside the guard see the given status.
 func settled(w Writer, status int) Writer { return &final{Writer: w, status: status} }
 
 // Status returns the status of the answer.
@@ -58,10 +58,10 @@ func (w *final) Write(p []byte) (int, error) { return len(p), nil }
 // WriteString drops s and reports success.
 func (w *final) WriteString(s string) (int, error) { return len(s), nil }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (w *final) Unwrap() http.ResponseWriter { return w.Writer }
 
-// writer makes a response of net/http a [Writer].
+// writer adapts a response of net/http to a [Writer].
 type writer struct {
 	http.ResponseWriter
 
@@ -116,7 +116,7 @@ func (w *writer) WriteString(s string) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements [io.ReaderFrom], because net/http copies files fast through it.
+// ReadFrom implements [io.ReaderFrom], because net/http uses it to copy files fast.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(w.ResponseWriter, r)
 	w.written = w.written || n > 0
@@ -141,7 +141,7 @@ func (w *writer) Written() bool { return w.written }
 // Flush implements [http.Flusher].
 func (w *writer) Flush() { _ = w.FlushError() } //nolint:errcheck // Flush has no error
 
-// FlushError is Flush for [http.ResponseController].
+// FlushError implements Flush for [http.ResponseController].
 func (w *writer) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
 	w.written = w.written || !errors.Is(err, http.ErrNotSupported)
@@ -155,7 +155,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffered, err
 }
 
-// CloseNotify implements [http.CloseNotifier]. The channel is nil if the response below has none.
+// CloseNotify implements [http.CloseNotifier]. The channel is nil if the response below does not implement it.
 func (w *writer) CloseNotify() <-chan bool {
 	if n, ok := w.ResponseWriter.(http.CloseNotifier); ok { //nolint:staticcheck // handlers that ask for it get it
 		return n.CloseNotify()
@@ -181,5 +181,5 @@ func push(p http.Pusher, target string, opts *http.PushOptions) error {
 	return p.Push(target, opts)
 }
 
-// Unwrap serves [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -22,12 +22,12 @@ type call struct {
 
 var _ httpcall.Router = (*call)(nil)
 
-// serve serves the request under the rules of its entry. origin is the [httpcall.Call].Origin.
+// serve serves the request under the rules of its entry. origin becomes [httpcall.Call].Origin.
 func (c *call) serve(a *aspect.Aspect, origin any) {
 	outer := httpcall.FrameOf(c.r.Context())
 	result := httpcall.Serve(&httpcall.Call{
 		Entry: c.entry, Origin: origin, Request: c.r, Writer: c.w, Router: c,
-		Outer: outer, Rerouted: outer != nil && !outer.Saw(c.r), // a handler may have given another request to a mux
+		Outer: outer, Rerouted: outer != nil && !outer.Saw(c.r), // a handler may have passed another request to a mux
 	})
 	if result.Passed {
 		c.next.ServeHTTP(c.w, c.r)
@@ -41,8 +41,8 @@ func (c *call) serve(a *aspect.Aspect, origin any) {
 	}
 }
 
-// isMisconfiguration reports whether a problem says that the route cannot work. Observers know of every other
-// problem already: of a refusal, and of a key that the program does not yield.
+// isMisconfiguration reports whether a problem means that the route is misconfigured. Observers were already notified
+// of the other problems: refusals, and keys that need a value which the program does not provide.
 func isMisconfiguration(problem error) bool {
 	_, refused := errors.AsType[*aspect.RefusedError](problem)
 	_, noKey := errors.AsType[*keyexpr.EvalError](problem)
@@ -69,8 +69,8 @@ func (c *call) Registered(i int) (any, error) { return c.cfg.variables[i](c.r) }
 // Abandoned implements [httpcall.Router]. net/http never reuses a request.
 func (c *call) Abandoned() bool { return false }
 
-// Run implements [httpcall.Router]. The parts of the body that a handler parses come back to the request, so
-// that outer handlers see them and net/http removes the files of a multipart form.
+// Run implements [httpcall.Router]. It copies the body and the parsed forms back to the original request, so that outer
+// handlers see them and net/http removes the files of a multipart form.
 func (c *call) Run(ctx context.Context, h httpcall.Handlers) httpcall.Ran {
 	handler, w, r := c.next, c.w, c.r.WithContext(ctx)
 	if h.Fallback != "" {

@@ -1,5 +1,5 @@
-// Package httplock takes the locks of declared rules around handlers of net/http, and around the handlers of
-// every router that builds on net/http.
+// Package httplock runs handlers of net/http, and of every router that builds on net/http, under the locks of declared
+// rules.
 //
 //	guard, err := httplock.New(locks, httplock.WithSet(rules))
 //	…
@@ -16,12 +16,12 @@
 //	http: POST /orders/{id}/pay
 //
 // A pattern without a method is a route for each of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. It is one
-// more route, "*", for all other methods that clients invent; a rule in a file that has to cover those, too,
-// says "* /orders/{id}". HEAD is under the rule for GET, because net/http serves it with the handler of GET,
-// unless a rule names HEAD.
+// more route, "*", for all other methods that clients invent; to cover those too, a rule in a file names the route
+// "* /orders/{id}". The rule for GET also applies to HEAD, because net/http serves HEAD with the handler of GET, unless
+// a rule names HEAD.
 //
 // [Guard.Handle] registers a handler and puts it under the rules of its route. Patterns that differ only by their
-// host, and equal patterns of several muxes, are one route, under the rules of all of them. [Guard.Middleware]
+// host, and equal patterns of several muxes, are one route and share their rules. [Guard.Middleware]
 // is for routers that set [http.Request.Pattern] before they call their middlewares. Put it around the handler
 // given to a ServeMux, or with chi:
 //
@@ -29,18 +29,18 @@
 //	…
 //	err = guard.Check("POST /orders/{id}/pay") // chi.Walk lists them
 //
-// The route that the router has matched decides, and nothing that the request says. If the guard cannot know the
-// route, it answers 500, runs no handler, and warns observers once:
+// Only the route that the router matched determines the rules; the guard does not trust the request. If the guard cannot
+// determine the route, it answers 500, runs no handler, and warns observers once:
 //
 //   - Middleware around a whole mux, or with Use within chi's Route or Mount, runs before the router has matched.
 //     Put it around the handlers: use With or Group there. Give Check every pattern that Middleware guards.
-//   - Handle on a router below another router, such as a router of chi's Route and Mount, does not know the whole
+//   - Handle on a router below another router, such as a router of chi's Route and Mount, does not get the whole
 //     pattern. Use With(guard.Middleware) there.
 //   - A router may leave the method out of its pattern, as chi does, while the rules for the methods of a path
 //     differ. Let a middleware before the guard write the method into the Pattern; with chi it is
 //     RouteContext(r.Context()).RouteMethod. The method of the request may have been changed.
 //
-// If a router sets no Pattern, as echo does not, a middleware before the guard sets it and calls
+// If a router, such as echo, sets no Pattern, add a middleware before the guard that sets it and calls
 // [http.Request.SetPathValue] for each parameter. The routes keep their spelling, such as /orders/:id/pay. See
 // examples/routers for both, and examples/nethttp for a whole service.
 //
@@ -64,59 +64,60 @@
 // if a rule says so: disabled, dry run, a condition that is false, strategy proceed. The locks are released when
 // the handler returns or panics.
 //
-// The context of the handler's request carries the holds. It ends when one of them is lost, with [core.ErrLost]
-// as its cause, or with [core.ErrClosed] if a shutdown does not wait for the handler. A handler that then returns
-// without an answer has given up, and the client gets the status of a lost lock. A handler that answers keeps its
-// answer, unless the rule says on_lost: fail, for which its route needs [WithBuffer].
+// The context of the handler's request carries the holds. It is canceled when one of them is lost, with [core.ErrLost]
+// as its cause, or with [core.ErrClosed] if a shutdown does not wait for the handler. If the handler then returns
+// without an answer, it has given up, and the client gets the status of a lost lock. If it answers, its answer stands,
+// unless the rule says on_lost: fail, for which its route needs [WithBuffer].
 //
 // A debounce window begins after a success: a status of 2xx, or 303. Other redirections send a form back or ask
 // for a login. A handler that succeeds without having done its work calls [aspect.CancelDebounce]. HEAD, OPTIONS
-// and TRACE begin no window under a rule that is for any method.
+// and TRACE begin no window under a rule for any method.
 //
 // A CORS preflight passes the guard, unless a rule names OPTIONS, so a handler of any method must not do its work
 // for OPTIONS. The lock of a WebSocket, of server-sent events, or of another long response is held until the
 // handler returns.
 //
-// A handler may give its request again to a guarded handler of the same route. The guard serves it there without
-// another lock. With another host, path, value of the path, query, header map or body it is another request, and
-// takes the locks of that request. It re-enters locks that its context holds already. A request needs one permit
-// of a semaphore, whatever the number of guards.
+// A handler may pass its request to another guarded handler of the same route. The guard serves it there without
+// another lock. If its host, path, path values, query, header map or body differ, it is another request and takes the
+// locks of that request. It re-enters locks that its context already holds. A request needs one permit of a semaphore,
+// whatever the number of guards.
 //
 // The guard answers refusals with RFC 9457 problem documents, Retry-After, and [failpolicy.StatusHeader], like
 // ginlock. Its answers have Cache-Control: no-store. It removes headers of layers around the guard that describe
 // the answer of the handler, such as ETag. CORS, Vary, security headers, request ids and cookies stay, and so does
-// Content-Encoding beside Vary: Accept-Encoding, because a layer that compresses set it. No answer contains a key,
-// an owner or a text of Redis. A wait ends in time for an answer before the WriteTimeout of the server.
+// Content-Encoding beside Vary: Accept-Encoding, because a compressing layer set it. No answer contains a key, an owner
+// or a message of Redis. A wait ends in time for an answer before the WriteTimeout of the server.
 //
 // The guard attempts to take the lock before it reads a body that the key does not use. If another caller holds
-// the lock, a request over HTTP/1 reads its body before it waits, up to [WithMaxBody], because net/http notices
-// only then that its client has left. A handler that answers while its client still sends therefore needs
-// HTTP/2, or a rule that does not wait. The handler still gets the whole body. The ReadTimeout of the server
-// limits a body that arrives slowly: set it. All requests that wait under one guard hold at most 64 MiB of
+// the lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only then
+// does net/http notice that the client has left. A handler that answers while its client still sends therefore needs
+// HTTP/2, or a rule that does not wait. The handler still gets the whole body. Set the ReadTimeout of the server, which
+// limits a body that arrives slowly. All requests that wait under one guard hold at most 64 MiB of
 // bodies. Beyond that, a request waits with its body unread, and a request whose key uses the body is answered as
 // an overload.
 //
 // A reload of a [ruleset.Live] changes all routes at once. The guard refuses a reload that [Guard.Check] would not
-// accept, and keeps the old rules. A request ends under the rules with which it began.
+// accept and keeps the old rules. A request runs to its end under the rules with which it began.
 //
 // # What the guard does not do
 //
-// The guard sees only the answer, and not an error that a handler of another framework returns to that framework.
-// A handler that hijacks its connection answers for itself. A handler that returns while its work goes on, as
-// [http.TimeoutHandler] does after its time, frees the lock under that work. Put such a handler around the guard
-// and not into it, or let the work take the lock along with [core.Hold.Handover]. If a router keeps its writers
+// The guard sees only the answer, not an error that a handler of another framework returns to that framework.
+// The guard does not answer on a connection that a handler hijacks. If a handler returns while its work goes on, as
+// [http.TimeoutHandler] does after a timeout, the lock is released during that work. Put such a handler around the guard
+// and not into it, or hand the lock over to the work with [core.Hold.Handover]. If a router keeps its writers
 // in a pool, as echo does, use a timeout outside the guard that waits for the handler, such as echo's
 // ContextTimeout.
 //
 // Handlers that neither Handle nor Middleware guards run unlocked. Check reports that only if Middleware was never
-// called. Prove it with a test: while redistest.Server.Take holds the lock for another holder, the route has to
-// answer 409. Or call [core.MustHold] in the handler: it panics without the lock, even if a rule is disabled.
+// called. Prove with a test that a route is guarded: while redistest.Server.Take holds the lock for another holder, the
+// route has to answer 409. Or call [core.MustHold] in the handler: it panics without the lock, even if a rule is
+// disabled.
 //
 // # Place in the chain
 //
 // Put the guard after recovery, tracing, logging, compression and authentication, and before anything that opens
-// a transaction, so that the lock outlives it. A rule that reads a registered variable which authentication has
-// not set yet is answered with 500; the first such request is a warning.
+// a transaction, so that the lock outlives it. If a rule reads a registered variable that authentication has not set
+// yet, the guard answers 500; the first such request is reported as a warning.
 //
 // Shut down the server first, then the Live set and the lock client, then the Redis client.
 package httplock

@@ -20,9 +20,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Guard makes handlers that take locks. Make it with [New]. One guard per process is enough; it serves any
-// number of routers. It is safe for concurrent use, owns no goroutine and needs no Close. If its set is a
-// [ruleset.Live], it follows every reload until the set is closed.
+// Guard wraps handlers so that they run under locks. Create it with [New]. One guard per process is enough; it serves
+// any number of routers. It is safe for concurrent use, owns no goroutine and needs no Close. If its set is a
+// [ruleset.Live], the guard follows every reload until the set is closed.
 type Guard struct {
 	aspect *aspect.Aspect
 	cfg    config
@@ -35,11 +35,11 @@ type Guard struct {
 
 	mu      sync.Mutex
 	known   map[ruleset.Endpoint][]ruleset.Declared // the known routes, with the rules that Handle put on them
-	handled map[ruleset.Endpoint]bool               // the routes that Handle has registered; method "*" for any method
+	handled map[ruleset.Endpoint]bool               // the routes that Handle registered; method "*" for any method
 }
 
-// New returns a guard over a lock client. The caller closes the client. The error contains every problem of the
-// options, and every problem of the rules that does not depend on a route.
+// New returns a guard that takes its locks from a lock client. The caller closes the client. The error contains every
+// problem of the options and every problem of the rules that does not depend on a route.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
 	observed, err := aspect.New(locks)
@@ -68,23 +68,23 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// Aspect returns the aspect that compiles and runs the rules of the guard. It has the kill switch,
-// [aspect.Aspect.Suspend].
+// Aspect returns the aspect that compiles and runs the rules of the guard. Its [aspect.Aspect.Suspend] is the kill
+// switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 
-// Mux registers the handlers of [Guard.Handle]. It is a *[http.ServeMux], or a router with the same method that
-// sets the Pattern of a request, such as chi's.
+// Mux registers the handlers of [Guard.Handle]. A *[http.ServeMux] is a Mux, and so is any router with the same method
+// that sets the Pattern of a request, such as chi's.
 type Mux interface {
 	Handle(pattern string, handler http.Handler)
 }
 
-// Handle is mux.Handle with the rules of the route around the handler. The rules of the guard's set are laid
-// over the rules given here; without rules given here, the rules of the set apply alone. Rules given here may leave
-// Endpoint empty. Several rules need names.
+// Handle registers a handler with mux.Handle and puts it under the rules of the route. The rules of the guard's set are
+// laid over the given rules; without any given rules, the rules of the set apply alone. The given rules may leave
+// Endpoint empty. If there are several, each needs a name.
 //
-// The pattern is the whole pattern. A router below another router, such as a router of chi's Route and Mount,
+// The pattern has to be the whole pattern. A router below another router, such as a router of chi's Route and Mount,
 // registers only a part of it. The guard then answers requests with 500, and a warning to observers recommends
-// [Guard.Middleware] for that place.
+// [Guard.Middleware] for that router.
 //
 // The error contains every problem of the rules. The route then answers 500, and [Guard.Check] returns the
 // problems again. Like mux.Handle, Handle panics if the pattern conflicts with another pattern.
@@ -104,7 +104,7 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	g.handled[route] = true
 	g.mu.Unlock()
 	var errs []error
-	for _, entry := range g.rules.Renew(routes...) { // they may have served requests already
+	for _, entry := range g.rules.Renew(routes...) { // the routes may already have served requests
 		if entry != nil {
 			errs = append(errs, entry.Err)
 		}
@@ -120,34 +120,34 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	return errors.Join(errs...)
 }
 
-// HandleFunc is [Guard.Handle] for a function.
+// HandleFunc calls [Guard.Handle] for a function.
 func (g *Guard) HandleFunc(mux Mux, pattern string, handler func(http.ResponseWriter, *http.Request), rules ...ruleset.Rule) error {
 	return g.Handle(mux, pattern, http.HandlerFunc(handler), rules...)
 }
 
-// Middleware runs a handler under the rules that the guard's set has for the route of a request. The route is
-// the Pattern that the router has matched, and [Guard.Check] has to know that pattern. So put Middleware around
-// the handlers of routes, behind the router. Around a whole [http.ServeMux], or with another router behind it,
-// Middleware cannot know the route. While the set has rules, it then answers 500 and warns observers.
+// Middleware runs a handler under the rules of the guard's set for the route of a request. The route is the Pattern
+// that the router matched, and that pattern has to be given to [Guard.Check]. Put Middleware around the handlers of
+// routes, behind the router. Around a whole [http.ServeMux], or with another router behind it, Middleware cannot
+// determine the route. It then answers 500 and warns observers, unless the set has no rules.
 //
-// Some routers, such as chi, leave the method out of their patterns. Middleware then knows the route if Check
-// was given one method of the path, or if the rules for all methods are the same. Otherwise it answers 500, too:
-// write the method that the router has matched into the Pattern, as examples/routers does. Middleware does not
-// trust the method of the request, because a layer before the guard may have changed it.
+// Some routers, such as chi, leave the method out of their patterns. Middleware can then determine the rules if Check
+// was given only one method of the path, or if the rules for all methods are the same. Otherwise it answers 500, too:
+// write the method that the router matched into the Pattern, as examples/routers does. Middleware does not trust the
+// method of the request, because a layer before the guard may have changed it.
 func (g *Guard) Middleware(next http.Handler) http.Handler {
 	g.wraps.Store(true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pattern := r.Pattern
-		entry := g.matched(pattern, r.Method)
+		entry := g.entryFor(pattern, r.Method)
 		g.serve(entry, w, r, next)
-		if entry == nil && r.Pattern != pattern { // Check knows the pattern, and it is a part of other patterns, too
-			g.warnTooEarly(pattern, g.matched(r.Pattern, r.Method))
+		if entry == nil && r.Pattern != pattern { // Check was given the pattern, which is also a part of other patterns
+			g.warnTooEarly(pattern, g.entryFor(r.Pattern, r.Method))
 		}
 	})
 }
 
-// warnTooEarly warns observers, once for each pattern, that Middleware runs before the router which matches a
-// route with rules. later is the entry of that route, nil if it has no rules.
+// warnTooEarly warns observers, once for each pattern, that Middleware ran before another router matched a route with
+// rules. later is the entry of that route, nil if it has no rules.
 func (g *Guard) warnTooEarly(pattern string, later *httpcall.Entry) {
 	if later == nil {
 		return
@@ -166,9 +166,9 @@ func (g *Guard) serve(entry *httpcall.Entry, w http.ResponseWriter, r *http.Requ
 	c.serve(g.aspect, g.rules)
 }
 
-// matched returns the entry of a request whose router has matched a pattern. If the pattern does not determine
-// the route, the entry refuses the request. For a known route, matched takes no lock and does not allocate.
-func (g *Guard) matched(pattern, method string) *httpcall.Entry {
+// entryFor returns the entry for a request whose router matched a pattern. If the pattern does not determine the
+// route, the entry refuses the request. For a known route, entryFor takes no lock and does not allocate.
+func (g *Guard) entryFor(pattern, method string) *httpcall.Entry {
 	route := cutPattern(pattern)
 	methods := g.methodsAt(route.Path)
 	switch {
@@ -177,7 +177,7 @@ func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 	case route.Method != "*" && isExact(route, g.rules.Set()): // Check was not called
 		return g.at(route, method)
 	case route.Method == "*" && len(methods) > 0:
-		return g.oneOf(methods, pattern)
+		return g.commonEntry(methods, pattern)
 	case !slices.ContainsFunc(g.rules.Set().Rules(), isHTTP):
 		return nil
 	case pattern == "":
@@ -189,9 +189,9 @@ func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 	}
 }
 
-// oneOf returns the entry of the methods of a path if their rules are the same, because the pattern does not
-// show which method the router has matched. Otherwise the entry refuses the request.
-func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
+// commonEntry returns the entry for a pattern that does not show which method the router matched. If the rules for all
+// methods of the path are the same, it returns the entry of one of them. Otherwise the entry refuses the request.
+func (g *Guard) commonEntry(methods []string, pattern string) *httpcall.Entry {
 	first := g.at(ruleset.Route(methods[0], pattern), "")
 	for _, method := range methods[1:] {
 		other := g.at(ruleset.Route(method, pattern), "")
@@ -205,8 +205,8 @@ func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
 
 // refuse returns an entry that refuses requests whose route is not known. Each pattern has one such entry, so
 // that observers are warned once.
-func (g *Guard) refuse(pattern, why string) *httpcall.Entry {
-	e, _ := g.refused.LoadOrStore(pattern, &httpcall.Entry{Endpoint: cutPattern(cmp.Or(pattern, "*")), Err: errors.New(why)})
+func (g *Guard) refuse(pattern, reason string) *httpcall.Entry {
+	e, _ := g.refused.LoadOrStore(pattern, &httpcall.Entry{Endpoint: cutPattern(cmp.Or(pattern, "*")), Err: errors.New(reason)})
 	return e.(*httpcall.Entry) //nolint:errcheck,forcetypeassert // the map has no other values
 }
 
@@ -220,19 +220,19 @@ func (g *Guard) unguarded(_ ruleset.Provider, route ruleset.Endpoint) string {
 	return fmt.Sprintf("nothing guards %s: Handle has not registered it, and Middleware was never called: use one of them for its handler, before Check", route.Label())
 }
 
-// at returns the entry that is in force for a request which matched the route of a pattern; nil without rules.
-// The set that determines the route is the set of the entry. For a known route, at costs one look-up, takes no
-// lock and does not allocate.
+// at returns the entry in force for a request that matched the route of a pattern; nil if there are no rules. Route and
+// entry come from the same set, even during a reload. For a known route, at costs one look-up, takes no lock and does
+// not allocate.
 func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 	for {
 		set := g.rules.Set()
-		route := requested(matched, method, set)
+		route := requestRoute(matched, method, set)
 		entry, known := g.rules.Find(route)
 		if !known {
 			g.meet(route)
 			entry = g.rules.At(route)
 		}
-		if g.rules.Set() == set { // otherwise a reload has just put another set into force
+		if g.rules.Set() == set { // otherwise a reload put another set into force
 			return entry
 		}
 	}
@@ -245,9 +245,9 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 // is a route for each method.
 //
 // A rule that matches no route is an error, a warning to observers, or ignored, as the [ruleset.Settings] of the
-// set say. So is a route without a rule, if its method is none of GET, HEAD, OPTIONS and TRACE. A rule for a
-// route that Handle has not registered is an error if Middleware was never called. After Check, the guard judges
-// every reload in the same way, and refuses a reload that does not pass.
+// set say. The same holds for a route without a rule, unless its method is GET, HEAD, OPTIONS or TRACE. A rule for a
+// route that Handle did not register is an error if Middleware was never called. After Check, the guard checks
+// every reload in the same way and refuses a reload that does not pass.
 func (g *Guard) Check(patterns ...string) error {
 	for _, pattern := range patterns {
 		route, err := routeOf(pattern)
@@ -264,9 +264,9 @@ func (g *Guard) Check(patterns ...string) error {
 	return g.aspect.Conclude(report)
 }
 
-// WriteRoutes writes the names that rules may use in this program, as JSON: the routes that [Guard.Check] knows,
-// and the variables and fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format. `interlock
-// check --routes` reads it, to judge a rule file without the program.
+// WriteRoutes writes the names that rules may use in this program, as JSON: the routes that were given to Handle and
+// [Guard.Check], and the variables and fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format.
+// `interlock check --routes` reads it to check a rule file without the program.
 func (g *Guard) WriteRoutes(w io.Writer) error {
 	return g.cfg.WriteRoutes(w, g.all(), slices.Collect(maps.Keys(g.cfg.fallbacks)))
 }
@@ -291,7 +291,7 @@ func (g *Guard) named() []ruleset.Endpoint {
 	return routes
 }
 
-// anyMethod returns the rules that Handle put on the pattern without a method that covers a route; nil if no
+// anyMethod returns the rules that Handle put on the pattern without a method that has the path of a route; nil if no
 // such pattern exists.
 func (g *Guard) anyMethod(route ruleset.Endpoint) []ruleset.Declared {
 	return g.known[ruleset.Route("*", route.Path)]
@@ -306,8 +306,8 @@ func (g *Guard) meet(route ruleset.Endpoint) {
 	}
 }
 
-// declare records a route and the rules that Handle puts on it. Rules that another mux or host has put there
-// already are not added again.
+// declare records a route and the rules that Handle puts on it. It does not add a rule twice, for example for another
+// mux or host.
 func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -343,7 +343,7 @@ func (g *Guard) declared(route ruleset.Endpoint) (declared []ruleset.Declared, p
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	put, known := g.known[route]
-	if !known { // only a rule names its method: the rules of the pattern hold for it, too
+	if !known { // only a rule names its method: the rules of the pattern apply to it, too
 		put = g.anyMethod(route)
 	}
 	for _, d := range put {
@@ -375,10 +375,10 @@ func (g *Guard) compile(set *ruleset.Set, route ruleset.Endpoint, rules []*rules
 
 // Hold returns the lock under which the handler of ctx runs. If there are several, it returns the lock that was
 // taken last; [core.Held] finds the others. Hold returns nil outside a guard and if the handler runs without a
-// lock. Release of nil is [core.ErrNotHeld]. The handler may release the lock early, which ends its context (see
-// [Caller]), or hand it over to work that outlives the request. The guard then leaves the lock alone.
+// lock. Release of a nil Hold returns [core.ErrNotHeld]. The handler may release the lock early, which cancels its
+// context (see [Caller]), or hand it over to work that outlives the request. The guard then leaves the lock alone.
 func Hold(ctx context.Context) *core.Hold { return httpcall.FrameOf(ctx).Hold() }
 
-// Caller returns the context with which the request came to the guard whose lock [Hold] returns. A handler that
-// released the lock early goes on with it, because its own context has ended. Without a lock, Caller returns ctx.
+// Caller returns the context that the request had before the guard whose lock [Hold] returns. A handler that released
+// the lock early continues with it, because its own context is canceled. Without a lock, Caller returns ctx.
 func Caller(ctx context.Context) context.Context { return httpcall.FrameOf(ctx).Caller(ctx) }

@@ -47,7 +47,7 @@ func WithRules(rules ...ruleset.Rule) Option {
 	}
 }
 
-// WithProfile adds a profile for rules, like [ruleset.WithProfile].
+// WithProfile adds a profile for rules, as [ruleset.WithProfile] does for a set.
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }
@@ -58,9 +58,9 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, refusal *aspect.Refuse
 }
 
 // WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost.
-// Retry-After is set when write is called. Send the status of the refusal and, if anything else, its Message; its
-// Reason may name the key. An answer without a status has the status of the refusal. If write writes nothing, the
-// guard sends that status without a body.
+// Retry-After is already set when write is called. Send the status of the refusal and at most its Message, because its
+// Reason may name the key. If write sets no status, the answer gets the status of the refusal. If write writes nothing,
+// the guard sends that status without a body.
 func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		if write == nil || c.writeError != nil {
@@ -72,7 +72,7 @@ func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal 
 }
 
 // WithFallback registers a handler that runs instead of the guarded handler if the strategy of a rule is fallback
-// and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
+// and its Fallback is name. The handler holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
 // request.
 func WithFallback(name string, handler http.Handler) Option {
 	return func(c *config) error {
@@ -127,15 +127,15 @@ func WithClientIP(address func(r *http.Request) string) Option {
 }
 
 // WithBuffer holds responses back until the locks are free: the responses of the given routes, or of all routes
-// with rules. A client that has read the answer then never meets its own lock. The guard can also take back an
-// answer that was given after the lock was lost, which on_lost: fail needs. A response that exceeds the given
-// number of bytes is sent at that moment. Flush sends nothing before, so leave out routes that stream.
-// Informational answers such as 103 are sent at once, and a switch of protocols ends the holding back.
+// with rules. A client that has read the answer then never finds its own lock still held. The guard can also discard an
+// answer that was given after the lock was lost, which on_lost: fail needs. As soon as a response exceeds the given
+// number of bytes, the guard sends it. Until then, Flush sends nothing, so leave out routes that stream.
+// Informational answers such as 103 are sent at once. After a switch of protocols, nothing is held back.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
-// WithTokenHeader shows clients the fencing token of the lock under which the handler ran, in the header
+// WithTokenHeader sends clients the fencing token of the lock under which the handler ran, in the header
 // [failpolicy.TokenHeader]. Off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {

@@ -22,7 +22,7 @@ func cutPattern(pattern string) ruleset.Endpoint {
 	return ruleset.Route(method, path)
 }
 
-// routeOf is cutPattern with a check of the pattern.
+// routeOf returns the route of a pattern. It returns an error if the pattern has no path.
 func routeOf(pattern string) (ruleset.Endpoint, error) {
 	route := cutPattern(pattern)
 	if !strings.HasPrefix(route.Path, "/") {
@@ -48,9 +48,9 @@ func methodsOf(route ruleset.Endpoint) []ruleset.Endpoint {
 	return routes
 }
 
-// requested returns the route of a request that matched the route of a pattern. If no rule names HEAD, a HEAD
-// request is under the rules that name GET, because net/http serves it with the handler of GET.
-func requested(route ruleset.Endpoint, method string, rules *ruleset.Set) ruleset.Endpoint {
+// requestRoute returns the route of a request that matched the route of a pattern. If no rule names HEAD, rules that
+// name GET apply to a HEAD request, because net/http serves it with the handler of GET.
+func requestRoute(route ruleset.Endpoint, method string, rules *ruleset.Set) ruleset.Endpoint {
 	if route.Method != "*" {
 		return route
 	}
