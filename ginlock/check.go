@@ -21,26 +21,26 @@ import (
 
 // Check returns every problem of the guard's rules with the routes of one or more engines, as one
 // [*ruleset.InvalidError]; nil if there is none. Call it after all routes are registered and before the servers
-// start. It compiles the rules of [Guard.Middleware] for all routes, and remembers the routes, because the guard
-// checks reloads against them. Check finds:
+// start. It compiles the rules of [Guard.Middleware] for all routes and records the routes, because the guard checks
+// reloads against them. Check finds:
 //
 //   - Rules of Middleware whose templates, conditions or fallbacks do not fit a route.
 //   - Rules of Middleware for a route whose chain does not contain that Middleware, because it was given to Use
-//     after the route was registered, or never. Check judges rules with wildcards for the routes that may change
+//     after the route was registered, or never. For rules with wildcards, Check looks only at routes that may change
 //     something.
 //   - A guard without any rules, because Middleware was never called.
 //   - Rules of Middleware that match no route. The setting unmatched of the rule file makes each an error, a
 //     warning to observers ([aspect.Observer]), or nothing.
-//   - Routes without a rule whose method is none of GET, HEAD, OPTIONS and TRACE. The setting uncovered of the
-//     rule file says how severe that is. A rule of Middleware counts, including `none: true`, and so does a rule
-//     of [Guard.Handle]. A [Guard.Handler] does not count: use Handle for such routes, or say `none: true`.
+//   - Routes without a rule, unless their method is GET, HEAD, OPTIONS or TRACE. The setting uncovered of the rule file
+//     sets the severity. A rule of Middleware counts, including `none: true`, and so does a rule of [Guard.Handle]. A
+//     [Guard.Handler] does not count: use Handle for such routes, or write `none: true`.
 //   - Routes whose last handler is the guard's, so that no other handler runs under its lock.
 //   - Rules of Handle: the problems that Handle returned.
 //   - A Handler that is on the chain of no route. It is an error if the Handler was given to Use after the routes,
 //     and otherwise a warning to observers.
 //   - Rules of Handler that fit no route at all. Check reports the problems with the route that they fit best,
 //     because only the first request shows on which route a Handler is. Handle is exact.
-//   - A rule of the same name twice on one route.
+//   - Two rules of the same name on one route.
 //   - Rules of Handle and Middleware that take one key as locks of different kinds: see [ruleset.MixedKinds].
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that passes on path values undecoded, which would give one resource several keys.
@@ -50,8 +50,8 @@ import (
 //
 // Check does not see a Middleware that another handler calls: give the Middleware itself to Use.
 //
-// A rule has to match a route of any engine that Check was ever given. If engines share a rule file, give Check
-// all of them at once.
+// A rule has to match a route of at least one engine that was ever given to Check. If engines share a rule file, give
+// Check all of them at once.
 func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	engines := slices.Concat([]*gin.Engine{engine}, more)
 	for _, e := range engines {
@@ -64,13 +64,13 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	}
 	g.recordMissing(engines)
 	g.mu.Lock()
-	handlers, noted := slices.Clone(g.chained), slices.Clone(g.noted)
-	idle := len(g.chained)+len(g.middlewares)+len(g.noted) == 0 && !g.handled.Load()
+	handlers, problems := slices.Clone(g.chained), slices.Clone(g.problems)
+	idle := len(g.chained)+len(g.middlewares)+len(g.problems) == 0 && !g.handled.Load()
 	g.mu.Unlock()
 	all := g.server.routing.remembered()
 
 	k := &check{server: &g.server, report: g.server.routes.Check(all...), routes: all}
-	for _, err := range noted {
+	for _, err := range problems {
 		k.add(err)
 	}
 	if idle {
@@ -114,9 +114,10 @@ type check struct {
 
 func (k *check) add(err error) { k.report.Add(ruleset.Endpoint{}, err) }
 
-// checkFit judges the rules of a Handler by the routes that it has served. Before it has served any, its routes
-// are not known. checkFit then judges the rules alone, and after that by the route that they fit best.
-func (k *check) checkFit(h *chained) {
+// checkFit checks the rules of a Handler against the routes that it has served. Before it has served any, its routes
+// are not known. checkFit then checks the rules without a route and, if they are valid, with the route that they fit
+// best.
+func (k *check) checkFit(h *chainHandler) {
 	if served := h.routes.Entries(); len(served) > 0 {
 		for _, e := range served {
 			k.report.Add(e.Endpoint, e.Err)
@@ -142,7 +143,7 @@ func (k *check) checkFit(h *chained) {
 }
 
 // checkPlace reports a Handler that is on the chain of no route.
-func (k *check) checkPlace(h *chained, engines []*gin.Engine) {
+func (k *check) checkPlace(h *chainHandler, engines []*gin.Engine) {
 	used := false
 	for _, engine := range engines {
 		found := chainsOf(engine)
@@ -185,7 +186,7 @@ func (k *check) checkEngine(engine *gin.Engine) {
 
 // WriteRoutes writes the names that rules may use in this program, as JSON: the routes of an engine, and the
 // variables and fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format. `interlock check
-// --routes` reads it, to judge a rule file without the program.
+// --routes` reads it to check a rule file without the program.
 func (g *Guard) WriteRoutes(w io.Writer, engine *gin.Engine) error {
 	if engine == nil {
 		return errors.New("ginlock: WriteRoutes: the engine is nil")
@@ -201,7 +202,7 @@ const addressVariable = "client_ip"
 
 // checkAddresses warns of rules that read client_ip in an engine that lets every client choose it. That is gin's
 // default, so it is a warning only.
-func (k *check) checkAddresses(engine *gin.Engine, handlers []*chained) {
+func (k *check) checkAddresses(engine *gin.Engine, handlers []*chainHandler) {
 	if k.server.cfg.clientIP != nil || !trustsEveryAddress(engine) {
 		return
 	}
@@ -226,9 +227,9 @@ func (k *check) warnOfAddress(e ruleset.Endpoint, where string) {
 	})
 }
 
-// trustsEveryAddress reports whether an engine believes a header that names the client, whatever address sends it.
-// It asks the engine for the client of requests from addresses that have nothing in common. With a platform, the
-// platform answers for the header.
+// trustsEveryAddress reports whether an engine trusts a header that names the client, whatever address sends it. It
+// asks the engine for the client of requests from unrelated addresses. With TrustedPlatform or AppEngine, the platform
+// sets the header.
 func trustsEveryAddress(engine *gin.Engine) bool {
 	if engine.TrustedPlatform != "" || engine.AppEngine {
 		return false

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Guard makes handlers that take locks. Make it with [New]. One guard per process is enough; it serves any number
+// Guard creates handlers that take locks. Create it with [New]. One guard per process is enough; it serves any number
 // of engines.
 type Guard struct {
 	server  server
@@ -26,19 +26,19 @@ type Guard struct {
 	handled atomic.Bool // Handle was called
 
 	mu          sync.Mutex
-	chained     []*chained // of Handler
+	chained     []*chainHandler // the handlers that Handler returned
 	middlewares map[ruleset.Provider]*middleware
-	noted       []error // problems for Check
+	problems    []error // problems for Check to report
 }
 
 // middleware is the handler of [Guard.Middleware] for one provider.
 type middleware struct {
 	handler gin.HandlerFunc
-	missing map[ruleset.Endpoint]bool // true for a route that has a chain without the handler
+	missing map[ruleset.Endpoint]bool // true for a route with a chain that does not contain the handler
 }
 
-// New returns a guard over a lock client. The caller closes the client. The error contains every problem of the
-// options.
+// New returns a guard that takes its locks from a lock client. The caller closes the client. The error contains every
+// problem of the options.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
 	observed, err := aspect.New(locks, cfg.aspect...)
@@ -48,7 +48,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	locks.ForAdapters().FindThrough(gin.ContextRequestKey)
 	g := &Guard{
 		server:      server{aspect: observed, cfg: cfg, routing: routing{params: map[ruleset.Endpoint][]string{}}},
-		numbers:     numbers{routes: map[ruleset.Endpoint][]*chained{}},
+		numbers:     numbers{routes: map[ruleset.Endpoint][]*chainHandler{}},
 		middlewares: map[ruleset.Provider]*middleware{},
 	}
 	routes := g.server.adapter()
@@ -57,23 +57,23 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// Aspect returns the aspect that compiles and runs the rules of the guard. It has the kill switch,
-// [aspect.Aspect.Suspend].
+// Aspect returns the aspect that compiles and runs the rules of the guard. Its [aspect.Aspect.Suspend] is the kill
+// switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.server.aspect }
 
 // Handler returns a handler that runs the rest of its chain under the locks of the rules. Put it before the
 // handler of a route, or on a group. The guard compiles the rules for a route at the first request of the route;
-// [Guard.Check] reports before that whether they fit. If several Handlers without a name are on a route, each
-// gets a number after its name there, except for the Handler that a request met first: "POST /orders (2)".
+// [Guard.Check] reports before that whether they fit. If several rules without a name are on a route, the guard appends
+// a number to the default name, except for the rule that a request reached first: "POST /orders (2)".
 //
 // Requests without a route (404, 405) are guarded too, as route "*". Rules that read path or route do not guard
-// them, because such requests have neither. A request without a route that yields no key stays a 404 or 405:
-// neither the handlers behind the guard nor a fallback run, and gin answers. Strategy proceed works as always.
+// them, because such requests have neither. If a request without a route yields no key, it is still answered with 404
+// or 405: neither the handlers behind the guard nor a fallback run, and gin answers. Strategy proceed works as always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
-	return g.chainedAt(caller(), rules).handler
+	return g.handlerAt(caller(), rules).handler
 }
 
-// caller returns the place in the program that called an exported function.
+// caller returns the file and line from which the program called the exported function that called caller.
 func caller() string {
 	_, file, line, ok := runtime.Caller(2)
 	if !ok {
@@ -82,9 +82,9 @@ func caller() string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// chainedAt returns the handler for rules that a place in the program gives to Handler. The same rules from the
-// same place get the same handler, so a handler may call Handler.
-func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
+// handlerAt returns the handler for the rules given to a call of Handler at where. The same rules from the same place
+// get the same handler, so the program may call Handler for every request.
+func (g *Guard) handlerAt(where string, rules []ruleset.Rule) *chainHandler {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, h := range g.chained {
@@ -92,15 +92,15 @@ func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 			return h
 		}
 	}
-	h := newChained(&g.server, &g.numbers, where, rules)
+	h := newChainHandler(&g.server, &g.numbers, where, rules)
 	g.chained = append(g.chained, h)
 	return h
 }
 
-// Middleware returns a handler that runs the rest of its chain under the locks of the rules that p has for the
-// route of the request. p is a [*ruleset.Set] or a [*ruleset.Live]. A route without rules costs one look-up. The
-// guard ignores rules for transports other than HTTP, and requests without a route (404, 405) match no rule. The
-// same p gets the same handler again.
+// Middleware returns a handler that runs the rest of its chain under the locks of the rules of p for the route of the
+// request. p is a [*ruleset.Set] or a [*ruleset.Live]. A route without rules costs one look-up. The guard ignores rules
+// for transports other than HTTP. Requests without a route (404, 405) match no rule. For the same p, Middleware returns
+// the same handler.
 //
 // [Guard.Check] returns the problems of the rules. Pass the handler to Use before the routes are registered. See
 // Place in the chain, and for reloads Rule files, in the package comment.
@@ -108,38 +108,37 @@ func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 // If p is nil, for example because the program ignored an error, every route answers 500, and Check reports it.
 func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
 	if err := ruleset.CheckProvider(p); err != nil {
-		return g.withoutRules(fmt.Errorf("ginlock: Middleware: %w", err))
+		return g.refuseAll(fmt.Errorf("ginlock: Middleware: %w", err))
 	}
 	t, err := g.server.routes.Table(p)
 	if err != nil {
-		g.note(fmt.Errorf("ginlock: Middleware: no reload will take effect: %w", err))
+		g.recordProblem(fmt.Errorf("ginlock: Middleware: no reload will take effect: %w", err))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := g.middlewares[p]
 	if m == nil {
-		m = &middleware{handler: g.server.through(t), missing: map[ruleset.Endpoint]bool{}}
+		m = &middleware{handler: g.server.handlerFor(t), missing: map[ruleset.Endpoint]bool{}}
 		g.middlewares[p] = m
 	}
 	return m.handler
 }
 
-// withoutRules returns a handler that refuses every request of a route, because it is not known which routes have
-// rules.
-func (g *Guard) withoutRules(why error) gin.HandlerFunc {
-	g.note(why)
+// refuseAll returns a handler that refuses every request with a route, because it is not known which routes have rules.
+func (g *Guard) refuseAll(err error) gin.HandlerFunc {
+	g.recordProblem(err)
 	return func(c *gin.Context) {
 		if path := c.FullPath(); path != "" {
-			g.server.refuse(c, ruleset.Route("*", path), why)
+			g.server.refuse(c, ruleset.Route("*", path), err)
 		}
 	}
 }
 
-// note records a problem for Check.
-func (g *Guard) note(err error) {
+// recordProblem records a problem for Check.
+func (g *Guard) recordProblem(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.noted = append(g.noted, err)
+	g.problems = append(g.problems, err)
 }
 
 // unguarded implements [aspect.Adapter].Unguarded.
@@ -153,19 +152,19 @@ func (g *Guard) unguarded(p ruleset.Provider, route ruleset.Endpoint) string {
 		"(a handler that calls it is not seen: pass guard.Middleware(rules) to Use itself, and write the condition of the handler as the rule's when)"
 }
 
-// Handle is r.Handle with a rule around the handlers. For several rules use [Guard.Handler] or a set of
+// Handle calls r.Handle with the handlers under a rule. For several rules use [Guard.Handler] or a set of
 // [Guard.Middleware]. r is an engine or a group, whose base path and handlers apply as always.
 //
 // The error contains every problem of the rule. The route then answers 500, and [Guard.Check] returns the problems
-// again. Handle registers nothing if gin could not do it: without handlers, or with an invalid method. Like
-// r.Handle, it panics if the path conflicts with another route.
+// again. Without handlers, or with an invalid method, Handle registers nothing and returns an error. Like r.Handle, it
+// panics if the path conflicts with another route.
 func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, handlers ...gin.HandlerFunc) error {
 	g.handled.Store(true)
 	base, err := checkRegistration(r, method, handlers)
 	if err != nil {
 		return fmt.Errorf("ginlock: Handle(%q, %q): %w", method, path, err)
 	}
-	full := under(base, path)
+	full := joinPath(base, path)
 	at := route{Endpoint: canonical(ruleset.Route(method, full)), params: httpcall.GinParams(full)}
 	g.server.routing.remember(at)
 	e := g.server.compileFor(at.Endpoint, []ruleset.Rule{rule})
@@ -177,7 +176,7 @@ func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, ha
 
 var methodName = regexp.MustCompile(`^[A-Z]+$`)
 
-// checkRegistration reports what gin would panic about, and returns the base path of r.
+// checkRegistration returns the base path of r. It returns an error for arguments with which gin would panic.
 func checkRegistration(r gin.IRoutes, method string, handlers []gin.HandlerFunc) (base string, err error) {
 	var errs []error
 	group, ok := r.(interface{ BasePath() string })

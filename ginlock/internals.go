@@ -7,10 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// This file reads the things that gin knows and does not export. Everything else in the package uses the
-// exported API of gin.
+// This file reads state that gin does not export. The other files of the package use only the exported API of gin.
 
-// functionID identifies a handler function.
+// functionID is the identity of a handler function.
 type functionID unsafe.Pointer
 
 // identify returns the same value only for the same function value. It reads the pointer to the closure, because
@@ -19,8 +18,8 @@ func identify(h gin.HandlerFunc) functionID {
 	return *(*functionID)(unsafe.Pointer(&h)) //nolint:gosec // a func value is a pointer to its closure
 }
 
-// engineOf returns the engine that serves a request, because gin.Context does not export its engine and a guard
-// may serve engines that Check was not given. It returns nil if this version of gin has no such field.
+// engineOf returns the engine that serves a request. gin.Context does not export it, and a guard may serve engines that
+// were not given to Check. engineOf returns nil if this version of gin has no such field.
 func engineOf(c *gin.Context) *gin.Engine {
 	field := reflect.ValueOf(c).Elem().FieldByName("engine")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*gin.Engine]() {

@@ -36,7 +36,7 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 	return cfg, append(problems, cfg.Check())
 }
 
-// cookieValue returns the value of a cookie like [gin.Context.Cookie]: decoded, or empty if it cannot be decoded.
+// cookieValue returns the value of a cookie as [gin.Context.Cookie] does: decoded, or empty if it cannot be decoded.
 func cookieValue(raw string) string {
 	value, err := url.QueryUnescape(raw)
 	if err != nil {
@@ -46,11 +46,11 @@ func cookieValue(raw string) string {
 }
 
 // WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost. When
-// write is called, the chain is aborted and Retry-After is set. Send the status of the refusal and, if anything
-// else, its Message; its Reason may name the key. Its Cause is empty on a route whose rules are broken. The answer
-// of write is the only one. An answer without a status has the status of the refusal. If write writes nothing, it
-// leaves the answer to a middleware outside; without such a middleware, the guard sends the status without a
-// body.
+// write is called, the chain is already aborted and Retry-After is set. Send the status of the refusal and at most its
+// Message, because its Reason may name the key. Its Cause is empty on a route whose rules are broken. The guard drops
+// everything that outer middlewares write after the answer of write. If write sets no status, the answer gets the
+// status of the refusal. If write writes nothing, it leaves the answer to an outer middleware; if there is none, the
+// guard sends the status without a body.
 func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		switch {
@@ -65,7 +65,7 @@ func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) O
 }
 
 // WithFallback registers a handler that runs instead of the guarded handler if the strategy of a rule is fallback
-// and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
+// and its Fallback is name. The handler holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
 // request.
 func WithFallback(name string, handler gin.HandlerFunc) Option {
 	return func(c *config) error {
@@ -83,7 +83,7 @@ func WithFallback(name string, handler gin.HandlerFunc) Option {
 }
 
 // WithVariable registers a variable for keys and conditions, such as the authenticated user: #{user}, or with a
-// struct #{user.Tenant}. An empty string or nil means that the variable is not set, and an error that its value
+// struct #{user.Tenant}. An empty string or nil means that the variable is not set. An error means that its value
 // cannot be determined. Both are faults of the program: the answer is 500, whatever the rule says. Each guard
 // calls value at most once per request, and only if a rule uses the variable.
 func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Option {
@@ -101,10 +101,10 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 // start-up against its JSON names. A route is a method and a path as registered, including the base path of its
 // group: "POST /orders/:id/pay".
 //
-// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. Without it,
-// the handler may take for one id what the key takes for two: if its id is a float64 (2^53 and 2^53 + 1 are one
-// number), or has the option ,string ("042" is 42). A float64 itself cannot be a part of a key: make it an int64
-// or a string for both.
+// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. Otherwise the
+// handler may treat two keys as the same id: if its id is a float64 (2^53 and 2^53 + 1 are one number), or has the
+// option ,string ("042" is 42). A float64 cannot be a part of a key: use an int64 or a string for the handler and the
+// key.
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
@@ -116,7 +116,7 @@ func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
 
-// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip. gin's value is as trustworthy as the
+// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip. gin's value is only as trustworthy as the
 // trusted proxies of the engine.
 func WithClientIP(address func(c *gin.Context) string) Option {
 	return func(c *config) error {
@@ -129,19 +129,19 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 }
 
 // WithBuffer holds responses back until the locks are free: the responses of the given routes, or of all routes
-// with rules. A client that has read the answer then never meets its own lock. The guard can also take back an
-// answer that was given after the lock was lost, which on_lost: fail needs. Flushing has no effect until then. A
-// response that exceeds the given number of bytes is sent at that moment, and is then as without this option. The
-// same holds for a switch of protocols. A size for a route replaces the size for all routes.
+// with rules. A client that has read the answer then never finds its own lock still held. The guard can also discard an
+// answer that was given after the lock was lost, which on_lost: fail needs. Until the locks are free, Flush has no
+// effect. As soon as a response exceeds the given number of bytes or switches protocols, the guard sends it and holds
+// nothing back any more. A size for a route replaces the size for all routes.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
-// WithTokenHeader shows clients the fencing token of the lock under which the handler ran, in the header
-// [failpolicy.TokenHeader]. It is for clients that pass the token on to a store which refuses smaller tokens.
-// [ruleset.Fenced] has a token. So has every other kind that only one call holds at a time, if its rule says
-// Token. If there are several locks, the header has the token of the last lock that has one. An answer that is
-// taken back because the lock was lost has no token.
+// WithTokenHeader sends clients the fencing token of the lock under which the handler ran, in the header
+// [failpolicy.TokenHeader]. It is for clients that pass the token on to a store that refuses smaller tokens.
+// Locks of kind [ruleset.Fenced] have a token. So does every other kind that only one call holds at a time, if its rule
+// sets Token. If there are several locks, the header contains the token of the last lock that has a token. An answer
+// that replaces the handler's answer because the lock was lost has no token.
 //
 // The token reveals when the lock was taken, or how often. Do not show it to clients that must not know how busy
 // the service is. Off by default.
@@ -152,8 +152,8 @@ func WithTokenHeader() Option {
 	}
 }
 
-// WithProfile adds a profile for rules given to [Guard.Handler] and [Guard.Handle], like [ruleset.WithProfile]. A
-// [ruleset.Set] has its own profiles.
+// WithProfile adds a profile for rules given to [Guard.Handler] and [Guard.Handle], as [ruleset.WithProfile] does for
+// the rules of a [ruleset.Set].
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error {
 		c.aspect = append(c.aspect, aspect.WithProfile(name, r))

@@ -13,46 +13,46 @@ import (
 
 // Hold returns the lock under which the handler of c runs. If there are several, it returns the lock that was
 // taken last; [core.Held] finds the others. Hold returns nil outside a guard and if the handler runs without a
-// lock. Release of nil is core.ErrNotHeld.
+// lock. Release of a nil Hold returns [core.ErrNotHeld].
 //
-// With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of every holder
-// before. A store that keeps it refuses the write of a holder that was paused beyond its lease:
+// With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of every earlier
+// holder. A store that keeps it can refuse the write of a holder that was paused beyond its lease:
 //
 //	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, ginlock.Hold(c).Token(), id)
 //
-// If that changes no row, a later holder has written already.
+// If that changes no row, a later holder has already written.
 //
-// The handler may release the lock early, which ends its context (see [Caller]), or hand it over to work that
+// The handler may release the lock early, which cancels its context (see [Caller]), or hand it over to work that
 // outlives the request. The guard then leaves the lock alone.
 func Hold(c *gin.Context) *core.Hold {
 	f, _ := outerFrame(c)
 	return f.Hold()
 }
 
-// Caller returns the context with which the request came to the guard whose lock [Hold] returns. A handler that
-// released the lock early goes on with it, because the context of its request has ended. Without a lock, Caller
-// returns the context of the request.
+// Caller returns the context that the request had before the guard whose lock [Hold] returns. A handler that released
+// the lock early continues with it, because the context of its request is canceled. Without a lock, Caller returns the
+// context of the request.
 func Caller(c *gin.Context) context.Context {
 	f, _ := outerFrame(c)
 	return f.Caller(c.Request.Context())
 }
 
-// request is one request of Gin. It implements [httpcall.Router].
+// request is one request of gin. It implements [httpcall.Router].
 //
-// The engine gives c to another request as soon as ServeHTTP returns. A middleware that answers and returns while
-// its handlers run, such as gin-contrib/timeout, leaves them with that context. So request touches c only while
-// Abandoned is false.
+// The engine reuses c for another request as soon as ServeHTTP returns. If a middleware answers and returns while its
+// handlers still run, as gin-contrib/timeout does, they keep using that c. So request touches c only while Abandoned
+// reports false.
 type request struct {
 	c       *gin.Context
 	cfg     *config
 	current *http.Request   // the request that c carries, except while handlers run
-	frame   *httpcall.Frame // of the handlers that run
+	frame   *httpcall.Frame // the frame of the handlers that run
 	aborted bool            // the chain was aborted before the guard, or by it
 }
 
 var _ httpcall.Router = (*request)(nil)
 
-// serve serves the request of c under the rules of an entry. origin is the [httpcall.Call].Origin.
+// serve serves the request of c under the rules of an entry. origin becomes [httpcall.Call].Origin.
 func serve(c *gin.Context, cfg *config, entry *httpcall.Entry, origin any) {
 	r := &request{c: c, cfg: cfg, current: c.Request, aborted: c.IsAborted()}
 	outer, rerouted := outerFrame(c)
@@ -85,10 +85,10 @@ func serve(c *gin.Context, cfg *config, entry *httpcall.Entry, origin any) {
 // clients, encodes it as {}.
 type loggedCause struct{ cause error }
 
-// String returns the text of the cause.
+// String returns the message of the cause.
 func (l *loggedCause) String() string { return l.cause.Error() }
 
-// keptBody returns the body that a middleware has read with gin's ShouldBindBodyWith.
+// keptBody returns the body that a middleware read with gin's ShouldBindBodyWith, nil if none did.
 func keptBody(c *gin.Context) []byte {
 	kept, _ := c.Get(gin.BodyBytesKey)
 	body, _ := kept.([]byte) //nolint:errcheck // nil is the answer
@@ -112,7 +112,7 @@ func (r *request) ClientIP() string {
 // Registered implements [httpvars.Host].
 func (r *request) Registered(i int) (any, error) { return r.cfg.variables[i](r.c) }
 
-// Abandoned implements [httpcall.Router]. A middleware that answers instead of the handlers aborts them.
+// Abandoned implements [httpcall.Router]. A middleware that answers while the handlers run aborts the chain.
 func (r *request) Abandoned() bool {
 	return r.c.Request != r.current || !r.aborted && r.c.IsAborted()
 }
@@ -140,9 +140,9 @@ func (r *request) Run(ctx context.Context, h httpcall.Handlers) (ran httpcall.Ra
 	return ran
 }
 
-// runWith runs handlers with another context, and puts back the state that c had before. It returns the errors
-// that the handlers added to c.Errors. After engine.HandleContext, which drops the earlier errors, it returns all
-// errors there.
+// runWith runs handlers with another context and then restores the state of c. It returns the errors that the handlers
+// added to c.Errors. If a handler called engine.HandleContext, which drops the earlier errors, it returns all errors in
+// c.Errors.
 func (r *request) runWith(ctx context.Context, frame *httpcall.Frame, handlers func()) (reported []error) {
 	r.frame, r.aborted = frame, true
 	n, last := len(r.c.Errors), r.c.Errors.Last()
@@ -168,26 +168,26 @@ func (r *request) runWith(ctx context.Context, frame *httpcall.Frame, handlers f
 	return reported
 }
 
-// owns reports whether c still carries the request whose handlers have run. They may have replaced it, or may
-// have had it routed again.
+// owns reports whether c still carries the request whose handlers ran. The handlers may have replaced it or have had it
+// routed again.
 func (r *request) owns(scope requestScope) bool {
 	return r.c.Request == scope.during || requestOf(r.c) == r ||
 		r.frame != nil && r.c.Request != nil && httpcall.FrameOf(r.c.Request.Context()) == r.frame
 }
 
 // frameKey is the key under which gin's context carries the request of the innermost guard. engine.HandleContext
-// clears it. The context of the HTTP request leads to the frame, too.
+// clears it. The context of the HTTP request carries the frame, too.
 type frameKey struct{}
 
-// requestOf returns the request that the innermost guard has stored in gin's context, nil if there is none.
+// requestOf returns the request that the innermost guard stored in gin's context, nil if there is none.
 func requestOf(c *gin.Context) *request {
 	value, _ := c.Get(frameKey{})
 	r, _ := value.(*request) //nolint:errcheck // nil is the answer
 	return r
 }
 
-// frameOf returns the innermost guard since the engine routed the request last. After engine.HandleContext the
-// request may be for another resource than before, when earlier guards saw it.
+// frameOf returns the frame of the innermost guard that the request passed since the engine last routed it, nil if there
+// is none. After engine.HandleContext, the request may be for another resource than the one that earlier guards saw.
 func frameOf(c *gin.Context) *httpcall.Frame {
 	if r := requestOf(c); r != nil {
 		return r.frame
@@ -195,8 +195,9 @@ func frameOf(c *gin.Context) *httpcall.Frame {
 	return nil
 }
 
-// outerFrame returns the innermost guard around the handlers of c. engine.HandleContext routes a request again:
-// it clears the keys of gin's context, but not the context of the HTTP request.
+// outerFrame returns the frame of the innermost guard around the handlers of c. rerouted reports whether the request may
+// have been routed again since that guard: engine.HandleContext clears the keys of gin's context, but not the context of
+// the HTTP request.
 func outerFrame(c *gin.Context) (f *httpcall.Frame, rerouted bool) {
 	if f := frameOf(c); f != nil || c.Request == nil {
 		return f, false
@@ -204,7 +205,7 @@ func outerFrame(c *gin.Context) (f *httpcall.Frame, rerouted bool) {
 	return httpcall.FrameOf(c.Request.Context()), true
 }
 
-// requestScope is the time in which the request of a gin.Context has another context.
+// requestScope holds the request of a gin.Context before and during a run of handlers with another context.
 type requestScope struct {
 	before, during *http.Request
 }
@@ -215,11 +216,10 @@ func enterRequest(ctx context.Context, c *gin.Context) requestScope {
 	return s
 }
 
-// leave puts the context back, and returns the request that c then has. The parts of the body that handlers
-// parsed stay with that request, so that outer handlers see them and net/http removes the files of a multipart
-// form.
+// leave restores the context and returns the request that c then has. It copies the body and the parsed forms to that
+// request, so that outer handlers see them and net/http removes the files of a multipart form.
 func (s requestScope) leave(c *gin.Context) *http.Request {
-	if c.Request != s.during { // a handler replaced the request and did not put it back
+	if c.Request != s.during { // a handler replaced the request and did not restore it
 		c.Request = c.Request.WithContext(s.before.Context())
 		return c.Request
 	}
@@ -229,9 +229,9 @@ func (s requestScope) leave(c *gin.Context) *http.Request {
 	return c.Request
 }
 
-// enterOwner makes gin's own context, passed on as a [context.Context], lead to the holds of ctx until leave. With
-// ContextWithFallback it does so already. enterOwner then adds nothing, because its entry would hide the holds
-// that handlers take themselves.
+// enterOwner stores the holds of ctx in gin's context until leave, so that handlers can pass c as a [context.Context].
+// With ContextWithFallback, gin's context finds the holds without that. enterOwner then adds nothing, because its entry
+// would hide the holds that handlers take themselves.
 func enterOwner(ctx context.Context, c *gin.Context) (leave func()) {
 	owner := ctx.Value(core.ContextKey)
 	if owner == nil || c.Value(core.ContextKey) == owner {
@@ -240,7 +240,7 @@ func enterOwner(ctx context.Context, c *gin.Context) (leave func()) {
 	return enterKey(c, core.ContextKey, owner)
 }
 
-// enterKey gives a key of gin's context a value until leave.
+// enterKey sets a key of gin's context to a value until leave.
 func enterKey(c *gin.Context, key, value any) (leave func()) {
 	before, existed := c.Get(key)
 	c.Set(key, value)

@@ -20,14 +20,13 @@ type route struct {
 	ruleset.Endpoint
 
 	params   []string   // the names of its path parameters
-	function functionID // the last handler of its chain; nil if it does not matter
+	function functionID // the last handler of its chain; nil if not needed
 }
 
 // same reports whether o is the same route, possibly of another engine.
 func (r *route) same(o *route) bool { return r.Endpoint == o.Endpoint && r.function == o.function }
 
-// noRoute stands for all requests that match no route. Their method is invented by the client and is not a part
-// of it.
+// noRoute stands for all requests that match no route. It has no method, because clients can invent methods.
 var noRoute = &route{Endpoint: ruleset.Route("*", "*")} //nolint:gochecknoglobals // nothing changes it
 
 // routesOf returns the routes of an engine.
@@ -39,15 +38,15 @@ func routesOf(engine *gin.Engine) []route {
 	return routes
 }
 
-// canonical returns an endpoint in the spelling of [gin.Context.FullPath], which has no backslash before a colon
-// that is registered as itself.
+// canonical returns an endpoint in the spelling of [gin.Context.FullPath], which drops the backslash before a literal
+// colon.
 func canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	e.Path = strings.ReplaceAll(e.Path, `\:`, ":")
 	return e
 }
 
-// under returns a path below the base path of a group, joined as gin joins them.
-func under(base, relative string) string {
+// joinPath joins the base path of a group and a relative path as gin does.
+func joinPath(base, relative string) string {
 	if relative == "" {
 		return base
 	}
@@ -82,20 +81,20 @@ func contains(chain gin.HandlersChain, h gin.HandlerFunc) bool {
 	return slices.ContainsFunc(chain, func(other gin.HandlerFunc) bool { return identify(other) == identify(h) })
 }
 
-// routing finds the route that gin has matched for a request. It does not trust the method of the request,
-// because a middleware may have changed it to whatever the client asked for. It goes by the path of the matched
-// route and the function at the end of the chain, and looks up in the engine under which methods those two are
-// registered. So it keeps as many entries as the engines have routes.
+// routing finds the route that gin matched for a request. It does not trust the method of the request, because a
+// middleware may have changed it at the client's request. It uses the path of the matched route and the function at the
+// end of the chain, and looks up the methods under which the engine has registered these two. It keeps one entry for
+// each route of the engines.
 type routing struct {
 	known  atomic.Pointer[map[string][]*route] // by path; nil before the first routes are added
-	warned sync.Map                            // the paths of which observers were warned
+	warned sync.Map                            // the paths about which observers were warned
 
 	mu     sync.Mutex // for writers of known, and for params
 	params map[ruleset.Endpoint][]string
 }
 
-// ambiguousError means that a middleware changed the method of a request, and that the function of its route
-// serves several methods. Which of them gin has matched cannot be known.
+// ambiguousError means that a middleware changed the method of a request whose function serves several methods. The
+// method that gin matched cannot be determined.
 type ambiguousError struct {
 	path   string
 	routes []*route // none if the engine is not known
@@ -104,7 +103,7 @@ type ambiguousError struct {
 // Error returns the path and the advice.
 func (e *ambiguousError) Error() string { return "ginlock: " + e.path + ": " + e.advice() }
 
-// advice says what to change.
+// advice returns the reason and what to change.
 func (e *ambiguousError) advice() string {
 	if len(e.routes) == 0 {
 		return "the route is of an engine that the guard does not know: give the engine to Check"
@@ -117,9 +116,9 @@ func (e *ambiguousError) advice() string {
 		"so that its rule cannot be known: change methods before the engine, or go on with engine.HandleContext", strings.Join(methods, ", "))
 }
 
-// of returns the route that gin has matched, noRoute if it has matched none. For a known route whose method was
-// not changed, of takes no lock and does not allocate.
-func (r *routing) of(c *gin.Context) (*route, *ambiguousError) {
+// match returns the route that gin matched, noRoute if it matched none. For a known route whose method was not changed,
+// match takes no lock and does not allocate.
+func (r *routing) match(c *gin.Context) (*route, *ambiguousError) {
 	if c.FullPath() == "" {
 		return noRoute, nil
 	}
@@ -141,8 +140,8 @@ func (r *routing) of(c *gin.Context) (*route, *ambiguousError) {
 	}
 }
 
-// find returns the routes with the path and the function of a request. exact is the route among them that also
-// has its method: the function sees that method, too.
+// find returns the known routes with the path and the function of a request. exact is the route among them that also
+// has the method of the request; it is taken even if gin matched another method, because the function sees this one.
 func (r *routing) find(c *gin.Context) (found []*route, exact *route) {
 	function := identify(c.Handler())
 	for _, route := range r.all()[c.FullPath()] {
@@ -165,7 +164,7 @@ func (r *routing) all() map[string][]*route {
 	return nil
 }
 
-// add adds the routes that are not known yet.
+// add adds routes to the known ones, each once.
 func (r *routing) add(routes []route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +201,7 @@ func (r *routing) remembered() []ruleset.Endpoint {
 	return slices.Collect(maps.Keys(r.params))
 }
 
-// firstWarning reports whether a warning about the path at is the first one.
+// firstWarning records a warning about the path at and reports whether it is the first one.
 func (r *routing) firstWarning(at string) bool {
 	_, again := r.warned.LoadOrStore(at, true)
 	return !again

@@ -20,13 +20,13 @@ type (
 	adapter  = aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]
 )
 
-// server compiles the rules of routes and serves requests under them. It does not know who bound the rules to the
-// routes.
+// server compiles the rules of routes and serves requests under them. It does not depend on how the rules were bound to
+// the routes.
 type server struct {
 	aspect  *aspect.Aspect
 	cfg     config
 	routing routing
-	routes  *registry // of Handle and Middleware
+	routes  *registry // the routes of Handle and Middleware
 }
 
 // adapter returns the description of gin's routes to a registry.
@@ -51,14 +51,14 @@ func (s *server) compile(_ *ruleset.Set, route ruleset.Endpoint, rules []*rulese
 // force.
 func (s *server) compileFor(route ruleset.Endpoint, rules []ruleset.Rule) *httpcall.Entry {
 	e := s.routes.Compile(route, rules...)
-	if err := misplaced(route, rules); err != nil {
+	if err := checkEndpoints(route, rules); err != nil {
 		return &httpcall.Entry{Endpoint: route, Err: errors.Join(err, e.Err)}
 	}
 	return e
 }
 
-// misplaced reports rules that name another route than the one they are put on.
-func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
+// checkEndpoints reports rules that name a route other than the one that they are put on.
+func checkEndpoints(route ruleset.Endpoint, rules []ruleset.Rule) error {
 	var problems []*ruleset.Problem
 	for _, r := range rules {
 		if r.Endpoint.IsZero() || canonical(r.Endpoint) == route {
@@ -72,10 +72,10 @@ func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
 	return ruleset.Invalid(problems...)
 }
 
-// find returns the entry in force for the route of a request, nil without rules. For a known route, find takes no
-// lock and does not allocate.
+// find returns the entry in force for the route of a request, nil if there are no rules. For a known route, find takes
+// no lock and does not allocate.
 func (s *server) find(t *table, c *gin.Context) (*httpcall.Entry, *ambiguousError) {
-	r, unknown := s.routing.of(c)
+	r, unknown := s.routing.match(c)
 	switch {
 	case r == noRoute:
 		return nil, nil
@@ -88,8 +88,8 @@ func (s *server) find(t *table, c *gin.Context) (*httpcall.Entry, *ambiguousErro
 	}
 }
 
-// at returns the entry in force for a route, nil without rules. It compiles a route that [Guard.Check] has not
-// seen.
+// at returns the entry in force for a route, nil if there are no rules. It compiles a route that was not given to
+// [Guard.Check].
 func (s *server) at(t *table, r *route) *httpcall.Entry {
 	if e, known := t.Find(r.Endpoint); known {
 		return e
@@ -100,8 +100,8 @@ func (s *server) at(t *table, r *route) *httpcall.Entry {
 	return t.At(r.Endpoint)
 }
 
-// through returns a handler that serves requests under the rules of a table.
-func (s *server) through(t *table) gin.HandlerFunc {
+// handlerFor returns a handler that serves requests under the rules of a table.
+func (s *server) handlerFor(t *table) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		switch e, unknown := s.find(t, c); {
 		case unknown != nil:
@@ -112,41 +112,41 @@ func (s *server) through(t *table) gin.HandlerFunc {
 	}
 }
 
-// refuse answers a request whose rules cannot be known.
-func (s *server) refuse(c *gin.Context, at ruleset.Endpoint, why error) {
-	serve(c, &s.cfg, &httpcall.Entry{Endpoint: at, Err: why}, nil)
+// refuse answers a request whose rules cannot be determined.
+func (s *server) refuse(c *gin.Context, at ruleset.Endpoint, err error) {
+	serve(c, &s.cfg, &httpcall.Entry{Endpoint: at, Err: err}, nil)
 }
 
-// refuseAmbiguous answers a request whose route cannot be known, and warns observers once for each path.
-func (s *server) refuseAmbiguous(c *gin.Context, why *ambiguousError) {
-	if s.routing.firstWarning(why.path) {
-		s.aspect.Warn(&ruleset.Problem{Endpoint: ruleset.Route("*", why.path), Message: why.advice()})
+// refuseAmbiguous answers a request whose route cannot be determined, and warns observers once for each path.
+func (s *server) refuseAmbiguous(c *gin.Context, err *ambiguousError) {
+	if s.routing.firstWarning(err.path) {
+		s.aspect.Warn(&ruleset.Problem{Endpoint: ruleset.Route("*", err.path), Message: err.advice()})
 	}
-	s.refuse(c, ruleset.Route("*", why.path), why)
+	s.refuse(c, ruleset.Route("*", err.path), err)
 }
 
-// chained is a handler of [Guard.Handler]. Its rules learn their routes from requests.
-type chained struct {
+// chainHandler is the handler that [Guard.Handler] returns. It compiles its rules for a route at the first request.
+type chainHandler struct {
 	server  *server
 	numbers *numbers
 	rules   []ruleset.Rule
 	where   string // file:line of the call of Handler
-	routes  *table // the routes that requests have met
+	routes  *table // the routes of the requests so far
 	handler gin.HandlerFunc
 }
 
-func newChained(s *server, n *numbers, where string, rules []ruleset.Rule) *chained {
-	h := &chained{server: s, numbers: n, where: where, rules: slices.Clone(rules)}
+func newChainHandler(s *server, n *numbers, where string, rules []ruleset.Rule) *chainHandler {
+	h := &chainHandler{server: s, numbers: n, where: where, rules: slices.Clone(rules)}
 	h.handler = h.serve
-	learning := s.adapter()
-	learning.Compile = h.compile
-	none, _ := ruleset.NewSet(nil)                                   //nolint:errcheck // an empty set has no problems
-	h.routes, _ = aspect.NewRegistry(s.aspect, learning).Table(none) //nolint:errcheck // a set accepts every subscriber
+	routes := s.adapter()
+	routes.Compile = h.compile
+	none, _ := ruleset.NewSet(nil)                                 //nolint:errcheck // an empty set has no problems
+	h.routes, _ = aspect.NewRegistry(s.aspect, routes).Table(none) //nolint:errcheck // a set accepts every subscriber
 	return h
 }
 
-func (h *chained) serve(c *gin.Context) {
-	r, unknown := h.server.routing.of(c)
+func (h *chainHandler) serve(c *gin.Context) {
+	r, unknown := h.server.routing.match(c)
 	if unknown != nil {
 		h.server.refuseAmbiguous(c, unknown)
 		return
@@ -158,8 +158,8 @@ func (h *chained) serve(c *gin.Context) {
 
 // compile compiles the rules for a route. It returns no point for requests without a route if the rules read a
 // path, because those requests have none.
-func (h *chained) compile(_ *ruleset.Set, route ruleset.Endpoint, _ []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
-	e := h.server.compileFor(route, h.named(route))
+func (h *chainHandler) compile(_ *ruleset.Set, route ruleset.Endpoint, _ []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
+	e := h.server.compileFor(route, h.nameRules(route))
 	// r.Any and groups have routes of several methods.
 	e.Extra.AnyMethod = !slices.ContainsFunc(h.rules, func(r ruleset.Rule) bool { return !r.Endpoint.IsZero() })
 	if route == noRoute.Endpoint && e.Err == nil && (e.Point.Uses("path") || e.Point.Uses("route")) {
@@ -168,12 +168,13 @@ func (h *chained) compile(_ *ruleset.Set, route ruleset.Endpoint, _ []*ruleset.R
 	return e.Point, e.Extra, e.Err
 }
 
-// named gives a rule without a name a name that no other Handler has on the route.
-func (h *chained) named(route ruleset.Endpoint) []ruleset.Rule {
+// nameRules returns the rules for a route. It gives a single rule without a name a name that no other Handler uses on
+// the route.
+func (h *chainHandler) nameRules(route ruleset.Endpoint) []ruleset.Rule {
 	if len(h.rules) != 1 || h.rules[0].Name != "" {
 		return h.rules
 	}
-	n := h.numbers.of(h, route)
+	n := h.numbers.number(h, route)
 	if n == 1 {
 		return h.rules
 	}
@@ -185,12 +186,12 @@ func (h *chained) named(route ruleset.Endpoint) []ruleset.Rule {
 // numbers counts the Handlers without a name on each route.
 type numbers struct {
 	mu     sync.Mutex
-	routes map[ruleset.Endpoint][]*chained // in the order in which the route met them
+	routes map[ruleset.Endpoint][]*chainHandler // in the order in which requests reached them
 }
 
-// of returns the number of a Handler on a route, from 1. Whether the Handler runs for every request of the route
-// does not matter.
-func (n *numbers) of(h *chained, route ruleset.Endpoint) int {
+// number returns the number of a Handler on a route, from 1. A Handler that runs only for some requests of the route
+// is counted, too.
+func (n *numbers) number(h *chainHandler, route ruleset.Endpoint) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.Index(n.routes[route], h)

@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Adapter describes an adapter: it serves programs with one endpoint, which pays an order, and calls that endpoint.
+// Adapter describes an adapter under test. The adapter serves programs with one endpoint, which pays an order, and calls
+// that endpoint.
 type Adapter struct {
 	// Endpoint is the endpoint, as rules name it.
 	Endpoint ruleset.Endpoint
@@ -22,22 +23,22 @@ type Adapter struct {
 	// ID and Tenant are expressions for the fields of a [Call], without #{}.
 	ID, Tenant string
 
-	// Response is a Response of a rule that contains the text "later". "" means that the adapter answers null without a
-	// response.
+	// Response is a value for the Response of a rule that contains the string "later". "" means that the adapter does
+	// not support Response.
 	Response string
 
-	// Code returns the half of a status that clients see.
+	// Code returns the part of a status that clients of the transport see.
 	Code func(s failpolicy.Status) int
 
-	// Streams says that the handler answers through a stream, which fails when the lock is lost.
+	// Streams reports that the handler answers through a stream, which fails when the lock is lost.
 	Streams bool
 
-	// Declares says that the endpoint may have rules by itself: the options of a .proto file, or rules in Go. The rules
-	// of a set then change these, field by field.
+	// Declares reports that the endpoint can declare rules: the options of a .proto file, or rules in Go. The rules of a
+	// set then override these, field by field.
 	Declares bool
 
-	// Start serves a program until the test ends. It puts a recovery around the guard that answers with the value of the
-	// handler's panic.
+	// Start serves a program until the test ends. It puts a recovery around the guard. The recovery answers with the
+	// value of the handler's panic.
 	Start func(tb testing.TB, p *Program) (Server, error)
 }
 
@@ -46,9 +47,9 @@ type Program struct {
 	Locks    *core.Client
 	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
 	Declared []ruleset.Rule   // the rules over which Set is laid; nil unless [Adapter].Declares
-	Set      ruleset.Provider // has the rules that name the endpoint; empty if InCode has any
+	Set      ruleset.Provider // the rules that name the endpoint; empty if InCode contains any
 
-	// Pay is the handler. It answers with the text, or fails.
+	// Pay is the handler. It answers with the string, or fails.
 	Pay func(ctx context.Context, id string) (string, error)
 
 	// Queue is the fallback "queue".
@@ -67,12 +68,12 @@ type Server struct {
 	// Call calls the endpoint. [ServeHTTP] sets it for adapters of HTTP.
 	Call func(ctx context.Context, c Call) Answer
 
-	post func(ctx context.Context, c Call, body io.Reader) Answer // of HTTP
+	post func(ctx context.Context, c Call, body io.Reader) Answer // for adapters of HTTP
 }
 
 // Call is one call of the endpoint.
 type Call struct {
-	ID     string // of the order
+	ID     string // the id of the order
 	Tenant string // "" sends no tenant
 }
 
@@ -80,11 +81,11 @@ type Call struct {
 type Answer struct {
 	OK    bool          // the call succeeded
 	Code  int           // the status, unless OK
-	Text  string        // the text of the handler
+	Text  string        // the string that the handler returned
 	Cause string        // the type or reason by which a client distinguishes causes
-	Retry time.Duration // the hint when to try again; 0 unless each form that the transport has for it is there
+	Retry time.Duration // the time after which to try again; 0 unless the answer has it in every form of the transport
 	Lock  string        // "skipped", "null", "unlocked", or ""
-	Token string        // the fencing token, "" without
+	Token string        // the fencing token, "" if there is none
 	All   string        // everything that a client can read, including headers
 }
 
@@ -116,11 +117,11 @@ type field struct {
 	write string
 }
 
-func missing(of string, fields ...field) error {
+func missing(typeName string, fields ...field) error {
 	var errs []error
 	for _, f := range fields {
 		if !f.isSet {
-			errs = append(errs, fmt.Errorf("adaptertest: %s.%s is missing: set it to %s", of, f.name, f.write))
+			errs = append(errs, fmt.Errorf("adaptertest: %s.%s is missing: set it to %s", typeName, f.name, f.write))
 		}
 	}
 	return errors.Join(errs...)

@@ -18,7 +18,7 @@ import (
 
 const prefix = "vault:"
 
-// bench is one program under test, with its Redis and its lock client. It knows the adapter and no test.
+// bench is one program under test, with its Redis and its lock client. It depends on the adapter and on no test.
 type bench struct {
 	t       testing.TB
 	adapter Adapter
@@ -45,10 +45,10 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	b.locks = locks
 	t.Cleanup(func() {
 		b.redis.Up()
-		ctx, end := context.WithCancel(context.Background())
-		defer end()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
 		if t.Failed() {
-			end() // Close would wait for a lock that no call released
+			cancel() // Close would wait for a lock that no call released
 		}
 		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
 			t.Errorf("Close: %v", err)
@@ -62,7 +62,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 			o, _ := aspect.OutcomeFrom(ctx)
 			b.cause.Store(o.Cause)
 			if _, held := core.Held(ctx, "order:42"); held || b.server.Hold(ctx) != nil || ctx.Err() != nil {
-				b.t.Errorf("the fallback holds a lock, or its context has ended: %v", ctx.Err())
+				b.t.Errorf("the fallback holds a lock, or its context is canceled: %v", ctx.Err())
 			}
 			return "queued", nil
 		},
@@ -84,8 +84,8 @@ func (b *bench) handler(pay func(ctx context.Context) (string, error)) {
 	b.program.Pay = func(ctx context.Context, _ string) (string, error) { return pay(ctx) }
 }
 
-// under serves the program under a set of rules in Go.
-func (b *bench) under(rules ...ruleset.Rule) {
+// serveUnder serves the program under a set of rules in Go.
+func (b *bench) serveUnder(rules ...ruleset.Rule) {
 	b.t.Helper()
 	b.program.Set = b.newSet(rules)
 	b.start()
@@ -100,7 +100,7 @@ func (b *bench) newSet(rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.Se
 	return set
 }
 
-// start serves the program, and fails the test if Check finds a problem.
+// start serves the program and fails the test if Check finds a problem.
 func (b *bench) start() {
 	b.t.Helper()
 	if err := b.serve(); err != nil {
@@ -129,7 +129,8 @@ func (b *bench) serve() error {
 	return err
 }
 
-// call calls for order 42 of a tenant, and fails the test if the answer contains a text that no client may see.
+// call calls the endpoint for order 42 of a tenant. It fails the test if the answer contains a string that no client may
+// see.
 func (b *bench) call() Answer {
 	b.t.Helper()
 	return b.send(b.t.Context(), Call{ID: "42", Tenant: "acme"})
@@ -173,8 +174,8 @@ func (b *bench) wantRan(want int32) {
 	}
 }
 
-// taken reports whether a holder has the lock of order 42.
-func (b *bench) taken() bool {
+// isTaken reports whether a holder has the lock of order 42.
+func (b *bench) isTaken() bool {
 	b.t.Helper()
 	state, err := b.locks.Lock("order:42").State(context.Background())
 	if err != nil {
@@ -186,7 +187,7 @@ func (b *bench) taken() bool {
 // wantFree waits until the lock is free. A client may read an answer before that.
 func (b *bench) wantFree(t *testing.T) {
 	t.Helper()
-	until(t, "the release", func() bool { return !b.taken() && b.locks.Stats().Holds == 0 })
+	until(t, "the release", func() bool { return !b.isTaken() && b.locks.Stats().Holds == 0 })
 }
 
 // other returns a rule for an endpoint that does not exist, with a similar name.
@@ -217,8 +218,8 @@ func (b *bench) loadText(text string, opts ...ruleset.Option) *ruleset.Set {
 // until waits for an event that is certain to come.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	ctx, done := patience(t)
-	defer done()
+	ctx, cancel := testContext(t)
+	defer cancel()
 	for !is() {
 		select {
 		case <-ctx.Done():
@@ -228,9 +229,9 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// patience returns a context that ends a little before the time limit of all tests, which would end them without a
-// message.
-func patience(t testing.TB) (context.Context, context.CancelFunc) {
+// testContext returns a context whose deadline is a little before the time limit of all tests, which would kill them
+// without a message.
+func testContext(t testing.TB) (context.Context, context.CancelFunc) {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := limited.Deadline(); ok {
 			return context.WithDeadline(t.Context(), end.Add(-time.Until(end)/10))

@@ -20,7 +20,7 @@ func body(t *testing.T, a Adapter) {
 
 // beginPost begins a call whose body ends when the test closes it. It reports false if the adapter is not of HTTP.
 func beginPost(b *bench, change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
-	b.under(b.rule(change...))
+	b.serveUnder(b.rule(change...))
 	if b.server.post == nil {
 		return nil, nil, false
 	}

@@ -24,7 +24,7 @@ func handler(t *testing.T, a Adapter) {
 		"fails before a debounce":            failsBeforeADebounce,
 		"cancels a debounce":                 cancelsADebounce,
 		"fallback panics":                    fallbackPanics,
-		"ends its goroutine":                 endsItsGoroutine,
+		"exits its goroutine":                exitsItsGoroutine,
 		"message and status of a rule":       messageAndStatus,
 		"response of a rule":                 responseOfARule,
 		"waits no longer than the rule says": waitsNoLonger,
@@ -35,7 +35,7 @@ var errDeclined = errors.New("the card was declined")
 
 func handlerFails(t *testing.T, b *bench) {
 	b.handler(func(context.Context) (string, error) { return "", errDeclined })
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	if got := b.call(); got.OK || got.Cause != "" || got.Lock != "" {
 		t.Errorf("got %+v, want the handler's own failure", got)
 	}
@@ -44,11 +44,11 @@ func handlerFails(t *testing.T, b *bench) {
 
 func handlerPanics(t *testing.T, b *bench) {
 	b.handler(func(context.Context) (string, error) { panic("declined") })
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	if got := b.call(); got.OK || !strings.Contains(got.All, "declined") {
 		t.Errorf("got %+v, want the recovery's answer for the panic", got)
 	}
-	if b.taken() { // the recovery is around the guard
+	if b.isTaken() { // the recovery is around the guard
 		t.Error("the lock is still held")
 	}
 }
@@ -61,7 +61,7 @@ func failsBeforeADebounce(t *testing.T, b *bench) {
 		}
 		return "paid", nil
 	})
-	b.under(b.rule(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }))
 	if got := b.call(); got.OK {
 		t.Errorf("got %+v", got)
 	}
@@ -71,7 +71,7 @@ func failsBeforeADebounce(t *testing.T, b *bench) {
 	b.wantRefused(b.call(), failpolicy.Debounced)
 }
 
-// cancelsADebounce tests that a handler that succeeds may say that its run does not count.
+// cancelsADebounce tests that a handler that succeeds may cancel the debounce window.
 func cancelsADebounce(_ *testing.T, b *bench) {
 	counts := false
 	b.handler(func(ctx context.Context) (string, error) {
@@ -80,7 +80,7 @@ func cancelsADebounce(_ *testing.T, b *bench) {
 		}
 		return "paid", nil
 	})
-	b.under(b.rule(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }))
 	b.wantOK(b.call(), "paid", "")
 	counts = true
 	b.wantOK(b.call(), "paid", "")
@@ -89,7 +89,7 @@ func cancelsADebounce(_ *testing.T, b *bench) {
 
 func fallbackPanics(t *testing.T, b *bench) {
 	b.program.Queue = func(context.Context, string) (string, error) { panic("the queue is full") }
-	b.under(b.rule(func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	if got := b.call(); got.OK || !strings.Contains(got.All, "the queue is full") {
 		t.Errorf("got %+v, want the recovery's answer for the panic", got)
@@ -99,17 +99,17 @@ func fallbackPanics(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "paid", "")
 }
 
-// endsItsGoroutine tests that the lock is freed after a handler that ends its goroutine, like a failed assertion of a
-// test. Most servers then answer nothing.
-func endsItsGoroutine(t *testing.T, b *bench) {
-	ends := true
+// exitsItsGoroutine tests that the lock is freed after a handler that exits its goroutine, as a failed assertion of a
+// test does. Most servers then do not answer.
+func exitsItsGoroutine(t *testing.T, b *bench) {
+	exits := true
 	b.handler(func(context.Context) (string, error) {
-		if ends {
+		if exits {
 			runtime.Goexit()
 		}
 		return "paid", nil
 	})
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -122,13 +122,13 @@ func endsItsGoroutine(t *testing.T, b *bench) {
 	b.wantFree(t)
 	leave()
 	<-done
-	ends = false
+	exits = false
 	b.wantOK(b.call(), "paid", "")
 }
 
 func messageAndStatus(t *testing.T, b *bench) {
 	full := failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}
-	b.under(b.rule(func(r *ruleset.Rule) {
+	b.serveUnder(b.rule(func(r *ruleset.Rule) {
 		r.Message, r.Status.Busy = "Another payment of this order is in progress", full
 	}))
 	b.redis.Take(prefix+"order:42", time.Hour)
@@ -143,7 +143,7 @@ func responseOfARule(t *testing.T, b *bench) {
 	if b.adapter.Response == "" {
 		return
 	}
-	b.under(b.rule(func(rule *ruleset.Rule) { rule.OnBusy, rule.Response = failpolicy.NullResponse, b.adapter.Response }))
+	b.serveUnder(b.rule(func(rule *ruleset.Rule) { rule.OnBusy, rule.Response = failpolicy.NullResponse, b.adapter.Response }))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	got := b.call()
 	if !got.OK || got.Lock != "null" {
@@ -153,9 +153,9 @@ func responseOfARule(t *testing.T, b *bench) {
 }
 
 func waitsNoLonger(_ *testing.T, b *bench) {
-	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Second }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Second }))
 	b.redis.Take(prefix+"order:42", time.Hour)
-	if !b.taken() { // this also dials, so that the wait does not include it
+	if !b.isTaken() { // this also dials, so that the wait does not include it
 		b.t.Fatal("the order is free")
 	}
 	b.wantRefused(b.call(), failpolicy.Busy)

@@ -23,9 +23,9 @@ type client struct {
 	server *httptest.Server
 }
 
-// outer returns headers of a middleware around the guard that describe the expected answer of the handler, or say how
-// long to keep it.
-func outer() http.Header {
+// outerHeaders returns headers of a middleware around the guard that describe the expected answer of the handler or
+// control how long caches keep it.
+func outerHeaders() http.Header {
 	return http.Header{
 		"Accept-Ranges": {"bytes"}, "Cache-Control": {"public, max-age=86400"}, "Cdn-Cache-Control": {"max-age=86400"},
 		"Content-Disposition": {"attachment"}, "Content-Encoding": {"identity"}, "Content-Language": {"de"}, "Content-Range": {"bytes 0-3/4"},
@@ -34,21 +34,21 @@ func outer() http.Header {
 	}
 }
 
-// kept returns headers of a middleware around the guard that hold for every answer.
-func kept() http.Header {
+// keptHeaders returns headers of a middleware around the guard that apply to every answer.
+func keptHeaders() http.Header {
 	return http.Header{
 		"Access-Control-Allow-Origin": {"https://shop.example"}, "Content-Security-Policy": {"default-src 'none'"},
 		"Set-Cookie": {"session=1"}, "Vary": {"Origin"}, "X-Request-Id": {"7"},
 	}
 }
 
-// ServeHTTP serves a handler until the test ends, with a recovery around it, and with a middleware that sets headers. It
-// returns s with a Call that sends POST /orders/42/pay, with a header X-Tenant.
+// ServeHTTP serves a handler until the test ends. It puts a recovery and a middleware that sets headers around the
+// handler. It returns s with a Call that sends POST /orders/42/pay with the header X-Tenant.
 func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		maps.Copy(w.Header(), outer())
-		maps.Copy(w.Header(), kept())
+		maps.Copy(w.Header(), outerHeaders())
+		maps.Copy(w.Header(), keptHeaders())
 		defer func() {
 			if v := recover(); v != nil {
 				http.Error(w, fmt.Sprint(v), http.StatusInternalServerError)
@@ -90,7 +90,7 @@ func (h client) post(ctx context.Context, c Call, body io.Reader) Answer {
 // wantHeaders fails the test unless the answer has the kept headers, and an answer of the guard has its own headers.
 func (h client) wantHeaders(got http.Header, a *Answer) {
 	h.tb.Helper()
-	for name, want := range kept() {
+	for name, want := range keptHeaders() {
 		if !slices.Equal(got[name], want) {
 			h.tb.Errorf("%s is %q, want %q", name, got[name], want)
 		}
@@ -101,7 +101,7 @@ func (h client) wantHeaders(got http.Header, a *Answer) {
 	if got := got.Get("Cache-Control"); got != "no-store" {
 		h.tb.Errorf("an answer of the guard has Cache-Control %q:\n%s", got, a.All)
 	}
-	for name, foreign := range outer() {
+	for name, foreign := range outerHeaders() {
 		if slices.Equal(got[name], foreign) {
 			h.tb.Errorf("an answer of the guard has %s %q:\n%s", name, got[name], a.All)
 		}

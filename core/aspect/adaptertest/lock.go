@@ -41,7 +41,7 @@ func oneAtATime(t *testing.T, b *bench) {
 		inside.Add(-1)
 		return "paid", nil
 	})
-	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Minute }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Minute }))
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() { b.wantOK(b.call(), "paid", "") })
@@ -55,7 +55,7 @@ func oneAtATime(t *testing.T, b *bench) {
 
 func heldWhileItRuns(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
-		if !b.taken() || b.server.Hold(ctx) == nil {
+		if !b.isTaken() || b.server.Hold(ctx) == nil {
 			t.Error("the handler runs without the lock")
 		}
 		core.MustHold(ctx, "order:42")
@@ -65,15 +65,15 @@ func heldWhileItRuns(t *testing.T, b *bench) {
 		}
 		return "paid", nil
 	})
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	b.wantOK(b.call(), "paid", "")
-	if b.taken() {
+	if b.isTaken() {
 		t.Error("the lock is still held after the call")
 	}
 }
 
 func anotherKeyIsFree(_ *testing.T, b *bench) {
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	b.redis.Take(prefix+"order:41", time.Hour)
 	b.wantOK(b.call(), "paid", "")
 }
@@ -81,12 +81,12 @@ func anotherKeyIsFree(_ *testing.T, b *bench) {
 // severalRules tests that the handler has the locks of all rules, taken in order.
 func severalRules(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
-		if key := b.server.Hold(ctx).Key(); key != prefix+"tenant:acme" || !b.taken() {
-			t.Errorf("the handler runs with %q, and the lock of the order is taken: %v", key, b.taken())
+		if key := b.server.Hold(ctx).Key(); key != prefix+"tenant:acme" || !b.isTaken() {
+			t.Errorf("the handler runs with %q, and the lock of the order is taken: %v", key, b.isTaken())
 		}
 		return "paid", nil
 	})
-	b.under(
+	b.serveUnder(
 		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
 		b.rule(func(r *ruleset.Rule) { r.Name, r.Key = "tenant", "tenant:#{"+b.adapter.Tenant+"}" }),
 	)
@@ -96,7 +96,7 @@ func severalRules(t *testing.T, b *bench) {
 		b.wantRefused(b.call(), failpolicy.Busy)
 		b.redis.Free(prefix + key)
 	}
-	if b.taken() {
+	if b.isTaken() {
 		t.Error("the lock of the order is still held, although the lock of the tenant was not acquired")
 	}
 	b.wantRan(1)
@@ -104,7 +104,7 @@ func severalRules(t *testing.T, b *bench) {
 
 // laterRuleRefuses tests that the fallback of a rule runs without the locks of the rules before it.
 func laterRuleRefuses(t *testing.T, b *bench) {
-	b.under(
+	b.serveUnder(
 		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
 		b.rule(func(r *ruleset.Rule) {
 			r.Name, r.Key, r.OnBusy, r.Fallback = "tenant", "tenant:#{"+b.adapter.Tenant+"}", failpolicy.Fallback, "queue"
@@ -112,13 +112,13 @@ func laterRuleRefuses(t *testing.T, b *bench) {
 	)
 	b.redis.Take(prefix+"tenant:acme", time.Hour)
 	b.wantOK(b.call(), "queued", "")
-	if b.taken() {
+	if b.isTaken() {
 		t.Error("the lock of the order is still held")
 	}
 	b.wantRan(0)
 }
 
-// earlyRelease tests that another call runs while a handler that has released its lock goes on.
+// earlyRelease tests that another call runs while a handler that has released its lock continues.
 func earlyRelease(t *testing.T, b *bench) {
 	var first atomic.Bool
 	b.handler(func(ctx context.Context) (string, error) {
@@ -129,12 +129,12 @@ func earlyRelease(t *testing.T, b *bench) {
 			t.Errorf("Release: %v", err)
 		}
 		if ctx.Err() == nil {
-			t.Error("the handler's context has not ended with its lock")
+			t.Error("the handler's context is not canceled after the release")
 		}
 		b.wantOK(b.call(), "second", "")
 		return "paid", nil
 	})
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	b.wantOK(b.call(), "paid", "")
 }
 
@@ -142,7 +142,7 @@ func token(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
 		return strconv.FormatInt(b.server.Hold(ctx).Token(), 10), nil
 	})
-	b.under(b.rule(func(r *ruleset.Rule) { r.Kind = ruleset.Fenced }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.Kind = ruleset.Fenced }))
 	first, second := b.call(), b.call()
 	if first.Token == "" || first.Token != first.Text || second.Token != second.Text || first.Token == second.Token {
 		t.Errorf("got tokens %q and %q of holds %q and %q", first.Token, second.Token, first.Text, second.Text)
@@ -158,7 +158,7 @@ func withoutTheLock(t *testing.T, b *bench) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, b.adapter)
-			b.under(b.rule(change))
+			b.serveUnder(b.rule(change))
 			b.redis.Take(prefix+"order:42", time.Hour)
 			b.wantOK(b.call(), "paid", "")
 			b.wantRan(1)
@@ -167,7 +167,7 @@ func withoutTheLock(t *testing.T, b *bench) {
 }
 
 func killSwitch(_ *testing.T, b *bench) {
-	b.under(b.rule())
+	b.serveUnder(b.rule())
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.server.Aspect.Suspend()
 	b.wantOK(b.call(), "paid", "")
@@ -180,7 +180,7 @@ func killSwitch(_ *testing.T, b *bench) {
 
 // callerLeaves tests that the handler of a caller that leaves during its wait never runs.
 func callerLeaves(t *testing.T, b *bench) {
-	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan Answer)
@@ -198,7 +198,7 @@ func callerLeaves(t *testing.T, b *bench) {
 
 // redisRefuses tests that an error of Redis counts as an outage, and not as a lock that is taken.
 func redisRefuses(t *testing.T, b *bench) {
-	b.under(b.rule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }))
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }))
 	if err := b.redis.Client().Set(t.Context(), prefix+"order:42", "not a lock", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func fullSemaphore(t *testing.T, b *bench) {
 			wantText(t, errors.New(got.All), "As many requests as may run at once are in progress")
 			return "paid", nil
 		})
-		b.under(b.rule(func(r *ruleset.Rule) {
+		b.serveUnder(b.rule(func(r *ruleset.Rule) {
 			r.Kind, r.Permits = ruleset.Semaphore, 1
 			if status == own {
 				r.Status.Busy = own

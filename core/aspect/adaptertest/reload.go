@@ -22,7 +22,7 @@ func reload(t *testing.T, a Adapter) {
 	})
 }
 
-// serveFile serves the program under a rule file, which write replaces.
+// serveFile serves the program under a rule file. write replaces the file and reloads it.
 func serveFile(t *testing.T, b *bench, first string) (write func(text string) error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "locks.yaml")
@@ -65,7 +65,7 @@ func reloadRefused(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "", "skipped")
 	for what, text := range map[string]string{
 		"a rule that matches nothing": yaml(b.other()),
-		"a key that cannot work":      yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" })),
+		"a key that does not compile": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" })),
 		"a fallback that is not there": yaml(b.rule(func(r *ruleset.Rule) {
 			r.OnBusy, r.Fallback = failpolicy.Fallback, "missing"
 		})),
@@ -79,7 +79,7 @@ func reloadRefused(t *testing.T, b *bench) {
 	}
 }
 
-// reloadUnderWay tests that a call ends under the rules with which it began.
+// reloadUnderWay tests that a call runs to its end under the rules with which it began.
 func reloadUnderWay(t *testing.T, b *bench) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	b.handler(func(context.Context) (string, error) {
@@ -97,7 +97,7 @@ func reloadUnderWay(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "", "skipped")
 	close(leave)
 	b.wantOK(<-done, "paid", "")
-	if b.taken() {
+	if b.isTaken() {
 		t.Error("the lock is still held")
 	}
 }
@@ -115,7 +115,7 @@ func reloadRemovesAndReturns(t *testing.T, b *bench) {
 	b.wantRefused(b.call(), failpolicy.Busy)
 }
 
-// reloadOverDeclared tests that a file may not make a rule that the endpoint has by itself take another lock either.
+// reloadOverDeclared tests that a file may not change the lock of a rule that the endpoint declares either.
 func reloadOverDeclared(t *testing.T, b *bench) {
 	if !b.adapter.Declares {
 		return

@@ -12,7 +12,7 @@ func yaml(r ruleset.Rule) string {
 	return fmt.Sprintf("rules:\n  - %s: %q\n%s", r.Endpoint.Transport, r.Endpoint.Label(), fields(r))
 }
 
-// fields returns the fields of a rule that these tests use, as they stand in a rule file.
+// fields returns the fields of a rule that these tests use, in the syntax of a rule file.
 func fields(r ruleset.Rule) string {
 	var text strings.Builder
 	for _, field := range []struct{ name, value string }{

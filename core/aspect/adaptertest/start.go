@@ -13,13 +13,13 @@ func start(t *testing.T, a Adapter) {
 		"rule that matches nothing": matchesNothing,
 		"severity of the file":      severityOfTheFile,
 		"endpoint without a rule":   uncovered,
-		"key that cannot work":      cannotWork,
+		"key that does not compile": brokenKey,
 		"rules for others":          rulesForOthers,
 		"no rules":                  noRules,
 	})
 }
 
-// checkFile serves a rule file with settings, and returns the error of Check.
+// checkFile serves a rule file with settings and returns the error of Check.
 func checkFile(b *bench, settings string, r ruleset.Rule) error {
 	b.t.Helper()
 	set, err := ruleset.Load("locks.yaml", []byte(settings+yaml(r)))
@@ -51,8 +51,8 @@ func uncovered(t *testing.T, b *bench) {
 	wantText(t, err, b.adapter.Endpoint.Label(), "locks.yaml", "none: true")
 }
 
-// cannotWork tests that Check reports a rule that does not fit its endpoint, and that its handler never runs.
-func cannotWork(t *testing.T, b *bench) {
+// brokenKey tests that Check reports a rule that does not fit its endpoint and that its handler never runs.
+func brokenKey(t *testing.T, b *bench) {
 	err := checkFile(b, "", b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" }))
 	wantText(t, err, "locks.yaml:3:", b.adapter.Endpoint.Label())
 	if got := b.call(); got.OK || got.Code != b.adapter.Code(none.Status()) {
@@ -67,11 +67,11 @@ func rulesForOthers(_ *testing.T, b *bench) {
 	if b.adapter.Endpoint.Transport == other.Transport {
 		other = ruleset.HTTP("POST /days/close")
 	}
-	b.under(b.rule(), ruleset.Rule{Endpoint: other, Key: "day"})
+	b.serveUnder(b.rule(), ruleset.Rule{Endpoint: other, Key: "day"})
 	b.wantOK(b.call(), "paid", "")
 }
 
 func noRules(_ *testing.T, b *bench) {
-	b.under()
+	b.serveUnder()
 	b.wantOK(b.call(), "paid", "")
 }

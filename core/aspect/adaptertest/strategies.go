@@ -15,12 +15,12 @@ func strategies(t *testing.T, a Adapter) {
 		for _, c := range causes() {
 			for _, s := range failpolicy.Strategies() {
 				if c.cause == failpolicy.Debounced && s == failpolicy.Proceed {
-					continue // a rule must not say so, because it would undo its debounce
+					continue // a rule must not combine these, because proceed would undo the debounce
 				}
 				t.Run(l.name+"/"+string(c.cause)+"/"+string(s), func(t *testing.T) {
 					t.Parallel()
 					b := newBench(t, a, c.locks...)
-					l.declare(b, b.rule(c.rule(b)), answering(c.cause, s))
+					l.declare(b, b.rule(c.rule(b)), strategyFor(c.cause, s))
 					b.start()
 					ran := c.provoke(b)
 					wantStrategy(b, c.cause, s, ran)
@@ -30,8 +30,8 @@ func strategies(t *testing.T, a Adapter) {
 	}
 }
 
-// answering returns the fields of a rule that answer a cause by a strategy.
-func answering(cause failpolicy.Cause, s failpolicy.Strategy) ruleset.Rule {
+// strategyFor returns the fields of a rule that set the strategy for a cause.
+func strategyFor(cause failpolicy.Cause, s failpolicy.Strategy) ruleset.Rule {
 	var r ruleset.Rule
 	switch cause {
 	case failpolicy.Backend:
@@ -49,7 +49,7 @@ func answering(cause failpolicy.Cause, s failpolicy.Strategy) ruleset.Rule {
 	return r
 }
 
-// layer is a place for the strategies of a rule.
+// layer is a place where the strategies of a rule can be declared.
 type layer struct {
 	name    string
 	declare func(b *bench, rule, answers ruleset.Rule)
@@ -58,90 +58,90 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"on the endpoint", func(b *bench, rule, answers ruleset.Rule) {
-			rule = with(rule, answers)
+			rule = setStrategies(rule, answers)
 			rule.Endpoint = ruleset.Endpoint{}
 			b.program.InCode = []ruleset.Rule{rule}
 		}},
-		{"set", func(b *bench, rule, answers ruleset.Rule) { b.set(with(rule, answers)) }},
+		{"set", func(b *bench, rule, answers ruleset.Rule) { b.set(setStrategies(rule, answers)) }},
 		{"defaults", func(b *bench, rule, answers ruleset.Rule) { b.set(rule, ruleset.WithProfile("default", answers)) }},
 		{"profile", func(b *bench, rule, answers ruleset.Rule) {
 			rule.Profile = "shop"
 			b.set(rule, ruleset.WithProfile("shop", answers))
 		}},
-		{"file", func(b *bench, rule, answers ruleset.Rule) { b.program.Set = b.load(with(rule, answers)) }},
+		{"file", func(b *bench, rule, answers ruleset.Rule) { b.program.Set = b.load(setStrategies(rule, answers)) }},
 		{"wildcard of a file", func(b *bench, rule, answers ruleset.Rule) {
 			rule.Endpoint = wildcardOf(rule.Endpoint)
-			b.program.Set = b.load(with(rule, answers))
+			b.program.Set = b.load(setStrategies(rule, answers))
 		}},
 		{"profile of a file", func(b *bench, rule, answers ruleset.Rule) {
 			rule.Profile = "shop"
 			b.program.Set = b.loadText("profiles:\n  shop:\n" + fields(answers) + yaml(rule))
 		}},
 		{"file over set", func(b *bench, rule, answers ruleset.Rule) {
-			file := with(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers)
+			file := setStrategies(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers)
 			rule.OnLost = failpolicy.Ignore
 			b.program.Set = b.load(file, ruleset.WithRules(rule))
 		}},
 	}
 }
 
-// declared returns the layers of endpoints that have rules by themselves.
-func declared() []layer {
+// declaredLayers returns the layers of endpoints that declare rules.
+func declaredLayers() []layer {
 	return []layer{
 		{"declared", func(b *bench, rule, answers ruleset.Rule) {
-			b.program.Declared = []ruleset.Rule{with(rule, answers)}
+			b.program.Declared = []ruleset.Rule{setStrategies(rule, answers)}
 		}},
 		{"file over declared", func(b *bench, rule, answers ruleset.Rule) {
 			b.program.Declared = []ruleset.Rule{rule}
-			b.program.Set = b.load(with(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers))
+			b.program.Set = b.load(setStrategies(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers))
 		}},
 	}
 }
 
-// layersOf returns the layers that the rules of an adapter have.
+// layersOf returns the layers in which an adapter can have rules.
 func layersOf(a Adapter) []layer {
 	if a.Declares {
-		return append(layers(), declared()...)
+		return append(layers(), declaredLayers()...)
 	}
 	return layers()
 }
 
-// with lays strategies over a rule.
-func with(rule, answers ruleset.Rule) ruleset.Rule {
+// setStrategies returns a rule with the strategies of answers.
+func setStrategies(rule, answers ruleset.Rule) ruleset.Rule {
 	rule.OnBusy, rule.OnBackend, rule.OnKey, rule.OnOverload = answers.OnBusy, answers.OnBackend, answers.OnKey, answers.OnOverload
 	rule.Fallback = answers.Fallback
 	return rule
 }
 
-// provoked is a cause and the way to provoke it.
-type provoked struct {
+// provocation is a cause and the way to provoke it.
+type provocation struct {
 	cause   failpolicy.Cause
 	rule    func(b *bench) func(*ruleset.Rule)
-	provoke func(b *bench) (ran int32) // returns how often the handler has run
+	provoke func(b *bench) (ran int32) // returns how often the handler ran
 	locks   []core.Option
 }
 
-func causes() []provoked {
-	as := func(change func(*ruleset.Rule)) func(*bench) func(*ruleset.Rule) {
+func causes() []provocation {
+	always := func(change func(*ruleset.Rule)) func(*bench) func(*ruleset.Rule) {
 		return func(*bench) func(*ruleset.Rule) { return change }
 	}
-	return []provoked{
-		{failpolicy.Busy, as(func(*ruleset.Rule) {}), func(b *bench) int32 {
+	return []provocation{
+		{failpolicy.Busy, always(func(*ruleset.Rule) {}), func(b *bench) int32 {
 			b.redis.Take(prefix+"order:42", time.Hour)
 			return 0
 		}, nil},
-		{failpolicy.Debounced, as(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }), func(b *bench) int32 {
+		{failpolicy.Debounced, always(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }), func(b *bench) int32 {
 			b.wantOK(b.call(), "paid", "")
 			return 1
 		}, nil},
-		{failpolicy.Backend, as(func(*ruleset.Rule) {}), func(b *bench) int32 {
+		{failpolicy.Backend, always(func(*ruleset.Rule) {}), func(b *bench) int32 {
 			b.redis.Down()
 			return 0
 		}, []core.Option{core.WithBackendTimeout(50 * time.Millisecond)}}, // so that the outage shows sooner
 		{failpolicy.Key, func(b *bench) func(*ruleset.Rule) {
 			return func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.Tenant + "}" }
 		}, func(*bench) int32 { return 0 }, nil},
-		{failpolicy.Overload, as(func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = time.Hour, 1 }), fillQueue, nil},
+		{failpolicy.Overload, always(func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = time.Hour, 1 }), fillQueue, nil},
 	}
 }
 
@@ -153,13 +153,13 @@ func fillQueue(b *bench) int32 {
 		defer close(done)
 		b.server.Call(b.t.Context(), Call{ID: "42"})
 	}()
-	b.t.Cleanup(func() { <-done }) // the context of the test ends before its cleanups run
+	b.t.Cleanup(func() { <-done }) // the context of the test is canceled before its cleanups run
 	until(b.t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	return 0
 }
 
-// wantStrategy calls, and compares the answer with the answer that a strategy gives for a cause. ran is how often the
-// handler has run before.
+// wantStrategy calls the endpoint and checks that the answer is the answer of a strategy for a cause. ran is how often
+// the handler ran before.
 func wantStrategy(b *bench, cause failpolicy.Cause, s failpolicy.Strategy, ran int32) {
 	b.t.Helper()
 	call := Call{ID: "42", Tenant: "acme"}
