@@ -20,20 +20,20 @@ type call struct {
 	ctx    context.Context //nolint:containedctx // lives as long as the call
 	method string
 
-	looked   bool        // Metadata was called before
+	searched bool        // Metadata was called before
 	metadata metadata.MD // all metadata, from the second call of Metadata on
 }
 
 func (c *call) Method() string { return c.method }
 
-// Own does nothing, because no cache keeps an answer of gRPC.
+// Own does nothing, because caches do not store answers of gRPC.
 func (c *call) Own() {}
 
 // Metadata returns the values of a key. The first call searches the metadata for the key. Later calls use
 // a copy of all metadata, so that a request with much metadata is not searched again and again.
 func (c *call) Metadata(key string) []string {
-	if !c.looked {
-		c.looked = true
+	if !c.searched {
+		c.searched = true
 		return metadata.ValueFromIncomingContext(c.ctx, key)
 	}
 	if c.metadata == nil {
@@ -82,7 +82,7 @@ func statusOf(a *methodcall.Answer) *status.Status {
 	return bare
 }
 
-// statusError is the error of an answer. Its text and the client's status do not contain the reason. The
+// statusError is the error of an answer. Its message and the client's status do not contain the reason. The
 // interceptors of the server unwrap it to the reason.
 type statusError struct {
 	status *status.Status
@@ -93,7 +93,7 @@ func (e *statusError) Error() string              { return e.status.Err().Error(
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
 func (e *statusError) Unwrap() error              { return e.reason }
 
-// pushback returns the trailer for a hint.
+// pushback returns the trailer that asks clients to retry after a time.
 func pushback(after time.Duration) metadata.MD {
 	return metadata.Pairs(trailerPushback, strconv.FormatInt(after.Milliseconds(), 10))
 }

@@ -1,5 +1,5 @@
-// Package grpclock runs gRPC methods under distributed locks. A rule names a method, a key over its
-// request, and the answer to a caller who does not get the lock. The package provides interceptors for
+// Package grpclock runs gRPC methods under distributed locks. A rule names a method, a key built from its
+// request, and the answer to a caller that does not get the lock. The package provides interceptors for
 // a server; package core/aspect does the rest.
 //
 //	guard, err := grpclock.New(locks, grpclock.WithRules(ruleset.Rule{
@@ -41,9 +41,9 @@
 //	version: v2
 //	inputs: [{directory: ., paths: [shop.proto]}]
 //
-// Other languages ignore the option, and need only the file to compile. You need not register
-// anything: the guard reads the descriptor of every method that is called. Two options are two rules,
-// which need names. The guard takes their locks in the order of the options.
+// Other languages ignore the option; they need the file only to compile yours. You need not register
+// anything: the guard reads the descriptor of every method that is called. Each option is a rule; if a method
+// has several, each needs a name. The guard takes their locks in the order of the options.
 //
 // A rule may also be in a rule file, in YAML. Give the file to [WithSet]:
 //
@@ -54,26 +54,26 @@
 // Or declare rules in code: with [WithRules], or together with a rule file with [ruleset.WithRules]. One
 // rule may be declared in all three places. Options override code and the file overrides both,
 // field by field. So a file may change the wait_time of a rule that the .proto file declares, or
-// disable the rule with disabled: true. Such an entry has the full method, and the name of the rule if it
-// has one. Wildcards apply only to methods without a specific rule. An option with none: true counts as
+// disable the rule with disabled: true. Such an entry names the full method, and the rule if that has a
+// name. Wildcards apply only to methods without a specific rule. An option with none: true counts as
 // a specific rule.
 //
 // "*" does not match health checking, reflection and similar services. A rule that names such a
 // method or its service matches it. See [ruleset.Endpoint.Infrastructure].
 //
-// A debounce window begins after a call that ends with OK. A handler whose reply means that
+// A debounce window begins after a call that returns OK. A handler whose reply means that
 // it has not done its work calls [aspect.CancelDebounce] with its context.
 //
 // # Reload
 //
 // The guard follows a [ruleset.Live] until the Live is closed. It compiles a new file for every method
-// that was called or that [Guard.Check] has seen, and checks the file like Check. All adapters of the set
-// refuse a file that has a mistake, or that gives a rule in force another lock: the old rules
-// stay. Calls in progress end under the rules with which they began.
+// that was called or that [Guard.Check] has seen, and checks the file as Check does. If the file has a
+// mistake or gives a rule in force another lock, all adapters of the set refuse it and keep the old rules.
+// Calls in progress run to their end under the rules with which they began.
 //
-// Without Check, a mistake in the rule of a method shows with the first call of the method. The guard
-// still finds that a reload would give the method another lock, if the program has the descriptor of
-// the method.
+// Without Check, a mistake in the rule of a method shows only with the first call of the method. The guard
+// still refuses a reload that would give the method another lock, if the program has the descriptor of the
+// method.
 //
 // # Where it goes
 //
@@ -83,17 +83,18 @@
 // and see everything.
 //
 // Interceptors before the guard see the error of a refusal with its reason: it matches the sentinels of
-// package core and wraps an [*aspect.RefusedError]. They may return another error. The text of the error,
-// and the answer to the client, contain neither key nor owner nor an answer of Redis.
+// package core and wraps an [*aspect.RefusedError]. They may return another error. The message of the error
+// and the answer to the client contain neither a key nor an owner nor an answer of Redis.
 //
-// If a guard is installed twice, the second one does nothing. Two guards take two locks. The header
-// x-lock-status has the status of each guard once, the status of the inner guard last.
+// If the same guard is installed twice, its second interceptor does nothing. Two guards take two locks. The
+// header x-lock-status contains the status of each guard, the status of the inner guard last, and each value
+// only once.
 //
 // # Keys
 //
 // Keys and conditions may use req (the request message, by the field names of the
 // .proto file), metadata, method, peer, and the variables of [WithVariable]. The guard reads dynamic
-// and opaque messages like generated ones. It evaluates the key once, before the handler.
+// messages and messages of the opaque API, too. It evaluates the key once, before the handler runs.
 //
 // # Streams
 //
@@ -103,16 +104,16 @@
 // first RecvMsg of the handler. A stream that a client closes without a message yields no key.
 //
 //   - Server-streaming and client-streaming: both work.
-//   - Bidirectional, the client speaks first: both work.
-//   - Bidirectional, the server speaks first: metadata only. With req both sides
+//   - Bidirectional, the client sends first: both work.
+//   - Bidirectional, the server sends first: metadata only. With req both sides
 //     would wait for each other until the deadline of the call. A descriptor does not
-//     show who speaks first, so [Guard.Check] cannot find that mistake by itself.
+//     show which side sends first, so [Guard.Check] cannot find that mistake by itself.
 //     Name such methods with [WithServerFirst], and Check finds it.
 //
 // # When the lock is not acquired
 //
 //	error          the cause's status, or the rule's; one ErrorInfo with the domain
-//	               "interlock"; where a retry makes sense RetryInfo, and the trailer
+//	               "interlock"; if the caller should retry, RetryInfo and the trailer
 //	               grpc-retry-pushback-ms, which clients with a retry policy obey
 //	skip, null     OK. Unary and client-streaming: one empty reply of the method's
 //	               type, or of null the rule's response; the others end without a
@@ -122,8 +123,8 @@
 //
 // The descriptor of a method shows whether callers expect a reply. A method that a handler of unknown
 // services serves ([grpc.UnknownServiceHandler]), for example in a proxy, may have no descriptor. Then
-// it cannot be skipped or answered with null: a rule that does so is broken, and the calls end with
-// INTERNAL, LOCK_MISCONFIGURED. Give the files of such methods to [WithDescriptors], or choose another
+// it cannot be skipped or answered with null: a rule with such a strategy is broken, and the calls fail
+// with INTERNAL, LOCK_MISCONFIGURED. Give the files of such methods to [WithDescriptors], or choose another
 // strategy.
 //
 // If the deadline of a caller has passed or the caller has disconnected, it gets DEADLINE_EXCEEDED or
@@ -131,17 +132,17 @@
 //
 // # While it is held
 //
-// The context of the handler carries the lock. It ends with the cause [core.ErrLost] when
-// the lock is lost, or [core.ErrClosed] when a shutdown does not wait for it. SendMsg and RecvMsg of the
-// stream then fail with the status of the loss, including a RecvMsg that is blocked. (A SendMsg that flow
-// control blocks fails when the call ends.) To be able to leave a blocked RecvMsg, the guard runs each
-// RecvMsg in a separate goroutine and copies its message once. After a loss, the last such goroutine ends
-// with the call. A loss never looks like a cancellation by the client: the answer is INTERNAL,
-// LOCK_LOST, unless the handler has finished anyway.
+// The context of the handler carries the lock. It is canceled with the cause [core.ErrLost] when the lock
+// is lost, or with [core.ErrClosed] when a shutdown does not wait for the handler. SendMsg and RecvMsg of
+// the stream then fail with the status of the loss, including a RecvMsg that is blocked. (A SendMsg that
+// flow control blocks fails when the call ends.) To be able to leave a blocked RecvMsg, the guard runs each
+// RecvMsg in a separate goroutine and copies its message once. After a loss, the last such goroutine stops
+// when the call ends. A loss never looks like a cancellation by the client: the answer is INTERNAL,
+// LOCK_LOST, unless the handler completes successfully anyway.
 //
-// A handler may release the lock early through [Hold]. Its context then ends, and [Caller] returns the
-// context to continue with. Its stream continues to work. A panic releases the lock, and then reaches the
-// recovery around the guard.
+// A handler may release the lock early through [Hold]. Its context is then canceled, and [Caller] returns
+// the context to continue with. Its stream continues to work. If the handler panics, the guard releases the
+// lock, and the panic then reaches the recovery around the guard.
 //
 // # Start-up
 //
@@ -152,11 +153,11 @@
 // INTERNAL and never runs its handler. Finding the rules of a method costs one map lookup and no
 // allocation, whether the method has rules or not.
 //
-// Check also reports a rule whose methods no interceptor can have guarded, because the program has not
-// asked for an interceptor for their shape. Check does not see which server has the interceptors:
-// methods of a server that was made without them run without their locks. Let a test show
-// it: while redistest.Server.Take holds the lock for another holder, the method has to answer
-// ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, even if a
+// Check also reports a rule whose methods no interceptor can guard, because the program never called the
+// method that returns the interceptor for their shape. Check does not see which server has the
+// interceptors: methods of a server that was created without them run without their locks. Prove with a
+// test that a method is guarded: while redistest.Server.Take holds the lock for another holder, the method
+// has to answer ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, even if a
 // rule is disabled. In production, the Decision of an [aspect.Observer] shows it (see
 // [core.WithObserver]).
 //
@@ -164,13 +165,13 @@
 // Register…HandlerServer, bypasses the interceptors and takes no lock. Let it dial the server
 // (Register…HandlerFromEndpoint, or a grpc.ClientConn over bufconn).
 //
-// A timeout inside the guard, such as an interceptor after it that answers while the handler
-// continues, releases the lock during that work. Put the timeout before the guard, or hand the lock over to
-// the work with [core.Hold.Handover].
+// If a timeout inside the guard, such as an interceptor after it, answers while the handler continues, the
+// lock is released during that work. Put the timeout before the guard, or hand the lock over to the work
+// with [core.Hold.Handover].
 //
 // Problems of options name the .proto file. Generated code has no line numbers. The
 // command `interlock check --descriptors image.binpb` reports them, and so does a guard whose
-// [WithDescriptors] has files with source information.
+// [WithDescriptors] contains files with source information.
 //
 // # Shutdown
 //

@@ -15,15 +15,15 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// Guard runs gRPC methods under the locks of rules. Make it with [New],
+// Guard runs gRPC methods under the locks of rules. Create it with [New],
 // give both interceptors to the server, and call [Guard.Check] after registering its services.
-// It is safe for concurrent use, owns no goroutine and needs no Close. With a [ruleset.Live], it
-// follows every reload until the Live is closed.
+// It is safe for concurrent use, owns no goroutine and needs no Close. If its set is a [ruleset.Live], the
+// guard follows every reload until the Live is closed.
 type Guard struct {
 	methods *methodrules.Methods
 
-	unary, streams atomic.Bool // whether the program has called the method for the interceptor
-	renamed        sync.Map    // from the full method of a handler to a *methodrules.Entry that cannot work
+	unary, streams atomic.Bool // whether the program called the method that returns the interceptor
+	renamed        sync.Map    // from the full method of a handler to a *methodrules.Entry with an error
 }
 
 // New returns a Guard that takes its locks from a lock client. The caller closes the client. The error
@@ -38,7 +38,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// unguarded returns why methods of a shape run without the guard, or "".
+// unguarded returns a message if methods of a shape run without the guard, otherwise "".
 func (g *Guard) unguarded(s methodrules.Shape) string {
 	const format = "nothing guards %s methods: give guard.%s() to grpc.%s before Check"
 	switch unary := !s.Client && !s.Server; {
@@ -67,9 +67,10 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 }
 
 // unaryRules returns the rules of a unary method, or nil if it has none. If a service is registered under
-// another name, its generated handler names another method than the server has matched. The guard then
-// cannot apply the rules of the matched method, so it returns an entry that cannot work. A call
-// inside another call has the context of the outer call, and has passed a guard.
+// another name, its generated handler names a method other than the one that the server matched. The guard
+// then cannot apply the rules of the matched method, so it returns an entry with an error. A call inside
+// another call also names another method, because it has the context of the outer call. It is not an error,
+// because the outer call has passed a guard.
 func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {
 	matched, known := grpc.Method(ctx)
 	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
@@ -108,12 +109,12 @@ func (g *Guard) streamRules(srv any, info *grpc.StreamServerInfo) *methodrules.E
 	return g.methods.Registered(k)
 }
 
-// Server reports its registered services to [Guard.Check]. A *grpc.Server is one.
+// Server reports its registered services to [Guard.Check]. A *grpc.Server is a Server.
 type Server interface {
 	GetServiceInfo() map[string]grpc.ServiceInfo
 }
 
-// Check compiles the rules of all methods that the servers have registered, and
+// Check compiles the rules of all registered methods of the servers and
 // returns every problem as one [*ruleset.InvalidError]:
 //
 //   - mistakes in the options of .proto files;
@@ -123,21 +124,21 @@ type Server interface {
 // Call Check once, with all servers that use the guard, after the registrations and before Serve. It
 // does not check rules for other transports.
 //
-// The [ruleset.Settings] of the set select whether Check returns, reports to the observers or ignores
-// two kinds of problems: rules that match no method, and methods that change something and have no
-// rule. Health checking and reflection need no rule.
+// For two kinds of problems, the [ruleset.Settings] of the set select whether Check returns them, reports
+// them to the observers or ignores them: rules that match no method, and methods that may change something
+// and have no rule. Health checking and reflection need no rule.
 //
-// The guard checks later sets of a [ruleset.Live] in the same way, and refuses a set that does not
+// The guard checks later sets of a [ruleset.Live] in the same way and refuses a set that does not
 // pass.
 //
-// A rule for a unary method is an error if the program has not called
+// A rule for a unary method is an error if the program did not call
 // [Guard.UnaryServerInterceptor]. The same holds for streaming methods and
 // [Guard.StreamServerInterceptor].
 //
-// Check cannot know which side speaks first on a bidirectional method, because that depends on the
-// handler (see [WithServerFirst]). Nor does it see which server has the interceptors. Of a
-// method without a descriptor it knows only the shape. Methods that an unknown-service handler serves
-// are not registered, so Check reports rules for them: do not call Check for such a server.
+// Check cannot determine which side of a bidirectional method sends first, because that depends on the
+// handler (see [WithServerFirst]). Nor does it see which server has the interceptors. For a method without
+// a descriptor it checks only the shape. Methods that an unknown-service handler serves are not registered,
+// so Check reports rules for them: do not call Check for such a server.
 func (g *Guard) Check(servers ...Server) error {
 	var keys []methodrules.Key
 	for _, s := range servers {
@@ -153,7 +154,7 @@ func (g *Guard) Check(servers ...Server) error {
 
 // Hold returns the lock that the handler of ctx runs with. Of several locks it returns the last one;
 // [core.Held] finds the others. It returns nil outside a guard and if the handler runs without a lock.
-// Release of nil returns [core.ErrNotHeld].
+// Release of a nil Hold returns [core.ErrNotHeld].
 //
 // With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of
 // every earlier holder. A store that keeps it can refuse the write of a holder that was paused beyond
@@ -161,14 +162,14 @@ func (g *Guard) Check(servers ...Server) error {
 //
 //	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, grpclock.Hold(ctx).Token(), id)
 //
-// If that changes no row, a later holder has written already.
+// If that changes no row, a later holder has already written.
 //
-// The handler may release the lock early, which ends its context (see [Caller]). It may refresh the
+// The handler may release the lock early, which cancels its context (see [Caller]). It may refresh the
 // lock, or hand it over to work that outlives the call. The guard does not release a lock that was
 // handed over.
 func Hold(ctx context.Context) *core.Hold { return methodcall.Hold(ctx) }
 
-// Caller returns the context with which the call came to the interceptor. A handler that has released
-// its lock early continues with it, because its own context has ended. It carries no lock of this
-// guard. Without a lock, Caller returns ctx itself.
+// Caller returns the context that the call had before the interceptor. A handler that has released its lock
+// early continues with it, because its own context is canceled. The returned context carries no lock of
+// this guard. Without a lock, Caller returns ctx itself.
 func Caller(ctx context.Context) context.Context { return methodcall.Caller(ctx) }

@@ -23,8 +23,8 @@ func WithRules(rules ...ruleset.Rule) Option {
 
 // WithSet uses the gRPC rules of a set. They override the options of the methods field by field. The set
 // is a [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. The guard ignores its
-// rules for other transports. WithSet cannot be combined with [WithRules] and [WithProfile]: use
-// [ruleset.WithRules] and [ruleset.WithProfile] when making the set.
+// rules for other transports. WithSet cannot be combined with [WithRules] and [WithProfile]: give
+// [ruleset.WithRules] and [ruleset.WithProfile] to the set instead.
 func WithSet(set ruleset.Provider) Option {
 	return func(c *methodrules.Config) error { return c.Set(set) }
 }
@@ -35,13 +35,13 @@ func WithProfile(name string, r ruleset.Rule) Option {
 }
 
 // WithVariable registers a variable for keys and conditions, for example the principal
-// that the authentication has put into the context. fn receives the context of the call, and
+// that authentication puts into the context. fn receives the context of the call and
 // runs only for calls whose rules use the variable. T is a string, bool, integer,
 // list or struct (fields by their Go names).
 //
 // If fn returns an error, nil or an empty string, the application is at fault, not the client:
 // the caller gets INTERNAL, and the error on the server names the variable that was
-// not set. Often the application installs the lock before the authentication.
+// not set. A common reason is a guard that is installed before authentication.
 func WithVariable[T any](name string, fn func(ctx context.Context) (T, error)) Option {
 	return func(c *methodrules.Config) error { return methodrules.AddVariable(c, name, fn) }
 }
@@ -49,8 +49,8 @@ func WithVariable[T any](name string, fn func(ctx context.Context) (T, error)) O
 // WithFallback registers a handler for unary methods, in the form of a method of a
 // generated server. It runs instead of the handler, without a lock, if the strategy of a rule is
 // fallback and its Fallback is name. [aspect.OutcomeFrom] returns the cause from its context. Req and
-// Res must be the types of the method, which [Guard.Check] compares. With proto.Message instead of a
-// type, any method fits.
+// Res must be the message types of the method; [Guard.Check] compares them. proto.Message instead of a
+// type fits any method.
 //
 // One name may have both a handler for unary methods and a handler for streams.
 func WithFallback[Req, Res proto.Message](name string, fn func(ctx context.Context, req Req) (Res, error)) Option {
@@ -59,21 +59,21 @@ func WithFallback[Req, Res proto.Message](name string, fn func(ctx context.Conte
 
 // WithStreamFallback registers a handler for streaming methods. Otherwise it works like [WithFallback].
 // The handler gets the implementation of the server and the stream. From the stream it receives all
-// messages, including a first message that the key has needed.
+// messages, including a first message that the guard read for the key.
 func WithStreamFallback(name string, handler grpc.StreamHandler) Option {
 	return func(c *methodrules.Config) error { return c.StreamFallback(name, handler, handler == nil) }
 }
 
-// WithTokenHeader shows clients the fencing token of the lock that the method runs with, in the header
+// WithTokenHeader sends clients the fencing token of the lock that the method runs with, in the header
 // metadata [failpolicy.TokenHeader]. A client can pass it on to a store that refuses smaller tokens.
 //
-// Locks of the kind [ruleset.Fenced] have a token. So does every other kind that one call holds at a
-// time, if its rule sets Token. Of several locks, the header has the token of the last one with a token.
-// Nested guards each add their token, the innermost last. The guard adds the header before the method
-// runs, so the header is there even if the lock is lost later.
+// Locks of the kind [ruleset.Fenced] have a token. So does every other kind that only one call holds at a
+// time, if its rule sets Token. If there are several locks, the header contains the token of the last lock
+// that has a token. Nested guards each add their token, the innermost last. The guard adds the header
+// before the method runs, so clients get it even if the lock is lost later.
 //
 // The token reveals when the lock was taken, or how often. Do not show it to clients that must
-// not know how busy a shop is. Off by default.
+// not know how busy the service is. Off by default.
 func WithTokenHeader() Option {
 	return func(c *methodrules.Config) error { return c.TokenHeader() }
 }

@@ -51,7 +51,8 @@ func (c *call) Error(a *methodcall.Answer) error {
 	return e
 }
 
-// answerError has the text for clients. The interceptors of the server unwrap it to the reason.
+// answerError is the error of an answer. Its message is for clients. The interceptors of the server unwrap it to the
+// reason.
 type answerError struct{ answer *methodcall.Answer }
 
 func (e *answerError) Error() string { return e.answer.Message }
@@ -106,13 +107,13 @@ func response(reply any, err error) (connect.AnyResponse, error) {
 	}
 }
 
-// message is a message of any type.
+// message wraps a message of any type, because connect.NewResponse needs a concrete one.
 type message struct{ proto.Message }
 
 // streamCall implements [methodcall.StreamCall].
 type streamCall struct {
 	call
-	methodcall.Messages // of conn
+	methodcall.Messages // the messages of conn
 	conn                connect.StreamingHandlerConn
 	next                connect.StreamingHandlerFunc
 }

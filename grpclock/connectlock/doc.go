@@ -19,27 +19,27 @@
 // Put the interceptor after recovery ([connect.WithRecover]), authentication and validation, and before an
 // interceptor that opens a transaction. The first of the interceptors acts first. The interceptors before
 // the guard see the error of a refusal with its reason: it matches the sentinels of package core and wraps
-// an [*aspect.RefusedError]. If a call was skipped or had a fallback, its reply is for them a
-// proto.Message that does not have the generated type.
+// an [*aspect.RefusedError]. If a call was skipped or a fallback ran, they see a reply that is a
+// proto.Message but does not have the generated type.
 //
 // # Guarantees
 //
 //   - The handler runs at most once, and never without its lock, unless a rule says so.
 //   - The guard holds the lock from before the handler starts until it returns or panics.
-//   - A loss ends the context of the handler with the cause [core.ErrLost], and a shutdown that
-//     does not wait for it with [core.ErrClosed]. Send and Receive then fail, including a Receive that
-//     is blocked, with the answer that the caller gets: CodeInternal, LOCK_LOST. A loss never looks like
-//     a cancellation by the client.
-//   - A reload changes the next call. The guard refuses an invalid file, and the old rules stay.
+//   - A loss cancels the context of the handler with the cause [core.ErrLost]. A shutdown that does not
+//     wait for the handler cancels it with [core.ErrClosed]. Send and Receive then fail, including a Receive
+//     that is blocked, with the answer that the caller gets: CodeInternal, LOCK_LOST. A loss never looks
+//     like a cancellation by the client.
+//   - A reload takes effect with the next call. The guard refuses an invalid file and keeps the old rules.
 //   - A procedure whose rule is broken answers CodeInternal and never runs its handler.
-//   - The answers to clients contain neither key nor owner nor an answer of Redis.
+//   - The answers to clients contain neither a key nor an owner nor an answer of Redis.
 //   - A caller that has disconnected or whose deadline has passed gets no strategy. Waits end before
 //     deadlines.
 //
 // # When the lock is not acquired
 //
 //	error        a connect.Error with the code of the cause, or of the rule, and the
-//	             details ErrorInfo (domain "interlock") and, where a retry makes sense,
+//	             details ErrorInfo (domain "interlock") and, if the caller should retry,
 //	             RetryInfo. Header Retry-After, which clients find in the error's Meta
 //	skip, null   success. Unary and client-streaming: one empty reply of the method's
 //	             type, or of null the rule's response; the others end without a
@@ -52,13 +52,13 @@
 //
 // # Restrictions
 //
-//   - A key over req needs the first message of a stream. If the server speaks first,
+//   - A key over req needs the first message of a stream. If the server sends first,
 //     both sides would wait. See [WithServerFirst].
-//   - The guard does not know the write timeout of an HTTP server. Let rules wait for less.
-//   - Over HTTP/1.1 a client learns of a loss only after it has sent its next message.
+//   - The guard cannot see the write timeout of an HTTP server. Let rules wait for less than that.
+//   - Over HTTP/1.1 a client is informed of a loss only after it has sent its next message.
 //   - grpc-go clients do not retry by themselves: a Connect server sends headers before
-//     each error, which ends their retry policy.
-//   - Handlers made without the interceptor run unlocked. [Guard.Check] finds that only if
+//     each error, and their retry policy does not apply after headers.
+//   - Handlers created without the interceptor run unlocked. [Guard.Check] finds that only if
 //     no handler of the shape has it. Test it as package grpclock describes under Start-up.
 //
 // Shut down in this order: the HTTP server, [core.Client.Close], then the Redis client.

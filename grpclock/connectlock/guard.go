@@ -14,13 +14,13 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// Guard runs the procedures of Connect handlers under the locks of rules. Make it with [New] and give its
+// Guard runs the procedures of Connect handlers under the locks of rules. Create it with [New] and give its
 // interceptor to every handler. It is safe for concurrent use, owns no goroutine and needs no Close.
-// With a [ruleset.Live], it follows every reload until the Live is closed.
+// If its set is a [ruleset.Live], the guard follows every reload until the Live is closed.
 type Guard struct {
 	methods *methodrules.Methods
 
-	unary, streams atomic.Bool // whether a handler with such procedures has the interceptor
+	unary, streams atomic.Bool // whether the interceptor was put on a procedure of this shape
 }
 
 // New returns a Guard that takes its locks from a lock client. The caller closes the client. The error
@@ -36,7 +36,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// unguarded returns why procedures of a shape run without the guard, or "".
+// unguarded returns a message if procedures of a shape run without the guard, otherwise "".
 func (g *Guard) unguarded(s methodrules.Shape) string {
 	kind, guarded := "streaming", &g.streams
 	if !s.Client && !s.Server {
@@ -51,13 +51,13 @@ func (g *Guard) unguarded(s methodrules.Shape) string {
 // Aspect returns the aspect that the guard uses. Its Suspend is the kill switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
-// Check compiles the rules of all procedures that the program serves, and returns every
+// Check compiles the rules of all procedures that the program serves and returns every
 // problem as one [*ruleset.InvalidError]. A name is a service, "shop.v1.Orders", or the
 // path that the New…Handler of generated code returns, "/shop.v1.Orders/", or one
 // procedure, "/shop.v1.Orders/Pay". Generated code has constants for them. The guard cannot ask a
 // handler for its procedures: rules for procedures that are not named count as unmatched.
 //
-// Call Check once, with all names, after making the handlers and before serving: a rule
+// Call Check once, with all names, after creating the handlers and before serving: a rule
 // is an error while no handler of its shape has the interceptor. After that, the guard refuses a
 // reload that Check would not accept.
 func (g *Guard) Check(names ...string) error {
@@ -123,11 +123,11 @@ func (g *Guard) rules(spec connect.Spec) *methodrules.Entry {
 // Hold returns the lock that the handler of ctx runs with. Of several locks it returns the last one;
 // [core.Held] finds the others. It returns nil outside a guard and without a lock.
 //
-// The handler may release the lock early, which ends its context (see [Caller]). It may refresh the
+// The handler may release the lock early, which cancels its context (see [Caller]). It may refresh the
 // lock, or hand it over to work that outlives the call.
 func Hold(ctx context.Context) *core.Hold { return methodcall.Hold(ctx) }
 
-// Caller returns the context with which the call came to the interceptor. A handler that has released
-// its lock early continues with it, because its own context has ended. It carries no lock of this
-// guard. Without a lock, Caller returns ctx itself.
+// Caller returns the context that the call had before the interceptor. A handler that has released its lock
+// early continues with it, because its own context is canceled. The returned context carries no lock of
+// this guard. Without a lock, Caller returns ctx itself.
 func Caller(ctx context.Context) context.Context { return methodcall.Caller(ctx) }

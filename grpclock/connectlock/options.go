@@ -23,8 +23,8 @@ func WithRules(rules ...ruleset.Rule) Option {
 
 // WithSet uses the gRPC rules of a set. They override the options of the methods field by field. The set
 // is a [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. WithSet cannot be
-// combined with [WithRules] and [WithProfile]: use [ruleset.WithRules] and [ruleset.WithProfile] when
-// making the set.
+// combined with [WithRules] and [WithProfile]: give [ruleset.WithRules] and [ruleset.WithProfile] to the set
+// instead.
 func WithSet(set ruleset.Provider) Option {
 	return func(c *methodrules.Config) error { return c.Set(set) }
 }
@@ -35,7 +35,7 @@ func WithProfile(name string, r ruleset.Rule) Option {
 }
 
 // WithVariable registers a variable for keys and conditions, for example the principal
-// that the authentication has put into the context. fn receives the context of the call, and runs
+// that authentication puts into the context. fn receives the context of the call and runs
 // only for calls whose rules use the variable. T is a string, bool, integer, list or struct. If fn
 // returns an error, nil or an empty string, the application is at fault: the caller gets CodeInternal.
 func WithVariable[T any](name string, fn func(ctx context.Context) (T, error)) Option {
@@ -44,21 +44,21 @@ func WithVariable[T any](name string, fn func(ctx context.Context) (T, error)) O
 
 // WithFallback registers a handler for unary procedures. It takes and returns messages, so that one
 // function fits a gRPC server and a Connect handler. It runs instead of the handler, without a lock, if
-// the strategy of a rule is fallback and its Fallback is name. With its context,
+// the strategy of a rule is fallback and its Fallback is name. From its context,
 // [aspect.OutcomeFrom] returns the cause and [connect.CallInfoForHandlerContext] the headers. Req and
-// Res must be the types of the method, which [Guard.Check] compares. With proto.Message instead of a
-// type, any method fits.
+// Res must be the message types of the method; [Guard.Check] compares them. proto.Message instead of a
+// type fits any method.
 func WithFallback[Req, Res proto.Message](name string, fn func(ctx context.Context, req Req) (Res, error)) Option {
 	return func(c *methodrules.Config) error { return methodrules.AddFallback(c, name, fn) }
 }
 
 // WithStreamFallback registers a handler for streams. Otherwise it works like [WithFallback]. The handler
-// receives all messages, including a first message that the key has needed.
+// receives all messages, including a first message that the guard read for the key.
 func WithStreamFallback(name string, handler connect.StreamingHandlerFunc) Option {
 	return func(c *methodrules.Config) error { return c.StreamFallback(name, handler, handler == nil) }
 }
 
-// WithTokenHeader shows clients the fencing token of the lock that the procedure runs with, in
+// WithTokenHeader sends clients the fencing token of the lock that the procedure runs with, in
 // [failpolicy.TokenHeader]. The token reveals how often the lock was taken. Off by default.
 func WithTokenHeader() Option {
 	return func(c *methodrules.Config) error { return c.TokenHeader() }

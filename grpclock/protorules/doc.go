@@ -5,11 +5,11 @@
 // Adapters and tools call it: package grpclock reads the rules of the methods of a server, and a
 // program that has a descriptor set can list the rules of all its methods with [All].
 //
-// The package finds the option however the descriptors came into the program: in generated code, in a
-// descriptor set that was read with or without knowing the option, or with a type made at run time.
-// Every rule names its .proto file. Line and column are known if the descriptors have source
-// information, as the output of `buf build -o image.binpb` and `protoc --include_source_info` has;
-// generated code has none.
+// The package finds the option wherever the descriptors come from: generated code, a descriptor set
+// whether or not the option was registered when the program read it, or a type created at run time.
+// Every rule names its .proto file. It also has a line and a column if the descriptors contain source
+// information, as the output of `buf build -o image.binpb` and `protoc --include_source_info` does;
+// generated code contains none.
 //
 // All functions are safe for concurrent use. Call them at start-up: each call reads the options again.
 package protorules

@@ -19,9 +19,9 @@ type Method struct {
 	Problems   []*ruleset.Problem // see [Of]
 }
 
-// Of returns the rules that the options of a method declare, in their order, and the problems of these
+// Of returns the rules that the options of a method declare, in order, and the problems of these
 // options. Both are nil for a method without options. Each rule is in the layer [ruleset.LayerProto] and
-// has the method as its endpoint. Of leaves a field that has a problem out of its rule. Package ruleset
+// has the method as its endpoint. A field that has a problem is left out of its rule. Package ruleset
 // checks the values when it resolves the rules.
 func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
 	locks, err := locksOf(m.Options())
@@ -42,7 +42,7 @@ func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem
 }
 
 // All returns every method of the files, including methods without rules, sorted by full name. To read a
-// descriptor set, make the files with [google.golang.org/protobuf/reflect/protodesc.NewFiles].
+// descriptor set, create the files with [google.golang.org/protobuf/reflect/protodesc.NewFiles].
 func All(files *protoregistry.Files) []Method {
 	var list []Method
 	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// locksOf returns the locks of the option of a method. It parses the bytes of the options again, because
-// the program may have the option as unknown fields, or as messages of a dynamic type.
+// locksOf returns the locks that the options of a method declare. It parses the bytes of the options again,
+// because they may contain the locks as unknown fields or as messages of a dynamic type.
 func locksOf(options proto.Message) ([]*lockpb.Lock, error) {
 	if options == nil || !options.ProtoReflect().IsValid() {
 		return nil, nil
@@ -54,7 +54,7 @@ func checkOwner(options protoreflect.Message) (err error) {
 
 func lockType() protoreflect.ExtensionType { return lockpb.E_Lock }
 
-// unknownFields returns the numbers of the fields that this program does not know.
+// unknownFields returns the numbers of fields that the generated code of this program does not contain.
 func unknownFields(m protoreflect.Message) []protowire.Number {
 	var numbers []protowire.Number
 	for rest := m.GetUnknown(); len(rest) > 0; {

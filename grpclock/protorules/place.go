@@ -18,7 +18,7 @@ const (
 // place finds the positions of the options of a method in its .proto file.
 type place struct {
 	file      protoreflect.FileDescriptor
-	path      protoreflect.SourcePath // of the method
+	path      protoreflect.SourcePath // the path of the method
 	locations protoreflect.SourceLocations
 }
 
@@ -32,7 +32,7 @@ func placeOf(m protoreflect.MethodDescriptor) place {
 func (p place) method() ruleset.Source { return p.nearest(len(p.path), p.path...) }
 
 // lock returns the position of one option or of a field in it. If the source information does not
-// have that position, lock returns the position of the smallest element around it.
+// contain that position, lock returns the position of the smallest element around it.
 func (p place) lock(i int, fields ...protoreflect.FieldNumber) ruleset.Source {
 	path := append(slices.Clone(p.path), optionsOfMethod, int32(lockType().TypeDescriptor().Number()), int32(i))
 	for _, f := range fields {

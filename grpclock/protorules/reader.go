@@ -12,9 +12,9 @@ import (
 
 // reader reads the declaration of one option.
 type reader struct {
-	name     string // of the rule
+	name     string // the name of the rule
 	place    place
-	index    int // of the option
+	index    int // the index of the option
 	declared ruleset.Declared
 	problems []*ruleset.Problem
 }

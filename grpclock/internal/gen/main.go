@@ -1,7 +1,6 @@
-// Gen generates the Go code of a .proto file with the protoc-gen-go of go.mod. It does not need
-// protoc, which a machine with only Go does not have. go generate runs it in the
-// folder of the generated code. protoc-gen-go-grpc, which generates services, is a tool of another
-// module.
+// Gen generates the Go code of a .proto file with the protoc-gen-go of go.mod. It does not need protoc,
+// so a machine needs only Go. go generate runs it in the folder of the generated code. protoc-gen-go-grpc,
+// which generates services, is a tool of another module.
 package main
 
 import (

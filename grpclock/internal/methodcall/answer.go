@@ -22,11 +22,11 @@ type Answer struct {
 	Reason  error
 }
 
-// codeInternal is INTERNAL of gRPC and Connect. This package links neither library.
+// codeInternal is the code INTERNAL of gRPC and Connect. This package links neither library.
 const codeInternal failpolicy.Code = 13
 
-// Refusal returns the answer to a refused caller. Its details are one ErrorInfo and, if another attempt
-// makes sense, one RetryInfo.
+// Refusal returns the answer to a refused caller. Its details are one ErrorInfo and, if the caller should
+// try again, one RetryInfo.
 func Refusal(refused *aspect.RefusedError) *Answer {
 	a := &Answer{Code: refused.Status.GRPC, Message: refused.Message, Details: errorInfo(reasonOf(refused)), Reason: refused}
 	if a.Code == 0 {
@@ -38,7 +38,7 @@ func Refusal(refused *aspect.RefusedError) *Answer {
 	return a
 }
 
-// Broken returns the answer of a method whose lock cannot work.
+// Broken returns the answer of a method whose lock is misconfigured.
 func Broken(reason error) *Answer {
 	return &Answer{
 		Code: codeInternal, Message: "the lock of this method is misconfigured", Details: errorInfo(failpolicy.ReasonMisconfigured),
@@ -50,8 +50,8 @@ func errorInfo(reason string) []proto.Message {
 	return []proto.Message{&errdetails.ErrorInfo{Reason: reason, Domain: failpolicy.Domain}}
 }
 
-// reasonOf returns the reason of the cause. If the program is at fault, it returns the reason for that,
-// which does not blame the request.
+// reasonOf returns the reason of the cause. If the program is at fault, it returns
+// [failpolicy.ReasonMisconfigured], which does not blame the request.
 func reasonOf(refused *aspect.RefusedError) string {
 	if refused.Misconfigured {
 		return failpolicy.ReasonMisconfigured

@@ -1,9 +1,9 @@
 // Package methodcall runs calls of protobuf methods under their rules, for the servers of any library: a
 // library passes each call as a [UnaryCall] or a [StreamCall].
 //
-// It knows messages, streams, and package aspect, which takes and releases the locks. It knows neither
-// grpc-go nor Connect, and not how rules are declared: package methodrules has compiled them. Packages
-// grpclock and connectlock call it.
+// It handles messages and streams; package aspect takes and releases the locks. It depends on neither
+// grpc-go nor Connect, nor on the way in which rules are declared: package methodrules compiles them.
+// Packages grpclock and connectlock call it.
 //
 // Its files, each of which uses only those before it: answer, passage, messages, lockedstream, call,
 // unary, stream.
@@ -38,13 +38,13 @@ type Call interface {
 	// Header adds a header to the answer.
 	Header(key, value string)
 
-	// Own is called if the guard answers instead of the handler. No cache may keep that answer.
+	// Own marks the answer as an answer of the guard instead of the handler. No cache may keep it.
 	Own()
 
-	// Hint adds to an error when another attempt makes sense.
+	// Hint adds to an error the time after which the caller should try again.
 	Hint(after time.Duration)
 
-	// Error returns an answer as an error of the library. The error unwraps to the reason.
+	// Error converts an answer to an error of the library. The error unwraps to the reason.
 	Error(a *Answer) error
 
 	// Canceled reports whether an error of the library means that the call was canceled.
@@ -59,9 +59,9 @@ func Host(address string) string {
 	return address
 }
 
-// guarded is the part that unary calls and streams share: a call, the rules of its method, and its
+// guardedCall is the part that unary calls and streams share: a call, the rules of its method, and its
 // answers. It supplies the variables of the call.
-type guarded struct {
+type guardedCall struct {
 	Call
 	methods *methodrules.Methods
 	entry   *methodrules.Entry
@@ -70,40 +70,39 @@ type guarded struct {
 }
 
 // Registered computes a registered variable.
-func (g *guarded) Registered(i int) (any, error) { return g.methods.Config.Values[i](g.ctx) }
+func (g *guardedCall) Registered(i int) (any, error) { return g.methods.Config.Values[i](g.ctx) }
 
-// id identifies the call at this guard. request is nil for streams.
-func (g *guarded) id(request any) passageID {
+// id returns the identity of the call at this guard. request is nil for streams.
+func (g *guardedCall) id(request any) passageID {
 	return passageID{guard: g.methods, method: g.Method(), request: request, identity: g.Identity()}
 }
 
-// brokenError returns the error of a method that cannot work.
-func (g *guarded) brokenError() error {
+// brokenError returns the error of a method whose rules do not compile.
+func (g *guardedCall) brokenError() error {
 	g.entry.WarnOnce(g.methods.Aspect, g.entry.Err)
 	g.Own()
 	return g.Error(Broken(g.entry.Err))
 }
 
-// translate returns the error of a call that cannot work as an error of the library. It returns other
-// errors unchanged.
-func (g *guarded) translate(err error) error {
-	if bare, ok := err.(*methodrules.MisconfiguredError); ok { //nolint:errorlint // a wrapped error is one of the library already
+// translate converts a MisconfiguredError to an error of the library. It returns other errors unchanged.
+func (g *guardedCall) translate(err error) error {
+	if bare, ok := err.(*methodrules.MisconfiguredError); ok { //nolint:errorlint // an error that wraps it is already an error of the library
 		return g.Error(Broken(bare.Reason))
 	}
 	return err
 }
 
-// finish returns the error of a call. If only the call has shown that the method cannot work, it
+// finish returns the error of a call. If the call has shown that the method is misconfigured, finish
 // notifies the observers.
-func (g *guarded) finish(err error) error {
-	if why, ok := errors.AsType[*methodrules.MisconfiguredError](err); ok {
-		g.entry.WarnOnce(g.methods.Aspect, why.Reason)
+func (g *guardedCall) finish(err error) error {
+	if e, ok := errors.AsType[*methodrules.MisconfiguredError](err); ok {
+		g.entry.WarnOnce(g.methods.Aspect, e.Reason)
 	}
 	return err
 }
 
-// mark adds the lock status to the answer, unless a guard around this one has added the same status.
-func (g *guarded) mark(status string) {
+// mark adds the lock status to the answer, unless a guard around this one added the same status.
+func (g *guardedCall) mark(status string) {
 	if status != failpolicy.MarkUnlocked {
 		g.Own()
 	}
@@ -113,8 +112,9 @@ func (g *guarded) mark(status string) {
 	}
 }
 
-// handlerContext returns the context of the handler, and adds to the answer what the handler runs with.
-func (g *guarded) handlerContext(ctx context.Context, grant aspect.Grant) context.Context {
+// handlerContext returns the context of the handler. It adds the lock status and the fencing token to the
+// answer.
+func (g *guardedCall) handlerContext(ctx context.Context, grant aspect.Grant) context.Context {
 	if grant.Unlocked == aspect.UnlockedProceed {
 		g.mark(failpolicy.MarkUnlocked)
 	}
@@ -125,8 +125,8 @@ func (g *guarded) handlerContext(ctx context.Context, grant aspect.Grant) contex
 	return g.passage.attach(ctx)
 }
 
-// showToken adds a fencing token to the answer, unless a guard around this one has added the same token.
-func (g *guarded) showToken(token int64) {
+// showToken adds a fencing token to the answer, unless a guard around this one added the same token.
+func (g *guardedCall) showToken(token int64) {
 	if g.passage.find(func(p *passage) bool { return p.token == token }) == nil {
 		g.passage.token = token
 		g.Header(failpolicy.TokenHeader, strconv.FormatInt(token, 10))
@@ -134,7 +134,7 @@ func (g *guarded) showToken(token int64) {
 }
 
 // refuse returns the error for a refused caller.
-func (g *guarded) refuse(refused *aspect.RefusedError) error {
+func (g *guardedCall) refuse(refused *aspect.RefusedError) error {
 	g.Own()
 	if refused.RetryAfter > 0 {
 		g.Hint(refused.RetryAfter)

@@ -12,7 +12,7 @@ import (
 // continues to work after the handler has released the lock early.
 type lockedStream struct {
 	Messages
-	ctx       context.Context //nolint:containedctx // of the handler: carries the lock and ends with it
+	ctx       context.Context //nolint:containedctx // the handler's: carries the lock and is canceled with it
 	onLoss    func(cause error) error
 	translate func(error) error
 
@@ -29,7 +29,7 @@ func (s *lockedStream) Send(m any) error {
 }
 
 // Receive receives a message. It fails as soon as the lock is lost. It receives into a new message and
-// copies it to m, because the receive may end after Receive has returned.
+// copies it to m, because the receive may still be running after Receive has returned.
 func (s *lockedStream) Receive(m any) error {
 	if err := s.checkLoss(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (s *lockedStream) Receive(m any) error {
 	if fresh == nil {
 		return s.Messages.Receive(m)
 	}
-	done := make(chan received, 1)
+	done := make(chan receiveResult, 1)
 	go receive(s.Messages, fresh, done)
 	r, ok := s.await(done)
 	if err := s.checkLoss(); err != nil {
@@ -56,13 +56,13 @@ func (s *lockedStream) Receive(m any) error {
 	return s.translate(copyMessage(m, fresh))
 }
 
-// await waits for the message or the end of the context.
-func (s *lockedStream) await(done <-chan received) (r received, ok bool) {
+// await waits until the message arrives or the context is done.
+func (s *lockedStream) await(done <-chan receiveResult) (r receiveResult, ok bool) {
 	select {
 	case r = <-done:
 		return r, true
 	case <-s.ctx.Done():
-		return received{}, false
+		return receiveResult{}, false
 	}
 }
 
@@ -83,24 +83,24 @@ func (s *lockedStream) checkLoss() error {
 	return s.loss
 }
 
-// reportedLoss returns the error that an operation has returned because of a loss, or nil.
+// reportedLoss returns the error that an operation returned because of a loss, or nil.
 func (s *lockedStream) reportedLoss() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loss
 }
 
-// received is the result of one receive.
-type received struct {
+// receiveResult is the result of one receive.
+type receiveResult struct {
 	err      error
 	panicked bool
-	value    any // of the panic
+	value    any // the value of the panic
 }
 
-// receive receives one message. It ends with the call at the latest. It passes a panic to the goroutine
-// of the handler, which has the recovery.
-func receive(stream Messages, m any, done chan<- received) {
-	r := received{panicked: true}
+// receive receives one message. It returns when the call ends, if not before. It passes a panic to the
+// goroutine of the handler, which has the recovery.
+func receive(stream Messages, m any, done chan<- receiveResult) {
+	r := receiveResult{panicked: true}
 	defer func() {
 		if r.panicked {
 			r.value = recover()

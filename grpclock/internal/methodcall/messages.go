@@ -35,7 +35,7 @@ func messageOf(m any) proto.Message {
 type firstMessage struct {
 	message proto.Message
 	err     error
-	taken   atomic.Bool // by the handler
+	taken   atomic.Bool // the handler received it
 }
 
 // request returns the message, or nil if none was received.
@@ -46,8 +46,8 @@ func (f *firstMessage) request() proto.Message {
 	return f.message
 }
 
-// replayStream is a stream whose first message has been received before. Its first Receive returns
-// that message.
+// replayStream is a stream whose first message was already received. Its first Receive returns that
+// message.
 type replayStream struct {
 	Messages
 	first     *firstMessage
@@ -65,8 +65,8 @@ func (s *replayStream) Receive(m any) error {
 	return s.translate(copyMessage(m, s.first.message))
 }
 
-// copyMessage copies the content of src to dst. Both may be messages of one name and of different Go
-// types: generated and dynamic.
+// copyMessage copies the content of src to dst. They may have the same message name but different Go types:
+// generated and dynamic.
 func copyMessage(dst, src any) error {
 	to, from := messageOf(dst), messageOf(src)
 	switch {

@@ -13,24 +13,24 @@ import (
 type passage struct {
 	passageID
 
-	outer  *passage        // of the guard around this one; nil for the first guard
+	outer  *passage        // the passage of the guard around this one; nil for the first guard
 	caller context.Context //nolint:containedctx // Caller returns it
 	hold   *core.Hold      // nil without a lock
-	status string          // the lock status that the guard has written to the header
-	token  int64           // the fencing token that it has written to the header, or 0
+	status string          // the lock status that the guard wrote to the header
+	token  int64           // the fencing token that it wrote to the header, or 0
 }
 
 // passageID identifies a call at a guard.
 type passageID struct {
 	guard    *methodrules.Methods
 	method   string
-	request  any // of a unary call
+	request  any // the request of a unary call
 	identity any // see Call.Identity
 }
 
 type passageKey struct{}
 
-// newPassage returns the passage of a call that has come to a guard with ctx.
+// newPassage returns the passage of a call that reached a guard with ctx.
 func newPassage(ctx context.Context, id passageID) passage {
 	return passage{passageID: id, outer: passageOf(ctx), caller: ctx}
 }
@@ -45,8 +45,8 @@ func passageOf(ctx context.Context) *passage {
 	return p
 }
 
-// hasPassed reports whether a call has passed the guard before, and still has its lock if it got one.
-// That is so if the guard is installed twice.
+// hasPassed reports whether a call has already passed the guard, because the guard is installed twice. It
+// reports false if the call got a lock that core.Detach now hides.
 func hasPassed(ctx context.Context, id passageID) bool {
 	return passageOf(ctx).find(func(p *passage) bool {
 		return p.guard == id.guard && p.method == id.method && equal(p.request, id.request) &&
@@ -85,8 +85,8 @@ func Hold(ctx context.Context) *core.Hold {
 	return nil
 }
 
-// Caller returns the context with which the call came to the guard of [Hold], or ctx itself if the
-// handler runs without a lock.
+// Caller returns the context that the call had before the guard of [Hold], or ctx itself if the handler runs
+// without a lock.
 func Caller(ctx context.Context) context.Context {
 	if p := passageOf(ctx).find(hasHold); p != nil {
 		return p.caller

@@ -24,7 +24,7 @@ type StreamCall interface {
 
 // Stream runs a call under the rules of its method.
 func Stream(ctx context.Context, m *methodrules.Methods, e *methodrules.Entry, call StreamCall) error {
-	c := stream{guarded: guarded{Call: call, methods: m, entry: e, ctx: ctx}, call: call, messages: call}
+	c := stream{guardedCall: guardedCall{Call: call, methods: m, entry: e, ctx: ctx}, call: call, messages: call}
 	if e.Err != nil {
 		return c.brokenError()
 	}
@@ -38,7 +38,7 @@ func Stream(ctx context.Context, m *methodrules.Methods, e *methodrules.Entry, c
 
 // stream is one streaming call. It implements [aspect.Call].
 type stream struct {
-	guarded
+	guardedCall
 	call     StreamCall
 	messages Messages      // replays the first message after it was received
 	first    *firstMessage // nil until it was received
@@ -81,7 +81,7 @@ func (c *stream) Env(context.Context) keyexpr.Env {
 	if c.first == nil && c.entry.Extra.Reads { // Resume was called after run had seen the aspect suspended
 		c.receiveFirst()
 	}
-	return c.entry.Extra.Variables.Call(c.first.request(), &c.guarded)
+	return c.entry.Extra.Variables.Call(c.first.request(), &c.guardedCall)
 }
 
 // Handle implements [aspect.Call].
@@ -94,7 +94,7 @@ func (c *stream) Handle(ctx context.Context, g aspect.Grant) error {
 	if err := c.call.Handle(ctx, c.locked); err != nil {
 		return err
 	}
-	return c.locked.reportedLoss() // the handler did not get or send a message: the call has not succeeded
+	return c.locked.reportedLoss() // the handler could not send or receive a message, so the call did not succeed
 }
 
 // lossError returns the error for a stream whose lock is lost.

@@ -23,7 +23,7 @@ type UnaryCall interface {
 // Unary runs a call under the rules of its method. It returns the reply of the handler or of a fallback.
 // If neither ran, the reply is a [proto.Message].
 func Unary(ctx context.Context, m *methodrules.Methods, e *methodrules.Entry, call UnaryCall) (any, error) {
-	c := unary{guarded: guarded{Call: call, methods: m, entry: e, ctx: ctx}, call: call}
+	c := unary{guardedCall: guardedCall{Call: call, methods: m, entry: e, ctx: ctx}, call: call}
 	if e.Err != nil {
 		return nil, c.brokenError()
 	}
@@ -38,7 +38,7 @@ func Unary(ctx context.Context, m *methodrules.Methods, e *methodrules.Entry, ca
 
 // unary is one unary call. It implements [aspect.Call].
 type unary struct {
-	guarded
+	guardedCall
 	call  UnaryCall
 	reply any
 }
@@ -60,7 +60,7 @@ func (c *unary) run() (any, error) {
 // Env implements [aspect.Call].
 func (c *unary) Env(context.Context) keyexpr.Env {
 	variables, message := c.entry.Extra.Variables, messageOf(c.call.Request())
-	env := variables.Call(message, &c.guarded)
+	env := variables.Call(message, &c.guardedCall)
 	if slot, reads := variables.RequestSlot(); reads && message == nil {
 		return &unreadableEnv{Env: env, slot: slot, request: c.call.Request()}
 	}

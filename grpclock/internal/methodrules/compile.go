@@ -71,18 +71,18 @@ func (c *compiler) point() *aspect.Point {
 	return point
 }
 
-// explainRequest reports why req is unknown, for each rule that uses it.
+// explainRequest adds, for each rule that uses req, a problem with the reason why req is unknown.
 func (c *compiler) explainRequest() {
 	if c.request != nil {
 		return
 	}
-	why := "no descriptor of " + c.endpoint.Path + " is registered, so its expressions cannot use req: import its generated package, or give its file to WithDescriptors"
+	reason := "no descriptor of " + c.endpoint.Path + " is registered, so its expressions cannot use req: import its generated package, or give its file to WithDescriptors"
 	if c.method.descriptor != nil {
-		why = "WithServerFirst leaves req out for " + c.endpoint.Path + ", because its server may send before it receives: use metadata"
+		reason = "WithServerFirst leaves req out for " + c.endpoint.Path + ", because its server may send before it receives: use metadata"
 	}
 	for _, r := range c.rules {
 		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), Request+".") {
-			c.reportf(r, "", "%s", why)
+			c.reportf(r, "", "%s", reason)
 		}
 	}
 }
@@ -124,12 +124,13 @@ func (c *compiler) response(r *ruleset.Resolved) proto.Message {
 	return reply
 }
 
-// plainText returns the text of an error of package proto with plain spaces. The package varies them.
+// plainText returns the message of an error of package proto with plain spaces. Package proto randomly uses
+// no-break spaces.
 func plainText(err error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
 }
 
-// checkFallbackTypes compares the types of a registered fallback with those that the method has.
+// checkFallbackTypes compares the types of a registered fallback with the types of the method.
 func (c *compiler) checkFallbackTypes(r *ruleset.Resolved) {
 	policy := r.Policy()
 	f, ok := c.Fallbacks[r.Fallback]

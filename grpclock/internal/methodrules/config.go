@@ -23,12 +23,12 @@ import (
 // Config collects the options of a guard. Each of its methods implements one option; its error
 // names the option.
 type Config struct {
-	ShowToken       bool                                 // in a header
-	Values          []func(context.Context) (any, error) // of the registered variables
+	ShowToken       bool                                 // send the fencing token in a header
+	Values          []func(context.Context) (any, error) // return the values of the registered variables
 	Fallbacks       map[string]Fallback                  // for unary methods
 	StreamFallbacks map[string]any                       // for streams, in the type of the library
 
-	pkg         string // the package whose options they are, for errors
+	pkg         string // the package of the options, for errors
 	hint        string // the advice for rules that match no method
 	unguarded   func(Shape) string
 	sources     aspect.Sources
@@ -116,7 +116,7 @@ func (c *Config) checkVariables() error {
 	return nil
 }
 
-// Fallback is a handler for unary calls. An empty name of a message fits every method.
+// Fallback is a handler for unary calls. An empty message name fits every method.
 type Fallback struct {
 	request, reply protoreflect.FullName
 

@@ -16,7 +16,7 @@ type Key struct {
 	Shape Shape
 }
 
-// Shape reports which sides of a method stream, as the program has registered it.
+// Shape reports which sides of a method stream, according to its registration.
 type Shape struct {
 	Client, Server bool
 	unregistered   bool // a handler of unknown services serves the method, so its shape is not known
@@ -54,7 +54,7 @@ func (s Shape) String() string {
 // Request is the name of the message in expressions.
 const Request = "req"
 
-// Method holds what a call needs to know about a method besides its rules. It is immutable.
+// Method holds the data that calls of a method need besides its rules. It is immutable.
 type Method struct {
 	Variables *protovars.Variables
 	Reads     bool // a rule in force reads the message
@@ -64,8 +64,8 @@ type Method struct {
 	responses  []proto.Message               // the response of each rule; nil for a rule without one
 }
 
-// callerShape returns the shape that callers see: the shape of the descriptor. A proxy may have
-// registered the method as streams, or not at all.
+// callerShape returns the shape that callers see, which is the shape of the descriptor if there is one. A
+// proxy may have registered the method as streams, or not at all.
 func (m *Method) callerShape() Shape {
 	if m.descriptor != nil {
 		return shapeOf(m.descriptor)
@@ -88,7 +88,7 @@ func (m *Method) Reply(o *aspect.Outcome) proto.Message {
 	return newMessage(m.descriptor.Output())
 }
 
-// newMessage returns an empty message: of the generated type if the program has it, otherwise a
+// newMessage returns an empty message of the generated type if the program contains it, otherwise a
 // dynamic one. Both are the same on the wire.
 func newMessage(d protoreflect.MessageDescriptor) proto.Message {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
@@ -98,11 +98,11 @@ func newMessage(d protoreflect.MessageDescriptor) proto.Message {
 	return t.New().Interface()
 }
 
-// MisconfiguredError reports why a method or a call cannot work. The program is at fault; clients
-// do not see the reason.
+// MisconfiguredError means that a method is misconfigured, or that a call shows such a mistake. The program
+// is at fault; clients do not see the reason.
 type MisconfiguredError struct{ Reason error }
 
-// Error returns the text of the reason.
+// Error returns the message of the reason.
 func (e *MisconfiguredError) Error() string { return e.Reason.Error() }
 
 // Unwrap returns the reason.

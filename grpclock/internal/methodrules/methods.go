@@ -26,13 +26,13 @@ type Methods struct {
 // other.
 type Entry = aspect.Entry[*Method]
 
-// New returns the methods of a program, and follows the rules that the options of package pkg name. Its
-// error joins every problem. hint is the advice for a rule that matches no method, "" for the usual
-// advice. unguarded returns why the guard sees no calls of methods of a shape, or "" if it sees them.
+// New returns the methods of a program and follows the rules in the options of package pkg. Its error joins
+// every problem. hint is the advice for a rule that matches no method, "" for the usual advice. unguarded
+// returns a message if calls of methods of a shape cannot reach the guard, otherwise "".
 func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string, locks *core.Client, opts []O) (*Methods, error) {
 	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, Fallbacks: map[string]Fallback{}, StreamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
 	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.joinErrors(c.sources.Check()...), c.checkVariables())
-	middle, err := aspect.New(locks)
+	shared, err := aspect.New(locks)
 	if err != nil {
 		errs = append(errs, c.errorf("New: %w", err))
 	}
@@ -40,15 +40,15 @@ func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string,
 	if err := errors.Join(append(errs, c.joinErrors(err))...); err != nil {
 		return nil, err
 	}
-	m := &Methods{Config: c, Aspect: middle}
-	m.registry = aspect.NewRegistry(middle, m.adapter())
+	m := &Methods{Config: c, Aspect: shared}
+	m.registry = aspect.NewRegistry(shared, m.adapter())
 	if m.table, err = m.registry.Table(rules); err != nil {
 		return nil, c.errorf("New: %w", err)
 	}
 	return m, nil
 }
 
-// adapter returns the functions by which package aspect compiles and checks methods.
+// adapter returns the functions with which package aspect compiles and checks methods.
 func (m *Methods) adapter() aspect.Adapter[Key, *Method] {
 	c := m.Config
 	return aspect.Adapter[Key, *Method]{
@@ -81,7 +81,7 @@ func (m *Methods) Len() int { return m.table.Len() }
 // Registered returns the rules of a method that the program has registered, or nil if it has none.
 func (m *Methods) Registered(k Key) *Entry { return m.table.At(k) }
 
-// Unregistered returns the rules of a method whose name a caller has chosen, or nil if it has none.
+// Unregistered returns the rules of a method whose name a caller chose, or nil if it has none.
 // The method may also be registered, in the shape of k.
 func (m *Methods) Unregistered(k Key) *Entry {
 	if e, known := m.table.Find(k); known {
@@ -97,9 +97,9 @@ func (m *Methods) Unregistered(k Key) *Entry {
 	return m.matchWildcards(k)
 }
 
-// matchWildcards returns the rules of a method that is neither registered nor described. Only
-// wildcards match it (or [Methods.Check] has not seen it). Its entry has the name of the rule: a server
-// of unknown services must not remember every name that a client sends.
+// matchWildcards returns the rules of a method that is neither registered nor has a descriptor. Unless
+// [Methods.Check] was not called, only wildcards match it. The key of its entry is the path of the rule,
+// because a server of unknown services must not keep every name that a client sends.
 func (m *Methods) matchWildcards(k Key) *Entry {
 	for {
 		set := m.table.Set()
@@ -108,7 +108,7 @@ func (m *Methods) matchWildcards(k Key) *Entry {
 			return nil
 		}
 		e := m.table.At(Key{rules[0].Endpoint.Path, k.Shape})
-		if m.table.Set() == set { // otherwise the entry may belong to a set that a reload has just put into force
+		if m.table.Set() == set { // otherwise the entry may belong to a set that a reload put into force
 			return e
 		}
 	}

@@ -1,5 +1,5 @@
-// Package protofile compiles .proto files for tests. It knows the compiler and descriptors only. The tests
-// of grpclock and protorules call it.
+// Package protofile compiles .proto files for tests. It depends only on the compiler and descriptors. The
+// tests of grpclock and protorules call it.
 package protofile
 
 import (
@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Compile returns the descriptor set of .proto files, with source information like protoc's and with all
-// imports. texts holds the files by path. roots are import roots. fine adds the positions of values
-// inside options.
-func Compile(t testing.TB, fine bool, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
+// Compile returns the descriptor set of .proto files and all their imports, with the same source information
+// as protoc's. sources holds the files by path. roots are import roots. If fine is true, the source
+// information includes the positions of values inside options.
+func Compile(t testing.TB, fine bool, sources map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	mode := protocompile.SourceInfoStandard
 	if fine {
@@ -27,12 +27,12 @@ func Compile(t testing.TB, fine bool, texts map[string]string, roots ...string) 
 	}
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
-			&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)},
+			&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(sources)},
 			&protocompile.SourceResolver{ImportPaths: roots},
 		}),
 		SourceInfoMode: mode,
 	}
-	files, err := compiler.Compile(t.Context(), slices.Sorted(maps.Keys(texts))...)
+	files, err := compiler.Compile(t.Context(), slices.Sorted(maps.Keys(sources))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,16 +57,16 @@ func add(set *descriptorpb.FileDescriptorSet, seen map[string]bool, file protore
 	set.File = append(set.File, protoutil.ProtoFromFileDescriptor(file))
 }
 
-// Read reads a set like a program that knows only the given extension types. With empty types, all options
-// are unknown fields.
+// Read reads a set as a program does that contains only the given extension types. With empty types, all
+// options are unknown fields.
 func Read(t testing.TB, set *descriptorpb.FileDescriptorSet, known *protoregistry.Types) *protoregistry.Files {
 	t.Helper()
-	text, err := proto.Marshal(set)
+	wire, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := &descriptorpb.FileDescriptorSet{}
-	if err := (proto.UnmarshalOptions{Resolver: known}).Unmarshal(text, again); err != nil {
+	if err := (proto.UnmarshalOptions{Resolver: known}).Unmarshal(wire, again); err != nil {
 		t.Fatal(err)
 	}
 	files, err := protodesc.NewFiles(again)

@@ -147,8 +147,8 @@ func convertMap(fd protoreflect.FieldDescriptor, m protoreflect.Map) any {
 	})
 }
 
-// mapKey returns the key of a map that has the text. Only the canonical text of the key counts: "01" is
-// not a key of a map with numbers.
+// mapKey returns the map key with a given text. It accepts only the canonical text of a key: "01" is not a
+// key of a map with numbers.
 func mapKey(fd protoreflect.FieldDescriptor, text string) (protoreflect.MapKey, bool) {
 	v, err := keyValue(fd.Kind(), text)
 	if err != nil {
@@ -195,7 +195,7 @@ func canonicalHex(text string) (string, bool) {
 }
 
 // enumType returns the type of the names of an enum. An alias and a number are other spellings of a
-// value. empty admits the empty text.
+// value. If empty is true, the empty string is a value, too.
 func enumType(d protoreflect.EnumDescriptor, empty bool) keyexpr.Type {
 	names := make([]string, 0, d.Values().Len())
 	for i := range d.Values().Len() {

@@ -1,9 +1,9 @@
 // Package protovars supplies the variables of an RPC to key expressions. Package keyexpr documents the
 // variables.
 //
-// The package knows protobuf reflection and keyexpr. It reads generated messages of the open and the
-// opaque API, and dynamic messages, through their descriptors. It does not know servers, rules or locks:
-// a server supplies its own values through [Host]. Packages methodrules, methodcall and grpclock, and
+// The package depends on protobuf reflection and keyexpr. It reads generated messages of the open and the
+// opaque API, and dynamic messages, through their descriptors. It does not depend on servers, rules or
+// locks: a server supplies its values through [Host]. Packages methodrules, methodcall and grpclock, and
 // command interlock, call it.
 package protovars
 
@@ -21,7 +21,7 @@ type Config struct {
 	Registered []keyexpr.Variable
 }
 
-// Host supplies the values that only the server of a call knows. Call calls its methods on
+// Host supplies the values that only the server of a call can provide. Call calls its methods on
 // the goroutine that builds the key, and only if an expression needs them.
 type Host interface {
 	// Metadata returns the values of a lower-case metadata key.

@@ -55,9 +55,9 @@ func (v *Variables) RequestSlot() (slot int, ok bool) { return v.request, v.requ
 // Schema returns the schema to compile templates against.
 func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
 
-// Call returns the values of one call. req is nil for a call without a message. An expression that reads a
-// message of another type than Config.Request fails. One goroutine uses the Call at a time. It serves
-// any number of templates.
+// Call returns the values of one call. req is nil for a call without a message. An expression fails if the
+// type of the message is not Config.Request. Only one goroutine may use the Call at a time. It serves any
+// number of templates.
 func (v *Variables) Call(req proto.Message, host Host) *Call {
 	return &Call{variables: v, req: req, host: host}
 }

@@ -1,4 +1,4 @@
-// Package shoppb is a service with a method of each shape, for tests and examples.
+// Package shoppb contains a service with a method of each shape, for tests and examples.
 // Its messages have the opaque API.
 package shoppb
 

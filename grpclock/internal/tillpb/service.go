@@ -1,4 +1,4 @@
-// Package tillpb is a service for tests. Its .proto file declares locks of every sort.
+// Package tillpb contains a service for tests. Its .proto file declares locks of every kind.
 package tillpb
 
 import (
