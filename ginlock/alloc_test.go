@@ -78,8 +78,8 @@ func BenchmarkHandler_Disabled(b *testing.B) {
 	}
 }
 
-// lookups calls measure for a request to a route with a rule and for a request to a route without a rule, in an engine
-// with n rules and a route for each.
+// lookups calls measure for a request to a route with a rule and for a request to a route without one. The engine has n
+// rules and a route for each.
 func lookups(t testing.TB, n int, measure func(name string, find func() bool)) {
 	t.Helper()
 	rules := make([]ruleset.Rule, n)

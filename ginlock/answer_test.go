@@ -237,8 +237,8 @@ func TestAnswer_ErrorsForTheLogger(t *testing.T) {
 	})
 }
 
-// gin's request log has the reason why a request yields no key. The client does not get it, even if a middleware outside
-// answers with the errors of the request.
+// gin's request log contains the reason why a request yields no key. The client does not get it, even if an outer
+// middleware answers with the errors of the request.
 func TestAnswer_BadRequestsInTheLog(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -294,7 +294,7 @@ func TestAnswer_ExpectedRefusalsNotInTheLog(t *testing.T) {
 	})
 }
 
-// answeringMiddlewares returns middlewares for outside the guard. They answer for the state that they find after the
+// answeringMiddlewares returns outer middlewares that write an answer according to the status and the errors after the
 // handlers.
 func answeringMiddlewares() map[string]gin.HandlerFunc {
 	return map[string]gin.HandlerFunc{
@@ -336,8 +336,8 @@ func paidLate(c *gin.Context) {
 	paid(c)
 }
 
-// An answer of the guard is the only one, whatever middlewares outside do for its status and its error. Its connection
-// serves the next request.
+// The client gets only the answer of the guard, whatever outer middlewares write because of its status and its error.
+// The connection can serve the next request.
 func TestAnswer_OnlyOne(t *testing.T) {
 	t.Parallel()
 	skipping, null, failing := pay, pay, brief
@@ -369,7 +369,7 @@ func TestAnswer_OnlyOne(t *testing.T) {
 		for outside, middleware := range answeringMiddlewares() {
 			t.Run(name+", outside "+outside, func(t *testing.T) {
 				t.Parallel()
-				serving(t, nil, func(t *testing.T, s *online) {
+				serveShop(t, nil, func(t *testing.T, s *online) {
 					s.engine.Use(gin.CustomRecovery(func(*gin.Context, any) { t.Error("panic") }), middleware)
 					s.engine.POST(payPath, s.guard.Handler(tt.rule), tt.handler)
 					tt.obstacle(t, s.shop)
@@ -397,13 +397,13 @@ func wantBody(t testing.TB, got, body string) {
 	}
 }
 
-// The answer of an inner guard is the only one, too, if an outer guard holds the response back.
+// The same holds for the answer of an inner guard if an outer guard holds the response back.
 func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
 	t.Parallel()
 	for outside, middleware := range answeringMiddlewares() {
 		t.Run("outside "+outside, func(t *testing.T) {
 			t.Parallel()
-			serving(t, nil, func(t *testing.T, s *online) {
+			serveShop(t, nil, func(t *testing.T, s *online) {
 				inner := ruleset.Rule{Name: "inner", Key: "inner", WaitTime: ruleset.NoWait}
 				inner.Status.Busy.HTTP = http.StatusServiceUnavailable
 				s.engine.Use(middleware)
@@ -421,11 +421,11 @@ func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
 	}
 }
 
-// An error writer that writes nothing leaves the answer to a middleware outside.
+// An error writer that writes nothing leaves the answer to an outer middleware.
 func TestAnswer_LeftToAMiddlewareOutside(t *testing.T) {
 	t.Parallel()
 	leave := func(c *gin.Context, refusal *aspect.RefusedError) { _ = c.Error(refusal) }
-	serving(t, nil, func(t *testing.T, s *online) {
+	serveShop(t, nil, func(t *testing.T, s *online) {
 		s.engine.Use(answeringMiddlewares()["answers unless written"])
 		s.engine.POST(payPath, s.guard.Handler(pay), paid)
 		s.redis.Take(payKey, time.Hour)
@@ -436,7 +436,7 @@ func TestAnswer_LeftToAMiddlewareOutside(t *testing.T) {
 	}, ginlock.WithErrorWriter(leave))
 }
 
-// net/http takes a client that has closed its side of the connection for a client that has left. The client still reads,
+// net/http treats a client that has closed its side of the connection as a client that has left. The client still reads
 // and gets an answer.
 func TestAnswer_HalfClosedClient(t *testing.T) {
 	t.Parallel()
@@ -479,7 +479,7 @@ func TestAnswer_RequestCancelledByTheServer(t *testing.T) {
 	t.Parallel()
 	base, shutdown := context.WithCancel(context.Background())
 	defer shutdown()
-	serving(t, func(server *http.Server) {
+	serveShop(t, func(server *http.Server) {
 		server.BaseContext = func(net.Listener) context.Context { return base }
 	}, func(t *testing.T, s *online) {
 		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("the handler ran") })

@@ -332,7 +332,7 @@ func TestBody_NotReadWhileTheClientIsFull(t *testing.T) {
 	})
 }
 
-// A body exists if it has bytes, whatever length was announced.
+// A body that yields bytes exists, whatever the Content-Length.
 func TestBody_ReplacedWithoutALength(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -412,7 +412,7 @@ func TestBody_FormOfEachMethod(t *testing.T) {
 	}
 }
 
-// The key finds the form that a middleware has parsed, although the body is consumed.
+// The key finds the form that a middleware parsed, although the body is consumed.
 func TestBody_FormParsedByAMiddleware(t *testing.T) {
 	t.Parallel()
 	form, formType := multipartBody(t)

@@ -73,7 +73,7 @@ func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 // A reload that adds a rule for such a route is refused.
 func TestReload_RouteWithoutTheMiddleware(t *testing.T) {
 	t.Parallel()
-	p := &pushed{set: yaml(t, "rules: []\n")}
+	p := &provider{set: yaml(t, "rules: []\n")}
 	guard, r := newGuard(t), gin.New()
 	r.POST(payPath, ok)
 	r.Use(guard.Middleware(p))

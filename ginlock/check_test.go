@@ -29,7 +29,7 @@ func downClient(t testing.TB, opts ...core.Option) *core.Client {
 
 func newGuard(t testing.TB, opts ...any) *ginlock.Guard {
 	t.Helper()
-	client, own := apart(opts)
+	client, own := splitOptions(opts)
 	guard, err := ginlock.New(downClient(t, client...), own...)
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestCheck_SeveralEngines(t *testing.T) {
 	wantText(t, guard.Check(public, nil), "engine is nil")
 }
 
-// A typo in a rule file stops the start-up. Check finds the typos that Load cannot know.
+// A typo in a rule file stops the start-up. Check finds typos that Load cannot find.
 func TestCheck_TyposInAFile(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -425,7 +425,7 @@ func TestCheck_MixedKinds(t *testing.T) {
 	t.Parallel()
 	const fenced = "which is a fenced lock for the rule of http POST /orders/:id/cancel, declared in the program: one key has one kind"
 	guard, engine := newGuard(t), gin.New()
-	p := &pushed{set: yaml(t, payRules("    kind: fenced\n"))}
+	p := &provider{set: yaml(t, payRules("    kind: fenced\n"))}
 	engine.Use(guard.Middleware(p))
 	engine.POST(payPath, ok)
 	cancel := ruleset.Rule{Key: "order:#{path.id}", Kind: ruleset.Fenced}

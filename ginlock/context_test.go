@@ -136,7 +136,7 @@ func TestContext_RequestReplaced(t *testing.T) {
 	})
 }
 
-// After an early release, Caller returns a context that ends when the client leaves.
+// After an early release, Caller returns a context that is canceled when the client leaves.
 func TestCaller(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

@@ -49,7 +49,7 @@ func show(r *gin.Engine, method, url string) {
 	fmt.Println(strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Body)))
 }
 
-// The guard stands before the handler of its route.
+// Put the guard before the handler of its route.
 func ExampleGuard_Handler() {
 	locks, redis, done := open()
 	defer done()
@@ -154,7 +154,7 @@ func ExampleGuard_Middleware_tooLate() {
 	// ruleset: rule of http * /*: POST /orders/:id: Middleware is not on the chain of the route
 }
 
-// The hold outlives the request: the answer is 202, and the work goes on under the lock.
+// The hold outlives the request: the answer is 202, and the work continues under the lock.
 func ExampleHold() {
 	locks, _, done := open()
 	defer done()
@@ -182,8 +182,8 @@ func ExampleHold() {
 	// 202
 }
 
-// A handler that needs the lock for its first part only. The context of the request carries the lock and ends with it. The
-// rest goes on with the context from before the guard, or with a detached context.
+// A handler that needs the lock only for its first part. The context of the request carries the lock and is canceled with
+// it. The rest of the handler continues with the context from before the guard, or with a detached context.
 func ExampleHold_early() {
 	locks, _, done := open()
 	defer done()
@@ -248,7 +248,7 @@ func ExampleWithErrorWriter() {
 	// Output: 409 {"code":"LOCK_BUSY","msg":"This order is being paid."}
 }
 
-// A key with the authenticated user. The guard comes after authentication.
+// A key with the authenticated user. Authentication runs before the guard.
 func ExampleWithVariable() {
 	type user struct{ Tenant string }
 	locks, _, done := open()

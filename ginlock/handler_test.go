@@ -191,7 +191,7 @@ func TestHandler_PathWithoutARoute(t *testing.T) {
 	}
 }
 
-// The name of a parameter may be any text that gin accepts.
+// The name of a parameter may be any string that gin accepts.
 func TestHandler_ParameterWithoutARoute(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []ruleset.Rule{
@@ -301,8 +301,8 @@ func only(name string, h gin.HandlerFunc) gin.HandlerFunc {
 	}
 }
 
-// Handlers without names may run for some requests of a route only, in any order. The names of their rules are stable for
-// the route.
+// Handlers whose rules have no name may run only for some requests of a route, in any order. The default names of their
+// rules are stable for the route.
 func TestHandler_ForSomeRequestsOnly(t *testing.T) {
 	t.Parallel()
 	requests := []string{"", "?run=a", "?run=b", "?run=a&run=b"}
@@ -365,7 +365,7 @@ func TestHandler_WithoutNamesConcurrently(t *testing.T) {
 	})
 }
 
-// A Handler that is made again for every request is the same each time.
+// A Handler that is created again for every request is the same each time.
 func TestHandler_MadeWithinAHandler(t *testing.T) {
 	t.Parallel()
 	rec := &record{}

@@ -18,7 +18,7 @@ import (
 func TestKind_OnePermitPerRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		rule := as(ruleset.Semaphore)
+		rule := payAs(ruleset.Semaphore)
 		rule.Permits, rule.Endpoint = 1, ruleset.HTTP("POST "+payPath)
 		set, inner := goSet(t, []ruleset.Rule{rule}), gin.New()
 		inner.Use(s.guard.Middleware(set))
@@ -31,10 +31,10 @@ func TestKind_OnePermitPerRequest(t *testing.T) {
 	})
 }
 
-// Some mistakes of the program show only during a call. The client does not get the reason, and the log does.
+// Some mistakes of the program show only during a call. The client does not get the reason, but the log does.
 func TestKind_WriteInsideOfRead(t *testing.T) {
 	t.Parallel()
-	wantLoggedMistake(t, as(ruleset.Read), as(ruleset.Write), "cannot become a write lock")
+	wantLoggedMistake(t, payAs(ruleset.Read), payAs(ruleset.Write), "cannot become a write lock")
 }
 
 // A request that yields no key is not a fault of the program, whatever status the rule has for it.
@@ -79,5 +79,5 @@ func wantLoggedMistake(t *testing.T, outer, inner ruleset.Rule, reason string) {
 	})
 }
 
-// logText returns the text that gin's logger prints for an error.
+// logText returns the line that gin's logger prints for an error.
 func logText(e *gin.Error) string { return fmt.Sprintf("%v %v", e.Err, e.Meta) }

@@ -19,7 +19,7 @@ import (
 // brief is a rule whose lease expires under a slow handler.
 var brief = ruleset.Rule{Key: "order:#{path.id}", LeaseTime: time.Second}
 
-// overrun works until its lock is lost, and checks that its context ends with the loss.
+// overrun works until its lock is lost and checks that the loss cancels its context.
 func overrun(t testing.TB, c *gin.Context) {
 	t.Helper()
 	ctx := c.Request.Context()
@@ -100,7 +100,7 @@ func TestLoss_OrClientLeft(t *testing.T) {
 	}, core.WithObserver(rec.observer()))
 }
 
-// Without a buffer an answer cannot be taken back, so a rule must not ask for it.
+// Without a buffer, a sent answer cannot be taken back, so a rule must not ask for that.
 func TestLoss_FailNeedsABuffer(t *testing.T) {
 	t.Parallel()
 	failing := pay
@@ -122,7 +122,7 @@ func TestLoss_FailNeedsABuffer(t *testing.T) {
 	}, ginlock.WithBuffer(1<<10, "POST "+payPath))
 }
 
-// If an answer is taken back, so are its headers. The client gets the headers that middlewares outside have set.
+// If an answer is discarded, so are its headers. The client gets the headers that outer middlewares set.
 func TestLoss_TakesBackHeaders(t *testing.T) {
 	t.Parallel()
 	failing := brief
@@ -140,7 +140,7 @@ func TestLoss_TakesBackHeaders(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			serving(t, nil, func(t *testing.T, s *online) {
+			serveShop(t, nil, func(t *testing.T, s *online) {
 				s.engine.Use(func(c *gin.Context) {
 					c.Header("X-Outer", "kept")
 					c.Header("X-Changed", "outer")
@@ -178,7 +178,7 @@ func TestLoss_TakesBackHeaders(t *testing.T) {
 	}
 }
 
-// The headers that the guard has set for the handler's answer are taken back, too.
+// The headers that the guard set for the handler's answer are discarded, too.
 func TestLoss_TakesBackTheStatusHeader(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]any{"": nil, "buffered": {ginlock.WithBuffer(64)}} {

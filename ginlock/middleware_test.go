@@ -15,7 +15,7 @@ import (
 func TestMiddleware_ProviderWithoutReloads(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		s.engine.Use(s.guard.Middleware(closed{yaml(t, payRules(""))}))
+		s.engine.Use(s.guard.Middleware(closedProvider{yaml(t, payRules(""))}))
 		s.engine.POST(payPath, ok)
 		s.redis.Take(payKey, time.Hour)
 		want(t, "status", s.do(t, request{}).Code, http.StatusConflict)
@@ -50,8 +50,8 @@ func TestMiddleware_EmptySet(t *testing.T) {
 	want(t, "Check", guard.Check(r), nil)
 }
 
-// closed is a provider that accepts no subscribers.
-type closed struct{ *ruleset.Set }
+// closedProvider is a provider that accepts no subscribers.
+type closedProvider struct{ *ruleset.Set }
 
 func TestMiddleware_RulesByRoute(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func TestNetwork_ErrAbortHandler(t *testing.T) {
 	lockOnce(t, s)
 }
 
-// page answers with a flushed page of known length, and returns when the test lets it.
+// page answers with a flushed page of known length and returns when the test lets it.
 func page(end <-chan struct{}) gin.HandlerFunc {
 	large := strings.Repeat("x", 100_000)
 	return func(c *gin.Context) {

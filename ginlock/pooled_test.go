@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// abandoning is a middleware that answers after a second, while the handlers inside it go on with gin's context, like
-// gin-contrib/timeout.
-func abandoning(c *gin.Context) {
+// abandon is a middleware that answers after a second, while the handlers inside it continue with gin's context, as
+// gin-contrib/timeout does.
+func abandon(c *gin.Context) {
 	done, w := make(chan struct{}), c.Writer
 	go func() {
 		defer close(done)
@@ -69,7 +69,7 @@ func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 }
 
 // A request that is abandoned while it waits for its lock does not touch the context, which then belongs to another
-// request. It does not matter how the wait ends.
+// request. The outcome of the wait does not matter.
 func TestPooled_DuringTheWait(t *testing.T) {
 	t.Parallel()
 	writer := ginlock.WithErrorWriter(func(c *gin.Context, _ *aspect.RefusedError) { c.String(http.StatusConflict, "taken") })
@@ -103,7 +103,7 @@ func TestPooled_DuringTheWait(t *testing.T) {
 					}
 					synctest.Wait()
 					want(t, "waiters", s.locks.Stats().Waiters, 0)
-				}), abandoning)
+				}), abandon)
 				s.engine.POST(payPath, s.guard.Handler(tt.rule), s.guard.Handler(ruleset.Rule{Name: "next", Key: "next:#{path.id}"}), runs)
 				s.redis.Take(payKey, time.Hour)
 				w := serve(s, request{body: "{}"})
@@ -122,7 +122,7 @@ func TestPooled_BetweenTwoRules(t *testing.T) {
 		s.engine.Use(s.reusing(t, func() {
 			s.redis.Free(payKey)
 			synctest.Wait()
-		}), abandoning)
+		}), abandon)
 		first, second := pay, ruleset.Rule{Name: "second", Key: "second:#{path.id}:#{who}"}
 		first.Name = "first"
 		s.engine.POST(payPath, s.guard.Handler(first, second), func(*gin.Context) { t.Error("the handler ran") })
@@ -132,7 +132,7 @@ func TestPooled_BetweenTwoRules(t *testing.T) {
 	}, ginlock.WithVariable("who", read))
 }
 
-// A request that is abandoned while its handler runs does not touch the context either, however the handler ends.
+// A request that is abandoned while its handler runs does not touch the context either, however the handler returns.
 func TestPooled_DuringTheHandler(t *testing.T) {
 	t.Parallel()
 	failing := ruleset.Rule{Key: pay.Key, LeaseTime: 2 * time.Second, OnLost: failpolicy.Fail}
@@ -166,7 +166,7 @@ func TestPooled_DuringTheHandler(t *testing.T) {
 					time.Sleep(failing.LeaseTime) // in the time of the bubble
 					synctest.Wait()
 					want(t, "held", s.held(t, payKey), false)
-				}), abandoning, func(c *gin.Context) {
+				}), abandon, func(c *gin.Context) {
 					defer func() { _ = recover() }()
 					c.Next()
 				})
@@ -187,7 +187,7 @@ func TestPooled_NoDebounceWindowBegins(t *testing.T) {
 			close(over)
 			synctest.Wait()
 			want(t, "held", s.held(t, payKey), false)
-		}), abandoning)
+		}), abandon)
 		s.engine.POST(payPath, s.guard.Handler(ruleset.Rule{Key: pay.Key, Debounce: time.Hour}), func(*gin.Context) { <-over })
 		want(t, "status", serve(s, request{}).Code, http.StatusGatewayTimeout)
 	})

@@ -22,8 +22,8 @@ func (s *shop) redispatch(path string) gin.HandlerFunc {
 	}
 }
 
-// wantOwned fails the test unless contexts derived from gin's own lead to the lock, so that an Acquire re-enters and does
-// not wait for itself.
+// wantOwned fails the test unless contexts derived from gin's context carry the lock, so that an Acquire re-enters it
+// instead of waiting for itself.
 func (s *shop) wantOwned(t testing.TB, c *gin.Context, name string) {
 	t.Helper()
 	derived, cancel := context.WithTimeout(c, time.Hour)
@@ -71,7 +71,7 @@ func TestRedispatch_KeepsTheLocks(t *testing.T) {
 	}
 }
 
-// For the guards on its new way it is another request: another resource has another lock, even under the same rule.
+// For the guards on its new chain it is another request: another resource has another lock, even under the same rule.
 func TestRedispatch_TakesFurtherLocks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -110,7 +110,7 @@ func TestRedispatch_Errors(t *testing.T) {
 // Its answer bypasses the buffer of the outer guard, and stays.
 func TestRedispatch_BypassesTheBuffer(t *testing.T) {
 	t.Parallel()
-	serving(t, nil, func(t *testing.T, s *online) {
+	serveShop(t, nil, func(t *testing.T, s *online) {
 		s.engine.POST("/new", func(c *gin.Context) { c.Header("X-New", "yes"); c.String(http.StatusAccepted, "new") })
 		s.handle(t, "POST", payPath, pay, s.redispatch("/new"))
 		status, body, err := s.post(t)

@@ -15,20 +15,20 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// pushed is a provider whose set the test replaces.
-type pushed struct {
+// provider is a Provider whose set the test replaces.
+type provider struct {
 	mu       sync.Mutex
 	set      *ruleset.Set
 	prepares []ruleset.Prepare
 }
 
-func (p *pushed) Current() *ruleset.Set {
+func (p *provider) Current() *ruleset.Set {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.set
 }
 
-func (p *pushed) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
+func (p *provider) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	commit, err := prepare(p.set)
@@ -40,8 +40,8 @@ func (p *pushed) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
 	return func() {}, nil
 }
 
-// push replaces the set, or returns why a subscriber refuses it.
-func (p *pushed) push(set *ruleset.Set) error {
+// push replaces the set. If a subscriber refuses it, push returns its error.
+func (p *provider) push(set *ruleset.Set) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var commits []func()
@@ -59,7 +59,7 @@ func (p *pushed) push(set *ruleset.Set) error {
 	return nil
 }
 
-// yaml returns a set from the text of a rule file.
+// yaml returns the set of a rule file.
 func yaml(t testing.TB, text string) *ruleset.Set {
 	t.Helper()
 	set, err := ruleset.Load("locks.yaml", []byte(text))
@@ -69,7 +69,7 @@ func yaml(t testing.TB, text string) *ruleset.Set {
 	return set
 }
 
-// payRules returns a rule file with a rule for payPath, and more lines for that rule.
+// payRules returns a rule file with a rule for payPath and more lines for that rule.
 func payRules(more string) string {
 	return "rules:\n  - http: POST /orders/:id/pay\n    key: \"order:#{path.id}\"\n    wait_time: none\n" + more
 }
@@ -82,8 +82,8 @@ func (s *shop) check(t testing.TB) {
 	}
 }
 
-// reload pushes a rule file, and fails the test if it is refused.
-func (p *pushed) reload(t testing.TB, text string) {
+// reload pushes a rule file and fails the test if it is refused.
+func (p *provider) reload(t testing.TB, text string) {
 	t.Helper()
 	if err := p.push(yaml(t, text)); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestReload_Refused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {
-				p := &pushed{set: yaml(t, payRules(""))}
+				p := &provider{set: yaml(t, payRules(""))}
 				s.engine.Use(s.guard.Middleware(p), s.guard.Middleware(yaml(t, "rules:\n  - http: POST /other\n    key: other\n")))
 				for _, path := range []string{payPath, "/open", "/other"} {
 					s.engine.POST(path, ok)
@@ -137,11 +137,11 @@ func TestReload_Refused(t *testing.T) {
 	}
 }
 
-// Without Check, the guard judges only the routes that it has served.
+// Without Check, the guard checks only the routes that it has served.
 func TestReload_WithoutCheck(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		p := &pushed{set: yaml(t, payRules(""))}
+		p := &provider{set: yaml(t, payRules(""))}
 		s.engine.Use(s.guard.Middleware(p))
 		s.engine.POST(payPath, ok)
 		s.engine.POST("/later", ok)
@@ -153,11 +153,11 @@ func TestReload_WithoutCheck(t *testing.T) {
 	})
 }
 
-// A guard that is twice in a chain acts once, even if a reload comes in between.
+// A guard that is twice in a chain acts once, even if a reload happens in between.
 func TestReload_BetweenTwoPlacesOfAGuard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		p := &pushed{set: yaml(t, payRules(""))}
+		p := &provider{set: yaml(t, payRules(""))}
 		s.engine.Use(s.guard.Middleware(p), func(*gin.Context) { p.reload(t, payRules("    message: new\n")) })
 		s.engine.Group("", s.guard.Middleware(p)).POST(payPath, ok)
 		want(t, "status", s.do(t, request{}).Code, http.StatusNoContent)
@@ -181,6 +181,6 @@ func (r *record) observeWarning(p *ruleset.Problem) {
 	r.warnings = append(r.warnings, p)
 }
 
-func (closed) Subscribe(ruleset.Prepare) (cancel func(), err error) {
+func (closedProvider) Subscribe(ruleset.Prepare) (cancel func(), err error) {
 	return nil, errors.New("the shop is closed")
 }

@@ -21,8 +21,8 @@ func override(c *gin.Context) {
 	}
 }
 
-// overridden is a request whose method is changed on the way.
-func overridden(method string) request {
+// overrideRequest returns a request whose method override changes.
+func overrideRequest(method string) request {
 	return request{headers: map[string]string{"X-HTTP-Method-Override": method}}
 }
 
@@ -39,7 +39,7 @@ func payNow(method string) ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.Route(method, payPath), Key: "order:#{path.id}", WaitTime: ruleset.NoWait}
 }
 
-// The matched route decides, whatever the method of the request is.
+// The matched route determines the rules, whatever the method of the request.
 func TestRoute_ChangedMethod(t *testing.T) {
 	t.Parallel()
 	guards := map[string]func(t *testing.T, s *shop){
@@ -74,10 +74,10 @@ func TestRoute_ChangedMethod(t *testing.T) {
 					}
 					s.redis.Take(payKey, time.Hour)
 					for _, method := range []string{"DELETE", "PUT", "PURGE", "purge", ""} {
-						want(t, method+": taken", s.do(t, overridden(method)).Code, http.StatusConflict)
+						want(t, method+": taken", s.do(t, overrideRequest(method)).Code, http.StatusConflict)
 					}
 					s.redis.Free(payKey)
-					want(t, "free", s.do(t, overridden("DELETE")).Code, http.StatusNoContent)
+					want(t, "free", s.do(t, overrideRequest("DELETE")).Code, http.StatusNoContent)
 					for _, d := range rec.decisions {
 						want(t, "endpoint", d.Endpoint, ruleset.Route("POST", payPath))
 					}
@@ -93,7 +93,7 @@ func pay1() ruleset.Rule {
 	return rule
 }
 
-// The matched route also decides the type of the body.
+// The matched route also determines the type of the body.
 func TestRoute_ChangedMethodAndTheTypeOfTheBody(t *testing.T) {
 	t.Parallel()
 	type form struct {
@@ -102,7 +102,7 @@ func TestRoute_ChangedMethodAndTheTypeOfTheBody(t *testing.T) {
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.Use(override)
 		s.engine.POST(payPath, s.guard.Handler(ruleset.Rule{Key: "order:#{body.ref}"}), ok)
-		r := overridden("DELETE")
+		r := overrideRequest("DELETE")
 		r.body = `{"ref":42}`
 		want(t, "no text", s.do(t, r).Code, http.StatusBadRequest)
 	}, ginlock.WithBody[form]("POST "+payPath))
@@ -127,18 +127,18 @@ func TestRoute_OneFunctionForSeveralMethods(t *testing.T) {
 		s.engine.Any("/free", func(c *gin.Context) { ran++; c.Status(http.StatusNoContent) })
 		s.redis.Take(payKey, time.Hour)
 		want(t, "as it came", s.do(t, request{}).Code, http.StatusNoContent)
-		want(t, "changed to a method with a rule", s.do(t, overridden("DELETE")).Code, http.StatusConflict)
-		want(t, "changed to a method without a rule", s.do(t, overridden("PUT")).Code, http.StatusNoContent)
+		want(t, "changed to a method with a rule", s.do(t, overrideRequest("DELETE")).Code, http.StatusConflict)
+		want(t, "changed to a method without a rule", s.do(t, overrideRequest("PUT")).Code, http.StatusNoContent)
 		want(t, "ran", ran, 2)
 		for range 3 {
-			w := s.do(t, overridden("PURGE"))
+			w := s.do(t, overrideRequest("PURGE"))
 			want(t, "changed to an unknown method", w.Code, http.StatusInternalServerError)
 			want(t, "type", problemOf(t, w).Type, "about:blank")
 			wantText(t, logged, payPath, "method", "HandleContext")
 		}
 		want(t, "ran", ran, 2)
 		want(t, "warnings", len(rec.warnings), 1)
-		free := overridden("PURGE")
+		free := overrideRequest("PURGE")
 		free.url = "/free"
 		want(t, "where no method has a rule", s.do(t, free).Code, http.StatusNoContent)
 	}, core.WithObserver(rec.observer()))
@@ -150,9 +150,9 @@ func TestRoute_OneFunctionForSeveralMethodsUnderHandler(t *testing.T) {
 		s.engine.Use(override)
 		s.engine.Any(payPath, s.guard.Handler(pay1()), ok)
 		want(t, "as it came", s.do(t, request{}).Code, http.StatusNoContent)
-		want(t, "changed to an unknown method", s.do(t, overridden("PURGE")).Code, http.StatusInternalServerError)
+		want(t, "changed to an unknown method", s.do(t, overrideRequest("PURGE")).Code, http.StatusInternalServerError)
 		s.redis.Take(payKey, time.Hour)
-		want(t, "changed to another", s.do(t, overridden("PUT")).Code, http.StatusConflict)
+		want(t, "changed to another", s.do(t, overrideRequest("PUT")).Code, http.StatusConflict)
 	})
 }
 
@@ -172,7 +172,7 @@ func TestRoute_HandleContextWithAnotherMethod(t *testing.T) {
 		s.engine.DELETE(payPath, answering(http.StatusNoContent))
 		s.redis.Take(payKey, time.Hour)
 		want(t, "POST", s.do(t, request{}).Code, http.StatusTeapot)
-		want(t, "DELETE", s.do(t, overridden("DELETE")).Code, http.StatusConflict)
+		want(t, "DELETE", s.do(t, overrideRequest("DELETE")).Code, http.StatusConflict)
 	})
 }
 
@@ -190,7 +190,7 @@ func TestRoute_InventedMethods(t *testing.T) {
 		before, rules := s.guard.Remembered(), len(rec.rules)
 		for i := range 100 {
 			for _, url := range []string{payURL, "/any", "/nowhere"} {
-				r := overridden("M" + strings.Repeat("X", i))
+				r := overrideRequest("M" + strings.Repeat("X", i))
 				r.url = url
 				s.do(t, r)
 			}
@@ -200,7 +200,7 @@ func TestRoute_InventedMethods(t *testing.T) {
 	}, core.WithObserver(rec.observer()))
 }
 
-// The guard knows a route from the engine of the request, even without Check.
+// The guard finds a route in the engine of the request, even without Check.
 func TestRoute_OfAnyEngineAndMethod(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -223,7 +223,7 @@ func TestRoute_VariableMethod(t *testing.T) {
 		s.engine.Use(override)
 		s.engine.POST(payPath, s.guard.Handler(ruleset.Rule{Key: "#{method}:#{path.id}", WaitTime: ruleset.NoWait}), ok)
 		s.redis.Take(prefix+"POST:42", time.Hour)
-		want(t, "status", s.do(t, overridden("PUT")).Code, http.StatusConflict)
+		want(t, "status", s.do(t, overrideRequest("PUT")).Code, http.StatusConflict)
 	})
 }
 

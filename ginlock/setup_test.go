@@ -70,7 +70,7 @@ func newShop(t testing.TB, opts ...any) *shop {
 func newShopIn(t testing.TB, backend time.Duration, opts ...any) *shop {
 	t.Helper()
 	srv := redistest.New(t)
-	client, own := apart(opts)
+	client, own := splitOptions(opts)
 	locks, err := core.New(srv.Client(), append(client, core.WithPrefix(prefix), core.WithBackendTimeout(backend))...)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func (r request) build() *http.Request {
 	return req
 }
 
-// do serves a request, and fails the test if the answer contains a text that no client may see.
+// do serves a request and fails the test if the answer contains a string that no client may see.
 func (s *shop) do(t testing.TB, r request) *httptest.ResponseRecorder {
 	t.Helper()
 	w := serve(s, r)
@@ -144,14 +144,14 @@ func (s *shop) do(t testing.TB, r request) *httptest.ResponseRecorder {
 	return w
 }
 
-// serve is do for handlers that answer with keys.
+// serve serves a request whose handler may answer with keys.
 func serve(s *shop, r request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.engine.ServeHTTP(w, r.build())
 	return w
 }
 
-// wantNoSecrets fails the test if an answer contains a key, an owner, or a text of Redis or of an error.
+// wantNoSecrets fails the test if an answer contains a key, an owner, or a message of Redis or of an error.
 func (s *shop) wantNoSecrets(t testing.TB, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var text strings.Builder
@@ -254,8 +254,8 @@ func wantText(t testing.TB, err error, parts ...string) {
 	}
 }
 
-// apart separates the options of a guard from the options of its lock client.
-func apart(opts []any) (client []core.Option, guard []ginlock.Option) {
+// splitOptions separates the options of a guard from the options of its lock client.
+func splitOptions(opts []any) (client []core.Option, guard []ginlock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {
 		case core.Option:
@@ -274,8 +274,8 @@ type online struct {
 	dialed atomic.Int32 // connections so far
 }
 
-// serving runs a test with a server, which configure may change.
-func serving(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *online), opts ...any) {
+// serveShop runs a test with a server, which configure may change.
+func serveShop(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *online), opts ...any) {
 	t.Helper()
 	bubble(t, func(t *testing.T, s *shop) {
 		o := &online{shop: s}
@@ -345,7 +345,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept.
+// Close makes Accept return an error.
 func (p *pipes) Close() error {
 	if !p.once.Swap(true) {
 		close(p.closed)

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// as returns the rule pay with another kind of lock.
-func as(kind ruleset.Kind) ruleset.Rule {
+// payAs returns the rule pay with another kind of lock.
+func payAs(kind ruleset.Kind) ruleset.Rule {
 	rule := pay
 	rule.Kind = kind
 	if kind == ruleset.Semaphore {
@@ -27,7 +27,7 @@ func TestTokenHeader(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range failpolicy.Strategies() {
 		bubble(t, func(t *testing.T, s *shop) {
-			rule := as(ruleset.Fenced)
+			rule := payAs(ruleset.Fenced)
 			rule.OnBusy, rule.WaitTime = strategy, ruleset.NoWait
 			if strategy == failpolicy.Fallback {
 				rule.Fallback = "queue"
@@ -40,12 +40,12 @@ func TestTokenHeader(t *testing.T) {
 	}
 }
 
-// If an answer is taken back, so is the token.
+// If an answer is discarded, so is the token.
 func TestTokenHeader_TakenBack(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
 		bubble(t, func(t *testing.T, s *shop) {
-			rule := as(ruleset.Fenced)
+			rule := payAs(ruleset.Fenced)
 			rule.LeaseTime = time.Second
 			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) }) // in the time of the bubble
 			w := s.do(t, request{})

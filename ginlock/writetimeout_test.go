@@ -45,7 +45,7 @@ func TestWriteTimeout_EndsTheWait(t *testing.T) {
 		for protocol, h2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 			t.Run(name+" over "+protocol, func(t *testing.T) {
 				t.Parallel()
-				serving(t, writeTimeout(tt.timeout), func(t *testing.T, s *online) {
+				serveShop(t, writeTimeout(tt.timeout), func(t *testing.T, s *online) {
 					s.speak(h2)
 					s.handle(t, "POST", payPath, tt.rule, func(*gin.Context) { t.Error("the handler ran") })
 					s.redis.Take(payKey, time.Hour)
@@ -71,7 +71,7 @@ func (o *online) speak(h2 bool) {
 
 func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
 	t.Parallel()
-	serving(t, writeTimeout(40*time.Millisecond), func(t *testing.T, s *online) {
+	serveShop(t, writeTimeout(40*time.Millisecond), func(t *testing.T, s *online) {
 		s.handle(t, "POST", payPath, patient, func(c *gin.Context) {
 			_, limited := c.Request.Context().Deadline()
 			want(t, "the handler's context has a deadline", limited, false)
@@ -86,7 +86,7 @@ func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
 // A lock that becomes free before the end of the wait is acquired.
 func TestWriteTimeout_LockFreedInTime(t *testing.T) {
 	t.Parallel()
-	serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+	serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
 		s.handle(t, "POST", payPath, patient, paid)
 		s.redis.Take(payKey, 8*time.Second)
 		status, body, err := s.post(t)
@@ -96,13 +96,13 @@ func TestWriteTimeout_LockFreedInTime(t *testing.T) {
 	})
 }
 
-// The time counts from the moment when the first guard saw the request, and not from the start of the wait. The body and
-// outer guards come before the wait.
+// The timeout counts from the moment when the first guard saw the request, not from the start of the wait. Reading the
+// body and waiting in outer guards take place before the wait.
 func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 	t.Parallel()
 	t.Run("a body that takes long", func(t *testing.T) {
 		t.Parallel()
-		serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
 			s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{body.id}", WaitTime: time.Minute}, func(*gin.Context) { t.Error("the handler ran") })
 			s.redis.Take(payKey, time.Hour)
 			slow, end := io.Pipe()
@@ -122,7 +122,7 @@ func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 	})
 	t.Run("a middleware between guards", func(t *testing.T) {
 		t.Parallel()
-		serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
 			disabled := ruleset.Rule{Name: "outer", Key: "outer", Disabled: true}
 			s.engine.POST(payPath, s.guard.Handler(disabled), func(*gin.Context) { time.Sleep(5 * time.Second) }, // in the time of the bubble
 				s.guard.Handler(patient), func(*gin.Context) { t.Error("the handler ran") })

@@ -270,7 +270,7 @@ func newGuard(t *testing.T, opts ...grpclock.Option) *grpclock.Guard {
 	return guard
 }
 
-// If the program never asks for an interceptor, no method of its shape is guarded.
+// If the program never calls the method for an interceptor, no method of that shape is guarded.
 func TestCheck_MissingInterceptor(t *testing.T) {
 	t.Parallel()
 	server := grpc.NewServer()

@@ -70,7 +70,7 @@ func Example() {
 	// Aborted Another request for the same resource is in progress
 }
 
-// connect serves in memory.
+// connect serves a server in memory and connects a client to it.
 func connect(server *grpc.Server) (orders shoppb.OrdersClient, stop func()) {
 	listener := bufconn.Listen(1 << 16)
 	go server.Serve(listener)
@@ -104,8 +104,8 @@ func exampleLocks(taken ...string) (locks *core.Client, stop func()) {
 	}
 }
 
-// served serves a shop behind a guard.
-func served(locks *core.Client, s *shop, opts ...grpclock.Option) (orders shoppb.OrdersClient, stop func()) {
+// serveExample serves a shop behind a guard.
+func serveExample(locks *core.Client, s *shop, opts ...grpclock.Option) (orders shoppb.OrdersClient, stop func()) {
 	guard, err := grpclock.New(locks, opts...)
 	if err != nil {
 		panic(err)
@@ -122,7 +122,7 @@ func served(locks *core.Client, s *shop, opts ...grpclock.Option) (orders shoppb
 func ExampleWithFallback() {
 	locks, stop := exampleLocks("order:42")
 	defer stop()
-	orders, disconnect := served(locks, &shop{},
+	orders, disconnect := serveExample(locks, &shop{},
 		grpclock.WithFallback("queue", func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
 			out, _ := aspect.OutcomeFrom(ctx)
 			return shoppb.PayReply_builder{Receipt: fmt.Sprintf("%s: queued %s", out.Cause, req.GetOrderId())}.Build(), nil
@@ -148,7 +148,7 @@ func ExampleWithVariable() {
 		}
 		return users[0], nil
 	}
-	orders, disconnect := served(locks, &shop{},
+	orders, disconnect := serveExample(locks, &shop{},
 		grpclock.WithVariable("principal", principal),
 		grpclock.WithRules(ruleset.Rule{
 			Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "basket:#{principal}", WaitTime: ruleset.NoWait,
@@ -195,7 +195,7 @@ func ExampleGuard_Check() {
 func ExampleHold() {
 	locks, stop := exampleLocks()
 	defer stop()
-	orders, disconnect := served(locks, &shop{pay: func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
+	orders, disconnect := serveExample(locks, &shop{pay: func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
 		hold := grpclock.Hold(ctx)
 		// … charge …
 		if err := hold.Release(ctx); err != nil {

@@ -12,5 +12,5 @@ func StatusOf(refused *aspect.RefusedError) *status.Status {
 	return statusOf(methodcall.Refusal(refused))
 }
 
-// Known returns the number of methods that the guard remembers.
+// Known returns the number of methods in the guard's table.
 func (g *Guard) Known() int { return g.methods.Len() }

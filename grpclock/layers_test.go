@@ -35,7 +35,7 @@ func tillRule(change func(r *ruleset.Rule)) []ruleset.Rule {
 	return []ruleset.Rule{r}
 }
 
-// callTaken calls once for an item whose lock another holder has, and once for another item.
+// callTaken calls a method for an item whose lock another holder has, and then for another item.
 func callTaken(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	return []string{b.sell(ctx, method, sale("1", 1)), b.sell(ctx, method, sale("2", 1))}
@@ -222,7 +222,7 @@ var sameRules = []sameRule{
 	},
 }
 
-// callTakenStream is callTaken with two messages in each call.
+// callTakenStream does the same as callTaken with two messages in each call.
 func callTakenStream(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	return []string{b.sell(ctx, method, sale("1", 1), sale("3", 1)), b.sell(ctx, method, sale("2", 1), sale("3", 1))}

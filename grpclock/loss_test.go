@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// shortLease makes a rule whose lease ends while its handler runs. It is long enough to acquire the lock on a
-// busy machine.
+// shortLease gives a rule a lease that expires while its handler runs. It is long enough to acquire the lock
+// on a busy machine.
 func shortLease(r *ruleset.Rule) { r.LeaseTime = time.Second }
 
 // wantLost checks that an answer reports a loss.
@@ -31,17 +31,17 @@ func wantLost(t *testing.T, err error) {
 	}
 }
 
-// waitUntilLost ends the lease of a handler now, and waits for the end of its context.
+// waitUntilLost lets the lease of a handler expire now and waits until its context is canceled.
 func waitUntilLost(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := grpclock.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
 		t.Errorf("Refresh: %v", err)
 	}
-	waitUntilEnded(t, ctx)
+	waitUntilCanceled(t, ctx)
 }
 
-// waitUntilEnded waits for the end of a handler's context.
-func waitUntilEnded(t *testing.T, ctx context.Context) {
+// waitUntilCanceled waits until a handler's context is canceled.
+func waitUntilCanceled(t *testing.T, ctx context.Context) {
 	t.Helper()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), core.ErrLost) {

@@ -29,7 +29,8 @@ func (m renamedRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	m.Server.RegisterService(&renamed, impl)
 }
 
-// The method that the server has matched decides. The handler of generated code may name another one.
+// The method that the server matched determines the rules. The handler of generated code may name another
+// method.
 func TestUnary_MatchedMethodDecides(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -46,7 +46,7 @@ const (
 	chatLock = `option (interlock.v1.lock) = {key: "chat:#{req.order_id}" wait_time: "none" on_busy: STRATEGY_SKIP};`
 )
 
-// readLate reads that service like a program that knows the given options.
+// readLate reads that service as a program does that contains the given options.
 func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
 	set := protofile.Compile(t, false, map[string]string{"late/v1/late.proto": text}, "proto")

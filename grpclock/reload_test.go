@@ -52,7 +52,7 @@ func (f *ruleFile) write(t testing.TB, text string) {
 	}
 }
 
-// change writes another text and loads it.
+// change writes another rule file and loads it.
 func (f *ruleFile) change(t testing.TB, text string) error {
 	t.Helper()
 	f.write(t, text)
@@ -220,8 +220,8 @@ func TestReload_WithoutCheckCompilesCalledMethods(t *testing.T) {
 // attempts are the reloads of a watched file.
 type attempts chan ruleset.Reload
 
-// of waits for the attempt to load a text.
-func (a attempts) of(t testing.TB, text string) error {
+// await waits for the attempt to load a rule file.
+func (a attempts) await(t testing.TB, text string) error {
 	t.Helper()
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:])[:12]
@@ -284,11 +284,11 @@ func TestReload_WatchedFileDuringCalls(t *testing.T) {
 			t.Cleanup(c.end)
 			for v := range versions {
 				replace(t, file, twoLocks(v))
-				must(t, seen.of(t, twoLocks(v)))
+				must(t, seen.await(t, twoLocks(v)))
 				b.call(t.Context(), "Pay", "new").check(t, fmt.Sprintf("outer-%[1]d inner-%[1]d", v))
 				bad := strings.Replace(twoLocks(v), "req.order_id", "req.order_di", 1)
 				replace(t, file, bad)
-				if err := seen.of(t, bad); err == nil || !strings.Contains(err.Error(), "write req.order_id") {
+				if err := seen.await(t, bad); err == nil || !strings.Contains(err.Error(), "write req.order_id") {
 					t.Errorf("a broken file: got %v", err)
 				}
 			}
@@ -297,7 +297,7 @@ func TestReload_WatchedFileDuringCalls(t *testing.T) {
 			for _, head := range []string{"disabled: true\n", "dry_run: true\n"} {
 				text := head + twoLocks(0)
 				replace(t, file, text)
-				must(t, seen.of(t, text))
+				must(t, seen.await(t, text))
 				b.call(t.Context(), "Pay", "new").check(t, "")
 			}
 		})
@@ -393,7 +393,7 @@ func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
 	}
 }
 
-// The descriptors of WithDescriptors count like the descriptors of the program.
+// The descriptors of WithDescriptors have the same effect as the descriptors of the program.
 func TestReload_WithoutCheckAndWithDescriptors(t *testing.T) {
 	t.Parallel()
 	files, _ := readLate(t, lateService(t, payLock, ""), nil)
@@ -426,7 +426,7 @@ func TestReload_ReportsMistakeInsteadOfOtherLock(t *testing.T) {
 	}
 }
 
-// A reload that brings such a rule is refused.
+// A reload that adds such a rule is refused.
 func TestReload_MissingInterceptor(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, "rules: []\n")

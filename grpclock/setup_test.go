@@ -155,7 +155,7 @@ func prepare(t testing.TB, s *shop, opts ...any) *bench {
 // patient is the backend timeout of most tests.
 const patient = 10 * time.Second
 
-// prepareWithTimeout is prepare with a backend timeout.
+// prepareWithTimeout returns a bench with a backend timeout that is neither checked nor served yet.
 func prepareWithTimeout(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
@@ -175,7 +175,7 @@ func prepareWithTimeout(t testing.TB, timeout time.Duration, s *shop, opts ...an
 	return b
 }
 
-// newServer returns a server with a recovery, further interceptors, and the guard.
+// newServer returns a server with a recovery, further interceptors and the guard.
 func (b *bench) newServer(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) *grpc.Server {
 	unary = append([]grpc.UnaryServerInterceptor{recoverUnary}, unary...)
 	stream = append([]grpc.StreamServerInterceptor{recoverStream}, stream...)
@@ -186,7 +186,7 @@ func (b *bench) newServer(unary []grpc.UnaryServerInterceptor, stream []grpc.Str
 	)
 }
 
-// serve serves, and dials with the given options.
+// serve starts the server and dials it with the given options.
 func (b *bench) serve(opts ...grpc.DialOption) {
 	b.t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -263,7 +263,7 @@ func (a answer) lockStatus() string {
 	return strings.Join(a.header.Get(failpolicy.StatusHeader), ",")
 }
 
-// details returns the reasons with their domains, and the number of RetryInfos.
+// details returns the reasons with their domains and the number of RetryInfos.
 func (a answer) details() (reasons []string, retries int) {
 	for _, d := range status.Convert(a.err).Details() {
 		switch d := d.(type) {
@@ -314,7 +314,7 @@ func (b *bench) call(ctx context.Context, method string, ids ...string) answer {
 	return a
 }
 
-// sendAll sends one message for each id, until the server has ended the call.
+// sendAll sends one message for each id until the server ends the call.
 func sendAll(send func(*shoppb.PayRequest) error, ids []string) error {
 	for _, id := range ids {
 		if err := send(order(id)); errors.Is(err, io.EOF) {

@@ -75,7 +75,7 @@ func TestTwice_SameGuard(t *testing.T) {
 	}
 }
 
-// The header has one value, and a guard that runs the handler unlocked has waited once.
+// The header has only one value, and a guard that runs the handler unlocked waits only once.
 func TestTwice_LockStatusAndWait(t *testing.T) {
 	t.Parallel()
 	for strategy, mark := range map[failpolicy.Strategy]string{failpolicy.Proceed: "unlocked", failpolicy.Skip: "skipped", failpolicy.NullResponse: "null"} {
@@ -117,7 +117,7 @@ func TestTwice_Permit(t *testing.T) {
 	}
 }
 
-// Two guards both act, but the header has an equal status only once.
+// Two guards both act, but the header contains the same status only once.
 func TestTwice_TwoUnlockedGuards(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {

@@ -72,7 +72,7 @@ func TestUnregistered_ResponseOfRule(t *testing.T) {
 	b.call(t.Context(), "Pay", "1").check(t, "none")
 }
 
-// Without a descriptor, the guard does not know which answer a caller expects. A rule with skip or null is then
+// Without a descriptor, the guard cannot determine which answer a caller expects. A rule with skip or null is then
 // broken: each caller gets an error, and observers get one warning with the reason.
 func TestUnregistered_WithoutDescriptor(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestUnregistered_WithoutDescriptor(t *testing.T) {
 	}
 }
 
-// A method that the program has registered without a descriptor has the shape of its registration.
+// A method that the program registered without a descriptor has the shape of its registration.
 func TestUnregistered_RegisteredWithoutDescriptor(t *testing.T) {
 	t.Parallel()
 	for name, impl := range map[string]any{"an implementation": &shop{}, "none": nil} {

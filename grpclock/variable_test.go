@@ -122,7 +122,7 @@ func TestWithVariable_NilListOrMap(t *testing.T) {
 	}
 }
 
-// chain returns the texts of an error and of the errors that it wraps.
+// chain returns the messages of an error and of the errors that it wraps.
 func chain(err error) string {
 	var texts []string
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -18,8 +18,8 @@ const sharedFile = `rules:
 - {func: job/nightly, key: "#{topic}"}
 `
 
-// called returns [topics] with another prefix and noun.
-func called(a *aspect.Aspect, prefix, noun string) aspect.Adapter[string, int] {
+// rename returns [topics] with another prefix and noun.
+func rename(a *aspect.Aspect, prefix, noun string) aspect.Adapter[string, int] {
 	adapter := topics(a)
 	adapter.Prefix, adapter.Noun = prefix, noun
 	adapter.Endpoint = func(name string) ruleset.Endpoint { return ruleset.Func(prefix + name) }
@@ -30,8 +30,8 @@ func called(a *aspect.Aspect, prefix, noun string) aspect.Adapter[string, int] {
 	return adapter
 }
 
-// judgedTogether returns the problems of all users of a file: topics, jobs, and wrapped functions.
-func judgedTogether(t *testing.T, file string) (problems []string) {
+// checkShared returns the problems of all users of a file: topics, jobs, and wrapped functions.
+func checkShared(t *testing.T, file string) (problems []string) {
 	t.Helper()
 	set, err := ruleset.Load("locks.yaml", []byte(file))
 	if err != nil {
@@ -39,7 +39,7 @@ func judgedTogether(t *testing.T, file string) (problems []string) {
 	}
 	a := mustAspect(t, newBench(t).locks, aspect.WithSet(set))
 	for _, r := range []*aspect.Registry[string, int]{
-		aspect.NewRegistry(a, called(a, "topic/", "topic")), aspect.NewRegistry(a, called(a, "job/", "job")),
+		aspect.NewRegistry(a, rename(a, "topic/", "topic")), aspect.NewRegistry(a, rename(a, "job/", "job")),
 	} {
 		if _, err := r.Table(set); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func judgedTogether(t *testing.T, file string) (problems []string) {
 
 func TestAdapter_PrefixSharesARuleFile(t *testing.T) {
 	t.Parallel()
-	if problems := judgedTogether(t, sharedFile); len(problems) > 0 {
+	if problems := checkShared(t, sharedFile); len(problems) > 0 {
 		t.Errorf("got %q", problems)
 	}
 }
@@ -75,7 +75,7 @@ func TestAdapter_PrefixReportsEachRuleOnce(t *testing.T) {
 		"close-dya":    `matches no wrapped function: did you mean "close-day"?`,
 		"tpoic/orders": "matches no wrapped function: ",
 	} {
-		problems := judgedTogether(t, sharedFile+"- {func: "+rule+", key: k}\n")
+		problems := checkShared(t, sharedFile+"- {func: "+rule+", key: k}\n")
 		if len(problems) != 1 || !strings.Contains(problems[0], want) {
 			t.Errorf("%s: got %q, want %q", rule, problems, want)
 		}
@@ -85,20 +85,20 @@ func TestAdapter_PrefixReportsEachRuleOnce(t *testing.T) {
 func TestAdapter_PrefixUnderARuleForAllFunctions(t *testing.T) {
 	t.Parallel()
 	file := strings.Replace(sharedFile, "topic/*", `"*"`, 1)
-	if problems := judgedTogether(t, file); len(problems) > 0 {
+	if problems := checkShared(t, file); len(problems) > 0 {
 		t.Errorf("got %q", problems)
 	}
 }
 
 func TestAdapter_Noun(t *testing.T) {
 	t.Parallel()
-	problems := judgedTogether(t, "uncovered: error\n"+sharedFile)
+	problems := checkShared(t, "uncovered: error\n"+sharedFile)
 	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "the job may change something") }) {
 		t.Errorf("got %q", problems)
 	}
 }
 
-// A name belongs to the adapter with the longest prefix of it.
+// A name belongs to the adapter with the longest matching prefix.
 func TestAdapter_PrefixWithinAnother(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: topic/orders, key: a}\n- {func: topic/eu/orders, key: b}\n"))
@@ -107,7 +107,7 @@ func TestAdapter_PrefixWithinAnother(t *testing.T) {
 	}
 	a := mustAspect(t, newBench(t).locks)
 	for _, prefix := range []string{"topic/eu/", "topic/"} {
-		r := aspect.NewRegistry(a, called(a, prefix, "topic"))
+		r := aspect.NewRegistry(a, rename(a, prefix, "topic"))
 		if _, err := r.Table(set); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// slow is a call with a variable that arrives late, and with work to do before a wait.
+// slow is a call with a variable that arrives late and with work to do before a wait.
 type slow struct {
 	*call
 	values   keyexpr.Values // early, late
@@ -166,7 +166,7 @@ func TestCall_BeforeWait(t *testing.T) {
 	}
 }
 
-// A call that meets a full queue does no work before a wait. The waiters in the queue have done it.
+// A call that finds a full queue does no work before a wait. The waiters in the queue have done it.
 func TestCall_BeforeWaitAndAFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func (l *leaving) Abandoned() bool {
 	return l.left < 0
 }
 
-// After another layer has answered a call, neither its handler nor a later rule sees the call, and its locks are free.
+// If another layer has answered a call, neither its handler nor a later rule sees the call, and its locks are free.
 func TestCall_Abandoned(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]ruleset.Rule{

@@ -87,7 +87,7 @@ func TestDebounce_EarlyReleaseBeginsNoWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), submit())
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), submit())
 		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error { return g.Hold.Release(ctx) }}
 		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
 		want(t, "release failures", len(obs.releases), 0)
@@ -100,7 +100,7 @@ func TestDebounce_InsideAnOuterHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), submit())
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), submit())
 		err := b.locks.Lock("order:42").Do(t.Context(), func(ctx context.Context) error {
 			want(t, "verdict", p.Run(ctx, &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
 			b.wantHeld(t, "order:42")
@@ -152,7 +152,7 @@ func TestDebounce_DryRunCountsTheSecondCall(t *testing.T) {
 		obs := &record{}
 		rule := submit()
 		rule.DryRun = true
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 		c := &call{in: order{ID: "42"}}
 		for _, cause := range []failpolicy.Cause{"", failpolicy.Debounced} {
 			want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
@@ -199,7 +199,7 @@ func TestCancelDebounce(t *testing.T) {
 	aspect.CancelDebounce(t.Context()) // outside a call it does nothing
 }
 
-// page is the context of a framework. It leads only to the lock.
+// page is the context of a framework. It carries only the lock.
 type page struct {
 	context.Context
 	owner any

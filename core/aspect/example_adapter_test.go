@@ -21,7 +21,7 @@ type delivery struct {
 // Env returns the variables in the order of the schema.
 func (d delivery) Env(context.Context) keyexpr.Env { return keyexpr.Values{d.key} }
 
-// Handle runs the handler, with a context that carries the lock and ends when it is lost.
+// Handle runs the handler with a context that carries the lock and is canceled when the lock is lost.
 func (d delivery) Handle(ctx context.Context, _ aspect.Grant) error { return d.handler(ctx) }
 
 // Fallback is called only for fallbacks of the site.

@@ -76,7 +76,7 @@ rules:
 	// tuesday: "" <nil>
 }
 
-// The cause of a refusal says why the call was refused, and the status says what to answer.
+// The cause of a refusal is the reason, and the status is the answer.
 func ExampleRefusedError() {
 	locking, srv, done := exampleAspect()
 	defer done()

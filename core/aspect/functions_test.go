@@ -76,7 +76,7 @@ func TestCheck_FunctionsNotWrapped(t *testing.T) {
 
 	seen := &record{}
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
-	a = mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(p))
+	a = mustAspect(t, b.observe(t, seen.observer()), aspect.WithSet(p))
 	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
 	if err := errors.Join(a.Check(), a.Check()); err != nil {
 		t.Error(err)
@@ -105,14 +105,14 @@ func TestCheck_SeverityOfTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var seen warnings
-		err = mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(set)).Check()
+		err = mustAspect(t, b.observe(t, seen.observer()), aspect.WithSet(set)).Check()
 		if (err != nil) != want.failed || len(seen) != want.warned {
 			t.Errorf("%s: got %v and %d warnings", severity, err, len(seen))
 		}
 	}
 }
 
-// A Check that fails may be repeated. Reloads are judged once a Check has passed.
+// A Check that fails may be repeated. Reloads are checked after a Check has passed.
 func TestCheck_JudgesReloadsAfterItHasPassed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

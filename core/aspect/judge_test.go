@@ -39,8 +39,8 @@ func TestJudge_Missing(t *testing.T) {
 	}
 }
 
-// judged returns the problems that a judge finds in rule files, as "error: …" and "warning: …".
-func judged(t *testing.T, j aspect.Judge, files ...string) []string {
+// problemsOf returns the problems that a Judge finds in rule files, as "error: …" and "warning: …".
+func problemsOf(t *testing.T, j aspect.Judge, files ...string) []string {
 	t.Helper()
 	sets := make([]*ruleset.Set, len(files))
 	for i, text := range files {
@@ -89,7 +89,7 @@ func TestJudge_SeverityOfTheStrictestFile(t *testing.T) {
 		"covered in the program":     {beside, []string{"uncovered: error\n" + onPay}, nil},
 		"covered by a wildcard":      {j, []string{"uncovered: error\nrules: [{http: POST /*, key: k}]\n"}, nil},
 	} {
-		if got := judged(t, tt.judge, tt.files...); !slices.Equal(got, tt.want) {
+		if got := problemsOf(t, tt.judge, tt.files...); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
@@ -104,10 +104,10 @@ func TestJudge_WildcardHiddenByExactRules(t *testing.T) {
 		Below:     func(ruleset.Endpoint) bool { return true },
 	}
 	const wild, exact = "rules: [{grpc: /shop.Orders/*, key: k}]\n", "rules: [{grpc: /shop.Orders/Pay, key: k}]\n"
-	if got := judged(t, j, wild); !slices.Equal(got, []string{"error: /shop.Orders/*"}) {
+	if got := problemsOf(t, j, wild); !slices.Equal(got, []string{"error: /shop.Orders/*"}) {
 		t.Errorf("got %q", got)
 	}
-	if got := judged(t, j, exact); got != nil {
+	if got := problemsOf(t, j, exact); got != nil {
 		t.Errorf("got %q", got)
 	}
 }

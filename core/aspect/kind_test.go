@@ -18,11 +18,11 @@ import (
 
 // payAs returns the rule pay with another kind of lock.
 func payAs(kind ruleset.Kind) ruleset.Rule {
-	return of(kind, pay())
+	return withKind(kind, pay())
 }
 
-// of gives a rule another kind of lock.
-func of(kind ruleset.Kind, rule ruleset.Rule) ruleset.Rule {
+// withKind returns a rule with another kind of lock.
+func withKind(kind ruleset.Kind, rule ruleset.Rule) ruleset.Rule {
 	rule.Kind = kind
 	if kind == ruleset.Semaphore {
 		rule.Permits = 1
@@ -98,7 +98,7 @@ func TestKind_TakesItsLock(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		seen, obs := &acquiredKinds{}, &record{}
 		b := newBench(t, core.WithObserver(seen.observer()))
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), payAs(kind))
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), payAs(kind))
 		var tokens []int64
 		for range 3 {
 			tokens = append(tokens, tokenOf(t, p, "42"))
@@ -182,7 +182,7 @@ func TestKind_Debounce(t *testing.T) {
 			return // package ruleset refuses a debounce of this kind
 		}
 		b := newBench(t)
-		p := mustCompile(t, mustAspect(t, b.locks), of(kind, submit()))
+		p := mustCompile(t, mustAspect(t, b.locks), withKind(kind, submit()))
 		first := tokenOf(t, p, "42")
 		b.wantHeld(t, "order:42")
 		out := p.Run(t.Context(), &call{in: order{ID: "42"}})
@@ -204,7 +204,7 @@ func TestKind_DryRun(t *testing.T) {
 		b, obs := newBench(t), &record{}
 		rule := payAs(kind)
 		rule.DryRun = true
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 		c := &call{in: order{ID: "42"}, handle: func(_ context.Context, g aspect.Grant) error {
 			want(t, "grant", g, aspect.Grant{Unlocked: aspect.UnlockedDryRun})
 			b.wantHeld(t, "order:42"+aspect.ShadowSuffix)
@@ -229,7 +229,7 @@ func TestKind_OneKeyRefusesAList(t *testing.T) {
 			"key":     {Name: "x", Key: "stock:#{in.Items}"},
 			"keys[0]": {Name: "x", Keys: []string{"stock:#{in.Items}"}},
 		} {
-			_, err := a.Compile(site(t), of(kind, rule))
+			_, err := a.Compile(site(t), withKind(kind, rule))
 			if kind == ruleset.Reentrant {
 				want(t, "of a reentrant lock", err, nil)
 				continue
@@ -240,7 +240,7 @@ func TestKind_OneKeyRefusesAList(t *testing.T) {
 				t.Errorf("%s of a %s lock: got %v", field, kind, err)
 			}
 		}
-		if _, err := a.Compile(site(t), of(kind, ruleset.Rule{Name: "x", Keys: []string{"stock:#{in.ID}"}})); err != nil {
+		if _, err := a.Compile(site(t), withKind(kind, ruleset.Rule{Name: "x", Keys: []string{"stock:#{in.ID}"}})); err != nil {
 			t.Errorf("a list of one template: %v", err)
 		}
 	}
@@ -315,14 +315,14 @@ func TestKind_AnotherKindOfTheSameName(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, obs := newBench(t), &record{}
-		a := mustAspect(t, b.observed(t, obs.observer()))
+		a := mustAspect(t, b.observe(t, obs.observer()))
 		inner := payAs(ruleset.Spin)
 		inner.OnKey = failpolicy.Proceed
 		wantMisconfigured(t, obs, mustCompile(t, a, pay()), mustCompile(t, a, inner))
 	})
 }
 
-// wantMisconfigured runs inner inside outer, and fails the test unless inner is refused at once as a fault of the program.
+// wantMisconfigured runs inner inside outer and fails the test unless inner is refused at once as a fault of the program.
 func wantMisconfigured(t *testing.T, obs *record, outer, inner *aspect.Point) {
 	t.Helper()
 	outer.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
@@ -344,7 +344,7 @@ func TestKind_WriteInsideOfRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, obs := newBench(t), &record{}
-		a := mustAspect(t, b.observed(t, obs.observer()))
+		a := mustAspect(t, b.observe(t, obs.observer()))
 		write := payAs(ruleset.Write)
 		write.OnKey, write.OnBusy = failpolicy.Proceed, failpolicy.Proceed
 		wantMisconfigured(t, obs, mustCompile(t, a, payAs(ruleset.Read)), mustCompile(t, a, write))
@@ -383,7 +383,7 @@ func TestKind_CallsAtATime(t *testing.T) {
 	}
 }
 
-// callAtOnce makes calls that take a second each, and fails the test unless `in` of them hold the lock.
+// callAtOnce makes calls that take a second each and fails the test unless `in` of them hold the lock.
 func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
 	t.Helper()
 	b := newBench(t)
@@ -394,8 +394,8 @@ func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
 	}
 	obs := &record{}
 	points := []*aspect.Point{
-		mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule),
-		mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule),
+		mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule),
+		mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule),
 	}
 	done := make(chan struct{})
 	for i := range calls {
@@ -421,7 +421,7 @@ func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
 	want(t, "busy calls", busy, calls-in)
 }
 
-// A guard may meet a call again, for example after a layer that copies the request. The call re-enters the lock that it
+// A call may pass a guard twice, for example after a layer that copies the request. The call re-enters the lock that it
 // holds. A semaphore has no re-entry: the call uses the permit that it holds.
 func TestKind_SameCallTwice(t *testing.T) {
 	t.Parallel()
@@ -445,7 +445,7 @@ func callTwice(t *testing.T, kind ruleset.Kind, dry bool) {
 	if kind == ruleset.Semaphore {
 		rule.Permits = 1
 	}
-	p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+	p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 	inner := &call{in: order{ID: "42"}}
 	out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
 		want(t, "inner verdict", p.Run(ctx, inner).Verdict, aspect.VerdictRan)

@@ -44,7 +44,7 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 				obs := &record{}
 				rule := pay()
 				rule.LeaseTime, rule.OnLost = 2*time.Second, tc.onLost
-				p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+				p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 				c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error { return tc.handle(ctx) }}
 				c.canceled = func(err error) bool { return errors.Is(err, errStatusCanceled) }
 				out := p.Run(t.Context(), c)
@@ -137,7 +137,7 @@ func TestLoss_OfOneRuleOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())),
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())),
 			ruleset.Rule{Name: "short", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Cancel},
 			ruleset.Rule{Name: "long", Key: "b", OnLost: failpolicy.Fail})
 		out := p.Run(t.Context(), &call{handle: func(ctx context.Context, _ aspect.Grant) error {
@@ -172,7 +172,7 @@ func TestLoss_OfTheOuterCall(t *testing.T) {
 	})
 }
 
-// After a shutdown, an inner call is refused because its outer lock was lost, and not because the caller has left.
+// After a shutdown, an inner call is refused because its outer lock was lost, not because the caller has left.
 func TestLoss_ByCloseOfTheOuterCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestLoss_OfTwoRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())),
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())),
 			ruleset.Rule{Name: "a", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Fail},
 			ruleset.Rule{Name: "b", Key: "b", LeaseTime: time.Second, OnLost: failpolicy.Fail})
 		out := p.Run(t.Context(), &call{handle: func(context.Context, aspect.Grant) error {

@@ -44,7 +44,7 @@ func TestObserver_PanicsAreContained(t *testing.T) {
 		rule := pay()
 		rule.OnBusy = failpolicy.Proceed
 		rule.WaitTime = time.Second
-		p := mustCompile(t, mustAspect(t, b.observed(t, broken(), obs.observer())), rule)
+		p := mustCompile(t, mustAspect(t, b.observe(t, broken(), obs.observer())), rule)
 		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			b.redis.Down()
 			return nil
@@ -101,7 +101,7 @@ func TestObserver_DecisionWaited(t *testing.T) {
 		obs := &record{}
 		rule := pay()
 		rule.WaitTime = 3 * time.Second
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 		b.redis.Take("order:42", time.Hour)
 		p.Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "waited", obs.failures[0].Waited, 3*time.Second)
@@ -122,7 +122,7 @@ func TestObserver_OnlyOfRules(t *testing.T) {
 	})
 }
 
-// almost is the Rules of an observer, and not an aspect.Observer.
+// almost is a value for the Rules of an observer that is not an aspect.Observer.
 type almost struct{}
 
 func (almost) ObservesRules() {}
@@ -144,7 +144,7 @@ func TestObserver_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // a
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 		defer slog.SetDefault(before)
 		b := newBench(t)
-		p := mustCompile(t, mustAspect(t, b.observed(t, brokenRules())), pay())
+		p := mustCompile(t, mustAspect(t, b.observe(t, brokenRules())), pay())
 		for range 3 {
 			want(t, "verdict", p.Run(t.Context(), &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
 		}

@@ -88,7 +88,8 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// With a preview function in its context, a call shows its rules and its values. It takes no lock, and no handler runs.
+// If its context contains a preview function, a call passes its rules and its values to it. It takes no lock, and no
+// handler runs.
 func TestRun_Preview(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, mustAspect(t, offline(t)), pay())

@@ -100,7 +100,7 @@ func TestRegistry_CheckPanics(t *testing.T) {
 	adapter := topics(a)
 	adapter.Compile = func(*ruleset.Set, string, []*ruleset.Resolved) (*aspect.Point, int, error) { panic("compile") }
 	r := aspect.NewRegistry(a, adapter)
-	live, err := ruleset.Open(written(t, "rules:\n  - {func: paid, key: k}\n"))
+	live, err := ruleset.Open(writeFile(t, "rules:\n  - {func: paid, key: k}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,8 @@ func TestRegistry_CheckPanics(t *testing.T) {
 	r.Check("paid")
 }
 
-// written writes a rule file and returns its name.
-func written(t *testing.T, text string) string {
+// writeFile writes a rule file and returns its name.
+func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "locks.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -126,7 +126,7 @@ func written(t *testing.T, text string) string {
 	return name
 }
 
-// A provider that never calls prepare is an error, and not a panic.
+// A provider that never calls prepare causes an error, not a panic.
 func TestRegistry_ProviderWithoutASet(t *testing.T) {
 	t.Parallel()
 	r, _ := tableOf(t, file(t))

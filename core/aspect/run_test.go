@@ -26,7 +26,7 @@ func TestRun_HandlerHoldsTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay())
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), pay())
 		type key struct{}
 		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
 			b.wantHeld(t, "order:42")
@@ -67,7 +67,7 @@ func TestRun_FailedRelease(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			obs := &record{}
-			p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay())
+			p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), pay())
 			c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 				b.redis.Down()
 				return result
@@ -110,7 +110,7 @@ func TestRun_PanicAndGoexit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				obs := &record{}
-				p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay(),
+				p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), pay(),
 					ruleset.Rule{Name: "second", Key: "second", Debounce: time.Minute})
 				c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error { end(); return nil }}
 				var recovered any
@@ -279,7 +279,7 @@ func TestRun_EarlyReleaseAndHandover(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			obs := &record{}
-			p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), pay())
+			p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), pay())
 			out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
 				end(t, ctx, g.Hold)
 				return nil
@@ -359,7 +359,7 @@ func TestRun_RefusalFreesTheRulesBefore(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
 		second := ruleset.Rule{Name: "b", Key: "b", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
 		b.redis.Take("b", time.Hour)
 		c := &call{fallback: func(context.Context) error { b.wantFree(t, "a", "c"); return nil }}
 		out := p.Run(t.Context(), c)

@@ -191,19 +191,19 @@ type bench struct {
 func newBench(t *testing.T, opts ...core.Option) *bench {
 	t.Helper()
 	b := &bench{redis: redistest.New(t)}
-	b.locks, b.rdb = b.another(t, opts...), b.redis.Client()
+	b.locks, b.rdb = b.newClient(t, opts...), b.redis.Client()
 	return b
 }
 
-// observed replaces the client of the bench by a client with observers.
-func (b *bench) observed(t *testing.T, observers ...*core.Observer) *core.Client {
+// observe replaces the client of the bench with a client that has observers.
+func (b *bench) observe(t *testing.T, observers ...*core.Observer) *core.Client {
 	t.Helper()
-	b.locks = b.another(t, core.WithObserver(observers...))
+	b.locks = b.newClient(t, core.WithObserver(observers...))
 	return b.locks
 }
 
-// another returns one more client of the same Redis.
-func (b *bench) another(t *testing.T, opts ...core.Option) *core.Client {
+// newClient returns another client of the same Redis.
+func (b *bench) newClient(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(b.redis.Client(), opts...)
 	if err != nil {

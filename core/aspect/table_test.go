@@ -147,7 +147,7 @@ func TestTable_Reload(t *testing.T) {
 	}
 }
 
-// During reloads every call finds rules of one set, and in the end observers know the rules in force.
+// During reloads every call finds rules of one set. In the end, observers were notified of exactly the rules in force.
 func TestTable_CallsDuringReloads(t *testing.T) {
 	t.Parallel()
 	seen := &inForce{}
@@ -226,7 +226,7 @@ func TestTable_RenewDuringAReload(t *testing.T) {
 	}
 }
 
-// Observers learn of rules that are added to an endpoint with rules.
+// Observers are notified of rules that are added to an endpoint with rules.
 func TestTable_RenewNotifiesObservers(t *testing.T) {
 	t.Parallel()
 	seen := &inForce{}

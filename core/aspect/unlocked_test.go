@@ -36,11 +36,11 @@ func TestRun_WhenFalse(t *testing.T) {
 	})
 }
 
-// checkUnlocked runs a rule whose key is taken, and fails the test unless the handler runs.
+// checkUnlocked runs a rule whose key is taken and fails the test unless the handler runs.
 func checkUnlocked(t *testing.T, b *bench, rule ruleset.Rule, why aspect.Unlocked, in order) {
 	t.Helper()
 	obs := &record{}
-	p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+	p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 	b.redis.Take("order:42", time.Hour)
 	c := &call{in: in, handle: func(_ context.Context, g aspect.Grant) error {
 		want(t, "grant", g, aspect.Grant{Unlocked: why})
@@ -82,7 +82,7 @@ func TestRun_UnlockedForSeveralReasons(t *testing.T) {
 		b := newBench(t)
 		b.redis.Take("taken", time.Hour)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())),
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())),
 			ruleset.Rule{Name: "when", Key: "a", When: "in.VIP"},
 			ruleset.Rule{Name: "proceed", Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed},
 			ruleset.Rule{Name: "off", Key: "b", Disabled: true},
@@ -114,7 +114,7 @@ func TestRun_DryRun(t *testing.T) {
 				obs := &record{}
 				rule := pay()
 				rule.DryRun = true
-				p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+				p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 				c := &call{in: order{ID: "42"}}
 				tc.provoke(b, c)
 				c.handle = func(context.Context, aspect.Grant) error {
@@ -145,7 +145,7 @@ func TestRun_DryRunOfNestedCalls(t *testing.T) {
 		obs := &record{}
 		rule := pay()
 		rule.DryRun = true
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), rule)
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), rule)
 		p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
 			return p.Run(ctx, &call{in: order{ID: "42"}}).Err
 		}})
@@ -161,7 +161,7 @@ func TestRun_DryRunOfSeveralKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.observed(t, obs.observer())), ruleset.Rule{Name: "stock", Key: "stock:#{in.Items}", DryRun: true})
+		p := mustCompile(t, mustAspect(t, b.observe(t, obs.observer())), ruleset.Rule{Name: "stock", Key: "stock:#{in.Items}", DryRun: true})
 		b.redis.Take("stock:pear", time.Hour)
 		c := &call{in: order{Items: []string{"apple", "pear"}}, handle: func(context.Context, aspect.Grant) error {
 			b.wantHeld(t, "stock:apple"+aspect.ShadowSuffix, "stock:pear"+aspect.ShadowSuffix)

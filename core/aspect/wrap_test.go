@@ -284,7 +284,7 @@ func TestWrap_Set(t *testing.T) {
 	b := newBench(t)
 	seen := &record{}
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
-	a := mustAspect(t, b.observed(t, seen.observer()), aspect.WithSet(p))
+	a := mustAspect(t, b.observe(t, seen.observer()), aspect.WithSet(p))
 	held := func(ctx context.Context, _ order) (string, error) {
 		names, err := b.rdb.Keys(ctx, "*").Result()
 		slices.Sort(names)
@@ -411,7 +411,7 @@ func TestWrap_DuringAReload(t *testing.T) {
 	}
 }
 
-// A function whose rule cannot work never enters a table, so it does not make reloads fail.
+// A function whose rule does not compile never enters a table, so it does not make reloads fail.
 func TestWrap_FailureDuringReloads(t *testing.T) {
 	t.Parallel()
 	p := &replaceable{set: file(t)}

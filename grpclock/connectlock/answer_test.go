@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
-// The interceptors of the server can unwrap the reason. Clients get only the text, which contains neither key
-// nor owner nor an answer of Redis.
+// The interceptors of the server can unwrap the reason. Clients get only the message, which contains neither a
+// key nor an owner nor an answer of Redis.
 func TestRefusal_ReasonForInterceptorsOnly(t *testing.T) {
 	t.Parallel()
 	forEveryCall(t, func(t *testing.T, protocol, kind string) {

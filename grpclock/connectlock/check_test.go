@@ -44,7 +44,7 @@ func (d *decisions) take() []aspect.Decision {
 	return list
 }
 
-// wantAll checks that an error contains every text.
+// wantAll checks that an error contains every string.
 func wantAll(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
@@ -88,8 +88,8 @@ func TestCheck_NamesOfAService(t *testing.T) {
 	}
 }
 
-// A name that is not a full name is an error that explains full names, and suggests the service that is
-// probably meant.
+// A name that is not a full name is an error. The error explains full names and suggests the service that
+// is probably meant.
 func TestCheck_UnknownService(t *testing.T) {
 	t.Parallel()
 	const near, far = "did you mean \"shop.v1.Orders\"? A full name begins with the package of the .proto file",
@@ -110,7 +110,7 @@ func TestCheck_UnknownService(t *testing.T) {
 	}
 }
 
-// The name of a procedure may have a slash before it or not.
+// The name of a procedure may begin with a slash or not.
 func TestCheck_NamesOfAProcedure(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{path("Pay"), strings.TrimPrefix(path("Pay"), "/")} {
@@ -255,7 +255,7 @@ func TestInterceptor_ClientsUnchanged(t *testing.T) {
 	}
 }
 
-// ruleCounter counts the rules that come into force. One goroutine compiles.
+// ruleCounter counts the rules that come into force. It needs no mutex, because one goroutine compiles.
 type ruleCounter struct{ n int }
 
 func (c *ruleCounter) observer() *core.Observer {

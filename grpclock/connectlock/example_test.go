@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// orders is a service. newOrdersHandler makes its handlers like generated code.
+// orders is a service. newOrdersHandler creates its handlers as generated code does.
 type orders struct{}
 
 // Pay runs once at a time for each order.

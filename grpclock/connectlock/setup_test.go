@@ -68,7 +68,7 @@ type shop struct {
 	chat      func(ctx context.Context, stream *chatStream) error
 }
 
-// uniformShop returns a shop whose handlers all call do, and then answer.
+// uniformShop returns a shop whose handlers all call do and then answer.
 func uniformShop(do func(ctx context.Context) error) *shop {
 	return &shop{
 		pay:       func(ctx context.Context, _ *request) (*receipt, error) { return reply("done"), do(ctx) },
@@ -78,7 +78,7 @@ func uniformShop(do func(ctx context.Context) error) *shop {
 	}
 }
 
-// handler serves the shop like generated code.
+// handler serves the shop as generated code does.
 func (s *shop) handler(opts ...connect.HandlerOption) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(path("Pay"), connect.NewUnaryHandlerSimple(path("Pay"), s.servePay, opts...))
@@ -184,7 +184,7 @@ func (b *bench) check() {
 	}
 }
 
-// serve serves behind interceptors, over HTTP/2 and HTTP/1.1.
+// serve serves the shop behind interceptors, over HTTP/2 and HTTP/1.1.
 func (b *bench) serve(interceptors ...connect.Interceptor) {
 	b.serveHandler(b.shop.handler(connect.WithInterceptors(interceptors...)))
 }
@@ -252,7 +252,7 @@ type answer struct {
 	err     error
 }
 
-// reasons returns the reasons of the ErrorInfos with their domains, and the number of RetryInfos.
+// reasons returns the reasons of the ErrorInfos with their domains and the number of RetryInfos.
 func (a answer) reasons() (reasons []string, hints int) {
 	e := new(connect.Error)
 	if !errors.As(a.err, &e) {
@@ -346,7 +346,7 @@ func single(r *connect.Response[receipt], err error) answer {
 	return answer{replies: []string{r.Msg.GetReceipt()}, header: r.Header()}
 }
 
-// drain receives until the end.
+// drain receives messages until the end of the stream.
 func drain(s *connect.BidiStreamForClient[request, receipt]) (a answer) {
 	for {
 		r, err := s.Receive()

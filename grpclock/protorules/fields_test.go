@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// row is a field of the option as its author writes it, and the change that it makes to a rule.
+// row is a field of the option as its author writes it and the change that it makes to a rule.
 type row struct {
 	field, written string
 	want           func(r *ruleset.Rule)
@@ -207,7 +207,7 @@ func texts[T ~string](list []T) []string {
 	return words
 }
 
-// Options and rule files accept the same texts for the same durations.
+// Options and rule files accept the same spellings of durations.
 func TestFields_Durations(t *testing.T) {
 	t.Parallel()
 	texts := []string{

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Of returns the rule of the usage in lock.proto, and it equals the same rule in Go.
+// For the usage example in lock.proto, Of returns the same rule as the one in Go.
 func TestOf_AllForms(t *testing.T) {
 	t.Parallel()
 	set := compiled(t, lock(`key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE`))
@@ -69,7 +69,7 @@ func TestOf_WithoutOption(t *testing.T) {
 	}
 }
 
-// report returns the texts of the problems of a method.
+// report returns the messages of the problems of a method.
 func report(problems []*ruleset.Problem) string {
 	var lines []string
 	for _, p := range problems {
@@ -124,7 +124,7 @@ func TestOf_InvalidFields(t *testing.T) {
 	}
 }
 
-// A later version of lock.proto has fields that this program does not know. They are an error at each level,
+// A later version of lock.proto has fields that this program does not contain. They are an error at each level,
 // because the lock would not do what its author wrote.
 func TestOf_FieldsOfLaterVersion(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ service Orders {
 	}
 }
 
-// Some loaders make the type of the options at run time.
+// Some loaders create the type of the options at run time.
 func TestOf_DynamicType(t *testing.T) {
 	t.Parallel()
 	m := dynamicOptions{pay(t, lock(`key: "k"`), "option idempotency_level = NO_SIDE_EFFECTS;")}

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// outside serves the bench behind a middleware, and sends one request over the network.
+// outside serves the bench behind a middleware and sends one request over the network.
 func (b *bench) outside(t *testing.T, middleware func(http.ResponseWriter, *http.Request, http.Handler)) (*http.Response, string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { middleware(w, r, b.mux) }))
@@ -76,13 +76,13 @@ func writeBusy(w http.ResponseWriter, _ *http.Request, refusal *aspect.RefusedEr
 	_, _ = io.WriteString(w, "busy")
 }
 
-// zipped is the writer of a middleware that compresses every answer.
-type zipped struct {
+// zipWriter is the writer of a middleware that compresses every answer.
+type zipWriter struct {
 	http.ResponseWriter
 	io.Writer
 }
 
-func (z zipped) Write(p []byte) (int, error) { return z.Writer.Write(p) }
+func (z zipWriter) Write(p []byte) (int, error) { return z.Writer.Write(p) }
 
 // A layer that compresses every answer compresses the answer of the guard, too.
 func TestAnswer_BehindACompressingLayer(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAnswer_BehindACompressingLayer(t *testing.T) {
 		w.Header().Add("Vary", "Origin, Accept-Encoding")
 		compressor := gzip.NewWriter(w)
 		defer compressor.Close()
-		next.ServeHTTP(zipped{w, compressor}, r)
+		next.ServeHTTP(zipWriter{w, compressor}, r)
 	})
 	if body != `{"later":true}` || answer.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the client reads %q, the header is %v", body, answer.Header)

@@ -65,16 +65,16 @@ func TestBuffer_SameAnswerOverHTTP2(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			straight := answered(t, newBench(t), handler)
-			if kept := answered(t, newBench(t, httplock.WithBuffer(1<<20)), handler); kept != straight {
+			straight := answerOf(t, newBench(t), handler)
+			if kept := answerOf(t, newBench(t, httplock.WithBuffer(1<<20)), handler); kept != straight {
 				t.Errorf("got %s\nwant %s", kept, straight)
 			}
 		})
 	}
 }
 
-// answered returns the answer of a handler to a client of HTTP/2.
-func answered(t *testing.T, b *bench, handler http.HandlerFunc) string {
+// answerOf returns the answer of a handler to a client of HTTP/2.
+func answerOf(t *testing.T, b *bench, handler http.HandlerFunc) string {
 	t.Helper()
 	if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", handler, byID()); err != nil {
 		t.Fatal(err)
@@ -181,13 +181,13 @@ func TestBuffer_SameAnswerOverHTTP1(t *testing.T) {
 		for _, method := range []string{http.MethodPost, http.MethodHead} {
 			t.Run(name+"/"+method, func(t *testing.T) {
 				t.Parallel()
-				straight := written(t, newBench(t), method, handler)
+				straight := resultsOf(t, newBench(t), method, handler)
 				for _, limit := range []int{1, 1 << 20} {
-					if kept := written(t, newBench(t, httplock.WithBuffer(limit)), method, handler); kept != straight {
+					if kept := resultsOf(t, newBench(t, httplock.WithBuffer(limit)), method, handler); kept != straight {
 						t.Errorf("limit %d: got\n%s\nwant\n%s", limit, kept, straight)
 					}
 				}
-				if bare := written(t, nil, method, handler); straight != bare {
+				if bare := resultsOf(t, nil, method, handler); straight != bare {
 					t.Errorf("without a buffer: got\n%s\nwant\n%s", straight, bare)
 				}
 			})
@@ -204,8 +204,8 @@ func hijack(w http.ResponseWriter, saw func(...any), text string) {
 	saw(io.WriteString(conn, text))
 }
 
-// written returns the results that a handler and its client see. Without a bench the handler has no guard.
-func written(t *testing.T, b *bench, method string, handler func(http.ResponseWriter, func(...any))) string {
+// resultsOf returns the results that a handler and its client see. Without a bench the handler has no guard.
+func resultsOf(t *testing.T, b *bench, method string, handler func(http.ResponseWriter, func(...any))) string {
 	t.Helper()
 	var inside, outside strings.Builder
 	done := make(chan struct{})

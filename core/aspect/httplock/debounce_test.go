@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// debounced gives a rule a window that outlives the test.
-func debounced(r *ruleset.Rule) { r.WaitTime, r.Debounce = 0, time.Hour }
+// setDebounce gives a rule a window that outlives the test.
+func setDebounce(r *ruleset.Rule) { r.WaitTime, r.Debounce = 0, time.Hour }
 
 // A window begins after a success. Only some statuses are a success.
 func TestDebounce_Statuses(t *testing.T) {
@@ -27,7 +27,7 @@ func TestDebounce_Statuses(t *testing.T) {
 			t.Run(fmt.Sprint(status, name), func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, opts...)
-				err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, byID(debounced))
+				err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, byID(setDebounce))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -37,7 +37,7 @@ func TestDebounce_Statuses(t *testing.T) {
 	}
 }
 
-// wantWindow sends a request, and fails the test unless the next request is refused if a window begins.
+// wantWindow sends a request and checks whether a window begins, in which the next request is refused.
 func (b *bench) wantWindow(t *testing.T, method string, begins bool, change ...func(*http.Request)) {
 	t.Helper()
 	if got := b.do(method, "/orders/42", nil, change...); got.Code == http.StatusTooManyRequests {
@@ -48,14 +48,14 @@ func (b *bench) wantWindow(t *testing.T, method string, begins bool, change ...f
 	}
 }
 
-// A handler that succeeds may say that its run does not count.
+// A handler that succeeds may cancel the window.
 func TestDebounce_Canceled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		aspect.CancelDebounce(r.Context())
 		ok(w, r)
-	}, byID(debounced))
+	}, byID(setDebounce))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestDebounce_HeadOptionsTrace(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(method, " of ", tt.pattern, " under ", tt.in), func(t *testing.T) {
 				t.Parallel()
-				rules := []ruleset.Rule{byID(debounced)}
+				rules := []ruleset.Rule{byID(setDebounce)}
 				var opts []any
 				if tt.in != "" {
 					rules[0].Endpoint = ruleset.HTTP(tt.in)
-					post := byID(debounced)
+					post := byID(setDebounce)
 					post.Endpoint = ruleset.HTTP("POST /orders/{id}")
 					opts, rules = []any{httplock.WithRules(rules[0], post)}, nil
 				}
@@ -94,7 +94,7 @@ func TestDebounce_HeadOptionsTrace(t *testing.T) {
 					t.Fatal(err)
 				}
 				if tt.pattern != "/orders/{id}" {
-					if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", ok, byID(debounced)); err != nil {
+					if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", ok, byID(setDebounce)); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -75,7 +75,7 @@ func TestGuard_SameRequestCopied(t *testing.T) {
 	}
 }
 
-// A handler that gives the request to the mux again for another order takes the lock of that order, too.
+// A handler that passes the request to the mux again for another order takes the lock of that order, too.
 func TestGuard_AnotherResource(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -100,7 +100,7 @@ func TestGuard_AnotherResource(t *testing.T) {
 	}
 }
 
-// The guard recognises another request however the handler makes it, because copies of a request share some parts.
+// The guard recognizes a different request, however the handler creates it, although copies of a request share some parts.
 func TestGuard_AnotherResourceInTheSameRequest(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -163,7 +163,7 @@ type parts struct {
 	read []string
 }
 
-// Observers are warned once of a route that answers 500.
+// Observers are warned once about a route that answers 500.
 func TestGuard_WarnsOnceOfABrokenRoute(t *testing.T) {
 	t.Parallel()
 	seen := &warnings{}
@@ -224,7 +224,7 @@ func TestGuard_PartsOfARequest(t *testing.T) {
 	}
 }
 
-// ServeMux serves HEAD with the handler of GET, and with a handler for any method.
+// ServeMux serves HEAD with the handler of GET or with a handler for any method.
 func TestGuard_HeadUnderTheRuleForGet(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -296,7 +296,7 @@ func TestGuard_VariableMethod(t *testing.T) {
 	}
 }
 
-// preflight makes a request a CORS preflight: a browser asks whether a page of another origin may send a POST.
+// preflight turns a request into a CORS preflight: a browser asks whether a page of another origin may send a POST.
 func preflight(r *http.Request) {
 	r.Header.Set("Origin", "https://shop.example")
 	r.Header.Set("Access-Control-Request-Method", "POST")
@@ -349,7 +349,7 @@ func TestGuard_Preflight(t *testing.T) {
 func TestGuard_PreflightBeginsNoWindow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	err := b.guard.HandleFunc(b.mux, "/orders/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, byID(debounced))
+	err := b.guard.HandleFunc(b.mux, "/orders/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, byID(setDebounce))
 	if err != nil {
 		t.Fatal(err)
 	}

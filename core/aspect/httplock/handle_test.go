@@ -160,7 +160,7 @@ func TestHandle_PatternOfANamedMethod(t *testing.T) {
 	}
 }
 
-// Rules that are added to a known route are in force beside its other rules: from another host or mux, and after Check
+// Rules that are added to a known route apply together with its other rules: from another host or mux, even after Check
 // and the first requests.
 func TestHandle_RulesForAKnownRoute(t *testing.T) {
 	t.Parallel()
@@ -215,27 +215,27 @@ func at(pattern string) ruleset.Rule {
 	return byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP(pattern) })
 }
 
-// below is a router below a prefix. Like a router of chi it registers paths without the prefix, and writes the whole path
-// into the pattern of a request, without the method.
-type below struct {
+// subrouter is a router below a prefix. Like a router of chi, it registers paths without the prefix and writes the whole
+// path into the pattern of a request, without the method.
+type subrouter struct {
 	prefix   string
 	handlers map[string]http.Handler // by method
 	path     string                  // as registered, without the prefix
 }
 
-func (b *below) Handle(pattern string, handler http.Handler) {
+func (b *subrouter) Handle(pattern string, handler http.Handler) {
 	method, path, _ := strings.Cut(pattern, " ")
 	b.handlers[method], b.path = handler, path
 }
 
-func (b *below) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *subrouter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.SetPathValue("id", strings.TrimPrefix(r.URL.Path, b.prefix+"/"))
 	r.Pattern = b.prefix + b.path
 	b.handlers[r.Method].ServeHTTP(w, r)
 }
 
-func newBelow(prefix string) *below {
-	return &below{prefix: prefix, handlers: map[string]http.Handler{}}
+func newSubrouter(prefix string) *subrouter {
+	return &subrouter{prefix: prefix, handlers: map[string]http.Handler{}}
 }
 
 // silent is a router with one handler that does not set the pattern of a request.
@@ -265,7 +265,7 @@ func TestHandle_Subrouter(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			b := newBench(t, httplock.WithRules(tt.file...), core.WithObserver(seen.observer()))
-			orders := newBelow("/orders")
+			orders := newSubrouter("/orders")
 			if err := b.guard.HandleFunc(orders, "POST /{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") }, tt.code...); err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +296,7 @@ func TestHandle_RouterWithoutPatterns(t *testing.T) {
 	}
 }
 
-// In nested muxes, and if a prefix of the path is stripped, the route is the route of the mux that has the handler.
+// In nested muxes, and if a prefix of the path is stripped, the route is the route of the mux that contains the handler.
 func TestHandle_NestedMuxes(t *testing.T) {
 	t.Parallel()
 	for name, outer := range map[string]func(inner http.Handler) http.Handler{
@@ -383,7 +383,7 @@ func TestHandle_WithinMaxBytesHandler(t *testing.T) {
 	}
 }
 
-// A time limit around the guard ends a wait, and no handler runs after it.
+// A timeout around the guard stops a wait, and no handler runs after it.
 func TestHandle_WithinTimeoutHandler(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -507,7 +507,7 @@ func TestHandle_MethodOverride(t *testing.T) {
 	}
 }
 
-// A wildcard that is empty yields no key, and not one key for all requests.
+// An empty wildcard yields no key, rather than one key for all requests.
 func TestHandle_EmptyWildcard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

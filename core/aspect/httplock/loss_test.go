@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// failing makes a rule take the answer back after a loss.
-func failing(r *ruleset.Rule) { r.LeaseTime, r.OnLost = time.Hour, failpolicy.Fail }
+// failOnLoss gives a rule on_lost: fail, which discards the answer after a loss.
+func failOnLoss(r *ruleset.Rule) { r.LeaseTime, r.OnLost = time.Hour, failpolicy.Fail }
 
-// Without a buffer an answer cannot be taken back, so a rule must not ask for it.
+// Without a buffer, a sent answer cannot be taken back, so a rule must not ask for that.
 func TestHandle_OnLostFailNeedsABuffer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -38,7 +38,7 @@ func TestHandle_OnLostFailNeedsABuffer(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, tt.opts...)
 			b.mux.HandleFunc("POST /other", ok)
-			handled := b.guard.HandleFunc(b.mux, tt.pattern, ok, byID(failing))
+			handled := b.guard.HandleFunc(b.mux, tt.pattern, ok, byID(failOnLoss))
 			checked := b.guard.Check("POST /other")
 			code := http.StatusAccepted
 			for what, err := range map[string]error{"Handle": handled, "Check": checked} {
@@ -63,9 +63,9 @@ func TestHandle_OnLostFailNeedsABuffer(t *testing.T) {
 func TestBuffer_SendsNothingAfterALoss(t *testing.T) {
 	t.Parallel()
 	for name, rules := range map[string][]ruleset.Rule{
-		"one rule": {byID(failing)},
+		"one rule": {byID(failOnLoss)},
 		"a loss of another rule": {
-			byID(failing, func(r *ruleset.Rule) { r.Name = "order" }),
+			byID(failOnLoss, func(r *ruleset.Rule) { r.Name = "order" }),
 			byID(func(r *ruleset.Rule) { r.Name, r.Key, r.LeaseTime = "stock", "stock", time.Hour }),
 		},
 	} {

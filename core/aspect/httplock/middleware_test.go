@@ -60,7 +60,7 @@ func TestMiddleware_AnotherPathValue(t *testing.T) {
 	}
 }
 
-// A guard that runs before the router cannot know the route, whatever is between the two.
+// A guard that runs before the router cannot determine the route, whatever is between the two.
 func TestMiddleware_BeforeTheRouter(t *testing.T) {
 	t.Parallel()
 	copied := func(next http.Handler) http.Handler {
@@ -151,7 +151,7 @@ func TestMiddleware_PatternWithoutMethod(t *testing.T) {
 			for i := range tt.layers {
 				handler = tt.layers[len(tt.layers)-1-i](handler)
 			}
-			orders := newBelow("/orders")
+			orders := newSubrouter("/orders")
 			orders.Handle("POST /{id}", handler)
 			if tt.patterns != nil {
 				if err := b.guard.Check(tt.patterns...); err != nil {

@@ -35,7 +35,7 @@ type bench struct {
 func newBench(t *testing.T, opts ...any) *bench {
 	t.Helper()
 	srv := redistest.New(t)
-	client, own := apart(opts)
+	client, own := splitOptions(opts)
 	locks, err := core.New(srv.Client(), client...)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func newBench(t *testing.T, opts ...any) *bench {
 	return &bench{srv, locks, guard, http.NewServeMux()}
 }
 
-// until waits for an event that is certain to come, up to the time limit of the tests.
+// until waits until a condition that will become true is true, up to the time limit of the tests.
 func until(t *testing.T, is func() bool) {
 	t.Helper()
 	for !is() {
@@ -87,8 +87,8 @@ func (w *warnings) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p.Error()) }}}
 }
 
-// apart separates the options of a guard from the options of its lock client.
-func apart(opts []any) (client []core.Option, guard []httplock.Option) {
+// splitOptions separates the options of a guard from the options of its lock client.
+func splitOptions(opts []any) (client []core.Option, guard []httplock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {
 		case core.Option:

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// serveBoth serves the bench over HTTP/1.1, and over HTTP/2.
+// serveBoth serves the bench over HTTP/1.1 and HTTP/2.
 func serveBoth(t *testing.T, test func(t *testing.T, b *bench, client *http.Client, url string)) {
 	t.Helper()
 	for name, two := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
@@ -33,7 +33,7 @@ func serveBoth(t *testing.T, test func(t *testing.T, b *bench, client *http.Clie
 	}
 }
 
-// echo answers a line with a line, and ends when the client does.
+// echo answers each line with a line and returns when the client stops sending.
 func echo(w http.ResponseWriter, r *http.Request) {
 	connection := http.NewResponseController(w)
 	if r.ProtoMajor == 1 {
@@ -51,7 +51,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// talk sends a byte, reads it, and sends the next byte.
+// talk sends a byte, reads it back, and sends the next byte.
 func talk(t *testing.T, client *http.Client, url string) {
 	t.Helper()
 	body, send := io.Pipe()
@@ -139,7 +139,7 @@ func TestWait_ClientLeaves(t *testing.T) {
 	})
 }
 
-// slowBody is a body that arrives only when the test says so.
+// slowBody is a body that arrives only when the test releases it.
 type slowBody struct {
 	begun *atomic.Int32 // the number of bodies that were read from
 	once  sync.Once

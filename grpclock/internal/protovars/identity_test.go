@@ -29,7 +29,7 @@ func identified(tb testing.TB, template string, req proto.Message, claims any, f
 	return compiled.Keys(v.Call(req, &host{metadata: map[string][]string{"id": {"42"}}, registered: []any{claims}}))
 }
 
-// One id makes one key, whatever its place in a call and its type.
+// One id yields one key, whatever its place in a call and its type.
 func TestCall_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
@@ -50,7 +50,7 @@ func TestCall_OneIDOneKey(t *testing.T) {
 	}
 }
 
-// A bool and an enum have one text, too.
+// A bool and an enum have only one text, too.
 func TestCall_OneTextOneKey(t *testing.T) {
 	t.Parallel()
 	enum := &descriptorpb.FieldDescriptorProto{Type: descriptorpb.FieldDescriptorProto_TYPE_BOOL.Enum(), Name: new("true")}

@@ -38,7 +38,7 @@ func isKey(kind descriptorpb.FieldDescriptorProto_Type) bool {
 	return true
 }
 
-// everyKind returns a message with a field, a list and, if possible, a map of each kind. The maps contain texts.
+// everyKind returns a message with a field, a list and, if possible, a map of each kind. The values of the maps are strings.
 func everyKind(tb testing.TB) protoreflect.MessageDescriptor {
 	tb.Helper()
 	message := &descriptorpb.DescriptorProto{Name: new("Every")}

@@ -101,7 +101,7 @@ func TestMessage_OneInstantOneKey(t *testing.T) {
 	}
 }
 
-// A value of an enum with two names makes one key, whichever name the client wrote.
+// A value of an enum with two names yields one key, whichever name the client wrote.
 func TestMessage_EnumAliases(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"WARM", "TEPID"} {
