@@ -187,7 +187,7 @@ func requestOf(c *gin.Context) *request {
 }
 
 // frameOf returns the frame of the innermost guard that the request passed since the engine last routed it, nil if there
-// is none. After engine.HandleContext, the request may be for another resource than the one that earlier guards saw.
+// is none. After engine.HandleContext, the request may be for a resource that earlier guards did not see.
 func frameOf(c *gin.Context) *httpcall.Frame {
 	if r := requestOf(c); r != nil {
 		return r.frame

@@ -57,7 +57,7 @@ func (s *server) compileFor(route ruleset.Endpoint, rules []ruleset.Rule) *httpc
 	return e
 }
 
-// checkEndpoints reports rules that name a route other than the one that they are put on.
+// checkEndpoints reports rules that name another route than the given one, on which the program puts them.
 func checkEndpoints(route ruleset.Endpoint, rules []ruleset.Rule) error {
 	var problems []*ruleset.Problem
 	for _, r := range rules {

@@ -67,8 +67,8 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 }
 
 // unaryRules returns the rules of a unary method, or nil if it has none. If a service is registered under
-// another name, its generated handler names a method other than the one that the server matched. The guard
-// then cannot apply the rules of the matched method, so it returns an entry with an error. A call inside
+// another name, its generated handler does not name the method that the server matched. The guard then cannot
+// apply the rules of the matched method, so it returns an entry with an error. A call inside
 // another call also names another method, because it has the context of the outer call. It is not an error,
 // because the outer call has passed a guard.
 func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {

@@ -16,7 +16,7 @@ func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
 	return e.Point, e.Err
 }
 
-// CompileResolved is Compile for rules of a [ruleset.Set].
+// CompileResolved does the same as Compile for rules of a [ruleset.Set].
 func (a *Aspect) CompileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
 	p, err := a.Prepare(site, rules...)
 	p.announce()

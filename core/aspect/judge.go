@@ -65,7 +65,7 @@ func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	}
 	for _, rule := range set.Rules() {
 		if rule.Endpoint.Transport == j.Transport && anyMethod[rule.Endpoint.Path] {
-			used[rule] = true // the pattern serves any method, even one that a client invents
+			used[rule] = true // the pattern serves any method, even a method that a client invents
 		}
 	}
 	return used

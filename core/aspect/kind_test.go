@@ -53,7 +53,7 @@ func (b *bench) takeAs(t *testing.T, kind ruleset.Kind) (release func()) {
 	}
 }
 
-// counter is the key of the counter of a fenced lock's tokens.
+// counter returns the key of the token counter of a fenced lock.
 func counter(name string) string { return "redisson_lock_token:{" + name + "}" }
 
 // tokenOf runs a rule and returns the token that its handler saw.

@@ -67,8 +67,8 @@ func (b *heldBody) keep(n int64, needed bool) error {
 	return nil
 }
 
-// readAhead reads the body until ctx is done. If there is no room, the request waits with its body unread, and the
-// server does not notice if the client leaves.
+// readAhead reads the body until ctx is done. If there is not enough room, the request waits with its body unread, and
+// the server does not notice if the client leaves.
 func (b *heldBody) readAhead(ctx context.Context) error {
 	n := b.request.ContentLength
 	if n <= 0 {

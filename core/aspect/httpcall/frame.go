@@ -57,7 +57,8 @@ func (f *Frame) Hold() *core.Hold {
 	return f.hold
 }
 
-// Caller returns the context that the request had before the guard of [Frame.Hold], or ctx if there is no such guard.
+// Caller returns the context that the request had before the guard of [Frame.Hold]. If Hold returns nil, Caller returns
+// ctx.
 func (f *Frame) Caller(ctx context.Context) context.Context {
 	if f = f.innermostLocked(); f == nil {
 		return ctx
