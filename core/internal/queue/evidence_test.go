@@ -12,7 +12,7 @@ func TestQueues_TakenSince(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		before  func(b *bench) // the waiter comes
+		before  func(b *bench) // runs before the waiter comes
 		after   func(b *bench)
 		taken   bool
 		refusal bool
@@ -49,7 +49,7 @@ func TestQueues_TakenSince(t *testing.T) {
 }
 
 // Holders with which a waiter would share the lock do not show that it is taken. Neither does their
-// end.
+// release.
 func TestQueues_TakenSince_Shared(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -73,7 +73,7 @@ func TestQueues_TakenSince_Shared(t *testing.T) {
 
 func nothing(*bench) {}
 
-// refusesFirst makes Redis refuse the head. A waiter joins first if there is none.
+// refusesFirst records that Redis refused the head. A waiter joins first if there is none.
 func refusesFirst(b *bench) {
 	if len(b.Order("k")) == 0 {
 		b.joined()
@@ -112,7 +112,7 @@ func TestQueues_Unanswered(t *testing.T) {
 	want("the head was refused", false)
 }
 
-// A waiter that moves to another key has had an answer.
+// A waiter that moves to another key received an answer.
 func TestQueues_Unanswered_AfterAMove(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

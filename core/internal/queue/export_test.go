@@ -4,17 +4,17 @@ package queue
 func (q *Queues) Order(key string) (all []*Waiter) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	in := s.queues[key]
-	if in == nil {
+	kq := s.queues[key]
+	if kq == nil {
 		return nil
 	}
-	for w := in.order.first; w != nil; w = w.next {
-		if w.prev != nil && w.prev.next != w || w.queue != in || !w.inQueue() {
+	for w := kq.order.first; w != nil; w = w.next {
+		if w.prev != nil && w.prev.next != w || w.queue != kq || !w.inQueue() {
 			panic("the order is broken")
 		}
 		all = append(all, w)
 	}
-	if len(all) != in.order.length || len(all) > 0 && in.order.last != all[len(all)-1] {
+	if len(all) != kq.order.length || len(all) > 0 && kq.order.last != all[len(all)-1] {
 		panic("the length of the order is wrong")
 	}
 	return all

@@ -21,9 +21,8 @@ func TestPossession_Give_NotDeaf(t *testing.T) {
 	}
 }
 
-// busy keeps the lock busy for a time, with turns of a length that are each taken from Redis, and
-// with gaps between them. It returns when the head was asked to leave the lock free, and for how
-// long.
+// busy keeps the lock busy for a time. It takes each turn from Redis and leaves gaps between the turns.
+// It returns the times at which the head had to leave the lock free, and the durations.
 func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
 	b.t.Helper()
 	return b.busyBeside(d, turn, func() { b.pass(gap) })
@@ -69,8 +68,7 @@ func TestPossession_Give_BesideOthers(t *testing.T) {
 }
 
 // Where others listen, the lock is left free until a silent waiter looks, which it does more often
-// when a window begins. After a turn that ends too late for that it is left free for a whole
-// interval.
+// when a window begins. If a turn ends too late for that, the lock is left free for a whole interval.
 func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 	t.Parallel()
 	for turn, want := range map[time.Duration]time.Duration{ms: queue.GiveWayShort, 130 * ms: queue.GiveWay} {
@@ -101,7 +99,7 @@ func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
 	b.frees(b.holds())
 	b.pass(queue.GiveWayAfter + 2*queue.GiveWayEvery)
 	w := b.joined()
-	b.refused(w) // it was freed before the window began, and may be taken
+	b.refused(w) // it was freed before the window began and may be taken
 	b.pass(queue.GiveWayEvery)
 	b.Poll(w)
 	b.refused(w)
@@ -194,7 +192,7 @@ func TestPossession_Give_AtTheSameTime(t *testing.T) {
 	}
 }
 
-// A run ends when it is time to give way. After one long turn it is not.
+// A run ends when it is time to give way. One long turn alone is not a reason to give way.
 func TestPossession_Owes_EndsARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})

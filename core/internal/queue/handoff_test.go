@@ -52,7 +52,7 @@ func TestQueues_Choose(t *testing.T) {
 	}
 }
 
-// moved makes a waiter for several keys that has come to "k" from another key.
+// moved returns a waiter for several keys that moved to "k" from another key.
 func (b *bench) moved() *queue.Waiter {
 	b.t.Helper()
 	w := b.waiter(several)
@@ -125,7 +125,7 @@ func TestQueues_NotHanded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		left  bool // the chosen waiter leaves
+		left  bool // the chosen waiter leaves before the hand-off fails
 		ended bool // the release ends the holder too
 	}{
 		{"and the holder ends", false, true},
@@ -221,7 +221,7 @@ func TestQueues_Handed_Late(t *testing.T) {
 	b.wantEmpty()
 }
 
-// The lease of a holder ended while it handed the lock on. The next holder is registered.
+// The lease of a holder expires while it hands the lock on. The next holder is registered.
 func TestQueues_Handed_AfterTheEndOfTheHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -309,8 +309,8 @@ func TestQueues_Passed(t *testing.T) {
 	}
 }
 
-// A holder that takes the lock from a run was sent after the run began, however late the last caller
-// came. So the run is gone.
+// A holder that takes the lock from a run sent its command after the run began, however late the last
+// caller came. So the run is gone.
 func TestQueues_Passed_KnownSinceTheRunBegan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -16,7 +16,7 @@ func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		sent time.Duration // of the second, seen from when the first was known
+		sent time.Duration // when the second was sent, relative to when the first became known
 		gone bool
 	}{
 		{"sent before", -ms, false},
@@ -44,7 +44,7 @@ func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
 	}
 }
 
-// A holder that was handed the lock counts from the hand-off.
+// A holder that got the lock by a hand-off is known since the hand-off.
 func TestQueues_Acquired_ReplacesAfterAHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -120,7 +120,7 @@ func wantKindError(t *testing.T, err error, want bool) {
 	}
 }
 
-// Each end of a sharer may make room, not only the last one.
+// Each release of a sharer may make room, not only the last one.
 func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -139,7 +139,7 @@ func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A holder under another one leaves it the lock, and stays without it.
+// A holder under another one leaves it the lock and stays without it.
 func TestQueues_Acquired_UnderAHolder(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"outer", "inner"} {

@@ -21,7 +21,7 @@ type holder struct {
 func (h *holder) Field() string        { return h.field }
 func (h *holder) Lasts(time.Time) bool { return !h.dead }
 
-// subscription is a subscription whose state the test sets. released runs at Unsubscribe, and may do
+// subscription is a subscription whose state the test sets. released runs at Unsubscribe and may do
 // anything.
 type subscription struct {
 	confirmed, dead atomic.Bool
@@ -38,7 +38,7 @@ func (s *subscription) Unsubscribe() {
 	}
 }
 
-// bench is queues at a time that the test sets, and the key "k".
+// bench holds queues, the time that the test sets, and the key "k".
 type bench struct {
 	*queue.Queues
 
@@ -69,7 +69,7 @@ func onBench(t *testing.T, name string, cfg queue.Config, test func(t *testing.T
 
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
-// waiter makes a waiter that comes now.
+// waiter returns a waiter that arrives now.
 func (b *bench) waiter(change ...func(w *queue.Wish)) *queue.Waiter {
 	w := &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: b.now}}
 	for _, c := range change {
@@ -83,7 +83,7 @@ func shared(w *queue.Wish)  { w.Shared = true }
 
 func until(t time.Time) func(*queue.Wish) { return func(w *queue.Wish) { w.Until = t } }
 
-// joined makes a waiter that has joined the queue of "k".
+// joined returns a waiter that joined the queue of "k".
 func (b *bench) joined(change ...func(w *queue.Wish)) *queue.Waiter {
 	b.t.Helper()
 	w := b.waiter(change...)
@@ -93,14 +93,14 @@ func (b *bench) joined(change ...func(w *queue.Wish)) *queue.Waiter {
 	return w
 }
 
-// holds makes a holder of "k" without a waiter.
+// holds returns a new holder of "k" without a waiter.
 func (b *bench) holds(change ...func(g *queue.Grant)) *holder {
 	b.t.Helper()
 	h, _ := b.takes(nil, change...)
 	return h
 }
 
-// takes makes the attempt of a waiter, or of a caller that does not wait, succeed at once.
+// takes completes the attempt of a waiter, or of a caller that does not wait, with success.
 func (b *bench) takes(w *queue.Waiter, change ...func(g *queue.Grant)) (*holder, []queue.Replaced) {
 	b.t.Helper()
 	b.n++
@@ -124,7 +124,7 @@ func (b *bench) attempts(w *queue.Waiter) {
 	}
 }
 
-// rests requires that w has nothing to do, and returns the step.
+// rests requires that w has nothing to do and returns the step.
 func (b *bench) rests(w *queue.Waiter) queue.Step {
 	b.t.Helper()
 	s := b.Next(w, b.now)
@@ -134,7 +134,7 @@ func (b *bench) rests(w *queue.Waiter) queue.Step {
 	return s
 }
 
-// refused makes w attempt, and finds the lock taken.
+// refused makes w attempt and finds the lock taken.
 func (b *bench) refused(w *queue.Waiter) {
 	b.t.Helper()
 	b.attempts(w)
@@ -142,7 +142,7 @@ func (b *bench) refused(w *queue.Waiter) {
 	b.rests(w)
 }
 
-// hands passes the lock from h to the next waiter, and returns the new holder.
+// hands passes the lock from h to the next waiter and returns the new holder.
 func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 	b.t.Helper()
 	w = b.chosen(h)
@@ -165,7 +165,7 @@ func (b *bench) chosen(h *holder) *queue.Waiter {
 	return w
 }
 
-// granted requires that w has got the lock, and accepts it.
+// granted requires that w got the lock and accepts it.
 func (b *bench) granted(w *queue.Waiter, to *holder) {
 	b.t.Helper()
 	if s := b.Next(w, b.now); s.Grant != queue.Holder(to) {

@@ -52,7 +52,7 @@ func TestQueues_Lane_NeverStandsBack(t *testing.T) {
 	b.wantEmpty()
 }
 
-// All waiters for a key count, and have one kind.
+// All waiters for a key count and have one kind.
 func TestQueues_Lane_Limits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{PerKey: 2})

@@ -5,11 +5,11 @@ import "time"
 // Subscription receives the messages of a key.
 type Subscription interface {
 	Confirmed() bool // messages arrive; takes no mutex
-	Dead() bool      // no message will arrive any more, so that another subscription is needed; takes no mutex
-	Unsubscribe()    // gives the subscription back
+	Dead() bool      // no more messages will arrive, so another subscription is needed; takes no mutex
+	Unsubscribe()    // releases the subscription
 }
 
-// release gives a subscription back. The caller holds no mutex.
+// release releases a subscription. The caller holds no mutex.
 func release(s Subscription) {
 	if s != nil {
 		s.Unsubscribe()
@@ -24,9 +24,9 @@ const (
 	echoWait = time.Second
 )
 
-// echo recognizes the message of a command of this process, which comes back on its own subscription
-// and carries no news. If it never comes, another message that is taken for it costs the head one
-// poll.
+// echo recognizes the message of a command of this process, which comes back on the subscription of
+// this process and carries no news. If that message never comes, echo may mistake another one for it,
+// which costs the head one poll.
 //
 //	none ── expect ──▶ expected ── sent ──▶ expected, for echoWindow
 //	  ▲                   │
@@ -35,17 +35,17 @@ type echo struct {
 	until time.Time // the next message up to then is the echo; zero: none is expected
 }
 
-// expect notes that a command with a message is about to be sent.
+// expect records that a command with a message is about to be sent.
 func (e *echo) expect(now time.Time) { e.until = now.Add(echoWait) }
 
-// sent notes that the command was answered, if one is expected.
+// sent records that the command was answered, if one is expected.
 func (e *echo) sent(now time.Time) {
 	if !e.until.IsZero() {
 		e.until = now.Add(echoWindow)
 	}
 }
 
-// ended notes the answer to a release, which may have sent no message.
+// ended records the answer to a release, which may have sent no message.
 func (e *echo) ended(notified int, now time.Time) {
 	if notified == Unpublished {
 		e.none()
@@ -54,19 +54,19 @@ func (e *echo) ended(notified int, now time.Time) {
 	e.sent(now)
 }
 
-// none notes that there was no message.
+// none records that there was no message.
 func (e *echo) none() { e.until = time.Time{} }
 
-// match reports whether a message that arrives now is the echo. It ends the wait for it.
+// match reports whether a message that arrives now is the echo. After that no echo is expected.
 func (e *echo) match(now time.Time) bool {
 	until := e.until
 	e.none()
 	return now.Before(until)
 }
 
-// The number of attempts that messages on one channel may cause: paceBurst at once, and then one in
-// each paceInterval. It bounds a publisher that does not stop. Released locks send fewer messages, or
-// an attempt succeeds, which ends the count.
+// The number of attempts that messages on one channel may cause: paceBurst at once and then one in
+// each paceInterval. It limits the effect of a publisher that does not stop. Released locks send fewer
+// messages, or an attempt succeeds, which resets the count.
 const (
 	paceInterval = 5 * time.Millisecond
 	paceBurst    = 50
@@ -74,8 +74,8 @@ const (
 
 // pace spreads the attempts that messages cause. A nil pace has seen no message.
 type pace struct {
-	spent time.Time // up to where the intervals are used up
-	until time.Time // the head waits until then because of it; zero: it need not
+	spent time.Time // the intervals up to this time are used
+	until time.Time // the head waits until then; zero: it need not wait
 }
 
 // next counts a message. After the burst the head waits for the next interval.
@@ -97,7 +97,7 @@ func (p *pace) left(now time.Time) time.Duration {
 	return max(p.until.Sub(now), 0)
 }
 
-// drop ends the wait, and keeps the count.
+// drop cancels the wait and keeps the count.
 func (p *pace) drop() {
 	if p != nil {
 		p.until = time.Time{}

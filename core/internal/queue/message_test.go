@@ -169,7 +169,7 @@ func TestQueues_Message_ReturnsTheHolders(t *testing.T) {
 	b.attempts(w)
 }
 
-// A publisher that does not stop causes a burst of attempts, and then one in each interval.
+// A publisher that does not stop causes a burst of attempts and then one in each interval.
 func TestQueues_Message_Pace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -378,7 +378,7 @@ func (w *world) leave(c *caller) {
 	if (grant != nil) != (c.state == "granted") {
 		w.failf("%d is %s: got the grant %v", c.id, c.state, grant)
 	}
-	w.gone(c) // its holder is in w.holders already, and is released from there
+	w.gone(c) // its holder is in w.holders already and is released from there
 }
 
 func (w *world) polls() {
@@ -610,7 +610,7 @@ func (w *world) wantNoneStranded(key string, p *place) {
 	}
 }
 
-// drains ends all events under way, and requires that every waiting caller gets the lock.
+// drains ends all events under way and requires that every waiting caller gets the lock.
 func (w *world) drains() {
 	most := 200 + len(w.callers) // each round has one turn at least
 	for round := 0; len(w.callers)+len(w.holders)+len(w.releases) > 0; round++ {

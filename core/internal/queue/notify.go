@@ -2,23 +2,23 @@ package queue
 
 import "time"
 
-// NeedsSubscription reports whether a waiter that was refused has to subscribe for its queue, and to
-// pass the subscription to [Queues.Subscribe].
+// NeedsSubscription reports whether a waiter that was refused has to subscribe for its queue and pass
+// the subscription to [Queues.Subscribe].
 func (q *Queues) NeedsSubscription(w *Waiter) bool {
 	s := q.lock(w.queue.key)
-	in := w.queue
+	kq := w.queue
 	var old Subscription
-	if in.subscription != nil && in.subscription.Dead() {
-		old = in.unsubscribe()
+	if kq.subscription != nil && kq.subscription.Dead() {
+		old = kq.unsubscribe()
 	}
-	needs := in.subscription == nil
+	needs := kq.subscription == nil
 	s.mu.Unlock()
 	release(old)
 	return needs
 }
 
-// Subscribe gives the queue of w a subscription, which the queue gives back when it does not need it
-// any more, or does not need it at all.
+// Subscribe passes a subscription to the queue of w. The queue releases it when it no longer needs it, or
+// at once if it does not need it at all.
 func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 	s := q.lock(w.queue.key)
 	kept := w.inQueue() && w.queue.subscribe(t)
@@ -28,7 +28,7 @@ func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 	}
 }
 
-// Unsubscribe makes the queue of w give its subscription back, so that the caller can make another.
+// Unsubscribe makes the queue of w release its subscription, so that the caller can create another.
 func (q *Queues) Unsubscribe(w *Waiter) {
 	s := q.lock(w.queue.key)
 	t := w.queue.unsubscribe()
@@ -36,21 +36,21 @@ func (q *Queues) Unsubscribe(w *Waiter) {
 	release(t)
 }
 
-// Listens reports whether this process gets the messages of key. It may do so for a while after the
-// subscription was given back.
+// Listens reports whether this process receives the messages of key. It may do so for a while after the
+// subscription was released.
 func (q *Queues) Listens(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		return in.past.listens()
+	if kq := s.queues[key]; kq != nil {
+		return kq.past.listens()
 	}
 	return s.recent.keys[key].listens()
 }
 
-// Message notes a message from Redis about key: a holder has released the lock, or has shortened its
+// Message records a message from Redis about key: a holder released the lock or shortened its
 // lease. On Redisson's wire both look the same, and both count as a release. Message returns the
-// holders of this process, which have to be verified; none if the message was the echo of a command of
-// this process.
+// holders of this process, which the caller has to verify. It returns none if the message was the echo
+// of a command of this process.
 func (q *Queues) Message(key string, now time.Time) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ func (q *Queues) Message(key string, now time.Time) []Holder {
 	return s.doubt(key, now)
 }
 
-// Confirmed notes that the messages of key arrive from now on, so that one may have been missed. It
-// returns the holders of this process, which have to be verified.
+// Confirmed records that the messages of key arrive from now on. An earlier one may have been missed.
+// Confirmed returns the holders of this process, which the caller has to verify.
 func (q *Queues) Confirmed(key string, now time.Time) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -71,8 +71,8 @@ func (q *Queues) Confirmed(key string, now time.Time) []Holder {
 // doubt makes the head of the queue of key attempt, unless messages come too fast, and returns the
 // holders. The shard is locked.
 func (s *shard) doubt(key string, now time.Time) []Holder {
-	if in := s.queues[key]; in != nil {
-		return in.doubt(now)
+	if kq := s.queues[key]; kq != nil {
+		return kq.doubt(now)
 	}
 	return nil
 }
@@ -81,8 +81,8 @@ func (s *shard) doubt(key string, now time.Time) []Holder {
 func (q *Queues) Wake(key, lane string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.find(key, lane); in != nil {
-		in.wakeHead()
+	if kq := s.find(key, lane); kq != nil {
+		kq.wakeHead()
 	}
 }
 
@@ -90,20 +90,20 @@ func (q *Queues) Wake(key, lane string) {
 func (q *Queues) WakeLanes(key string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		for _, l := range in.lanes {
+	if kq := s.queues[key]; kq != nil {
+		for _, l := range kq.lanes {
 			l.wakeHead()
 		}
 	}
 }
 
 // Look makes the head of the queue of key, or the waiter of one of its lanes, check whether it still
-// gets messages.
+// receives messages.
 func (q *Queues) Look(key, lane string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.find(key, lane); in != nil && in.order.first != nil {
-		in.order.first.wake()
+	if kq := s.find(key, lane); kq != nil && kq.order.first != nil {
+		kq.order.first.wake()
 	}
 }
 
@@ -112,20 +112,20 @@ func (q *Queues) Look(key, lane string) {
 func (q *Queues) ExpectEcho(key string, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		in.expectEcho(now)
+	if kq := s.queues[key]; kq != nil {
+		kq.expectEcho(now)
 	}
 }
 
-// EchoSent ends what ExpectEcho has begun. sent says whether there is a message.
+// EchoSent completes ExpectEcho. sent reports whether the command sent a message.
 func (q *Queues) EchoSent(key string, sent bool, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	switch in := s.queues[key]; {
-	case in == nil || in.past == nil: // no echo is expected
+	switch kq := s.queues[key]; {
+	case kq == nil || kq.past == nil: // no echo is expected
 	case sent:
-		in.past.echo.sent(now)
+		kq.past.echo.sent(now)
 	default:
-		in.past.echo.none()
+		kq.past.echo.none()
 	}
 }

@@ -16,13 +16,13 @@ func TestQueue_Remember_FirstTurn(t *testing.T) {
 	begun := time.Now()
 	q := New(Config{PerKey: 1, InAll: 1})
 	q.Acquired("k", nil, Grant{Holder: fixedHolder("a"), Kind: "lock", Sent: begun}, begun)
-	in := q.lock("k").queues["k"]
-	if in.past != nil {
+	kq := q.lock("k").queues["k"]
+	if kq.past != nil {
 		t.Error("a lock that no other client wants has a past")
 	}
 	var want past
 	want.begin(begun, 1)
-	if got := *in.remember(); got != want {
+	if got := *kq.remember(); got != want {
 		t.Errorf("the past is %+v, want %+v", got, want)
 	}
 }

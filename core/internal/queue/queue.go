@@ -5,64 +5,64 @@ import (
 	"time"
 )
 
-// ErrFull means that a limit on the number of waiters is reached.
+// ErrFull means that the number of waiters has reached a limit.
 var ErrFull = errors.New("queue: too many waiters")
 
 // KindError means that a key is in use in this process as another kind of lock.
 type KindError struct {
 	Key  string
-	Kind string // the kind as which the key is in use
+	Kind string // the kind of lock that uses the key
 }
 
 func (e *KindError) Error() string { return "queue: " + e.Key + " is in use as " + e.Kind }
 
 // Wish is what a waiter wants.
 type Wish struct {
-	Kind       string        // of lock; all users of a name within this process use one kind
-	Shared     bool          // beside other shared holders
-	Together   bool          // beside any number of them: neighbours in the queue attempt at once
-	Many       bool          // beside some of them: after a waiter has got in, a few attempt at once
-	Announces  bool          // its attempt keeps further sharers of the lock out
-	Lane       string        // name of the separate queue of a waiter that waits in Redis; "": it waits behind the others
-	Since      time.Time     // when the caller came: its place in the queue
-	Until      time.Time     // end of the wait; zero: none
-	Lease      time.Duration // for a hand-off to it
-	Renewed    bool          // it renews that lease
-	Token      bool          // it wants a fencing token with that
-	MaxWaiters int           // how many may wait for the key; 0: Config.PerKey
-	Several    bool          // it wants several keys at once, so that a single one is not handed to it
-	Admitted   bool          // the limits have let it in before
+	Kind       string        // kind of lock; all users of a name within this process use one kind
+	Shared     bool          // it shares the lock with other shared holders
+	Together   bool          // with any number of them: neighbors in the queue attempt at the same time
+	Many       bool          // with a limited number of them: after a waiter gets in, a few attempt at the same time
+	Announces  bool          // its attempt keeps out further sharers of the lock
+	Lane       string        // name of the separate queue of a waiter that waits in Redis; "" for the common queue
+	Since      time.Time     // when the caller arrived; decides its place in the queue
+	Until      time.Time     // deadline of the wait; zero: none
+	Lease      time.Duration // the lease that a hand-off requests
+	Renewed    bool          // the waiter renews that lease
+	Token      bool          // a hand-off also issues a fencing token
+	MaxWaiters int           // limit on the waiters of the key; 0: Config.PerKey
+	Several    bool          // it wants several keys at once, so no hand-off gives it a single one
+	Admitted   bool          // it passed the limits before and is not checked again
 }
 
-// Waiter is one caller that waits. It is made with its [Wish], and belongs to its queue from
+// Waiter is one caller that waits. It is created with its [Wish] and belongs to its queue from
 // [Queues.Join] until it is outside again.
 type Waiter struct {
 	Wish
 
 	queue  *queue        // where it stands; only the waiter itself changes it
-	signal chan struct{} // makes it look at its state; capacity 1
+	signal chan struct{} // wakes the waiter to check its state; capacity 1
 
-	// The shard guards the rest.
+	// The mutex of the shard guards the rest.
 	prev, next *Waiter
 	state      state
 	asking     bool      // its attempt is under way
 	asked      time.Time // when that began
-	waits      bool      // it was refused as the head: no waiter behind it attempts
+	waits      bool      // Redis refused it as the head: no waiter behind it attempts
 	wakes      uint32    // queue.wakes when its attempt began
-	referred   bool      // a hand-off under way will look at it
-	latest     time.Time // it stands back until then at most; zero: it has not stood back yet
-	grant      Holder    // of a granted waiter
-	behind     string    // field of the holder of this process that it waits for, or got the lock from
-	passed     passed
+	referred   bool      // a hand-off under way refers to it
+	latest     time.Time // latest end of its stand-backs; zero: it did not stand back yet
+	grant      Holder    // the holder of a granted waiter
+	behind     string    // field of the holder in this process that it waits for or got the lock from
+	skips      skips
 }
 
-// passed counts how often a waiter for several keys has let others go first.
-type passed struct {
-	moved bool // when one key was free another key was taken
-	times int  // how often another waiter came first since then
+// skips counts how often other waiters went before a waiter for several keys.
+type skips struct {
+	moved bool // one key was free while another key was taken
+	count int  // how often another waiter went first since then
 }
 
-// state is where a waiter stands. Only [Waiter.become] changes it.
+// state is the state of a waiter. Only [Waiter.become] changes it.
 //
 //	outside ── Join ──▶ queued ◀── Next: attempt ─── due
 //	                      │ └── is woken, or polls ───▶ │
@@ -71,16 +71,16 @@ type passed struct {
 //	                                     chosen ── NotHanded, if it is the head
 //	                                       └── Handed, Passed ──▶ granted
 //
-// From each state a waiter goes outside again: by Acquired when an attempt has succeeded, by Accept
+// From each state a waiter goes outside again: by Acquired when an attempt succeeded, by Accept
 // with a grant, by Leave without the lock.
 type state uint8
 
 const (
-	outside state = iota // not in a queue, or not any more
+	outside state = iota // not in a queue
 	queued               // in its queue, with nothing to do
-	due                  // in its queue; it attempts as soon as it is the head, or may attempt beside the head
+	due                  // in its queue; it attempts as soon as it is the head or may attempt beside the head
 	chosen               // taken out of the queue by a hand-off or a pass under way
-	granted              // the hand-off or the pass has arrived
+	granted              // the hand-off or the pass arrived
 )
 
 func (w *Waiter) become(s state) { w.state = s }
@@ -88,7 +88,7 @@ func (w *Waiter) become(s state) { w.state = s }
 // inQueue reports whether the waiter has a place in its queue.
 func (w *Waiter) inQueue() bool { return w.state == queued || w.state == due }
 
-// wake makes the waiter look at its state. The shard is locked, so that the waiter either sees the
+// wake makes the waiter check its state. The shard is locked, so the waiter either receives the
 // signal or does not need it yet.
 func (w *Waiter) wake() {
 	if w.signal == nil {
@@ -96,11 +96,11 @@ func (w *Waiter) wake() {
 	}
 	select {
 	case w.signal <- struct{}{}:
-	default: // it has not looked since the last time
+	default: // the last signal is still pending
 	}
 }
 
-// listen makes the signal of a waiter that is about to sleep.
+// listen creates the signal of a waiter that is about to sleep.
 func (w *Waiter) listen() {
 	if w.signal == nil {
 		w.signal = make(chan struct{}, 1)
@@ -117,7 +117,7 @@ func (w *Waiter) Key() string { return w.queue.key }
 // Reusable reports whether no hand-off refers to a waiter that is outside.
 func (w *Waiter) Reusable() bool { return !w.referred }
 
-// give gives a chosen waiter the lock, and reports whether it was still there. The shard is locked.
+// give grants the lock to a chosen waiter and reports whether the waiter was still there. The shard is locked.
 func (w *Waiter) give(h Holder) bool {
 	if w.state != chosen {
 		return false
@@ -128,11 +128,11 @@ func (w *Waiter) give(h Holder) bool {
 	return true
 }
 
-// reserve is what a caller that stands back keeps of its wait for its attempt.
+// reserve is the part of its wait time that a caller that stands back keeps for its attempt.
 const reserve = 20 * time.Millisecond
 
-// standsBack bounds the time for which the waiter leaves the lock to others. A waiter whose wait ends
-// soon keeps enough of it to find out whether the lock is free.
+// standsBack limits the time for which the waiter leaves the lock to others. A waiter whose deadline is
+// near keeps enough time to find out whether the lock is free.
 func (w *Waiter) standsBack(wanted time.Duration, now time.Time) time.Duration {
 	if wanted <= 0 || w.Until.IsZero() {
 		return max(wanted, 0)
@@ -143,14 +143,14 @@ func (w *Waiter) standsBack(wanted time.Duration, now time.Time) time.Duration {
 	return max(min(wanted, w.latest.Sub(now)), 0)
 }
 
-// order is the waiters of one queue. The waiter that came first is at the front.
+// order is a linked list of the waiters of one queue. The waiter that arrived first is at the front.
 type order struct {
 	first, last *Waiter
 	length      int
 }
 
-// enter puts a waiter at the place that its age gives it, because a waiter may have stood in another
-// queue before. It reports whether the waiter is the first.
+// enter inserts a waiter by its age, because it may come from another queue. It reports whether the
+// waiter is the first.
 func (o *order) enter(w *Waiter) bool {
 	after := o.last
 	for after != nil && after.Since.After(w.Since) {
@@ -160,7 +160,7 @@ func (o *order) enter(w *Waiter) bool {
 	return after == nil
 }
 
-// insert puts a waiter behind another one, or to the front.
+// insert puts a waiter behind after, or at the front if after is nil.
 func (o *order) insert(w, after *Waiter) {
 	w.prev, w.next = after, o.first
 	if after != nil {
@@ -192,78 +192,78 @@ func (o *order) remove(w *Waiter) {
 	o.length--
 }
 
-// queue is the queue of one key: the waiters of this process in the order in which they came, and the
+// queue is the queue of one key: the waiters of this process in the order of their arrival, and the
 // holders of this process. Only the head talks to Redis. The shard of the key guards it.
 //
-// Most locks are held while no other client wants them. So the parts behind a pointer are made when
-// they are first needed.
+// Most locks are held while no other client wants them. So the parts behind a pointer are allocated
+// when they are first needed.
 type queue struct {
 	key          string
-	kind         string // of lock, of the holders and waiters; see takeAs
+	kind         string // kind of lock of the holders and waiters; see takeAs
 	order        order
 	holders      holders
 	handing      int32        // hand-offs under way; more than one if the first one is slow
-	wakes        uint32       // how often the lock came free, or may have
-	subscription Subscription // to the messages, kept while a waiter waits; nil: none
-	pace         *pace        // of the attempts that messages cause; nil: there was no message
+	wakes        uint32       // how often the lock became free or may have become free
+	subscription Subscription // receives the messages while a waiter waits; nil: none
+	pace         *pace        // spreads the attempts that messages cause; nil: there was no message
 	evidence     evidence
-	past         *past             // nil: only the holder, if there is one, has had the lock; see remember
-	lanes        map[string]*queue // of the waiters that wait in Redis, by name; nil: there were none
+	past         *past             // nil: only the present holder, if any, had the lock so far; see remember
+	lanes        map[string]*queue // lanes of the waiters that wait in Redis, by name; nil: there were none
 	lane         *lane             // set if this queue is a lane; nil: it is the queue of the key
 }
 
 // lane is the queue of one waiter that waits for a key in Redis. Redis decides when its turn comes, so
-// no waiter of this process is before it. A lane counts among the waiters of its key, lives in the
-// shard of the key, and is forgotten when its waiter leaves. It has no holders and no turns.
+// no waiter of this process is before it. A lane counts as a waiter of its key, lives in the
+// shard of the key, and is removed when its waiter leaves. It has no holders and no turns.
 type lane struct {
-	of   *queue // the queue of the key
-	name string
+	parent *queue // the queue of the key
+	name   string
 }
 
-// inLane finds or makes a lane.
-func (in *queue) inLane(name string) *queue {
-	if in.lanes == nil {
-		in.lanes = make(map[string]*queue)
+// inLane returns the lane of that name. It creates the lane if necessary.
+func (kq *queue) inLane(name string) *queue {
+	if kq.lanes == nil {
+		kq.lanes = make(map[string]*queue)
 	}
-	if in.lanes[name] == nil {
-		in.lanes[name] = &queue{key: in.key, kind: in.kind, lane: &lane{in, name}}
+	if kq.lanes[name] == nil {
+		kq.lanes[name] = &queue{key: kq.key, kind: kq.kind, lane: &lane{kq, name}}
 	}
-	return in.lanes[name]
+	return kq.lanes[name]
 }
 
-// remember returns the past of the queue. Without one, the only event so far may be that the present
-// holder has taken the lock.
-func (in *queue) remember() *past {
-	if in.past == nil {
-		in.past = &past{}
-		if in.holders.any() {
-			in.past.begin(in.holders.list[0].known, 1)
+// remember returns the past of the queue. If there is none yet, it creates one. The only event so far
+// may be that the present holder took the lock.
+func (kq *queue) remember() *past {
+	if kq.past == nil {
+		kq.past = &past{}
+		if kq.holders.any() {
+			kq.past.begin(kq.holders.list[0].known, 1)
 		}
 	}
-	return in.past
+	return kq.past
 }
 
-func (in *queue) check(kind string) error {
-	if in.kind != kind {
-		return &KindError{in.key, in.kind}
+func (kq *queue) check(kind string) error {
+	if kq.kind != kind {
+		return &KindError{kq.key, kq.kind}
 	}
 	return nil
 }
 
 // used reports whether a holder, a waiter or a hand-off needs the queue.
-func (in *queue) used() bool {
-	return in.order.first != nil || in.holders.any() || in.handing > 0 || len(in.lanes) > 0
+func (kq *queue) used() bool {
+	return kq.order.first != nil || kq.holders.any() || kq.handing > 0 || len(kq.lanes) > 0
 }
 
-// waiters returns how many wait for the key.
-func (in *queue) waiters() int { return in.order.length + len(in.lanes) }
+// waiters returns the number of waiters for the key.
+func (kq *queue) waiters() int { return kq.order.length + len(kq.lanes) }
 
-// oldest returns when the longest waiting caller came; zero if none waits.
-func (in *queue) oldest() (oldest time.Time) {
-	if w := in.order.first; w != nil {
+// oldest returns the arrival time of the longest waiting caller; zero if none waits.
+func (kq *queue) oldest() (oldest time.Time) {
+	if w := kq.order.first; w != nil {
 		oldest = w.Since
 	}
-	for _, l := range in.lanes {
+	for _, l := range kq.lanes {
 		oldest = earlier(oldest, l.oldest())
 	}
 	return oldest
@@ -278,76 +278,77 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // open reports whether w, as the head, may find the lock free.
-func (in *queue) open(w *Waiter) bool { return in.handing == 0 && in.holders.admits(w.Shared) }
+func (kq *queue) open(w *Waiter) bool { return kq.handing == 0 && kq.holders.admits(w.Shared) }
 
 // begins reports whether w attempts when it becomes the head: it may find the lock free, or has to
 // announce to the sharers of the lock that it waits.
-func (in *queue) begins(w *Waiter) bool { return in.open(w) || in.holders.shared() && w.Announces }
+func (kq *queue) begins(w *Waiter) bool { return kq.open(w) || kq.holders.shared() && w.Announces }
 
-// enter puts a waiter into the queue. A new head attempts before it sleeps, unless this process knows
-// that the lock is taken.
-func (in *queue) enter(w *Waiter) {
-	w.queue = in
+// enter puts a waiter into the queue. A new head attempts before it sleeps, unless a holder of this
+// process keeps it out.
+func (kq *queue) enter(w *Waiter) {
+	w.queue = kq
 	w.become(queued)
-	if in.order.enter(w) && in.begins(w) {
+	if kq.order.enter(w) && kq.begins(w) {
 		w.become(due)
 	}
 }
 
-// quit takes out a waiter that goes away without the lock. If it was woken, the next waiter is.
-func (in *queue) quit(w *Waiter) {
-	wasHead := in.order.first == w
-	in.order.remove(w)
-	if head := in.order.first; wasHead && head != nil && in.begins(head) {
-		in.wakeHead()
+// quit removes a waiter that leaves without the lock. If the waiter was the head, the next one is woken.
+func (kq *queue) quit(w *Waiter) {
+	wasHead := kq.order.first == w
+	kq.order.remove(w)
+	if head := kq.order.first; wasHead && head != nil && kq.begins(head) {
+		kq.wakeHead()
 	}
 }
 
 // wakeHead makes the head attempt.
-func (in *queue) wakeHead() {
-	in.wakes++
-	if w := in.order.first; w != nil {
+func (kq *queue) wakeHead() {
+	kq.wakes++
+	if w := kq.order.first; w != nil {
 		w.become(due)
 		w.wake()
 	}
 }
 
-// wakeNext makes the waiters attempt that may get in beside a new holder: the head, and if the holder
-// is the first of several that share the lock, also the waiters behind the head that share it.
-func (in *queue) wakeNext(first bool) {
-	head := in.order.first
+// wakeNext makes the waiters attempt that may get in beside a new holder. This is the head. If the
+// holder is the first of several that share the lock, it is also the waiters behind the head that
+// share it.
+func (kq *queue) wakeNext(first bool) {
+	head := kq.order.first
 	switch {
-	case head == nil || !in.begins(head):
+	case head == nil || !kq.begins(head):
 		return
 	case head.Many:
-		in.widen()
+		kq.widen()
 		return
 	}
-	in.wakeHead()
-	for w := head; first && w != nil && w.Together && in.open(w); w = w.next {
+	kq.wakeHead()
+	for w := head; first && w != nil && w.Together && kq.open(w); w = w.next {
 		w.become(due)
 		w.wake()
 	}
 }
 
-// mostAbreast is how many waiters for a limited number of places attempt at once.
+// mostAbreast is the number of waiters for a limited number of places that may attempt at the same time.
 const mostAbreast = 8
 
-// widen makes two more waiters attempt after one has got in, because more places may be free.
+// widen makes two more waiters attempt after one got in, because more places may be free.
 //
-// A waiter that was refused as the head attempts alone until it has got in. Only waiters that are
-// asking already may overtake it. A head that is asking asks again if it is refused, because its
-// refusal may be older than the place.
-func (in *queue) widen() {
+// A waiter that was refused as the head attempts alone until it gets in. Only waiters whose attempts
+// are already under way may overtake it. A head whose attempt is under way attempts again if it is
+// refused, because a place may have become free after the refusal.
+func (kq *queue) widen() {
 	more, abreast := 2, 0
-	for w := in.order.first; w != nil && w.Many && more > 0 && abreast < mostAbreast; w = w.next {
+	for w := kq.order.first; w != nil && w.Many && more > 0 && abreast < mostAbreast; w = w.next {
 		switch {
 		case w.state == due:
 		case !w.asking:
 			w.become(due)
 			w.wake()
 			more--
-		case w == in.order.first && w.wakes != in.wakes:
+		case w == kq.order.first && w.wakes != kq.wakes:
 			w.become(due) // the places that came free since then woke only the head of that time
 		}
 		if abreast++; w.waits {
@@ -356,64 +357,64 @@ func (in *queue) widen() {
 	}
 }
 
-// takeAs makes kind the kind of the queue: a grant of Redis decides, whatever this process assumed.
+// takeAs sets the kind of the queue. The last grant of Redis decides it, whatever this process assumed.
 // Waiters of another kind find out at their next step. No lock is handed to them.
-func (in *queue) takeAs(kind string) {
-	if in.kind == kind {
+func (kq *queue) takeAs(kind string) {
+	if kq.kind == kind {
 		return
 	}
-	in.kind = kind
-	for w := in.order.first; w != nil; w = w.next {
+	kq.kind = kind
+	for w := kq.order.first; w != nil; w = w.next {
 		w.wake()
 	}
 }
 
-// take notes that an attempt has brought the lock, before its holder is in the list.
-func (in *queue) take(g Grant, now time.Time) {
-	in.takeAs(g.Kind)
-	in.pace = nil
-	in.evidence.settle()
+// take records that an attempt acquired the lock. The holder is not in the list yet.
+func (kq *queue) take(g Grant, now time.Time) {
+	kq.takeAs(g.Kind)
+	kq.pace = nil
+	kq.evidence.settle()
 	switch {
-	case in.past == nil && !in.holders.any(): // the holder is all of its past
-	case in.holders.any() && in.holders.admits(g.Shared):
-		in.remember().join(now)
+	case kq.past == nil && !kq.holders.any(): // the new holder is the whole past
+	case kq.holders.any() && kq.holders.admits(g.Shared):
+		kq.remember().join(now)
 	default:
-		past := in.remember()
+		past := kq.remember()
 		past.turns.measure(now.Sub(g.Sent))
-		past.begin(now, max(in.order.length, 1)) // the head among them
+		past.begin(now, max(kq.order.length, 1)) // the head among them
 	}
 }
 
-// add adds the holder of a grant, and returns the holders that do not have the lock any more.
-func (in *queue) add(g Grant, now time.Time) []Replaced {
+// add adds the holder of a grant and returns the holders that no longer have the lock.
+func (kq *queue) add(g Grant, now time.Time) []Replaced {
 	t := tenure{g.Holder, g.Holder.Field(), g.Shared, now}
-	if g.Under != nil && in.holders.index(g.Under) >= 0 {
-		in.holders.join(t)
+	if g.Under != nil && kq.holders.index(g.Under) >= 0 {
+		kq.holders.join(t)
 		return nil
 	}
-	return in.holders.add(t, g.Sent)
+	return kq.holders.add(t, g.Sent)
 }
 
-// free notes that the last holder has ended.
-func (in *queue) free(notified int, now time.Time) {
-	in.pace.drop()
-	if in.past != nil {
-		in.past.release(now, notified)
+// free records that the last holder is gone.
+func (kq *queue) free(notified int, now time.Time) {
+	kq.pace.drop()
+	if kq.past != nil {
+		kq.past.release(now, notified)
 	}
-	in.wakeHead()
+	kq.wakeHead()
 }
 
-// choose takes the next holder out of the queue; nil if the lock has to be freed.
-func (in *queue) choose(limits RunLimits, now time.Time) *Waiter {
-	if in.order.first == nil || !in.holders.alone() || !in.remember().mayHandOff(in.key, now, limits) {
+// choose removes the next holder from the queue and returns it. It returns nil if the lock has to be freed.
+func (kq *queue) choose(limits RunLimits, now time.Time) *Waiter {
+	if kq.order.first == nil || !kq.holders.alone() || !kq.remember().mayHandOff(kq.key, now, limits) {
 		return nil
 	}
-	w := in.nextHolder(now)
+	w := kq.nextHolder(now)
 	if w != nil {
-		in.order.remove(w)
+		kq.order.remove(w)
 		w.become(chosen)
-		w.behind = in.holders.field()
-		in.handing++
+		w.behind = kq.holders.field()
+		kq.handing++
 	}
 	return w
 }
@@ -426,101 +427,101 @@ const lateAnswer = 10 * time.Millisecond
 // has to be freed: no waiter is left, or the first waiter wants several keys, or wants to share this
 // key, or its own attempt is under way.
 //
-// It passes over a waiter for another kind of lock, which is about to leave; a waiter for several keys
+// It skips a waiter for another kind of lock, which is about to leave; a waiter for several keys
 // while another of its keys is known to be taken; and a waiter whose answer is late.
-func (in *queue) nextHolder(now time.Time) *Waiter {
-	w := in.order.first
-	for w != nil && (w.Kind != in.kind || w.Several && w.passed.moved || w.asking && now.Sub(w.asked) >= lateAnswer) {
+func (kq *queue) nextHolder(now time.Time) *Waiter {
+	w := kq.order.first
+	for w != nil && (w.Kind != kq.kind || w.Several && w.skips.moved || w.asking && now.Sub(w.asked) >= lateAnswer) {
 		w = w.next
 	}
 	if w == nil || w.Several || w.Shared || w.asking {
 		return nil
 	}
-	for before := in.order.first; before != w; before = before.next {
-		before.passed.times++
+	for before := kq.order.first; before != w; before = before.next {
+		before.skips.count++
 	}
 	return w
 }
 
-// handedOn notes that the chosen waiter has got the lock.
-func (in *queue) handedOn() {
-	in.handing--
-	in.remember().turns.handOn()
+// handedOn records that the chosen waiter got the lock.
+func (kq *queue) handedOn() {
+	kq.handing--
+	kq.remember().turns.handOn()
 }
 
 // standsBack returns for how long the head leaves the lock to other processes: it is their turn,
 // messages come too fast, or the lock has to be left free.
-func (in *queue) standsBack(now time.Time) time.Duration {
-	paced := in.pace.left(now)
-	if in.past == nil {
+func (kq *queue) standsBack(now time.Time) time.Duration {
+	paced := kq.pace.left(now)
+	if kq.past == nil {
 		return paced
 	}
-	return max(in.past.wait(in.key, now, !in.holders.any(), !in.silent()), paced)
+	return max(kq.past.wait(kq.key, now, !kq.holders.any(), !kq.silent()), paced)
 }
 
-// silent reports whether the subscription of the queue receives nothing, while no holder is of this
-// process.
-func (in *queue) silent() bool {
-	return !in.holders.any() && in.subscription != nil && !in.subscription.Confirmed()
+// silent reports whether the subscription of the queue receives no messages while this process has no
+// holder.
+func (kq *queue) silent() bool {
+	return !kq.holders.any() && kq.subscription != nil && !kq.subscription.Confirmed()
 }
 
-// deaf reports whether it is the turn of others while this process would not hear their release. A
-// head that leaves the lock free for a silent poll waits for no message.
-func (in *queue) deaf(now time.Time) bool {
-	return in.subscription == nil && in.remember().turns.wait(now) > 0
+// deaf reports whether it is the turn of other processes while this process would not receive the
+// message of their release. A head that leaves the lock free for a silent poll does not wait for a message.
+func (kq *queue) deaf(now time.Time) bool {
+	return kq.subscription == nil && kq.remember().turns.wait(now) > 0
 }
 
-// expectEcho notes that a command with a message is about to be sent.
-func (in *queue) expectEcho(now time.Time) {
-	if in.past.listens() {
-		in.past.echo.expect(now)
+// expectEcho records that a command with a message is about to be sent.
+func (kq *queue) expectEcho(now time.Time) {
+	if kq.past.listens() {
+		kq.past.echo.expect(now)
 	}
 }
 
-// paced reports whether a message may wake the head. A head that was woken and has not attempted since
-// attempts once, and is not postponed again.
-func (in *queue) paced(now time.Time) bool {
-	if in.pace.left(now) > 0 {
+// paced reports whether a message may wake the head. It does not postpone a head that was woken and did
+// not attempt since.
+func (kq *queue) paced(now time.Time) bool {
+	if kq.pace.left(now) > 0 {
 		return false
 	}
-	if head := in.order.first; head == nil || head.state != due {
-		if in.pace == nil {
-			in.pace = &pace{}
+	if head := kq.order.first; head == nil || head.state != due {
+		if kq.pace == nil {
+			kq.pace = &pace{}
 		}
-		in.pace.next(now)
+		kq.pace.next(now)
 	}
 	return true
 }
 
 // doubt makes the head attempt, unless messages come too fast, and returns the holders.
-func (in *queue) doubt(now time.Time) []Holder {
-	in.remember().possession.contest()
-	if in.paced(now) {
-		in.wakeHead()
+func (kq *queue) doubt(now time.Time) []Holder {
+	kq.remember().possession.contest()
+	if kq.paced(now) {
+		kq.wakeHead()
 	}
-	return in.holders.all()
+	return kq.holders.all()
 }
 
-// subscribe keeps a subscription, and reports whether the queue needed it.
-func (in *queue) subscribe(t Subscription) bool {
-	if in.subscription != nil {
+// subscribe keeps a subscription and reports whether the queue needed it.
+func (kq *queue) subscribe(t Subscription) bool {
+	if kq.subscription != nil {
 		return false
 	}
-	in.subscription, in.remember().heard = t, t
+	kq.subscription, kq.remember().heard = t, t
 	return true
 }
 
-// unsubscribe removes the subscription, and returns it for [release].
-func (in *queue) unsubscribe() Subscription {
-	t := in.subscription
-	in.subscription = nil
+// unsubscribe removes the subscription and returns it for [release].
+func (kq *queue) unsubscribe() Subscription {
+	t := kq.subscription
+	kq.subscription = nil
 	return t
 }
 
-// unneeded removes the subscription if no waiter is left, and returns it for [release].
-func (in *queue) unneeded() Subscription {
-	if in.order.first != nil {
+// unneeded removes the subscription if no waiter is left and returns it for [release].
+func (kq *queue) unneeded() Subscription {
+	if kq.order.first != nil {
 		return nil
 	}
-	return in.unsubscribe()
+	return kq.unsubscribe()
 }

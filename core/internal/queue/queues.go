@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Config are the limits of the queues.
+// Config holds the limits of the queues.
 type Config struct {
-	PerKey int       // how many may wait for one key
-	InAll  int       // how many may wait for all keys together
+	PerKey int       // maximum number of waiters for one key
+	InAll  int       // maximum number of waiters for all keys together
 	Run    RunLimits // zero: 50 ms, and 5 ms where others want the lock
 }
 
 // Queues are the queues of all keys.
 type Queues struct {
 	cfg     Config
-	waiting atomic.Int64 // for all keys together
+	waiting atomic.Int64 // number of waiters for all keys together
 	seed    maphash.Seed
 	shards  [64]shard
 }
@@ -26,10 +26,10 @@ type Queues struct {
 type shard struct {
 	mu     sync.Mutex
 	queues map[string]*queue
-	recent recent
+	recent pastCache
 }
 
-// New makes queues without waiters.
+// New returns queues without waiters.
 func New(cfg Config) *Queues {
 	if cfg.Run == (RunLimits{}) {
 		cfg.Run = RunLimits{Alone: runTime, Shared: sharedRunTime}
@@ -48,57 +48,57 @@ func (q *Queues) lock(key string) *shard {
 	return s
 }
 
-// get finds or makes the queue of key. The shard is locked.
+// get returns the queue of key. It creates the queue if necessary. The shard is locked.
 func (s *shard) get(key, kind string) *queue {
-	in := s.queues[key]
-	if in == nil {
-		in = &queue{key: key, kind: kind, past: s.recent.take(key)}
-		s.queues[key] = in
+	kq := s.queues[key]
+	if kq == nil {
+		kq = &queue{key: key, kind: kind, past: s.recent.take(key)}
+		s.queues[key] = kq
 	}
-	return in
+	return kq
 }
 
 // find returns the queue of a key, or one of its lanes; nil if there is none. The shard is locked.
 func (s *shard) find(key, lane string) *queue {
-	in := s.queues[key]
-	if in == nil || lane == "" {
-		return in
+	kq := s.queues[key]
+	if kq == nil || lane == "" {
+		return kq
 	}
-	return in.lanes[lane]
+	return kq.lanes[lane]
 }
 
-// past returns what is known of key beside its queue, nil if nothing is. The shard is locked.
+// past returns the past of key, nil if there is none. The shard is locked.
 func (s *shard) past(key string) *past {
-	if in := s.queues[key]; in != nil {
-		return in.remember()
+	if kq := s.queues[key]; kq != nil {
+		return kq.remember()
 	}
 	return s.recent.keys[key]
 }
 
-// settle forgets a queue that is not used, and returns its subscription for [release]. The shard is
+// settle removes a queue that is not used and returns its subscription for [release]. The shard is
 // locked.
-func (s *shard) settle(in *queue, now time.Time) Subscription {
-	if in.used() {
+func (s *shard) settle(kq *queue, now time.Time) Subscription {
+	if kq.used() {
 		return nil
 	}
-	if lane := in.lane; lane != nil {
-		delete(lane.of.lanes, lane.name)
-		s.settle(lane.of, now) // it has no subscription, or is used
-		return in.unsubscribe()
+	if lane := kq.lane; lane != nil {
+		delete(lane.parent.lanes, lane.name)
+		s.settle(lane.parent, now) // it has no subscription, or is used
+		return kq.unsubscribe()
 	}
-	if s.queues[in.key] == in {
-		delete(s.queues, in.key)
-		s.recent.keep(in.key, in.past, now)
+	if s.queues[kq.key] == kq {
+		delete(s.queues, kq.key)
+		s.recent.keep(kq.key, kq.past, now)
 	}
-	return in.unsubscribe()
+	return kq.unsubscribe()
 }
 
-// admit keeps the limits. The shard is locked.
-func (q *Queues) admit(in *queue, w *Waiter) error {
-	if err := in.check(w.Kind); err != nil {
+// admit enforces the limits. The shard is locked.
+func (q *Queues) admit(kq *queue, w *Waiter) error {
+	if err := kq.check(w.Kind); err != nil {
 		return err
 	}
-	if in.waiters() >= q.limit(w.MaxWaiters) && !w.Admitted {
+	if kq.waiters() >= q.limit(w.MaxWaiters) && !w.Admitted {
 		return ErrFull
 	}
 	if q.waiting.Add(1) > int64(q.cfg.InAll) && !w.Admitted {
@@ -108,7 +108,7 @@ func (q *Queues) admit(in *queue, w *Waiter) error {
 	return nil
 }
 
-// limit returns how many may wait for one key.
+// limit returns the maximum number of waiters for one key.
 func (q *Queues) limit(maxWaiters int) int {
 	if maxWaiters > 0 {
 		return min(q.cfg.PerKey, maxWaiters)
@@ -116,20 +116,20 @@ func (q *Queues) limit(maxWaiters int) int {
 	return q.cfg.PerKey
 }
 
-// Waiting returns how many wait for all keys together.
+// Waiting returns the number of waiters for all keys together.
 func (q *Queues) Waiting() int { return int(q.waiting.Load()) }
 
 // Full reports whether Config.InAll is reached.
 func (q *Queues) Full() bool { return q.Waiting() >= q.cfg.InAll }
 
-// Oldest returns when the longest waiting caller came; zero if none waits.
+// Oldest returns the arrival time of the longest waiting caller; zero if none waits.
 func (q *Queues) Oldest() time.Time {
 	var oldest time.Time
 	for i := range q.shards {
 		s := &q.shards[i]
 		s.mu.Lock()
-		for _, in := range s.queues {
-			oldest = earlier(oldest, in.oldest())
+		for _, kq := range s.queues {
+			oldest = earlier(oldest, kq.oldest())
 		}
 		s.mu.Unlock()
 	}
@@ -140,16 +140,16 @@ func (q *Queues) Oldest() time.Time {
 func (q *Queues) Wanted(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	in := s.queues[key]
-	return in != nil && in.used()
+	kq := s.queues[key]
+	return kq != nil && kq.used()
 }
 
 // Waited reports whether a caller of this process waits for key.
 func (q *Queues) Waited(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	in := s.queues[key]
-	return in != nil && in.waiters() > 0
+	kq := s.queues[key]
+	return kq != nil && kq.waiters() > 0
 }
 
 // FirstInUse returns the index of the first of several keys that this process holds or waits for, 0 if
@@ -163,12 +163,12 @@ func (q *Queues) FirstInUse(keys []string) int {
 	return 0
 }
 
-// Check returns a [KindError] if key is in use as another kind of lock.
+// Check returns a [KindError] if another kind of lock uses key.
 func (q *Queues) Check(key, kind string) error {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		return in.check(kind)
+	if kq := s.queues[key]; kq != nil {
+		return kq.check(kind)
 	}
 	return nil
 }
@@ -177,13 +177,13 @@ func (q *Queues) Check(key, kind string) error {
 func (q *Queues) Holders(key string) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
-		return in.holders.all()
+	if kq := s.queues[key]; kq != nil {
+		return kq.holders.all()
 	}
 	return nil
 }
 
-// Held reports whether a holder of this process has a lease that has not ended.
+// Held reports whether a holder of this process has a lease that has not expired.
 func (q *Queues) Held(key string, now time.Time) bool {
 	for _, h := range q.Holders(key) { // without the mutex
 		if h.Lasts(now) {

@@ -311,7 +311,7 @@ func TestTurns_Runs(t *testing.T) {
 			q.measure(tt.trip)
 		}
 		q.measure(time.Second) // that was slow
-		for range surelyAlone {
+		for range maxAlone {
 			q.release(now, tt.others)
 		}
 		if tt.by != Unseen {
@@ -351,7 +351,7 @@ func (m *sums) owes(now time.Time) int {
 		return run
 	}
 	m.runs++
-	if m.runs%outOfStep == 0 {
+	if m.runs%extraTurnEvery == 0 {
 		return max(run, 2) + 1
 	}
 	return max(run, 2)

@@ -2,69 +2,69 @@ package queue
 
 import "time"
 
-// Step is what a waiter has to do next.
+// Step tells a waiter what to do next.
 type Step struct {
-	Grant   Holder        // it was given the lock: Accept it, or Leave
+	Grant   Holder        // the waiter was granted the lock: Accept it or Leave
 	Err     error         // a KindError, because the key is now in use as another kind of lock: Leave
 	Attempt bool          // attempt now
-	Head    bool          // it is the first, and sleeps
-	Sleep   time.Duration // sleep so long at most, then Poll; 0: as long as the caller likes
-	Silent  bool          // it is the first and gets no messages
-	Deaf    bool          // it leaves the lock to others, and has no subscription to hear their release
-	Behind  string        // field of the holder of this process that it waits for, or got the lock from
+	Head    bool          // it is the head and sleeps
+	Sleep   time.Duration // sleep at most this long, then Poll; 0: as long as the caller likes
+	Silent  bool          // it is the head and gets no messages
+	Deaf    bool          // it leaves the lock to others and has no subscription to hear their release
+	Behind  string        // field of the holder of this process that it waits for or got the lock from
 }
 
-// Join queues a caller. It fails with [ErrFull] when a limit is reached, and with a [KindError] when
-// the key is in use as another kind of lock.
+// Join queues a caller. It returns [ErrFull] if a limit is reached and a [KindError] if
+// another kind of lock uses the key.
 func (q *Queues) Join(key string, w *Waiter, now time.Time) error {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	in := s.get(key, w.Kind)
-	if err := q.admit(in, w); err != nil {
-		s.settle(in, now) // it has no subscription if it is new
+	kq := s.get(key, w.Kind)
+	if err := q.admit(kq, w); err != nil {
+		s.settle(kq, now) // it has no subscription if it is new
 		return err
 	}
 	if w.Lane != "" {
-		in = in.inLane(w.Lane)
+		kq = kq.inLane(w.Lane)
 	}
-	in.enter(w)
+	kq.enter(w)
 	return nil
 }
 
-// Next returns what a waiter has to do.
+// Next returns the next step of a waiter.
 func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
-	in := w.queue
-	head := in.order.first == w
+	kq := w.queue
+	head := kq.order.first == w
 	switch {
 	case w.state == granted:
 		return Step{Grant: w.grant, Behind: w.behind}
-	case in.kind != w.Kind:
-		return Step{Err: in.check(w.Kind)}
+	case kq.kind != w.Kind:
+		return Step{Err: kq.check(w.Kind)}
 	case w.state != due || !head && !w.Together && !w.Many:
 		w.listen()
-		if in.holders.any() {
-			w.behind = in.holders.field()
+		if kq.holders.any() {
+			w.behind = kq.holders.field()
 		}
-		step := Step{Head: head, Behind: w.behind, Silent: head && in.silent()}
+		step := Step{Head: head, Behind: w.behind, Silent: head && kq.silent()}
 		if step.Silent {
-			step.Sleep = untilLook(in.key, now)
+			step.Sleep = untilLook(kq.key, now)
 		}
 		return step
 	}
-	if left := w.standsBack(in.standsBack(now), now); left > 0 {
-		in.evidence.settle()
+	if left := w.standsBack(kq.standsBack(now), now); left > 0 {
+		kq.evidence.settle()
 		w.listen()
-		return Step{Head: head, Sleep: left, Behind: w.behind, Deaf: in.deaf(now)}
+		return Step{Head: head, Sleep: left, Behind: w.behind, Deaf: kq.deaf(now)}
 	}
 	w.become(queued)
-	w.asking, w.asked, w.wakes = true, now, in.wakes
-	in.evidence.ask(now)
+	w.asking, w.asked, w.wakes = true, now, kq.wakes
+	kq.evidence.ask(now)
 	return Step{Attempt: true}
 }
 
-// Poll makes the next step an attempt, if the waiter is the head.
+// Poll turns the next step of a waiter into an attempt if the waiter is the head.
 func (q *Queues) Poll(w *Waiter) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
@@ -73,68 +73,67 @@ func (q *Queues) Poll(w *Waiter) {
 	}
 }
 
-// Refused notes that Redis has refused the attempt of w because of a rival. It returns how often a
-// waiter for several keys was passed over.
+// Refused records that Redis refused the attempt of w because of a rival. It returns how often other
+// waiters went before a waiter for several keys.
 func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed int) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
-	in := w.queue
-	in.evidence.refuse(&r, now)
+	kq := w.queue
+	kq.evidence.refuse(&r, now)
 	w.asking = false
-	if in.lane == nil && in.order.first == w { // the waiters that attempt beside it report the same
+	if kq.lane == nil && kq.order.first == w { // the waiters that attempt beside it report the same
 		w.waits = true
-		in.remember().refuse(now, by)
+		kq.remember().refuse(now, by)
 	}
-	if w.passed.moved {
-		w.passed.times++
+	if w.skips.moved {
+		w.skips.count++
 	}
-	return w.passed.times
+	return w.skips.count
 }
 
-// Served takes out a waiter whose attempt has brought something without a holder. The next waiter
-// attempts.
+// Served removes a waiter whose attempt succeeded without yielding a holder. The next waiter attempts.
 func (q *Queues) Served(w *Waiter, now time.Time) {
 	s := q.lock(w.queue.key)
-	in := w.queue
-	in.pace = nil
-	in.evidence.settle()
+	kq := w.queue
+	kq.pace = nil
+	kq.evidence.settle()
 	t := s.serve(w, now)
-	if in.lane == nil {
-		in.wakeNext(false)
-		s.settle(in, now) // its subscription is t
+	if kq.lane == nil {
+		kq.wakeNext(false)
+		s.settle(kq, now) // its subscription is t
 	}
 	s.mu.Unlock()
 	q.waiting.Add(-1)
 	release(t)
 }
 
-// serve takes out a waiter whose attempt has succeeded, and returns the subscription for [release].
+// serve removes a waiter whose attempt succeeded and returns the subscription for [release].
 // The shard is locked.
 func (s *shard) serve(w *Waiter, now time.Time) Subscription {
 	if !w.inQueue() {
-		w.referred = true // a hand-off to it is under way, and will find that it is not needed
+		w.referred = true // a hand-off to it is under way and will find that it is not needed
 		w.become(outside)
 		return nil
 	}
-	in := w.queue
-	in.order.remove(w)
+	kq := w.queue
+	kq.order.remove(w)
 	w.become(outside)
-	if in.lane != nil {
-		return s.settle(in, now)
+	if kq.lane != nil {
+		return s.settle(kq, now)
 	}
-	return in.unneeded()
+	return kq.unneeded()
 }
 
-// Move takes a waiter for several keys to the queue of the key that is taken, to the place that its
-// age gives it. It does not block the queue that it leaves. Move fails with a [KindError] when that key
-// is in use as another kind of lock; the waiter then has to leave.
+// Move moves a waiter for several keys to the queue of the key that is taken. Its age decides its place
+// there. In the queue that it leaves, it no longer blocks other waiters. Move returns a [KindError] if
+// another kind of lock uses that key; the waiter then has to leave.
 func (q *Queues) Move(w *Waiter, key string, now time.Time) error {
 	from := q.lock(w.queue.key)
-	in := w.queue
-	in.evidence.settle()
-	in.quit(w)
+	kq := w.queue
+	kq.evidence.settle()
+	kq.quit(w)
 	w.become(outside)
-	t := from.settle(in, now)
+	t := from.settle(kq, now)
 	from.mu.Unlock()
 	release(t)
 
@@ -145,19 +144,19 @@ func (q *Queues) Move(w *Waiter, key string, now time.Time) error {
 		return err
 	}
 	next.enter(w)
-	w.passed.moved = true
+	w.skips.moved = true
 	return nil
 }
 
-// Granted returns the holder that a hand-off or a pass has brought to a waiter, nil if there is none,
-// and the field of the holder that gave it. It changes nothing.
+// Granted returns the holder that a waiter got by a hand-off or a pass, nil if there is none, and the
+// field of the previous holder. It changes nothing.
 func (q *Queues) Granted(w *Waiter) (grant Holder, behind string) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	return w.grant, w.behind
 }
 
-// Accept completes a grant on the side of the waiter, which then has the lock.
+// Accept completes a grant: the waiter now has the lock.
 func (q *Queues) Accept(w *Waiter) {
 	s := q.lock(w.queue.key)
 	w.become(outside)
@@ -167,24 +166,24 @@ func (q *Queues) Accept(w *Waiter) {
 	release(t)
 }
 
-// Leave takes a waiter out of the queue, however far it got. It returns a grant that has arrived
-// already, which the caller then owns, and nil otherwise.
+// Leave removes a waiter from the queue, whatever its state. It returns a grant that already arrived,
+// which the caller then owns, and nil otherwise.
 func (q *Queues) Leave(w *Waiter, now time.Time) Holder {
 	s := q.lock(w.queue.key)
-	in, grant := w.queue, w.grant
+	kq, grant := w.queue, w.grant
 	if w.inQueue() {
-		in.quit(w)
+		kq.quit(w)
 	}
 	w.become(outside)
-	t := s.settle(in, now)
+	t := s.settle(kq, now)
 	s.mu.Unlock()
 	q.waiting.Add(-1)
 	release(t)
 	return grant
 }
 
-// TakenSince reports whether the lock is known to have been taken while w waited. Either a waiter of
-// its queue was refused; then r and at are the refusal and its time. Or a holder of this process had
+// TakenSince reports whether the lock is known to have been taken while w waited. If a waiter of
+// its queue was refused, r and at are the refusal and its time. Otherwise a holder of this process had
 // the lock and does not share it with w.
 func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	if w.queue == nil {
@@ -196,8 +195,8 @@ func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	return r, at, taken || !w.queue.holders.admits(w.Shared)
 }
 
-// Unanswered reports whether the attempts of other waiters have had no answer since w came, and no
-// holder of this process explains that. The caller then does not know whether the lock is taken.
+// Unanswered reports whether Redis answered no attempt of other waiters since w arrived while no holder
+// of this process kept w out. The caller then does not know whether the lock is taken.
 func (q *Queues) Unanswered(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()

@@ -169,7 +169,7 @@ func TestQueues_Join_OlderThanADueHead(t *testing.T) {
 	b.attempts(young)
 }
 
-// Ten messages are one reason to look: the signal does not pile up, and is not lost.
+// Ten messages are one reason to look: the signal does not pile up and is not lost.
 func TestWaiter_Signal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
