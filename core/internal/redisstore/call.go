@@ -7,32 +7,32 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Call is one prepared script that reads its reply; see [wire.Call]. Its errors contain advice if the
-// client cannot work on its server.
+// Call is one prepared script with a typed reply; see [wire.Call]. Its errors contain advice if the
+// client does not fit its server.
 type Call[T any] struct {
 	wire.Call
 
 	store *Store
 	read  func(reply any) (T, error)
-	did   func(answer T) bool // whether the script has granted or prolonged a lock; nil: replicas need not acknowledge it
+	did   func(answer T) bool // reports whether the script granted or extended a lock; nil: replicas need not acknowledge it
 }
 
 func typed[T any](s *Store, c wire.Call, read func(reply any) (T, error)) Call[T] {
 	return Call[T]{Call: c, store: s, read: read}
 }
 
-// Wait sends the call and waits for the answer until ctx or limit ends. If the fate is Unknown, the
-// call may still be on its way, and Wait may be called again.
+// Wait sends the call and waits for the answer until ctx is done or limit passes. If the fate is Unknown,
+// the call may still be on its way, and Wait may be called again.
 func (c *Call[T]) Wait(ctx context.Context, limit time.Time) (T, wire.Fate, error) {
 	return c.typed(c.Call.Wait(ctx, limit))
 }
 
-// Late returns the answer of a call that Wait has given up, if it has come. Otherwise its fate is
+// Late returns the answer of a call that Wait gave up, if it arrived since. Otherwise the fate is
 // Unknown.
 func (c *Call[T]) Late() (T, wire.Fate, error) { return c.typed(c.Call.Late()) }
 
 // typed reads a reply, if there is one. With the error of a shortfall it also returns the answer,
-// because the script has taken effect.
+// because the script took effect.
 func (c *Call[T]) typed(reply any, fate wire.Fate, err error) (T, wire.Fate, error) {
 	if err != nil {
 		c.store.learn(err)
@@ -46,8 +46,8 @@ func (c *Call[T]) typed(reply any, fate wire.Fate, err error) (T, wire.Fate, err
 	return v, fate, err
 }
 
-// acknowledged makes the replicas acknowledge the effect of the script, if the Store is configured
-// so.
+// acknowledged makes the call wait until replicas acknowledge the effect of the script, if the Store is
+// configured so.
 func (c Call[T]) acknowledged(did func(answer T) bool) Call[T] {
 	c.Acknowledge()
 	c.did = did

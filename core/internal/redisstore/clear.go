@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Suspicion is a lock, and fields that commands without an answer may have left in it.
+// Suspicion is a lock with fields that unanswered commands may have left in it.
 type Suspicion struct {
 	Kind   *Kind
 	Key    string
@@ -15,12 +15,12 @@ type Suspicion struct {
 
 // Finding is the result for one Suspicion.
 type Finding struct {
-	Fields []string // of the lock, before the fields of the Suspicion were cleared
+	Fields []string // the fields of the lock before the fields of the Suspicion were cleared
 	Err    error    // the lock could not be read
 }
 
-// Clear prepares the release of locks whose holders are fields under suspicion. All have one kind. In
-// a Cluster their keys are in one slot.
+// Clear prepares the release of locks whose holders are fields under suspicion. All have the same kind.
+// In a Cluster their keys are in one slot.
 func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	size := 2
 	for _, l := range list {
@@ -43,7 +43,7 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	})
 }
 
-// Clears returns how many locks one Clear may name.
+// Clears returns the maximum number of locks in one Clear.
 func (s *Store) Clears() int {
 	if s.apartKeys() {
 		return 1
@@ -63,8 +63,8 @@ func readCleared(reply any, n int) ([]Finding, error) {
 	return found, nil
 }
 
-// findingOf reads the reply of the script for one lock. If the key is not a hash any more, no holder
-// has the lock.
+// findingOf reads the reply of the script for one lock. If the key is no longer a hash, the lock has no
+// holder.
 func findingOf(reply any) Finding {
 	switch v := reply.(type) {
 	case []any:
@@ -85,26 +85,26 @@ func findingOf(reply any) Finding {
 	}
 }
 
-// Nothing precedes an operation that is settled and has changed nothing.
+// Nothing is the prefix of an operation that is settled and changed nothing.
 const Nothing = "!"
 
 // Settle prepares operations on the count of a key, each "<id>:<what>:<n>". Redis executes each once,
-// however often it is sent. "~<operation>" names an operation that Redis need not remember any more.
-// An operation among the fields of the Finding is settled for good. It is there with Nothing in front
-// if it found the count set already, or too near the largest one, or the permit not held.
+// however often it is sent. "~<operation>" names an operation that Redis no longer needs to remember.
+// An operation among the fields of the Finding is settled for good. Its prefix is Nothing if the count
+// was set already or too near the maximum, or if the permit was not held.
 func (s *Store) Settle(now time.Time, k *Kind, key string, ops []string) Call[[]Finding] {
 	return s.SettleAll(now, []Suspicion{{k, key, ops}})
 }
 
-// SettleAll is Settle for several keys. Replicas acknowledge it, if the Store is configured so.
+// SettleAll is Settle for several keys. Replicas acknowledge it if the Store is configured so.
 func (s *Store) SettleAll(now time.Time, list []Suspicion) Call[[]Finding] {
 	return s.Clear(now, list).acknowledged(func([]Finding) bool { return true })
 }
 
-// Counts are the counts of a semaphore or a latch.
+// Counts holds the counts of a semaphore or a latch.
 type Counts struct{ Left, Acquired int }
 
-// Count prepares a question for Counts.
+// Count prepares a query for Counts.
 func (s *Store) Count(now time.Time, k *Kind, key string) Call[Counts] {
 	return typed(s, s.call(now, &k.count, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readCounts).question()
 }

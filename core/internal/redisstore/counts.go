@@ -1,6 +1,6 @@
 package redisstore
 
-// newPlainSemaphore makes the kind of RSemaphore, whose permits have no lease and no holder.
+// newPlainSemaphore returns the kind of RSemaphore, whose permits have no lease and no holder.
 //
 //	key                   string: how many permits are available
 //	{key}:interlock_ops   sorted set of the operations that were executed, by time, so that each is
@@ -19,13 +19,13 @@ func newPlainSemaphore() *Kind {
 		scripts: scripts{
 			acquire: scriptOf("semaphore", "once", "take"), count: scriptOf("semaphore", "count"), clear: settling("plain"),
 			terms: func(args []any, t *Terms) []any {
-				return appendTexts(appendTexts(append(args, t.channel, t.verb), t.Forget), t.Ghosts)
+				return appendStrings(appendStrings(append(args, t.channel, t.verb), t.Forget), t.Ghosts)
 			},
 		},
 	}
 }
 
-// newLatch makes the kind of RCountDownLatch. A caller that waits for it acquires it when it is open.
+// newLatch returns the kind of RCountDownLatch. A caller that waits for it acquires it when it is open.
 //
 //	key                   string: the count; the latch is open when it is absent
 //	{key}:interlock_ops   as for a plain semaphore

@@ -71,7 +71,7 @@ func TestStore_AcquireAll_DeniedTTL(t *testing.T) {
 	all.wantGone("c")
 }
 
-// It is not handed over either: the old holder gets the error, and can free it.
+// It is not handed over either: the old holder gets the error and can free it.
 func TestStore_HandOff_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin, kinds.Fair} {
@@ -103,7 +103,7 @@ func TestStore_Hold_DeniedTTL(t *testing.T) {
 	all.wantTTL(key, time.Minute)
 }
 
-// An operation that cannot be remembered for as long as it may be sent again was not executed, and
+// An operation that cannot be remembered for as long as it may be sent again was not executed and
 // does not count as executed when it is sent again.
 func TestStore_Settle_DeniedTTL(t *testing.T) {
 	t.Parallel()

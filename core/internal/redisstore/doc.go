@@ -1,11 +1,10 @@
-// Package redisstore is the only code that knows how a lock looks in Redis: the scripts of each kind
-// of lock, one embedded Lua file per operation, and typed calls of them. Layouts, channels and messages
-// are Redisson's. Package core and the rooms below it call it; package wire carries the calls. It knows
-// neither waiters nor deadlines.
+// Package redisstore contains all code that depends on the layout of a lock in Redis: the scripts of each
+// kind of lock, one embedded Lua file per operation, and typed calls of them. Layouts, channels and
+// messages are compatible with Redisson. Package core and the packages below it call it; package wire
+// sends the calls. Redisstore contains no logic about waiters or deadlines.
 //
-// Every script is harmless when it is executed twice, because the callers of this package send a
-// command without an answer again. Core keeps the promises that follow from the scripts; its package
-// comment lists them.
+// Every script can safely run twice, because the callers of this package send a command again if it was
+// not answered. The package comment of core lists the promises that follow from the scripts.
 //
 // The files build on each other, from the bottom to the top:
 //
@@ -16,6 +15,6 @@
 //	kinds                            all kinds
 //	store, slots, call               a Redis, the names that it accepts, and one typed call
 //	operations, renew, clear         the operations on a lock
-//	inspect, evict, listing          what keys are, whichever kind made them
-//	subscriptions, preflight         messages; what a preflight asks the servers
+//	inspect, evict, listing          inspection of keys of any kind
+//	subscriptions, preflight         messages; the questions of a preflight to the servers
 package redisstore

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Advice for replies that show that a client cannot work on its server.
+// Advice for replies that show that a client does not fit its server.
 var (
 	errNode      = errors.New("the server is a node of a Redis Cluster: make the client with redis.NewClusterClient")
 	errNoCluster = errors.New("the server does not belong to a Redis Cluster: make the client with redis.NewClient, " +
@@ -20,7 +20,7 @@ var (
 	errBraces = errors.New("the keys of one lock are in several slots: use one hash tag in its name, such as order:{42}, or no braces")
 )
 
-// advised adds advice to an error that carries such a reply. clustered says that the client is a
+// advised adds advice to an error that carries such a reply. clustered reports whether the client is a
 // Cluster client.
 func advised(err error, clustered bool) error {
 	if err == nil || !wire.Answer(err) {
@@ -38,7 +38,7 @@ func advised(err error, clustered bool) error {
 	return err
 }
 
-// KnownText returns the text of err if it is known to contain no key; see [wire.KnownText].
+// KnownText returns the message of err if it is known to contain no key; see [wire.KnownText].
 func KnownText(err error) (text string, ok bool) {
 	fixed := []error{ErrUndetected, ErrNotALock, ErrCursor, errNode, errNoCluster, errNoScripts, errChecks, errBraces}
 	if slices.ContainsFunc(fixed, func(known error) bool { return err == known }) { //nolint:errorlint // only err itself
@@ -53,10 +53,10 @@ var ErrUndetected = errors.New("the cluster could not be asked for its slots and
 // ErrNotALock means that the value of the key is not a lock of the kind.
 var ErrNotALock = errors.New("the key is not a lock of this kind")
 
-// ErrCursor means that this package has not made a cursor.
+// ErrCursor means that a string is not a cursor that this package returned.
 var ErrCursor = errors.New("not a cursor of a listing")
 
-// unexpected makes the error for a reply that no version of the scripts gives.
+// unexpected returns the error for a reply that no version of the scripts returns.
 func unexpected(what string, reply any) error {
 	return &wire.UnreadableError{Cause: fmt.Errorf("%s: unexpected reply %T %v", what, reply, reply)}
 }

@@ -8,8 +8,8 @@ import (
 // Evicted is the answer to an eviction.
 type Evicted struct {
 	Before  Found    // the lock before the eviction
-	Lost    []string // the fields that have lost the lock
-	Changed bool     // the key had changed when the script ran, and was left as it is
+	Lost    []string // the fields that lost the lock
+	Changed bool     // the key changed before the script ran, and the script left it as it was
 }
 
 // holder matches the field of a holder: of a reentrant hold, of a writer, and of a permit.
@@ -18,14 +18,14 @@ var holder = regexp.MustCompile(`^(?:[[:xdigit:]]{8}(?:-[[:xdigit:]]{4}){3}-[[:x
 // IsHolder reports whether a field can belong to a holder of any kind.
 func IsHolder(field string) bool { return holder.MatchString(field) }
 
-// eviction makes a script that inspects the key, and then runs the release of a kind for some
+// eviction returns a script that inspects the key and then runs the release of the kind for some
 // holders.
 func (k *Kind) eviction() script {
 	return scriptFrom(sourceOf(scriptOf("rw", "rw_others", "holder", "inspect")) +
 		"local function release(KEYS, ARGV)\n" + sourceOf(k.release) + "\nend\n" + sourceOf(scriptOf("evict")))
 }
 
-// Evicts reports whether a found lock has holders from which it can be taken, and returns its kind.
+// Evicts reports whether a found lock has holders from which it can be taken and returns its kind.
 func (s *Store) Evicts(f *Found) (*Kind, bool) {
 	for _, k := range s.kinds.All() {
 		if k.Name == f.What && k.Holds != Unheld {
@@ -35,7 +35,7 @@ func (s *Store) Evicts(f *Found) (*Kind, bool) {
 	return nil, false
 }
 
-// Evict prepares to take a found lock from the holders with some fields.
+// Evict prepares a script that takes a found lock from the holders with some fields.
 func (s *Store) Evict(now time.Time, k *Kind, f *Found, fields []string) Call[Evicted] {
 	args := append(k.both(f.Key), k.Channel(f.Key), s.publishVerb(), f.What)
 	args = append(args, besides(f.Key)...)

@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// How often the waiters of this library look for a fair lock. fair_acquire.lua drops a waiter that looks less often,
-// so its numbers follow from these; a test compares them.
+// The intervals at which the waiters of this library attempt to take a fair lock. fair_acquire.lua drops
+// a waiter that attempts less often, so its numbers follow from these; a test compares them.
 const (
 	FairLook     = 500 * time.Millisecond // the longest sleep of a waiter
 	FairFarLook  = 5 * FairLook / 2       // the longest sleep of a waiter with FairManyWait or more before it
 	FairManyWait = 300
 )
 
-// newFair makes the kind of RedissonFairLock: a reentrant lock with a queue in Redis.
+// newFair returns the kind of RedissonFairLock: a reentrant lock with a queue in Redis.
 //
 //	key                           as for a reentrant lock
 //	redisson_lock_queue:{key}     list of the waiters, the next one first
-//	redisson_lock_timeout:{key}   sorted set of the times until which they wait
-//	{key}:interlock_seen          hash of when each waiter was seen
+//	redisson_lock_timeout:{key}   sorted set of the deadlines of the waiters
+//	{key}:interlock_seen          hash of the times at which each waiter was last seen
 //	channel                       redisson_lock__channel:{key}:<waiter>, one for each waiter
 //
-// Acquire (token, fair, fair_acquire) also puts the waiter into the queue, and drops waiters that do
-// not come. The other operations use the scripts of a reentrant lock, with fair.lua in the place of
-// notify.lua, which notifies the head of the queue. Clear (fair, fair_clear) also takes waiters
-// out of the queue.
+// Acquire (token, fair, fair_acquire) also puts the waiter into the queue and drops waiters that stopped
+// attempting. The other operations use the scripts of a reentrant lock, but fair.lua, which notifies the
+// head of the queue, replaces notify.lua. Clear (fair, fair_clear) also removes waiters from the queue.
 func newFair() *Kind {
 	kind := newReentrant()
 	kind.Name, kind.Family, kind.Waits = "fair", "fair lock", InRedis
@@ -37,17 +36,17 @@ func newFair() *Kind {
 	return &kind
 }
 
-// fairKeys returns the keys that an acquire declares beside the lock's.
+// fairKeys returns the keys that an acquire declares beside the key of the lock.
 func fairKeys(key string) []any {
-	return []any{FairQueue(key), FairTimeouts(key), behind(key, "interlock_seen")}
+	return []any{FairQueue(key), FairTimeouts(key), withSuffix(key, "interlock_seen")}
 }
 
-// fairTerms appends whether the caller wants a place in the queue, how to notify a waiter, and how to
-// count its subscribers.
+// fairTerms appends three kinds of arguments: whether the caller wants a place in the queue, the command
+// that notifies a waiter, and the command that counts its subscribers.
 func fairTerms(args []any, t *Terms) []any {
 	waits := 0
 	if t.Wait > 0 {
 		waits = 1
 	}
-	return appendTexts(append(args, waits, t.verb, t.count), t.Ghosts)
+	return appendStrings(append(args, waits, t.verb, t.count), t.Ghosts)
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Found is a key as a lock, at one instant and as far as its layout shows.
+// Found describes the lock in a key at one instant, as far as its layout shows.
 type Found struct {
 	Key  string
 	What string // name of a kind; empty: another value, or none; see Absent
 
 	Absent bool          // neither the key nor a queue of it exists
-	TTL    time.Duration // as PTTL gives it; for permits the rest of the lease that ends first
+	TTL    time.Duration // as PTTL returns it; for permits the rest of the lease that expires first
 
 	Holders  []FoundHolder // no more than MostFound
 	Held     int           // the number of all holders
 	Waiters  []string      // in the queue of a fair lock, the next one first; no more than MostFound
 	Waiting  int           // the number of all waiters
-	Token    int64         // the last one drawn; 0: none
+	Token    int64         // the last token drawn; 0: none
 	Left     int64         // available permits, or the count of a latch
 	Countish bool          // Left is set
 }
@@ -26,16 +26,16 @@ type Found struct {
 type FoundHolder struct {
 	Field string
 	Count int64
-	TTL   time.Duration // rest of this hold; negative: it has no end
+	TTL   time.Duration // rest of this hold; negative: it does not expire
 }
 
-// MostFound is how many holders, and how many waiters, of one lock are listed.
+// MostFound is the maximum number of holders and of waiters that are listed for one lock.
 const MostFound = 50
 
-// InspectSource returns the script that looks at a key of any kind.
+// InspectSource returns the script that inspects a key of any kind.
 func InspectSource() string { return sourceOf(inspection()) }
 
-// Inspect prepares the question for a Found.
+// Inspect prepares a query for a Found.
 func (s *Store) Inspect(now time.Time, key string) Call[Found] {
 	return typed(s, s.call(now, &s.inspection, key, append([]any{1, key}, besides(key)...)...), readerOf(key)).question()
 }
@@ -117,7 +117,7 @@ func (r *replyReader) list() []any {
 	return v
 }
 
-// integer reads a number that is a text; no text is 0.
+// integer reads a number in a string. It returns 0 for the empty string.
 func (r *replyReader) integer() int64 {
 	text := r.text()
 	if text == "" {

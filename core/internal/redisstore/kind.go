@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Kind is a kind of lock as Redis sees it: its scripts, and the keys and the channel that follow from
-// the key of the lock. A kind is data. An operation that it does not offer has the zero value. No
-// code asks for its name to decide what to do.
+// Kind describes a kind of lock in Redis: its scripts, and the keys and the channel that are derived from
+// the key of the lock. A kind is data. An operation that it does not support has the zero value. No
+// code branches on its name.
 type Kind struct {
-	Name   string // in rules, errors and metrics
-	Family string // the noun of the kinds that may be used on one name together
+	Name   string // its name in rules, errors and metrics
+	Family string // the noun of the kinds that may use one name together
 
 	Waits  Waiting
 	Shares Sharing
 	Holds  Holding
 	Fenced bool   // every grant carries a fencing token; other kinds draw one on request
-	Suffix string // the end of the fields of its holders
+	Suffix string // the suffix of the fields of its holders
 
-	noun string // if it differs from Family
+	noun string // its noun if that differs from Family
 
 	names
 	scripts
 }
 
-// Noun returns what messages call the kind, such as "fair lock".
+// Noun returns the name of the kind in messages, such as "fair lock".
 func (k *Kind) Noun() string { return cmp.Or(k.noun, k.Family) }
 
 // Passes reports whether a holder may pass the lock on to the next caller of its process, under the
@@ -35,53 +35,53 @@ func (k *Kind) Passes() bool {
 	return k.Holds == Reentrant && k.Shares == Alone && !k.Fenced && (k.Waits == InLine || k.Waits == Spinning)
 }
 
-// Waiting is how callers wait for a lock.
+// Waiting selects how callers wait for a lock.
 type Waiting uint8
 
-// The ways of waiting.
+// The values of Waiting.
 const (
-	// InLine waiters queue in their process. The first one asks Redis and gets messages.
+	// InLine waiters queue in their process. The first one attempts and receives messages.
 	InLine Waiting = iota
-	// Announced is InLine for waiters whose attempts keep new sharers of the lock out.
+	// Announced is InLine for waiters whose attempts keep out new sharers of the lock.
 	Announced
 	// Spinning is InLine without messages: the first waiter attempts again by itself.
 	Spinning
 	// InRedis waiters queue in Redis. Each keeps its field and has a separate channel; see
 	// [Kind.WaiterChannel]. No waiter of their process is before them.
 	InRedis
-	// Abreast waiters have no order: what one gets, all get.
+	// Abreast waiters have no order: when one gets through, all do.
 	Abreast
 )
 
-// Sharing is how many clients hold a lock at a time.
+// Sharing limits how many clients hold a lock at a time.
 type Sharing uint8
 
-// The ways of sharing.
+// The values of Sharing.
 const (
 	// Alone admits one holder.
 	Alone Sharing = iota
-	// Limited admits as many holders as there are permits. A caller that comes while none waits need
-	// not queue, and a message says nothing about a holder.
+	// Limited admits as many holders as there are permits. A caller that comes while no other waits need
+	// not queue. A message contains no information about a holder.
 	Limited
 	// Unlimited admits any number of holders.
 	Unlimited
 )
 
-// Holding is what an acquisition brings.
+// Holding is the result of an acquisition.
 type Holding uint8
 
-// The ways of holding.
+// The values of Holding.
 const (
 	// Reentrant is a hold with a lease. Its field is a client and a number. Its holder can re-enter.
 	Reentrant Holding = iota
 	// Drawn is a hold with a lease. Its field is 16 random bytes in hex, new for each acquisition.
 	Drawn
-	// Unheld is neither a hold nor a lease: a caller that acquires may go on. Fields are as for Drawn.
+	// Unheld yields neither a hold nor a lease: a caller that acquires may proceed. Fields are as for Drawn.
 	Unheld
 )
 
-// wire returns a field as the scripts about a holder need it: a permit as its bytes, because the
-// conversion takes Lua as long as half of a script.
+// wire returns a field in the form that the scripts about a holder need. A permit becomes its bytes,
+// because the conversion would take Lua half the time of a script.
 func (h Holding) wire(field string) string {
 	var id [16]byte
 	if h != Drawn || len(field) != hex.EncodedLen(len(id)) {
@@ -93,15 +93,15 @@ func (h Holding) wire(field string) string {
 	return string(id[:])
 }
 
-// names are the functions that make the names belonging to the key of a lock.
+// names holds the functions that derive names from the key of a lock.
 type names struct {
-	beside  func(key string) []any  // keys that an acquire has to declare, too; nil: none
-	leases  func(key string) string // the key of its leases; nil: the key itself
-	channel func(key string) string // of wake-ups; nil: the kind sends and awaits none
+	beside  func(key string) []any  // further keys that an acquire has to declare; nil: none
+	leases  func(key string) string // the key of the leases; nil: the key itself
+	channel func(key string) string // the channel of wake-ups; nil: the kind neither sends nor awaits any
 	braced  bool                    // the channel puts braces around the whole key; see Store.CheckLatchName
 }
 
-// scripts are the operations of a kind.
+// scripts holds the operations of a kind.
 type scripts struct {
 	acquire, acquireAll, hold, renew, refresh, release, handOff, force, state, count, clear script
 
@@ -112,18 +112,18 @@ type scripts struct {
 type Terms struct {
 	Lease time.Duration
 	Token bool          // draw a fencing token
-	Wait  time.Duration // how much longer the caller waits; 0: it does not
+	Wait  time.Duration // how much longer the caller waits; 0: it does not wait
 	Under string        // field of a holder of this process that the lock may be shared with; "" for none
 
-	Demand string   // how many permits a semaphore with leases is to have; "0" leaves it as it is
-	Forget []string // answered operations on the key, which Redis need not remember
+	Demand string   // the number of permits to set for a semaphore with leases; "0" leaves it as it is
+	Forget []string // answered operations on the key, which Redis no longer needs to remember
 	Ghosts []string // fields of earlier attempts of this caller without an answer
 
-	channel     string // for messages
-	verb, count any    // the commands that publish, and that count subscribers
+	channel     string // the channel for messages
+	verb, count any    // the commands that publish and that count subscribers
 }
 
-// Channel returns the channel on which the wake-ups of a lock are published, empty if there are none.
+// Channel returns the channel on which the wake-ups of a lock are published, "" if there are none.
 func (k *Kind) Channel(key string) string {
 	if k.channel == nil {
 		return ""
@@ -139,9 +139,9 @@ func (k *Kind) leaseKey(key string) string {
 	return k.leases(key)
 }
 
-// both returns the number of keys and the keys of a script that ends leases. It declares both keys,
-// because TRYAGAIN then reports that they are moving to another node. A script with one declared key
-// would find only that one.
+// both returns the number of keys and the keys of a script that ends leases. Such a script declares both
+// keys, because Redis then replies TRYAGAIN while they move to another node. A script with one declared
+// key would find only that one.
 func (k *Kind) both(key string) []any {
 	args := make([]any, 0, 8) // with room for arguments
 	if k.leases == nil {
@@ -165,8 +165,8 @@ func (k *Kind) Shared() bool { return k.Shares != Alone }
 // TakesSeveral reports whether one script can take several keys.
 func (k *Kind) TakesSeveral() bool { return k.acquireAll.Source != nil }
 
-// declared returns the number of keys and the keys that a granting script declares: the lock's key,
-// others beside it, and the counter if a token is to be drawn.
+// declared returns the number of keys and the keys that a granting script declares: the key of the lock,
+// the keys beside it, and the counter if the script draws a token.
 func declared(key string, others []any, token bool) []any {
 	args := append(make([]any, 0, 8+len(others)), 1, key) // with room for arguments
 	args = append(args, others...)
@@ -205,7 +205,7 @@ func (k *Kind) beyond(key string) (list []string) {
 		list = append(list, tokenCounter(key))
 	}
 	if k.Holds == Unheld {
-		list = append(list, behind(key, "interlock_ops"))
+		list = append(list, withSuffix(key, "interlock_ops"))
 	}
 	return list
 }

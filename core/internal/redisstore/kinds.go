@@ -1,6 +1,6 @@
 package redisstore
 
-// Kinds are all kinds of lock.
+// Kinds holds all kinds of lock.
 type Kinds struct {
 	Reentrant *Kind // RLock
 	Fenced    *Kind // RFencedLock
@@ -19,7 +19,7 @@ func (k Kinds) All() []*Kind {
 	return []*Kind{k.Reentrant, k.Fenced, k.Spin, k.Read, k.Write, k.Fair, k.PermitSemaphore, k.PlainSemaphore, k.Latch}
 }
 
-// NewKinds makes the kinds.
+// NewKinds returns all kinds of lock.
 func NewKinds() Kinds {
 	reentrant := newReentrant()
 	read, write := newReadWrite()

@@ -13,29 +13,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Query says what to list.
+// Query selects the locks of a Page.
 type Query struct {
-	Prefix string // of keys
-	Cursor string // of the page before; empty: the first one
-	Limit  int    // keys to look at
-	Counts bool   // list plain semaphores and latches, too
+	Prefix string // prefix of the keys
+	Cursor string // cursor of the previous page; empty: the first page
+	Limit  int    // number of keys to scan
+	Counts bool   // also list plain semaphores and latches
 }
 
-// Page is a part of a listing.
+// Page is one page of a listing.
 type Page struct {
 	Found  []Found
-	Cursor string // of the next page; empty: there is none
-	Looked int64  // about how many keys were looked at
-	Keys   int64  // keys in all masters
+	Cursor string // cursor of the next page; empty: this is the last page
+	Looked int64  // approximate number of keys scanned
+	Keys   int64  // number of keys in all masters
 }
 
 const (
-	scanStep    = 100 // keys that one SCAN looks at: in about 0.1 ms
+	scanStep    = 100 // number of keys that one SCAN scans, in about 0.1 ms
 	inspectStep = 100 // keys that are inspected in one pipeline
 )
 
-// List looks at some more keys, of one master after the other. It may miss a key that moves to
-// another master while a listing is under way.
+// List scans some more keys, one master after the other. It may miss a key that moves to
+// another master during the listing.
 func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	at, err := readCursor(q.Cursor)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	l := &lister{store: s, query: q, at: at, seen: make(map[string]bool), listed: make(map[string]bool), knows: make(map[string]bool)}
+	l := &lister{store: s, query: q, at: at, seen: make(map[string]bool), listed: make(map[string]bool), loaded: make(map[string]bool)}
 	for _, m := range masters {
 		l.page.Keys += m.keys
 	}
@@ -74,7 +74,7 @@ type lister struct {
 	page   Page
 	seen   map[string]bool // names that SCAN returned, which may return one twice
 	listed map[string]bool // keys in the page
-	knows  map[string]bool // masters that know the script
+	loaded map[string]bool // masters that have the script in their cache
 }
 
 func (l *lister) step(ctx context.Context, m *master, step int) error {
@@ -97,11 +97,11 @@ func (l *lister) step(ctx context.Context, m *master, step int) error {
 
 // inspect lists the locks among some keys.
 func (l *lister) inspect(ctx context.Context, m *master, some []candidate) error {
-	found, err := l.store.inspectAll(ctx, m.client, some, l.knows[m.id])
+	found, err := l.store.inspectAll(ctx, m.client, some, l.loaded[m.id])
 	if err != nil {
 		return err
 	}
-	l.knows[m.id] = true
+	l.loaded[m.id] = true
 	for i := range found {
 		if l.wants(&found[i], some[i]) {
 			l.listed[found[i].Key] = true
@@ -116,8 +116,8 @@ type candidate struct {
 	queue bool // the queue was found, not the key
 }
 
-// admit appends the key of the lock that a name may be, or belong to, once in a page. A free fair
-// lock with a queue has no other key than the queue.
+// admit appends the key of the lock to which a name may belong, once in a page. A free fair
+// lock with a queue has no key other than the queue.
 func (l *lister) admit(some []candidate, name string) []candidate {
 	c := candidate{key: name}
 	if tag, is := strings.CutPrefix(name, queuePrefix); is {
@@ -132,8 +132,8 @@ func (l *lister) admit(some []candidate, name string) []candidate {
 	return append(some, c)
 }
 
-// wants reports whether to list a found lock. A lock whose queue was found, too, is listed for its
-// key.
+// wants reports whether to list a found lock. If both the key and the queue of a lock were found, it is
+// listed for its key.
 func (l *lister) wants(f *Found, c candidate) bool {
 	switch {
 	case f.What == "" || l.listed[f.Key]:
@@ -145,7 +145,7 @@ func (l *lister) wants(f *Found, c candidate) bool {
 	}
 }
 
-// subsidiary reports whether a key belongs to a lock, by its name.
+// subsidiary reports whether the name of a key shows that it belongs to a lock.
 func subsidiary(key string) bool {
 	for _, prefix := range [...]string{timeoutsPrefix, tokenPrefix, unlockPrefix} {
 		if strings.HasPrefix(key, prefix) {
@@ -176,8 +176,8 @@ func pattern(prefix string) string {
 	return "*" + escape(prefix) + "*"
 }
 
-// inspectAll asks a master about keys, in one pipeline. known says that the master knows the script;
-// otherwise the first command carries it. A key that has moved since is asked for at its new place.
+// inspectAll inspects keys of a master in one pipeline. known reports whether the master has the script
+// in its cache; otherwise the first command sends it. A key that moved since is inspected on its new node.
 func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candidate, known bool) ([]Found, error) {
 	pipe := node.Pipeline()
 	for i, c := range some {
@@ -217,8 +217,8 @@ type master struct {
 	keys   int64
 }
 
-// masters returns the masters of the Cluster, or the only one, in an order that stays while they
-// live.
+// masters returns the masters of the Cluster, or the only one, in an order that is stable until a master
+// is restarted or replaced.
 func (s *Store) masters(ctx context.Context) ([]master, error) {
 	if s.cluster == nil {
 		m, err := identify(ctx, s.single)
@@ -237,8 +237,8 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 	return list, err
 }
 
-// identify asks a master how many keys it has, and for the run_id of its process. If it may not
-// answer the second question, its address identifies it, and a restart is not noticed.
+// identify asks a master for the number of its keys and the run_id of its process. If the ACL forbids the
+// second question, the address identifies the master, and a restart goes unnoticed.
 func identify(ctx context.Context, node *redis.Client) (master, error) {
 	pipe := node.Pipeline()
 	keys, info := pipe.DBSize(ctx), pipe.Info(ctx, "server")
@@ -255,14 +255,13 @@ func identify(ctx context.Context, node *redis.Client) (master, error) {
 	return m, nil
 }
 
-// cursor is the position of a listing. A master is identified by its run_id, so that a master that
-// takes over, or was restarted, is looked at from its beginning: the numbers of SCAN mean something
-// only to the server that gave them.
+// cursor is the position of a listing. A master is identified by its run_id, so that a new or restarted
+// master is scanned from its beginning: a cursor of SCAN is valid only on the server that returned it.
 type cursor struct {
-	Done   []string `json:"d,omitempty"` // masters that were looked at
-	At     string   `json:"a,omitempty"` // the master that is looked at now
-	Next   uint64   `json:"n,omitempty"` // of SCAN
-	Looked int64    `json:"l,omitempty"` // about how many of its keys were looked at
+	Done   []string `json:"d,omitempty"` // masters that were scanned completely
+	At     string   `json:"a,omitempty"` // the master that is being scanned
+	Next   uint64   `json:"n,omitempty"` // next cursor of SCAN
+	Looked int64    `json:"l,omitempty"` // approximate number of its keys scanned
 }
 
 func readCursor(text string) (c cursor, err error) {
@@ -280,12 +279,12 @@ func readCursor(text string) (c cursor, err error) {
 func (c *cursor) String() string {
 	raw, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // it contains texts and numbers only
+		panic(err) // it contains strings and numbers only
 	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// forget removes masters that do not exist any more.
+// forget removes masters that no longer exist.
 func (c *cursor) forget(masters []master) {
 	there := func(id string) bool {
 		return slices.ContainsFunc(masters, func(m master) bool { return m.id == id })
@@ -298,7 +297,7 @@ func (c *cursor) forget(masters []master) {
 
 func (c *cursor) begin(id string) { c.At, c.Next, c.Looked = id, 0, 0 }
 
-// master returns the master to look at; nil if all were.
+// master returns the master to scan next; nil if all were scanned.
 func (c *cursor) master(masters []master) *master {
 	for i := range masters {
 		m := &masters[i]
@@ -312,8 +311,8 @@ func (c *cursor) master(masters []master) *master {
 	return nil
 }
 
-// advance notes the result of a SCAN, and returns how many keys it looked at. SCAN does not report
-// that number; when it is done with a master, it has looked at all keys.
+// advance records the result of a SCAN and returns how many keys it scanned. SCAN does not report
+// that number; when it is done with a master, all keys of the master count as scanned.
 func (c *cursor) advance(m *master, next uint64, step int) (looked int64) {
 	left := max(m.keys-c.Looked, 0)
 	if next == 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Prefixes of channels. Redisson derives all names below from the key of a lock: derived makes the names
-// with a prefix, behind the names with a suffix. The channel of a latch has a separate rule.
+// Prefixes of channels. Redisson derives all names below from the key of a lock: derived builds names
+// with a prefix, withSuffix builds names with a suffix. The channel of a latch has a separate rule.
 const (
 	lockChannel      = "redisson_lock__channel:"
 	readWriteChannel = "redisson_rwlock:"
@@ -25,8 +25,8 @@ func ofKeys(channel, prefix string) bool {
 }
 
 // Channel returns the channel on which Redisson publishes the unlock of key. The hash tag of the key
-// is kept; a key without a brace becomes the tag. The test is "contains a brace", as in Redisson,
-// even where that leads to another slot; see [Store.CheckName].
+// is kept; a key without a brace becomes the tag. Like Redisson, Channel only checks whether the key
+// contains a brace, even where that leads to another slot; see [Store.CheckName].
 func Channel(key string) string { return derived(lockChannel, key) }
 
 // Prefixes of the keys that belong to a lock.
@@ -40,7 +40,7 @@ const (
 // FairQueue returns the key of the list of waiters for a fair lock.
 func FairQueue(key string) string { return derived(queuePrefix, key) }
 
-// FairTimeouts returns the key of the sorted set of the times until which they wait.
+// FairTimeouts returns the key of the sorted set of the deadlines of these waiters.
 func FairTimeouts(key string) string { return derived(timeoutsPrefix, key) }
 
 // FairChannel returns the channel on which the waiter with this field is woken.
@@ -49,13 +49,13 @@ func FairChannel(key, field string) string { return Channel(key) + ":" + field }
 // ReadWriteChannel returns the channel on which the unlocks of a read/write lock are published.
 func ReadWriteChannel(key string) string { return derived(readWriteChannel, key) }
 
-// ReadTimeout returns the key that lives as long as the n-th read hold of field, counted from 1.
+// ReadTimeout returns the key that exists while the n-th read hold of field lasts. n counts from 1.
 func ReadTimeout(key, field string, n int) string {
-	return behind(key, field) + ":rwlock_timeout:" + strconv.Itoa(n)
+	return withSuffix(key, field) + ":rwlock_timeout:" + strconv.Itoa(n)
 }
 
-// UnlockLatch returns the key in which Redisson notes for a while that the unlock with this id was
-// executed.
+// UnlockLatch returns the key in which Redisson records for a while that it executed the unlock with
+// this id.
 func UnlockLatch(key, id string) string { return derived(unlockPrefix, key) + ":" + id }
 
 // tokenCounter returns the key in which Redisson counts the fencing tokens of key. It is in the slot
@@ -66,7 +66,7 @@ func tokenCounter(key string) string { return derived(tokenPrefix, key) }
 func SemaphoreChannel(key string) string { return derived(semaphoreChannel, key) }
 
 // PermitLeases returns the key of the sorted set of the leased permits of key.
-func PermitLeases(key string) string { return behind(key, "timeout") }
+func PermitLeases(key string) string { return withSuffix(key, "timeout") }
 
 // LatchChannel returns the channel on which the opening of a latch is published. Redisson puts braces
 // around the key even if it contains some; see [Store.CheckLatchName].
@@ -80,15 +80,15 @@ func derived(prefix, key string) string {
 	return prefix + "{" + key + "}"
 }
 
-// behind returns the name that belongs to key and begins with it.
-func behind(key, suffix string) string {
+// withSuffix returns the name that belongs to key and begins with it.
+func withSuffix(key, suffix string) string {
 	if strings.Contains(key, "{") {
 		return key + ":" + suffix
 	}
 	return "{" + key + "}:" + suffix
 }
 
-// escape returns a pattern that matches exactly the text.
+// escape returns a pattern that matches only this string.
 func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Claim is a lock and the field that is believed to hold it, or tries to.
+// Claim is a lock and a field that holds it, as far as is known, or tries to acquire it.
 type Claim struct {
 	Kind       *Kind
 	Key, Field string
@@ -18,12 +18,12 @@ type Claim struct {
 // Grant is the answer to an attempt.
 type Grant struct {
 	Refusal *Refusal // nil when the lock was acquired
-	Token   int64    // the fencing token; 0 where the kind has none
+	Token   int64    // the fencing token; 0 if the kind does not have one
 }
 
 func (g Grant) given() bool { return g.Refusal == nil }
 
-// Refusal says which holder refused an attempt.
+// Refusal describes the holder that keeps an attempt from succeeding.
 type Refusal struct {
 	TTL    time.Duration // the rest of the holder's lease; negative if it has no lease
 	Holder string        // the field of a holder
@@ -39,7 +39,7 @@ func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	return typed(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
 }
 
-// acquireBy is Acquire for attempts with more than a lease, so that the usual attempt does not pay
+// acquireBy is Acquire for attempts with more terms than a lease, so that the usual attempt does not pay
 // for them.
 func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	k := c.Kind
@@ -100,7 +100,7 @@ func refusal(v []any) (*Refusal, bool) {
 	ttl, ok := v[0].(int64)
 	r := &Refusal{TTL: time.Duration(ttl) * time.Millisecond}
 	if len(v) > 1 {
-		r.Holder, _ = v[1].(string) //nolint:errcheck // absent if the key has expired since
+		r.Holder, _ = v[1].(string) //nolint:errcheck // absent if the key expired since
 	}
 	if len(v) > 2 {
 		index, _ := v[2].(int64) //nolint:errcheck // as above
@@ -110,7 +110,7 @@ func refusal(v []any) (*Refusal, bool) {
 }
 
 // Hold prepares a new hold count for a holder. It raises the TTL to lease if that is more. The answer
-// says whether the field is the holder.
+// reports whether the field is the holder.
 func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
 	call := typed(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
 	if lease <= 0 {
@@ -132,8 +132,8 @@ func readMine(reply any) (bool, error) {
 // Change is the answer to a script that gives the lock another TTL or holder.
 type Change struct {
 	Mine  bool  // the field was the holder
-	Fell  bool  // the TTL has fallen, and a message was published
-	Token int64 // of the new holder; 0 if there is none
+	Fell  bool  // the TTL fell, and a message was published
+	Token int64 // the token of the new holder; 0 if there is none
 }
 
 func (c Change) done() bool { return c.Mine }
@@ -199,14 +199,14 @@ func readReleased(reply any) (Released, error) {
 	return Released{Mine: v != 0, Kept: v < 0, Notified: max(int(v)-1, 0)}, nil
 }
 
-// Force prepares the release of the lock, whichever client holds it. The answer says whether it was
+// Force prepares the release of the lock, whichever client holds it. The answer reports whether it was
 // held.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
 	call := typed(s, s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced).once()
 	if k.Holds != Unheld {
 		return call
 	}
-	return call.acknowledged(func(bool) bool { return true }) // no lease ends it, so the change has to reach the replicas
+	return call.acknowledged(func(bool) bool { return true }) // no lease limits this change, so it has to reach the replicas
 }
 
 func readForced(reply any) (bool, error) {
@@ -221,13 +221,13 @@ func readForced(reply any) (bool, error) {
 	}
 }
 
-// Snapshot is a lock at one instant.
+// Snapshot is the state of a lock at one instant.
 type Snapshot struct {
 	TTL     time.Duration // as PTTL gives it: -1 ms without a TTL, -2 ms if the lock is absent
 	Holders map[string]string
 }
 
-// State prepares a question for a Snapshot.
+// State prepares a query for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
 	return typed(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState).question()
 }

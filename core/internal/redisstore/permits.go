@@ -1,21 +1,21 @@
 package redisstore
 
-// newPermitSemaphore makes the kind of RPermitExpirableSemaphore, whose permits have leases. Each
+// newPermitSemaphore returns the kind of RPermitExpirableSemaphore, whose permits have leases. Each
 // permit is a holder.
 //
 //	key            string: how many permits are available
-//	{key}:timeout  sorted set of the permits that are out, 16 bytes each, by the end of their lease in
+//	{key}:timeout  sorted set of the acquired permits, 16 bytes each, by the end of their lease in
 //	               ms by the server's clock
 //	channel        redisson_sc:{key}; a message is the number of available permits
 //
-// All scripts begin with semaphore.lua and permit.lua. Those that look at all permits follow
-// permit_total.lua, which gives back the permits whose lease has ended. The scripts of a permit that is
-// out name the sorted set only.
+// All scripts begin with semaphore.lua and permit.lua. Scripts that examine all permits follow
+// permit_total.lua, which returns the permits whose lease has expired. The scripts of an acquired permit
+// declare the sorted set only.
 //
-//	acquire:  permit_acquire   takes a permit, and may first adjust how many there are
-//	count:    permit_count     counts the available permits and those that are out
+//	acquire:  permit_acquire   takes a permit and may first adjust how many there are
+//	count:    permit_count     counts the available and the acquired permits
 //	clear:    settle_permit, settle (behind once and fill)
-//	                          changes the count, each operation once, and gives permits back
+//	                          changes the count, each operation once, and returns permits
 //	others:   permit_hold, permit_renew, permit_refresh, permit_release, permit_handoff,
 //	         permit_force, permit_state
 func newPermitSemaphore() *Kind {
@@ -37,8 +37,8 @@ func newPermitSemaphore() *Kind {
 	}
 }
 
-// permitTerms appends how many permits there are to be, how to notify waiters, and the permits of
-// earlier attempts to give back.
+// permitTerms appends the number of permits to set, the channel and the command that notify waiters, and
+// the permits of earlier attempts to return.
 func permitTerms(args []any, t *Terms) []any {
 	args = append(args, t.Demand, t.channel, t.verb)
 	for _, ghost := range t.Ghosts {

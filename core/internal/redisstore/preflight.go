@@ -17,25 +17,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Survey is what the servers report about the other clients that share the locks.
+// Survey is the report of the servers about the other clients that share the locks.
 type Survey struct {
 	// Sharding reports whether the servers of a Cluster have sharded pub/sub.
 	Sharding bool
 	// Stray reports whether the server belongs to a Cluster while the client is for a single server.
 	Stray bool
 	// Elsewhere lists the channels of locks, in order, on which a client listens in the pub/sub mode
-	// that the Store does not use. Such a client does not hear the messages of the Store.
+	// that the Store does not use. Such a client does not receive the messages of the Store.
 	Elsewhere []string
-	// Unasked says which servers did not answer, and why; nil if all did.
+	// Unasked joins the errors of the servers that did not answer; nil if all did.
 	Unasked error
 }
 
-// nodeTimeouts is how many timeouts a survey of one node of a Cluster may take, for a connection and for
-// commands.
+// nodeTimeouts is the number of timeouts that a survey of one Cluster node may take, for the connection
+// and the commands.
 const nodeTimeouts = 4
 
 // Survey asks all nodes at the same time about the channels of keys that begin with prefix. In a
-// Cluster it makes separate connections. It does not wait long for a node that does not answer.
+// Cluster it opens separate connections. It does not wait long for a node that does not answer.
 func (s *Store) Survey(ctx context.Context, prefix string) (Survey, error) {
 	v := &surveyor{store: s, prefix: prefix}
 	if s.cluster == nil {
@@ -58,7 +58,7 @@ func (s *Store) Survey(ctx context.Context, prefix string) (Survey, error) {
 	return v.result(), err
 }
 
-// surveyor gathers the answers of several nodes at a time.
+// surveyor collects the answers of several nodes concurrently.
 type surveyor struct {
 	store  *Store
 	prefix string
@@ -84,7 +84,7 @@ func (v *surveyor) askSharding(ctx context.Context, node *redis.Client) {
 	}
 }
 
-// ask asks one node for the channels on which clients listen that do not hear the Store.
+// ask asks one node for the channels whose listeners do not receive the messages of the Store.
 func (v *surveyor) ask(ctx context.Context, node *redis.Client) {
 	const redissons = "redisson_*"
 	list := node.PubSubShardChannels
@@ -111,17 +111,17 @@ func (v *surveyor) result() Survey {
 	return v.found
 }
 
-// Server is a master as its INFO describes it.
+// Server describes a master by its INFO.
 type Server struct {
 	Addr     string
 	Name     string // for example "redis 7.0.15" or "valkey 8.1.1"
 	Role     string // "master" or "slave"
 	MaxBytes int64  // maxmemory; 0 means no limit
 	Policy   string // maxmemory-policy
-	Err      error  // why it did not answer
+	Err      error  // the error if it did not answer
 }
 
-// Servers asks every master for its INFO. A Server that did not answer has Err. Servers returns an
+// Servers asks every master for its INFO. Err is set in a Server that did not answer. Servers returns an
 // error if the masters are not known.
 func (s *Store) Servers(ctx context.Context) ([]Server, error) {
 	if s.cluster == nil {
@@ -159,7 +159,7 @@ func serverOf(ctx context.Context, node *redis.Client) Server {
 	return server
 }
 
-// Forget deletes the key of a lock and all keys that a lock of this kind keeps beside it, even if it
+// Forget deletes the key of a lock and all keys that a lock of this kind keeps beside it, even if the lock
 // is held.
 func (s *Store) Forget(ctx context.Context, k *Kind, key string) error {
 	node, err := s.node(ctx, key)
@@ -183,9 +183,8 @@ func (s *Store) FirstInQueue(ctx context.Context, key string) (string, error) {
 	return node.LIndex(ctx, FairQueue(key), 0).Result()
 }
 
-// Rights returns the rights that a Redis user needs for some kinds of lock whose keys begin with
-// prefix, as the rules of one ACL SETUSER: key patterns, channel patterns, commands. It reads the
-// commands from the scripts.
+// Rights returns the rules for ACL SETUSER that grant the rights for some kinds of lock whose keys begin
+// with prefix: key patterns, channel patterns, commands. It reads the commands from the scripts.
 func (s *Store) Rights(prefix string, kinds []*Kind) string {
 	keys := map[string]bool{escape(prefix) + "*": true, "{" + escape(prefix) + "*": true}
 	channels, commands := make(map[string]bool), make(map[string]bool)

@@ -2,27 +2,27 @@ package redisstore
 
 import "time"
 
-// ModeField is the field of a read/write lock's hash that says in which mode it is held. It stands in
-// front of the holders. Kinds of another layout take such a hash for a lock of another client.
+// ModeField is the field that contains the mode in the hash of a read/write lock. It comes before the
+// holders. Kinds with another layout treat such a hash as a lock of another client.
 const ModeField = "mode"
 
-// LongestMark is how long the mark of a waiting writer keeps new readers out, at most (longestMark in
-// rw_acquire_write.lua). The next attempt of the writer has to come sooner.
+// LongestMark is the longest time for which the mark of a waiting writer keeps out new readers
+// (longestMark in rw_acquire_write.lua). The next attempt of the writer has to come sooner.
 const LongestMark = 900 * time.Millisecond
 
-// newReadWrite makes the two kinds of RReadWriteLock, which share one key.
+// newReadWrite returns the two kinds of RReadWriteLock, which share one key.
 //
 //	key                              hash: "mode", which is "read" or "write"; a field with a hold
 //	                                 count for each reader; a field that ends in ":write" for the
 //	                                 writer; "interlock_until", the end of the writer's lease while
 //	                                 readers inside it make the lock last longer
-//	{key}:<reader>:rwlock_timeout:n  lives as long as the n-th hold of a reader
+//	{key}:<reader>:rwlock_timeout:n  exists as long as the n-th hold of a reader
 //	{key}:interlock_writer           mark of a writer that waits for readers
 //	channel                          redisson_rwlock:{key}; "1" wakes all waiters of a client, "0" one
 //
 // The scripts declare the lock only, because a script over several keys fails while their slot moves.
-// All begin with rw.lua. Those that look at the leases of readers follow rw_others.lua, those that
-// change a lease rw_outlast.lua and rw_lasts.lua.
+// All begin with rw.lua. Scripts that examine the leases of readers follow rw_others.lua. Scripts that
+// change a lease follow rw_outlast.lua and rw_lasts.lua.
 //
 //	acquire:  rw_acquire_read, rw_acquire_write  a reader gets in beside readers, a writer alone
 //	force:    rw_force_read, rw_force_write      ends all holds of one mode

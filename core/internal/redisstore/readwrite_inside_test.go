@@ -40,7 +40,7 @@ func (b *bench) wantUntil(lease time.Duration) {
 	}
 }
 
-// runsOut ends the writer's lease, and not its reader's.
+// runsOut ends the writer's lease and not its reader's.
 func (b *bench) runsOut() {
 	b.t.Helper()
 	must(b.t, b.rdb.HSet(b.t.Context(), key, until, "@1000000000000").Err())

@@ -56,7 +56,7 @@ func (b *bench) refused(c redisstore.Claim, terms redisstore.Terms, holder strin
 	return got.TTL
 }
 
-// lets releases, and requires that no message was sent if other holders remain.
+// lets releases and requires that no message was sent if other holders remain.
 func (b *bench) lets(c redisstore.Claim, kept bool) {
 	b.t.Helper()
 	if got := reply(b, b.Release(time.Now(), c)); !got.Mine || got.Kept != kept {

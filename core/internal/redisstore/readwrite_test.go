@@ -113,7 +113,7 @@ func TestReadWrite_NotAHolder(t *testing.T) {
 }
 
 // A reader that lost its timeout key may have lost the lock to another client since. It is not a
-// holder any more, and gets no new key.
+// holder any more and gets no new key.
 func TestRead_LostTimeoutKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

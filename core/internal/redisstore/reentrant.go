@@ -1,6 +1,6 @@
 package redisstore
 
-// newReentrant makes the kind of RLock.
+// newReentrant returns the kind of RLock.
 //
 //	key      hash with one field, the holder, and its hold count; its TTL is the lease
 //	channel  redisson_lock__channel:{key}; a message is "0"
@@ -28,17 +28,17 @@ func newReentrant() Kind {
 	}
 }
 
-// newFenced makes the kind of RFencedLock: a reentrant lock whose acquire and hand-off always draw a
+// newFenced returns the kind of RFencedLock: a reentrant lock whose acquire and hand-off always draw a
 // token. The counter is at redisson_lock_token:{key} and is never deleted. No script takes several
-// of them.
+// fenced locks.
 func newFenced() *Kind {
 	kind := newReentrant()
 	kind.Name, kind.Family, kind.Fenced, kind.acquireAll = "fenced", "fenced lock", true, script{}
 	return &kind
 }
 
-// newSpin makes the kind of RedissonSpinLock: a reentrant lock without a channel. No script takes
-// several of them.
+// newSpin returns the kind of RedissonSpinLock: a reentrant lock without a channel. No script takes
+// several spin locks.
 func newSpin() *Kind {
 	kind := newReentrant()
 	kind.Name, kind.Family, kind.Waits, kind.channel, kind.acquireAll = "spin", "spin lock", Spinning, nil, script{}

@@ -216,7 +216,7 @@ func TestStore_PublishesAShorterTTL(t *testing.T) {
 					b.rdb.Del(t.Context(), key)
 					sub := b.subscribe(redisstore.Channel(key))
 					b.acquire(key, alice, time.Minute)
-					for range 2 { // the second execution changes nothing, and sends no message
+					for range 2 { // the second execution changes nothing and sends no message
 						if change := reply(b, send(b, lease)); !change.Mine {
 							t.Fatalf("got %+v, want mine", change)
 						}
@@ -246,7 +246,7 @@ func TestStore_Refresh_PublishesTheFirstTTL(t *testing.T) {
 	})
 }
 
-// A user without a right to the channel can shorten a lease, and leave.
+// A user without a right to the channel can shorten a lease and leave.
 func TestStore_ShorterLease_DeniedPublish(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()

@@ -11,27 +11,27 @@ import (
 type Verdict struct {
 	Held  bool
 	Err   error // there was no answer, or an error reply; Held is then meaningless
-	Twice bool  // the renewal was sent twice, and one of the two was answered
+	Twice bool  // the renewal was sent twice, and one of the two commands was answered
 }
 
 // MayLand reports whether Redis may still execute the renewal.
 func (v Verdict) MayLand() bool { return v.Twice || v.Err != nil && wire.FateOf(v.Err) == wire.Unknown }
 
 const (
-	// renewChunk is how many locks one script renews outside a Cluster, as Redisson's
-	// lockWatchdogBatchSize.
+	// renewChunk is the number of locks that one script renews outside a Cluster, like
+	// lockWatchdogBatchSize of Redisson.
 	renewChunk = 100
-	// renewTogether is how many scripts with one key each travel together. renewTogetherChunks is the
-	// same for scripts with renewChunk keys each. Redis runs them between the commands of other clients
-	// within a few milliseconds.
+	// renewTogether is the number of scripts with one key each that are sent together.
+	// renewTogetherChunks is the same for scripts with renewChunk keys each. Redis runs them between the
+	// commands of other clients within a few milliseconds.
 	renewTogether       = 50
 	renewTogetherChunks = 5
 )
 
-// Renew raises the TTL of all claims to lease. With a lease of 0 it only asks whether they are held.
-// All claims have one kind, and live on one node; see [Store.NodeName]. Renewals use the
-// connections of all commands of locks, also while the node is silent. Config.RenewTimeout is their time limit. The verdicts are in the order
-// of the claims.
+// Renew raises the TTL of all claims to lease. With a lease of 0 it only checks whether they are held.
+// All claims have the same kind and node; see [Store.NodeName]. Renewals use the same connections as all
+// other commands of locks, even while the node is silent. Config.RenewTimeout is their time limit. The
+// verdicts are in the order of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size, together := renewChunk, renewTogetherChunks
 	if s.apartKeys() {
@@ -46,7 +46,7 @@ func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) 
 	return verdicts
 }
 
-// renewTogether renews claims with scripts that travel together.
+// renewTogether renews claims with scripts that are sent together.
 func (s *Store) renewTogether(ctx context.Context, claims []Claim, size int, lease time.Duration) []Verdict {
 	var calls []Call[[]Verdict]
 	for first := 0; first < len(claims); first += size {
@@ -112,8 +112,8 @@ func (s *Store) verdicts(ctx context.Context, limit time.Time, call *Call[[]Verd
 	return verdicts
 }
 
-// verdictOf reads the reply of the script for one lock. If the key is not a hash any more, no holder
-// has the lock.
+// verdictOf reads the reply of the script for one lock. If the key is no longer a hash, the lock has no
+// holder.
 func verdictOf(reply any) Verdict {
 	switch v := reply.(type) {
 	case int64:

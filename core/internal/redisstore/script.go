@@ -14,11 +14,11 @@ var lua embed.FS
 type script struct {
 	wire.Script
 
-	sharded *script // the same with SPUBLISH, if the text has a PUBLISH
-	several *script // the same for several keys, if this one is for a single key; nil: this one is for any number
+	sharded *script // the same script with SPUBLISH, if the source contains a PUBLISH
+	several *script // the same script for several keys; nil: this one accepts any number of keys
 }
 
-// over returns the script for a number of keys.
+// over returns the variant of the script for a number of keys.
 func (s *script) over(keys int) *script {
 	if keys > 1 && s.several != nil {
 		return s.several
@@ -26,28 +26,28 @@ func (s *script) over(keys int) *script {
 	return s
 }
 
-// each adds to a script over one key a script over several. The file calls the first script as the
-// function one, for each key. The first script names its key as KEYS[1], because Alibaba Cloud
-// refuses other scripts.
+// each adds a variant for several keys to a script for one key. The file calls the script for one key as
+// the function one, once for each key. The script for one key refers to its key as KEYS[1], because
+// Alibaba Cloud refuses other scripts.
 func (s script) each(file string) script {
 	s.several = new(scriptFrom("local function one(KEYS, ARGV)\n" + sourceOf(s) + "end\n" + sourceOf(scriptOf(file))))
 	return s
 }
 
-// scriptOf makes a script of the named files, in their order.
+// scriptOf concatenates the named files to a script.
 func scriptOf(files ...string) script {
-	var text strings.Builder
+	var source strings.Builder
 	for _, file := range files {
 		part, err := lua.ReadFile("lua/" + file + ".lua")
 		if err != nil {
 			panic(err) // it is not embedded
 		}
-		_, _ = text.Write(part)
+		_, _ = source.Write(part)
 	}
-	return scriptFrom(text.String())
+	return scriptFrom(source.String())
 }
 
-// scriptFrom makes a script of a text.
+// scriptFrom returns the script with a source, and its variant with SPUBLISH.
 func scriptFrom(source string) script {
 	s := script{Script: wire.NewScript(source)}
 	if sharded := strings.ReplaceAll(source, "'PUBLISH'", "'SPUBLISH'"); sharded != source {
@@ -56,16 +56,16 @@ func scriptFrom(source string) script {
 	return s
 }
 
-// appendTexts appends texts to the arguments of a script.
-func appendTexts(args []any, texts []string) []any {
-	for _, text := range texts {
-		args = append(args, text)
+// appendStrings appends strings to the arguments of a script.
+func appendStrings(args []any, list []string) []any {
+	for _, s := range list {
+		args = append(args, s)
 	}
 	return args
 }
 
-// inspection makes the script that looks at a key of any kind.
+// inspection returns the script that inspects a key of any kind.
 func inspection() script { return scriptOf("rw", "rw_others", "holder", "inspect", "inspect_key") }
 
-// sourceOf returns the text of a script.
+// sourceOf returns the source of a script.
 func sourceOf(s script) string { return s.Source.(string) } //nolint:errcheck,forcetypeassert // scriptOf makes one

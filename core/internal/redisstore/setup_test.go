@@ -67,7 +67,7 @@ func reply[T any](b *bench, c redisstore.Call[T]) T {
 	return v
 }
 
-// acquire takes key, and fails the test if it is refused.
+// acquire takes key and fails the test if it is refused.
 func (b *bench) acquire(key, field string, lease time.Duration) {
 	b.t.Helper()
 	if got := reply(b, b.Acquire(time.Now(), claim(key, field), redisstore.Terms{Lease: lease})); got.Refusal != nil {
@@ -83,7 +83,7 @@ func (b *bench) wantHolders(key string, want map[string]string) {
 	}
 }
 
-// wantTTL requires a TTL of nearly the lease, and not more.
+// wantTTL requires a TTL of nearly the lease and not more.
 func (b *bench) wantTTL(key string, lease time.Duration) {
 	b.t.Helper()
 	if got := b.rdb.PTTL(context.Background(), key).Val(); got > lease || got < lease-10*time.Second || got <= 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // CheckName refuses a key whose derived names would be in another slot of a Cluster, and a key that
-// Redisson would route to another slot than the server does. Except for latches, all names that
-// follow from a key are in the slot of the channel: no prefix contains a brace, and a suffix comes
+// Redisson and the server would route to different slots. Except for latches, all names that
+// are derived from a key are in the slot of the channel: no prefix contains a brace, and a suffix comes
 // last.
 func (s *Store) CheckName(key string) error {
 	if err := s.checkRouting(key); err != nil {
@@ -42,8 +42,8 @@ func (s *Store) CheckLatchName(key string) error {
 	return nil
 }
 
-// checkRouting refuses a key with a closing brace before its hash tag. Redisson ends the tag at the
-// first closing brace of the key, the server at the first one after the opening brace.
+// checkRouting refuses a key with a closing brace before its hash tag. For Redisson the tag ends at the
+// first closing brace of the key, for the server at the first one after the opening brace.
 func (s *Store) checkRouting(key string) error {
 	end := strings.IndexByte(key, '}')
 	if !s.Clustered() || end < 0 || end > strings.IndexByte(key, '{') {
@@ -53,8 +53,8 @@ func (s *Store) checkRouting(key string) error {
 		"of the cluster than the server; use one hash tag such as order:{42}, or no braces", key)
 }
 
-// apart reports whether a key and a name derived from it are in different slots of a Cluster. Without
-// braces they never are.
+// apart reports whether a key and a name derived from it are in different slots of a Cluster. If the key
+// contains no braces, they never are.
 func (s *Store) apart(key string, derive func(key string) string) bool {
 	return s.Clustered() && strings.ContainsAny(key, "{}") && wire.Slot(key) != wire.Slot(derive(key))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Config says how the scripts of a Store travel.
+// Config configures how a Store sends its scripts.
 type Config struct {
 	wire.Config
 
 	// RenewTimeout is the time limit of a renewal.
 	RenewTimeout time.Duration
-	// Sharded says whether wake-ups travel by sharded pub/sub in a Cluster; nil asks the servers.
+	// Sharded decides whether wake-ups use sharded pub/sub in a Cluster; nil asks the servers.
 	Sharded *bool
 }
 
@@ -28,14 +28,14 @@ type Store struct {
 	cfg        Config
 	wire       *wire.Redis
 	kinds      Kinds
-	inspection script               // for a key of any kind
+	inspection script               // inspects a key of any kind
 	single     *redis.Client        // a clone of the caller's client; nil in a Cluster
 	cluster    *redis.ClusterClient // the caller's client; nil outside a Cluster
-	sharded    atomic.Bool          // in a Cluster: wake-ups travel by SPUBLISH
+	sharded    atomic.Bool          // in a Cluster: wake-ups are sent by SPUBLISH
 	keyByKey   atomic.Bool          // outside a Cluster: a script over several keys was refused; see [wire.Apart]
 }
 
-// New makes a Store on the caller's client, which the caller closes.
+// New returns a Store that uses the caller's client. The caller closes the client.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	way, err := wire.New(rdb, cfg.Config)
 	if err != nil {
@@ -55,8 +55,8 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 // Reached reports whether [Store.Detect] has nothing left to do.
 func (s *Store) Reached() bool { return s.wire.Reached() }
 
-// Detect reaches a Cluster once, until limit at the latest. Unless Config.Sharded is set, it finds
-// out whether the Cluster has sharded pub/sub, as Redisson does. See [wire.Redis.Reach].
+// Detect contacts a Cluster once, before limit. Unless Config.Sharded is set, it detects
+// whether the Cluster has sharded pub/sub, as Redisson does. See [wire.Redis.Reach].
 func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 	err := s.wire.Reach(ctx, limit, func(ctx context.Context, probe *redis.ClusterClient) error {
 		sharded, err := hasSharding(ctx, probe)
@@ -82,10 +82,10 @@ func hasSharding(ctx context.Context, probe redis.UniversalClient) (bool, error)
 	return err == nil, nil
 }
 
-// Sharded reports whether wake-ups travel by SPUBLISH.
+// Sharded reports whether wake-ups are sent by SPUBLISH.
 func (s *Store) Sharded() bool { return s.cluster != nil && s.sharded.Load() }
 
-// CountsOneNode reports whether PUBLISH returns the number of subscribers of one node only, as in a
+// CountsOneNode reports whether PUBLISH counts the subscribers of one node only, as in a
 // Cluster with classic pub/sub.
 func (s *Store) CountsOneNode() bool { return s.cluster != nil && !s.Sharded() }
 
@@ -103,8 +103,8 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 	return advised(s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)), s.Clustered())
 }
 
-// GaveUp notes that an operation on key was tried until its timeout and ended with err. If the node
-// has not answered since, it counts as silent.
+// GaveUp records that an operation on key timed out with err. If the node has not answered since, it
+// counts as silent.
 func (s *Store) GaveUp(key string, err error) { s.wire.GaveUp(key, err) }
 
 // node returns a client of the master that owns key.
@@ -123,12 +123,12 @@ func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 // Limiter, which is meant for the commands of the application.
 func (s *Store) clone(client *redis.Client) *redis.Client {
 	clone := client.WithTimeout(s.cfg.Timeout)
-	clone.Options().Limiter = nil // WithTimeout has copied the options
+	clone.Options().Limiter = nil // WithTimeout copied the options
 	return clone
 }
 
-// apartKeys reports whether a script may use the keys of one lock only. This holds in a Cluster,
-// where a script over several locks fails while their slot moves, and after an endpoint has refused
+// apartKeys reports whether a script may use the keys of one lock only. This is the case in a Cluster,
+// where a script over several locks fails while their slot moves, and after an endpoint refused
 // such a script.
 func (s *Store) apartKeys() bool { return s.cluster != nil || s.keyByKey.Load() }
 
@@ -146,7 +146,7 @@ func (s *Store) Database() int {
 	return s.single.Options().DB
 }
 
-// Address returns the place of Redis for people to read. go-redis does not reveal the addresses of
+// Address returns a human-readable address of Redis. go-redis does not reveal the addresses of
 // Sentinels.
 func (s *Store) Address() string {
 	switch {
@@ -159,7 +159,7 @@ func (s *Store) Address() string {
 	}
 }
 
-// NodeName names the node of a Cluster that owns key; it is empty outside a Cluster.
+// NodeName returns the name of the Cluster node that owns key. It is empty outside a Cluster.
 func (s *Store) NodeName(ctx context.Context, key string) string {
 	if s.cluster == nil {
 		return ""
@@ -201,8 +201,8 @@ func (s *Store) call(now time.Time, sc *script, key string, args ...any) wire.Ca
 	return s.wire.Call(now, sc.Script, key, args...)
 }
 
-// learn notes for good that keys have to be sent one by one, if err shows that, and reports whether
-// it does.
+// learn reports whether err shows that keys have to be sent one by one. If so, it records that
+// permanently.
 func (s *Store) learn(err error) bool {
 	if s.cluster != nil || !wire.Apart(err) {
 		return false

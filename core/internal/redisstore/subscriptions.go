@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// EventKind says what happened to a channel.
+// EventKind is the kind of an Event on a channel.
 type EventKind int
 
 // The kinds of an Event.
@@ -54,7 +54,7 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 }
 
 // Outlived reports whether another connection should replace this one: it may lead to a server that
-// is not the master any more, or its credentials are about to expire; see [wire.Redis.Era].
+// is no longer the master, or its credentials are about to expire; see [wire.Redis.Era].
 func (p *Subscriptions) Outlived() bool { return p.era != p.store.wire.Era() }
 
 // Sharded reports whether the channels belong to slots.
@@ -74,7 +74,7 @@ func (p *Subscriptions) Subscribe(ctx context.Context, channels []string) {
 	}
 }
 
-// Unsubscribe gives channels back.
+// Unsubscribe unsubscribes from channels.
 func (p *Subscriptions) Unsubscribe(ctx context.Context, channels []string) {
 	switch {
 	case len(channels) == 0:
@@ -87,13 +87,13 @@ func (p *Subscriptions) Unsubscribe(ctx context.Context, channels []string) {
 	}
 }
 
-// Ping makes the server answer, so that Receive notices that the connection works.
+// Ping makes the server answer, which shows Receive that the connection works.
 func (p *Subscriptions) Ping(ctx context.Context) {
 	_ = p.pubsub.Ping(ctx) //nolint:errcheck // Receive notices a dead connection
 }
 
-// Receive waits for the next event, for d at most. If none comes in that time, the connection is
-// given up, and the next call makes a new one.
+// Receive waits for the next event for at most d. If none arrives in that time, Receive gives up the
+// connection, and the next call opens a new one.
 func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -111,8 +111,8 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 }
 
-// Rejected reports whether err is the server's answer to a command, such as NOPERM, after which the
-// connection is as before. With sharded channels other answers mean that the channels belong to
+// Rejected reports whether err is an error reply of the server to a command, such as NOPERM, and the
+// connection still works. With sharded channels other error replies mean that the channels belong to
 // another node.
 func (p *Subscriptions) Rejected(err error) bool {
 	if p.sharded {
@@ -128,5 +128,5 @@ func subscriptionKind(kind string) EventKind {
 	return Unsubscribed
 }
 
-// Close ends the connection, and a Receive that waits on it.
+// Close closes the connection. A Receive that waits on it returns.
 func (p *Subscriptions) Close() error { return p.pubsub.Close() }

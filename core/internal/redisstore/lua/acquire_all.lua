@@ -14,7 +14,7 @@ for _, key in ipairs(KEYS) do
     redis.call('HSET', key, ARGV[1], 1)
     taken[#taken + 1] = key
     local leased = redis.pcall('PEXPIRE', key, ARGV[2])
-    if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
+    if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would never expire
       for _, own in ipairs(taken) do
         redis.call('HDEL', own, ARGV[1])
       end

@@ -1,4 +1,4 @@
--- Clears up several locks. clear.lua stands before it as the function one. A key that cannot be read does
+-- Cleans up several locks. clear.lua comes before it as the function one. A key that cannot be read does
 -- not stop the others.
 -- KEYS    lock hashes
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields

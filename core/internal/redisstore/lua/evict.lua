@@ -1,12 +1,12 @@
--- Takes a lock from some of its holders; the others keep it. inspect.lua stands before it, and the release
+-- Takes a lock from some of its holders; the others keep it. inspect.lua comes before it, and the release
 -- of the kind as the function release.
 -- KEYS    as release needs them
--- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH  ARGV[3] what the key was found to be
+-- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH  ARGV[3] the kind that was found in the key
 -- ARGV[4] queue of a fair lock  ARGV[5] counter of fencing tokens  ARGV[6] leases of permits
--- ARGV[7] the most holders and waiters to list
+-- ARGV[7] the maximum number of holders and waiters to list
 -- ARGV[8…] fields of the holders, as release needs them
--- Reply   {the reply of inspect before, {the indexes of the fields that have lost it, from 0}}; without the
---         second the key had changed, and nothing was done
+-- Reply   {the reply of inspect before, {the indexes of the fields that lost the lock, from 0}}; without
+--         the second element the key had changed, and nothing was done
 local seen = inspect(KEYS[1], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7]))
 if seen[1] ~= ARGV[3] then
   return {seen}

@@ -1,12 +1,12 @@
--- Stands before the scripts of the fair lock (RFairLock): its queue, and which waiter is notified.
+-- Comes before the scripts of the fair lock (RFairLock): its queue, and which waiter is notified.
 --
--- Waiters stand in a list, the next one first. A sorted set has their deadlines. Each waiter has a channel.
--- A deadline contains the allowances of all waiters before it, so a waiter that leaves the queue takes its
--- allowance from all waiters behind it. A hash of this library has when each waiter was seen: see
--- fair_acquire.lua. These keys follow from the key of the lock. Only the acquire declares them, so that a
--- holder can release while a slot moves.
+-- A list contains the waiters, the next one first. A sorted set contains their deadlines. Each waiter has a
+-- channel. A deadline includes the allowances of all waiters before it. So when a waiter leaves the queue,
+-- its allowance is subtracted from the deadlines of all waiters behind it. A hash of this library records
+-- when each waiter was seen: see fair_acquire.lua. These keys are derived from the key of the lock. Only the
+-- acquire declares them, so that a holder can release while a slot moves.
 local allowance = 300000 -- ms: fairLockWaitTimeout
-local deafest = 8        -- how many at the head are notified while no client listens for them
+local deafest = 8        -- number of waiters at the head to notify while no client listens for them
 
 -- place returns the names of the keys and of the channel, from the name of one of them.
 local function place(name)
@@ -22,14 +22,14 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- looks reports whether a waiter belongs to this library. Its numbers are larger than any thread's.
--- Such a waiter looks again without a message.
+-- looks reports whether a waiter belongs to this library, whose numbers are larger than any thread id.
+-- Such a waiter attempts again without a message.
 local function looks(waiter)
   return (tonumber(string.match(waiter, ':(%d+)$')) or 0) > 1099511627776
 end
 
--- remove takes waiters out of the queue, given as the keys of a table. The allowance that another
--- library added is not known. A key of deadlines with another type keeps no waiter in the queue.
+-- remove removes waiters from the queue. They are the keys of a table. The allowance that another
+-- library added is not known. If the key of the deadlines has another type, the waiters are still removed.
 local function remove(at, gone)
   local less, names, behind = 0, {}, {}
   for _, waiter in ipairs(redis.call('LRANGE', at.queue, 0, -1)) do
@@ -57,8 +57,8 @@ local function remove(at, gone)
   redis.call('ZREM', at.deadlines, unpack(names))
 end
 
--- tell notifies the head. If no client listens for it, tell notifies the next waiter for which one
--- listens, so that it looks after the head. Some subscribers may be on other nodes of a Cluster.
+-- tell notifies the head. If no client listens for the head, tell notifies the next waiter that has a
+-- listener, so that this waiter checks the head. Some subscribers may be on other nodes of a Cluster.
 local function tell(at, verb)
   for i = 0, deafest - 1 do
     local waiter = redis.call('LINDEX', at.queue, i)
@@ -67,7 +67,7 @@ local function tell(at, verb)
     end
     local heard = redis.call(verb, at.channel .. ':' .. waiter, '0')
     if heard > 0 then
-      if not looks(waiter) then -- it comes now, and may come again later under the same name
+      if not looks(waiter) then -- it comes now and may come again later under the same name
         redis.pcall('HDEL', at.seen, waiter)
       end
       return heard

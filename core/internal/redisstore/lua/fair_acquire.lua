@@ -1,6 +1,6 @@
--- Takes a fair lock that is free if no waiter is before the caller; otherwise a place in its queue.
+-- Takes a fair lock if it is free and no waiter is before the caller. Otherwise it takes a place in the queue.
 -- KEYS[1] lock hash  KEYS[2] queue  KEYS[3] deadlines  KEYS[4] when each waiter was seen
--- KEYS[5] counter of fencing tokens, if one is to be drawn
+-- KEYS[5] counter of fencing tokens, if the script draws one
 -- ARGV[1] field; a waiter keeps it in all attempts that are answered
 -- ARGV[2] lease in ms  ARGV[3] 1: the caller waits, 0: it takes no place
 -- ARGV[4] PUBLISH or SPUBLISH  ARGV[5] the PUBSUB subcommand that counts subscribers, empty if none counts
@@ -9,37 +9,37 @@
 -- Reply   1, or the token: granted (also when the field, or one of those, has the lock already)
 --         {ttl in ms, a holder's or the head's field, place in the queue, from 1}: look again after that
 --
--- A waiter that does not look for long is missing, and is dropped if it leaves the lock free. KEYS[4] has a
--- time in ms for each waiter: the time of its last look. A waiter of another library does not write it. For
--- such a waiter it has the time at which it was found missing, and its deadline then, which identifies the
--- wait.
+-- A waiter that has not attempted (looked) for long is missing. It is dropped if it leaves the lock free.
+-- KEYS[4] contains a time in ms for each waiter: the time of its last look. A waiter of another library does
+-- not write it. For such a waiter KEYS[4] contains the time at which it was found missing and its deadline at
+-- that time, which identifies the wait.
 --
--- If no waiter has looked for a while, the server may have stood still, so that none could. Then each time
--- begins again, but only once; it has the word "again" from then on. Otherwise callers that come seldom
+-- If no waiter looked for a while, the server may have stalled, so that none could. Then all times start
+-- again, but only once: from then on each contains the word "again". Otherwise callers that come seldom
 -- would never drop a waiter.
 local at = place(KEYS[2])
 local field = ARGV[1]
 local quiet = 600      -- ms without a look
 local patience = 1100  -- ms: for a waiter with a subscriber, which looks every 500 ms: 500 ms plus quiet
 local absent = 750     -- ms: for a waiter without a subscriber, which looks as often
-local far = 300        -- a waiter with so many before it looks every 1250 ms only,
-local later = 750      -- which is so many ms later than the others
+local far = 300        -- a waiter with this many before it looks only every 1250 ms,
+local later = 750      -- which is this many ms later than the others
 local deaf = 30000     -- ms: for a waiter of another library with a subscriber, which is notified
-local apart = 20       -- ms from waiter to waiter when they look after a missing one
-local step = 100       -- how many waiters are read at once
-local farthest = 1000  -- how many waiters at the head are looked at, if none has a subscriber
+local apart = 20       -- ms from waiter to waiter when they check a missing one
+local step = 100       -- number of waiters read at once
+local farthest = 1000  -- number of waiters at the head to check if none has a subscriber
 local forgets = 300000 -- ms until the times expire without a look
 local head = redis.call('LINDEX', at.queue, 0)
 local now -- set if there are waiters
 
 local function grant(instead)
-  local token = draw() -- first: if the counter is not a number, nothing has changed
+  local token = draw() -- first: nothing has changed yet if the counter is not a number
   if head then
     remove(at, {[field] = true})
   end
   redis.call('HSET', KEYS[1], field, 1)
   local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
-  if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
+  if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would never expire
     redis.call('HDEL', KEYS[1], field)
     return leased
   end
@@ -49,8 +49,7 @@ local function grant(instead)
   return token
 end
 
--- keep moves the deadline of the caller to at least this time. The remains of an abandoned queue
--- expire a day later.
+-- keep moves the deadline of the caller to at least this time. An abandoned queue expires a day later.
 local function keep(deadline, enters)
   local before = tonumber(redis.call('ZSCORE', at.deadlines, field) or 0)
   if not enters and before >= deadline then
@@ -86,7 +85,7 @@ local function enqueue()
   keep(before + allowance, true)
 end
 
--- dropLate applies Redisson's rule: a head whose deadline has passed goes. It returns the head.
+-- dropLate applies the rule of Redisson: it drops a head whose deadline has passed. It returns the new head.
 local function dropLate()
   while true do
     local head = redis.call('LINDEX', at.queue, 0)
@@ -109,24 +108,24 @@ local function deadlineOf(waiter)
   return not looks(waiter) and redis.call('ZSCORE', at.deadlines, waiter) or ''
 end
 
--- note writes that a waiter was seen, or found missing, now. more is set for a waiter that will look
+-- note records that a waiter was seen, or found missing, now. more is set for a waiter that will look
 -- later than others.
 local function note(waiter, more)
   redis.call('HSET', at.seen, waiter, string.format('%.0f %s', now + (more or 0), deadlineOf(waiter)))
 end
 
--- isOf reports whether a noted deadline belongs to the present wait: it is the same, or waiters have
--- left the queue since.
+-- isOf reports whether a recorded deadline belongs to the present wait: it is the same, or waiters left
+-- the queue since.
 local function isOf(waiter, deadline)
   local today = deadlineOf(waiter)
   local less = tonumber(deadline ~= '' and today ~= '' and deadline - today)
   return deadline == today or less and less > 0 and less % allowance == 0
 end
 
--- wake begins all times again, if no waiter has looked for a while.
+-- wake restarts all times if no waiter looked for a while.
 local function wake()
   local idle = forgets - redis.call('PTTL', at.seen)
-  if idle <= quiet or idle > forgets then -- the second: there are no times
+  if idle <= quiet or idle > forgets then -- if idle > forgets, there are no times
     return
   end
   local seen = redis.call('HGETALL', at.seen)
@@ -147,8 +146,8 @@ local function sinceOf(waiter, written, hears)
   return same and tonumber(time) <= now + later and tonumber(time) or nil
 end
 
--- listeners returns, by waiter, true if a client listens for it. If no command counts all
--- subscribers, each waiter counts as heard.
+-- listeners returns a table with true for each waiter for which a client listens. If no command counts
+-- all subscribers, every waiter counts as having a listener.
 local function listeners(waiters)
   local channels, hear = {}, {}
   for i, waiter in ipairs(waiters) do
@@ -161,7 +160,7 @@ local function listeners(waiters)
   return hear
 end
 
--- allowed returns for how long a waiter may be missing.
+-- allowed returns how long a waiter may be missing.
 local function allowed(waiter, hears)
   return not hears and absent or looks(waiter) and patience or deaf
 end
@@ -175,7 +174,7 @@ local function remind(waiter, since, told)
   end
 end
 
--- written returns the notes by waiter. It deletes the notes of waiters of another library that have
+-- written returns the recorded times by waiter. It deletes those of waiters of another library that
 -- left, because no other script does.
 local function written()
   local found, known = redis.call('HGETALL', at.seen), {}
@@ -190,11 +189,10 @@ local function written()
   return known
 end
 
--- dropMissing looks after the waiters before the caller, up to the first one with a subscriber and
--- some more. It notes missing waiters of another library, and drops waiters that have been missing
--- for long while the lock is free. A waiter of another
--- library with a subscriber is missing from the time at which its turn has come.
--- It returns the head, and in how many ms that one would be dropped.
+-- dropMissing checks the waiters before the caller, up to the first one with a subscriber and some more.
+-- It records missing waiters of another library. It drops waiters that have been missing for long while
+-- the lock is free. A waiter of another library with a subscriber counts as missing from the time at which
+-- its turn came. dropMissing returns the head and the time in ms until the head would be dropped.
 local function dropMissing(head, free)
   if not free and looks(head) then
     return head, 0
@@ -257,7 +255,7 @@ if free and not head then
 elseif not free and not waits then
   return {redis.call('PTTL', KEYS[1]), holders[1]}
 end
-for i = #ARGV, 6, -1 do -- the last attempt that landed has the earliest place
+for i = #ARGV, 6, -1 do -- the last attempt that was executed has the earliest place
   inherit(ARGV[i])
 end
 now = clock()

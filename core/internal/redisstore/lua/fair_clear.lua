@@ -1,9 +1,9 @@
--- Clears up after waiters and commands without an answer: frees each fair lock that one of its fields
--- holds, takes the fields out of its queue, and notifies the waiter that is then next. A key that cannot be
+-- Cleans up after waiters and unanswered commands: frees each fair lock that one of its fields holds,
+-- removes the fields from its queue, and notifies the waiter that is next then. A key that cannot be
 -- read stops neither the other keys of its lock nor other locks.
 -- KEYS    lock hashes (a single one in a Cluster)
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields
--- Reply   for every key the fields that were there before, holders and waiters, or the text of an error
+-- Reply   for every key the fields that were there before, holders and waiters, or the message of an error
 local found, arg = {}, 2
 for i, key in ipairs(KEYS) do
   local last = arg + 1 + tonumber(ARGV[arg + 1])

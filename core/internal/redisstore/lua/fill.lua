@@ -1,6 +1,6 @@
--- Stands before settle_….lua: functions for keys that may not be counts.
+-- Comes before settle_….lua: functions for keys that may not be counts.
 local verb = ARGV[1]
--- unread returns the error of a key that is not a count, else nil.
+-- unread returns the error of a key that is not a count, nil otherwise.
 local function unread(key)
   local before = redis.pcall('GET', key)
   return type(before) == 'table' and before or nil
@@ -14,8 +14,8 @@ local function fill(key, n, channel, _, text)
   end
   return set
 end
--- increase adds to a count while so many permits are out. It returns the new count, an error, or
--- false: the count would leave the range that Redisson can read, and is unchanged.
+-- increase adds to a count while a number of permits are acquired. It returns the new count, an error, or
+-- false: the count would leave the range that Redisson can read and is unchanged.
 local function increase(key, n, out)
   local available = redis.pcall('INCRBY', key, n)
   if type(available) ~= 'number' then

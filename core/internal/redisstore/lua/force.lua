@@ -1,6 +1,6 @@
--- Frees the lock, whichever client holds it, and wakes the waiters (RLock.forceUnlock). A key of another
--- type is an error of Redis. The hash of something else stays: a plain lock has one holder field
--- (holder.lua) with a count, and nothing beside it. Redisson's read-write lock has a mode.
+-- Frees the lock, whichever client holds it, and wakes the waiters (RLock.forceUnlock). For a key of another
+-- type, Redis returns an error. A hash that is not a plain lock stays: a plain lock has one holder field
+-- (holder.lua) with a count and no other field. The read-write lock of Redisson has a mode.
 -- KEYS[1] lock hash
 -- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 it was held, 0 it was free, -1 the hash is not a plain lock

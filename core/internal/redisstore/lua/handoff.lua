@@ -1,6 +1,6 @@
 -- Replaces the holder without freeing the lock. If the TTL falls, waiters are notified, because Redisson
 -- sleeps on the TTL that it saw. A failure to publish is ignored.
--- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if one is to be drawn
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if the script draws one
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
 -- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
 -- Reply   {0} the old field is not the holder
@@ -10,7 +10,7 @@ local before = redis.call('PTTL', KEYS[1])
 if before == -2 then
   return {0}
 end
-local token = draw() -- first: if the counter is not a number, nothing has changed
+local token = draw() -- first: nothing has changed yet if the counter is not a number
 if redis.call('HSETNX', KEYS[1], ARGV[2], 1) == 0 then
   return {1, token}
 end

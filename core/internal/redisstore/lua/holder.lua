@@ -1,5 +1,5 @@
 
--- Stands before the scripts that distinguish a lock from something else.
+-- Comes before the scripts that distinguish a lock from something else.
 --
 -- holds reports whether a field is a holder: "<UUID>:<number>". Anything else is not a lock.
 local function holds(field)

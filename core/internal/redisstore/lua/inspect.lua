@@ -1,29 +1,29 @@
--- Stands before inspect_key.lua and evict.lua, after rw.lua, rw_others.lua and holder.lua: what a key is as
--- a lock, as far as its layout shows. It reads a bounded part of any value, and writes nothing, so that it
+-- Comes before inspect_key.lua and evict.lua, after rw.lua, rw_others.lua and holder.lua: inspects a key as
+-- a lock, as far as its layout shows. It reads a bounded part of any value and writes nothing, so it
 -- never takes long. It reads the other keys of a lock by pcall: while the slot moves, and without the right
 -- to them, they count as absent.
 
--- believed is how many timeout keys of readers are looked at. The remaining holds count as alive.
+-- believed is the number of timeout keys of readers to check. The remaining holds count as alive.
 local believed = 20
 
--- integer returns a text that is a number of 64 bits, else nil.
+-- integer returns a string if it is a number of 64 bits, nil otherwise.
 local function integer(text)
   local digits = text and #text <= 20 and string.match(text, '^%-?(%d+)$')
   return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') and text or nil
 end
 
--- ms returns a remaining time for the reply: -1 if it has no end.
+-- ms returns a remaining time for the reply: -1 if it is unlimited.
 local function ms(left)
   return left == math.huge and -1 or left
 end
 
--- drawn returns the last fencing token drawn from a counter, else ''.
+-- drawn returns the last fencing token drawn from a counter, '' if there is none.
 local function drawn(counter)
   local length = redis.pcall('STRLEN', counter)
   return type(length) == 'number' and length <= 20 and integer(redis.call('GET', counter)) or ''
 end
 
--- queued returns the length of a queue, and its first waiters.
+-- queued returns the length of a queue and its first waiters.
 local function queued(queue, most)
   local n = redis.pcall('LLEN', queue)
   if type(n) ~= 'number' or n == 0 then
@@ -45,8 +45,9 @@ local function alone(key)
   return count and {field, count, redis.call('PTTL', key)}
 end
 
--- lasting makes a function that returns the rest of a reader's hold. It looks at so many timeout keys
--- in all, the last ones of each reader first. The remaining readers have ttl, the TTL of the lock.
+-- lasting returns a function that returns the remaining time of a reader's hold. That function checks a
+-- limited number of timeout keys in all, the last ones of each reader first. For the remaining readers it
+-- returns ttl, the TTL of the lock.
 local function lasting(key, ttl, looks)
   return function(field, count)
     local most = 0
@@ -62,7 +63,7 @@ local function lasting(key, ttl, looks)
 end
 
 -- several returns the mode of a read/write lock, the number of its holders, and some of them; nil if
--- the hash is not one.
+-- the hash is not a read/write lock.
 local function several(key, most)
   local mode = redis.call('HGET', key, 'mode')
   local ends = redis.call('HSTRLEN', key, 'interlock_until') <= 21 and redis.call('HGET', key, 'interlock_until')
@@ -137,8 +138,8 @@ local function counted(key, leases, most)
   return {'semaphore', holders[3], redis.call('ZCOUNT', leases, since, '+inf'), holders, 0, {}, '', available}
 end
 
--- inspect returns what a key is: the name of a kind, '' for another value and 'none' for no value; ms
--- as PTTL gives them; the number of holders, and up to most of them, as field, count, ms; the number
+-- inspect returns the name of the kind, '' for another value and 'none' for no value; the TTL in ms
+-- as PTTL returns it; the number of holders, and up to most of them, as field, count, ms; the number
 -- of waiters in its queue, and the first of them; the last fencing token; the number of available
 -- permits. '' stands for a number that does not exist.
 local function inspect(key, queue, counter, leases, most)

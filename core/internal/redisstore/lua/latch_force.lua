@@ -1,5 +1,5 @@
--- Deletes a latch, whatever its count, and wakes its waiters. A value that is not a count is an error, and
--- stays.
+-- Deletes a latch, whatever its count, and wakes its waiters. A value that is not a count stays
+-- and yields an error.
 -- KEYS[1] the count
 -- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 it existed, 0 it did not

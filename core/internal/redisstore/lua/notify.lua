@@ -1,6 +1,6 @@
--- Stands before the scripts that publish: notifies the waiters, and returns how many subscribers there are.
+-- Comes before the scripts that publish: notifies the waiters and returns how many subscribers there are.
 -- A failure (an ACL without the channel) is ignored: waiters poll. Only the notify of fair.lua uses the
--- first argument. Here the text contains the command, because Alibaba Cloud refuses other scripts.
+-- first argument. Here the source contains the command, because Alibaba Cloud refuses other scripts.
 local function notify(_, channel)
   if channel == '' then
     return 0

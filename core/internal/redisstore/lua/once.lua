@@ -1,13 +1,13 @@
--- Stands before the scripts that change a count once, however often they are executed, after semaphore.lua.
--- An operation is "<id>:<what>:<n>". A sorted set beside the count has the executed operations, with their
--- time as score. It keeps each for longer than any client sends it again, or until its client sends
--- "~<operation>", because the operation was sent only once and is answered. "!<operation>" was undone, and
--- is not executed any more.
+-- Comes before the scripts that change a count once, however often they are executed, after semaphore.lua.
+-- An operation is "<id>:<what>:<n>". A sorted set beside the count contains the executed operations with their
+-- time as score. It keeps each operation for longer than any client would send it again, or until its client
+-- sends "~<operation>" because the operation was sent only once and was answered. "!<operation>" was undone
+-- and will not be executed.
 local memory = 15 * 60 -- s
-local slack = 30       -- s: old operations are removed, and the key is prolonged, at most this often
+local slack = 30       -- s: the shortest time between two removals of old operations and two extensions of the key
 local function operationsOf(key) return beside(key, 'interlock_ops') end
 local function forgets(op) return string.sub(op, 1, 1) == '~' end
--- forget removes the operations that some arguments name for it. It comes last, because an empty key
+-- forget removes the operations that arguments mark with "~". It comes last, because an empty key
 -- disappears.
 local function forget(ops, first, last)
   for i = first, last do
@@ -23,8 +23,8 @@ local function prolong(ops, seconds)
     redis.call('PEXPIRE', ops, memory * 1000)
   end
 end
--- remember notes an operation, and reports whether it was new. If an operation cannot be noted for
--- long enough, it is not noted, and the error is raised.
+-- remember records an operation and reports whether it was new. If an operation cannot be
+-- recorded for long enough, it is not recorded, and the error is raised.
 local function remember(ops, op)
   local seconds = redis.call('TIME')[1]
   local new = redis.call('ZADD', ops, seconds .. '000', op) == 1 -- the score in ms

@@ -1,9 +1,9 @@
--- Stands before the scripts of a semaphore with leases (RPermitExpirableSemaphore), after semaphore.lua. A
--- permit that is out is 16 bytes in a sorted set, its score the end of its lease, in ms by the server's
--- clock. Outside Redis it is 32 hex digits. A permit as an argument is bytes already, because the conversion
--- takes Lua as long as the rest. A permit whose lease has ended has no holder. The next script that takes a
--- permit, or reads the counts, gives it back. Scripts about an existing lease name the sorted set only, so
--- that they work on the node that has it while the slot moves.
+-- Comes before the scripts of a semaphore with leases (RPermitExpirableSemaphore), after semaphore.lua. An
+-- acquired permit is a member of 16 bytes in a sorted set. Its score is the end of its lease in ms by the
+-- clock of the server. Outside Redis it is 32 hex digits. Arguments contain the bytes, because the conversion
+-- would take Lua as long as the rest. A permit whose lease has expired has no holder. The next script that
+-- takes a permit or reads the counts returns it. Scripts about an existing lease declare the sorted set only,
+-- so that they work on the node that has it while the slot moves.
 local never = 922337203685477
 local function now()
   local time = redis.call('TIME')
@@ -12,7 +12,7 @@ end
 local function hex(id)
   return (string.gsub(id, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
 end
--- lasts returns the end of the lease of a permit, nil if it has ended.
+-- lasts returns the end of the lease of a permit, nil if the lease has expired.
 local function lasts(leases, id, time)
   local score = tonumber(redis.call('ZSCORE', leases, id) or 0)
   return score > time and score or nil

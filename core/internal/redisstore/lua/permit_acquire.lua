@@ -1,11 +1,11 @@
 -- Takes a permit.
 -- KEYS[1] number of available permits  KEYS[2] leases
 -- ARGV[1] permit, new for this acquisition  ARGV[2] lease in ms
--- ARGV[3] how many permits there are to be in all; 0 leaves them as they are
+-- ARGV[3] the total number of permits to set; 0 leaves it as it is
 -- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
 -- ARGV[6…] permits of earlier attempts of the same caller, to give back
 -- Reply   1 granted (also when the permit is out already, because the same call was executed twice)
---         {ms until the first lease ends, its permit} if none is available
+--         {ms until the first lease expires, its permit} if none is available
 local key, leases, id, time, total = KEYS[1], KEYS[2], ARGV[1], now(), tonumber(ARGV[3])
 for i = 6, #ARGV do
   giveBack(key, leases, ARGV[i])

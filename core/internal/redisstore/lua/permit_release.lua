@@ -1,4 +1,4 @@
--- Gives a permit back, once, and notifies the waiters. A permit whose lease has ended is given back, too,
+-- Gives a permit back, once, and notifies the waiters. A permit whose lease has expired is given back, too,
 -- but was not held any more.
 -- KEYS[1] number of available permits  KEYS[2] leases
 -- ARGV[1] permit  ARGV[2] channel, empty for none  ARGV[3] PUBLISH or SPUBLISH

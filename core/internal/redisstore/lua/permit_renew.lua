@@ -2,7 +2,7 @@
 -- cannot be read or raised does not stop the others.
 -- KEYS    leases (of a single semaphore in a Cluster)
 -- ARGV[1] lease in ms  ARGV[i+1] permit of KEYS[i]
--- Reply   array of 1 held, 0 not the holder, or the text of an error
+-- Reply   array of 1 held, 0 not the holder, or the message of an error
 local ttl, time = tonumber(ARGV[1]), now()
 local function renew(leases, id)
   local score = redis.pcall('ZSCORE', leases, id)

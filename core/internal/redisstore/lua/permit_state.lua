@@ -1,6 +1,6 @@
 -- Reads which permits are out at one instant, on the master.
 -- KEYS[1] leases
--- Reply   {ms until the first lease ends, -1 never, -2 no permit is out, permit, '1', permit, '1', …}
+-- Reply   {ms until the first lease expires, -1 never, -2 no permit is out, permit, '1', permit, '1', …}
 local time = now()
 local out = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', time), '+inf', 'WITHSCORES')
 local reply = {-2}

@@ -1,12 +1,12 @@
--- Stands before the scripts of a semaphore with leases that look at all its permits, after permit.lua.
--- collect gives back the permits whose lease has ended.
+-- Comes before the scripts of a semaphore with leases that examine all its permits, after permit.lua.
+-- collect returns the permits whose lease has expired.
 local function collect(key, leases, time, verb, channel)
   local over = redis.call('ZREMRANGEBYSCORE', leases, '0', string.format('%.0f', time))
   if over > 0 then
     publish(verb, channel, redis.call('INCRBY', key, over))
   end
 end
--- adjust makes the available and the acquired permits so many in all. It returns the number of
+-- adjust sets the total of the available and the acquired permits. It returns the number of
 -- available permits then, or an error.
 local function adjust(key, leases, total, verb, channel)
   local available = count(key)

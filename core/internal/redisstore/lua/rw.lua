@@ -1,16 +1,16 @@
--- Stands before the scripts of the read-write lock (RReadWriteLock): a hash with the field "mode", which is
+-- Comes before the scripts of the read-write lock (RReadWriteLock): a hash with the field "mode", which is
 -- "read" or "write", a field with a count for every reader, and a field for the writer, which ends in
 -- ":write". A reader has a timeout key for each of its counts, with the lease of that hold. A reader without
--- any is dead, and does not hold the lock any more. A Redisson reader may be alive although those keys are
--- gone: Redisson 3.44 to 4.3 renew them only for the first of the locks that a client reads, and renew all
--- the locks. So such a reader lasts as long as the lock, unless that is too long for the lock to be renewed.
--- rw_others.lua is about the leases of other readers.
+-- timeout keys is dead and no longer holds the lock. A Redisson reader may be alive although those keys are
+-- gone: Redisson 3.44 to 4.3 renew all the locks that a client reads, but the timeout keys of the first lock
+-- only. So such a reader lasts as long as the lock, unless the TTL of the lock is too long to be renewed.
+-- rw_others.lua handles the leases of other readers.
 -- A writer's lease is the TTL of the lock. While readers inside it make the lock last longer, the field
--- "interlock_until" has the end of the writer's own lease, after an "@": Redisson does not take a value that
--- is not a number for a holder. The script that finds that end passed takes the writer out, and the lock is
--- then held by readers.
+-- "interlock_until" contains the end of the lease of the writer after an "@": Redisson does not treat a value
+-- that is not a number as a holder. A script that finds that this time has passed removes the writer, and
+-- readers hold the lock from then on.
 -- The scripts declare the lock only, because a script over several keys fails while their slot moves to
--- another node. A command to a key that is already on the other node fails, too, so those are by pcall.
+-- another node. A command to a key that is already on the other node also fails, so the scripts use pcall for it.
 local function beside(key, name)
   if string.find(key, '{', 1, true) then
     return key .. ':' .. name
@@ -22,7 +22,7 @@ local function timeout(key, field, n)
   return beside(key, field .. ':rwlock_timeout:' .. n)
 end
 
--- waiting names the mark of a writer that waits for readers. No other library knows it.
+-- waiting returns the key of the mark of a writer that waits for readers. No other library uses it.
 local function waiting(key)
   return beside(key, 'interlock_writer')
 end
@@ -38,8 +38,8 @@ local function clock()
 end
 
 -- look returns the value of a field, the mode, and the rest of the lease in ms of a writer with
--- readers inside it that make the lock last longer, nil if there is none. A writer whose lease has
--- ended is taken out.
+-- readers inside it that make the lock last longer, nil if there is none. It removes a writer whose
+-- lease has expired.
 local function look(key, field)
   local found = redis.call('HMGET', key, field, 'mode', 'interlock_until')
   if not found[3] then
@@ -84,7 +84,7 @@ local function refusal(key, rest)
   return {rest or redis.call('PTTL', key), holder}
 end
 
--- passing turns an error that the move of a slot causes into an error that passes by itself.
+-- passing turns an error that is caused by the move of a slot into a temporary one.
 local function passing(reply)
   if string.find(reply.err, 'non local key', 1, true) then
     return apart()

@@ -1,5 +1,5 @@
 -- Takes a lock that is free or held by readers, or by the caller's own writer. A hash without a mode is
--- another kind of lock, and counts as taken. Readers leave a lock that is free, or held by readers, to a
+-- another kind of lock and counts as taken. Readers leave a lock that is free, or held by readers, to a
 -- waiting writer. Readers that come just after its first attempt, as after the release of another writer,
 -- still get in.
 -- KEYS[1] lock hash
@@ -40,7 +40,7 @@ end
 if type(held) == 'number' and ttl < tonumber(lease) then
   held = outlast(key, mode, ttl, lease)
 end
-if type(held) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
+if type(held) ~= 'number' then -- denied: undo, because a lock without a lease would never expire
   redis.pcall('HDEL', key, field)
   if not mode then
     redis.pcall('HDEL', key, 'mode')

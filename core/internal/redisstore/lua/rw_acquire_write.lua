@@ -1,6 +1,6 @@
 -- Takes a lock that is free, or whose readers are all dead. A writer that waits for readers leaves a mark,
 -- so that no more readers come. The mark is deleted when a writer gets the lock.
--- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if one is to be drawn; it is never deleted
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if the script draws one; it is never deleted
 -- ARGV[1] holder field, new for this acquisition  ARGV[2] lease in ms
 -- ARGV[3] how much longer the caller waits in ms, 0 if it does not
 -- Reply   1, or the token: granted (also when the field is there already, because the same call was
@@ -14,13 +14,13 @@ if there then
 end
 local dead = mode == 'read' and longest(key, 1) == 0
 if dead or redis.call('EXISTS', key) == 0 then
-  local token = draw() -- first: if the counter is not a number, nothing has changed
+  local token = draw() -- first: nothing has changed yet if the counter is not a number
   if dead then
     redis.call('DEL', key)
   end
   redis.call('HSET', key, 'mode', 'write', field, 1)
   local leased = redis.pcall('PEXPIRE', key, ARGV[2])
-  if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would stay for ever
+  if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would never expire
     redis.call('HDEL', key, 'mode', field)
     return leased
   end

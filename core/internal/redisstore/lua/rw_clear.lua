@@ -1,8 +1,8 @@
--- Clears up after commands without an answer: takes the given fields out of each lock, as their release
+-- Cleans up after unanswered commands: removes the given fields from each lock, as their release
 -- would, and wakes the waiters. A key that cannot be read does not stop the others.
 -- KEYS    lock hashes (a single one in a Cluster)
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields
--- Reply   for every key the fields that were there before, or the text of an error
+-- Reply   for every key the fields that were there before, or the message of an error
 local found, at = {}, 2
 for i, key in ipairs(KEYS) do
   local last = at + 1 + tonumber(ARGV[at + 1])

@@ -1,7 +1,7 @@
 -- Frees a lock that is held in a mode, whichever clients hold it, and wakes the waiters (forceUnlock of the
--- lock of that mode). A key of another type is an error of Redis. A hash without a mode, or with a field that
--- is not a holder, is something else, and stays.
--- wanted and message depend on the kind, and stand before this script.
+-- lock of that mode). For a key of another type, Redis returns an error. A hash without a mode, or with a field
+-- that is not a holder, is not such a lock and stays.
+-- wanted and message depend on the kind and are defined before this script.
 -- KEYS[1] lock hash
 -- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 it was held, 0 it was not held in that mode, -1 the hash is not a read-write lock

@@ -1,7 +1,7 @@
 -- Replaces a holder without freeing the lock: the next writer, or a marker. A writer that also reads cannot
 -- be replaced. If the TTL falls, waiters are notified, because Redisson sleeps on the TTL that it saw. A
 -- failure to publish is ignored.
--- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if one is to be drawn
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, if the script draws one
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
 -- ARGV[4] channel  ARGV[5] PUBLISH or SPUBLISH
 -- Reply   {0} the old field is not the holder
@@ -16,7 +16,7 @@ end
 if not there and writer and redis.call('HLEN', key) > 2 then
   return redis.error_reply('ERR the holder reads beside it writes')
 end
-local token = draw() -- first: if the counter is not a number, nothing has changed
+local token = draw() -- first: nothing has changed yet if the counter is not a number
 if there then
   return {1, token}
 end

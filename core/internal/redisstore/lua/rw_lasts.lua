@@ -1,6 +1,6 @@
--- Stands before the scripts of the read-write lock that change a lease, after rw_others.lua and rw_outlast.lua.
+-- Comes before the scripts of the read-write lock that change a lease, after rw_others.lua and rw_outlast.lua.
 
--- ending returns the value of interlock_until for a writer with so many ms left.
+-- ending returns the value of interlock_until for a writer with this many ms left.
 local function ending(rest)
   return string.format('@%.0f', clock() + rest)
 end
@@ -14,8 +14,8 @@ local function lasting(key, mode, rest, ttl, lease)
   return math.max(longest(key, ttl < 0 and math.huge or ttl) or ttl, rest or 0, lease)
 end
 
--- prolong makes the lease of a holder last for so many ms, and the lock as well, if they do not yet.
--- It returns an error, if there is one. It does not touch the timeout keys of a reader.
+-- prolong extends the lease of a holder, and the TTL of the lock, to at least this many ms. It returns an
+-- error, if there is one. It does not touch the timeout keys of a reader.
 local function prolong(key, field, mode, rest, lease)
   local writer, ttl, set = writes(field), redis.call('PTTL', key), 1
   if ttl < lease then

@@ -1,4 +1,4 @@
--- Stands before the scripts of the read-write lock that look at the leases of its readers, after rw.lua.
+-- Comes before the scripts of the read-write lock that examine the leases of its readers, after rw.lua.
 
 -- known reports whether a key that is not on this node certainly does not exist. While the slot
 -- moves, this is not known: only a command over two keys distinguishes a key on the other node from a
@@ -21,8 +21,8 @@ local function left(key, field, n)
   return nil
 end
 
--- keyless returns in ms how long a reader without timeout keys has left. The fields of this library
--- have numbers that no thread has.
+-- keyless returns the ms that a reader without timeout keys has left. The fields of this library contain
+-- numbers that no thread has.
 local function keyless(key, field)
   if (tonumber(string.match(field, ':(%d+)$')) or 0) > 1099511627776 then
     return 0
@@ -32,7 +32,7 @@ local function keyless(key, field)
 end
 
 -- longest returns the longest rest of a reader's lease, 0 if all are dead, nil if the rest of one is
--- not known. It stops when it has found enough.
+-- not known. It stops when it found enough.
 local function longest(key, enough)
   local most, sure = 0, true
   local hash = redis.call('HGETALL', key)
@@ -54,11 +54,11 @@ local function longest(key, enough)
   return sure and most or nil
 end
 
--- spare is how much longer than its readers a lock may last, in ms. It lets longest find a reader
--- soon, and covers the time between two commands of a script.
+-- spare is how much longer than its readers a lock may last, in ms. It lets longest stop at an early
+-- reader, and covers the time between two commands of a script.
 local spare = 50
 
--- part takes a holder out of a lock that has other holders. It returns whether another client can now
+-- part removes a holder from a lock that has other holders. It returns whether another client can now
 -- have the lock, or can have it sooner than was visible: Redisson sleeps until the end of the
 -- writer's lease.
 local function part(key, field, count, mode, rest)
@@ -96,7 +96,7 @@ local function part(key, field, count, mode, rest)
   return writer or rest ~= nil and fell
 end
 
--- leave takes a holder out of the lock. It returns the message for the waiters: "1" wakes all of a
+-- leave removes a holder from the lock. It returns the message for the waiters: "1" wakes all of a
 -- client and "0" one. It returns nil if other holders remain and no other client can have the lock
 -- now.
 local function leave(key, field, count, mode, rest)

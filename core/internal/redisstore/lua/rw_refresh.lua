@@ -13,7 +13,7 @@ local before, writer = redis.call('PTTL', key), writes(field)
 local timeouts = writer and 0 or tonumber(count)
 for n = 1, timeouts do
   local ttl = left(key, field, n)
-  if not ttl then -- the timeout key cannot be prolonged
+  if not ttl then -- the timeout key cannot be extended
     return apart()
   elseif ttl == 0 then
     return 0
@@ -26,7 +26,7 @@ for n = 1, timeouts do
   end
 end
 local ttl = lasting(key, writer and 'read' or mode, not writer and rest or nil, before, lease)
-if writer and ttl > lease then -- first: a lock without a note lasts as long as its writer
+if writer and ttl > lease then -- first: without interlock_until, the TTL is the lease of the writer
   redis.call('HSET', key, 'interlock_until', ending(lease))
 end
 local set = outlast(key, not writer and mode, before, ttl)

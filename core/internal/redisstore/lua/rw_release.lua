@@ -1,4 +1,4 @@
--- Takes a holder out of the lock, whatever its count, and wakes the waiters if they may now have it. A
+-- Removes a holder from the lock, whatever its count, and wakes the waiters if they may now have it. A
 -- failure to publish (an ACL without the channel) does not fail the release: waiters poll.
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] channel  ARGV[3] PUBLISH or SPUBLISH

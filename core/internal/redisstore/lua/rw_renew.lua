@@ -1,9 +1,9 @@
 -- Raises the leases of locks that the given writers, or readers with their timeout keys, still hold. With a
--- lease of 0 it only reports whether they do. A missing timeout key is the end of the hold, because a client
--- that saw it missing may have taken the lock. A lock that cannot be read or raised does not stop the others.
+-- lease of 0 it only reports whether they do. A reader whose timeout key is missing lost its hold, because a
+-- client that saw it missing may have taken the lock. A lock that cannot be read or raised does not stop the others.
 -- KEYS    lock hashes (a single one in a Cluster)
 -- ARGV[1] lease in ms  ARGV[i+1] holder field of KEYS[i]
--- Reply   array of 1 held, 0 not the holder, or the text of an error
+-- Reply   array of 1 held, 0 not the holder, or the message of an error
 local lease = tonumber(ARGV[1])
 local function renew(key, field)
   local there = redis.pcall('HEXISTS', key, field)

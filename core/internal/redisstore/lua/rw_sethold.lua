@@ -1,5 +1,5 @@
 -- Sets the hold count of a holder, and a timeout key for each count of a reader: re-entry and partial release.
--- It never creates the lock, and never lowers a TTL. A missing timeout key is the end of the hold.
+-- It never creates the lock and never lowers a TTL. A reader whose timeout key is missing lost its hold.
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] hold count  ARGV[3] lease in ms to which the TTLs are raised, 0 leaves them
 -- Reply   1 done, 0 not the holder
@@ -23,7 +23,7 @@ for n = 1, before do
     raised[#raised + 1] = n
   end
 end
-if lease > 0 and not sure then -- the timeout keys cannot be prolonged
+if lease > 0 and not sure then -- the timeout keys cannot be extended
   return apart()
 end
 for n = before + 1, after do -- first: if it is denied, nothing has changed

@@ -1,8 +1,8 @@
--- Stands before the scripts of semaphores and latches. Their other keys follow from the key of the count.
--- Redis formats a number that is an argument of a command, which takes as long as the command. So a text is
--- passed on where there is one.
--- notify returns the number of notified subscribers, and ignores a failure to publish. publish announces that
--- there is room, if there is; Redisson cannot read a number below 0.
+-- Comes before the scripts of semaphores and latches. Their other keys are derived from the key of the count.
+-- Redis formats a number that is an argument of a command, which takes as long as the command. So the scripts
+-- pass on a string where they have one.
+-- notify returns the number of notified subscribers and ignores a failure to publish. publish announces the
+-- number of available permits if it is positive; Redisson cannot read a number below 0.
 local function beside(key, suffix)
   if string.find(key, '{', 1, true) then
     return key .. ':' .. suffix
@@ -16,7 +16,7 @@ end
 local function publish(verb, channel, n)
   return n > 0 and notify(verb, channel, string.format('%.0f', n)) or 0
 end
--- apart returns an error that passes by itself if one of these keys is on another node, or may be,
+-- apart returns a temporary error if one of these keys is on another node, or may be,
 -- because their slot moves. Otherwise a script would not see earlier operations. Only a command over
 -- several keys can distinguish a key on the other node from a key that does not exist.
 local function apart(...)

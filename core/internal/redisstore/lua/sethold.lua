@@ -1,4 +1,4 @@
--- Sets the hold count of a holder: re-entry and partial release. It never creates the lock, and never lowers
+-- Sets the hold count of a holder: re-entry and partial release. It never creates the lock and never lowers
 -- its TTL.
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] hold count  ARGV[3] lease in ms to which the TTL is raised, 0 leaves it

@@ -1,17 +1,17 @@
 -- Executes operations, each once, and undoes operations that take permits. once.lua and settle_….lua, the
--- changes of a kind, stand before it. Its reply for an operation is final. A key that cannot be read does not
+-- changes of a kind, come before it. Its reply for an operation is final. A key that cannot be read does not
 -- stop the others.
 -- KEYS    counts (a single one in a Cluster)
 -- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of operations, operations; for a
 --         semaphore with leases also permits without a holder, which are given back
--- Reply   for every key the settled operations and the permits that were out; or the text of an error. An
+-- Reply   for every key the settled operations and the permits that were out; or the message of an error. An
 --         operation is there as "!<operation>" if it found the count set already, or too near the largest
---         one, or the permit not held. For a key with 16 operations or more, the reply has all known ones,
+--         one, or the permit not held. For a key with 16 operations or more, the reply contains all recorded ones,
 --         because there may be more than the arguments name.
 
--- The changes that have found nothing to do if they return 0.
+-- The changes that found nothing to do if they return 0.
 local asks = {set = true, begin = true, back = true}
--- failure returns the text of an error that was returned or raised, without its place, else nil.
+-- failure returns the message of an error that was returned or raised, without its position, nil otherwise.
 local function failure(ran, reply)
   if type(reply) == 'table' then
     return reply.err
@@ -51,7 +51,7 @@ local function known(key, ops)
   end
   return all
 end
--- all settles what some arguments name for a key. It returns the part of the reply, or an error.
+-- all settles the operations in some arguments for a key. It returns the part of the reply, or an error.
 local function all(key, channel, first, last)
   local ops = operationsOf(key)
   local moves = apart(key, ops, leasesOf and leasesOf(key) or key)

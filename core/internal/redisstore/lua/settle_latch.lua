@@ -1,4 +1,4 @@
--- Stands before settle.lua: the changes of the count of a latch (RCountDownLatch). Each returns a
+-- Comes before settle.lua: the changes of the count of a latch (RCountDownLatch). Each returns a
 -- number or an error.
 local leasesOf, hex, clear -- there are no leases
 local changes = {

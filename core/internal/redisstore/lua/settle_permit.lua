@@ -1,5 +1,5 @@
--- Stands before settle.lua: the changes of the count of a semaphore with leases
--- (RPermitExpirableSemaphore). Each returns a number or an error. Permits stand among operations, so
+-- Comes before settle.lua: the changes of the count of a semaphore with leases
+-- (RPermitExpirableSemaphore). Each returns a number or an error. Permits are listed among operations, so
 -- they are hex digits here.
 local function leasesOf(key) return beside(key, 'timeout') end
 local function raw(id)

@@ -3,7 +3,7 @@
 -- ARGV[1] operation, new for this acquisition: "take" takes n permits, "drain" all n
 -- ARGV[2] not used  ARGV[3] channel  ARGV[4] PUBLISH or SPUBLISH  ARGV[5…] operations to forget, and
 --         earlier operations of the same caller to undo
--- Reply   1 granted (also when the same call is executed twice), {-1, ''} there are too few
+-- Reply   1 granted (also when the same call is executed twice), {-1, ''} too few permits are available
 local key, op, ops = KEYS[1], ARGV[1], operationsOf(KEYS[1])
 local moves = apart(key, ops)
 if moves then

@@ -1,8 +1,8 @@
--- Stands before the scripts that grant a lock: draws a fencing token (RFencedLock) if the call names a
+-- Comes before the scripts that grant a lock: draws a fencing token (RFencedLock) if the call names a
 -- counter, KEYS[2]. The fair lock replaces that by KEYS[5], because of its other keys.
--- A token is at least the server's time in microseconds, so that tokens go on rising if the counter was
--- lost. A client that only increments the counter, as Redisson does, goes on from there. Numbers of scripts
--- are exact below 2^53 only. Above, where another client has set the counter, no token is drawn.
+-- A token is at least the server's time in microseconds, so that tokens keep rising if the counter was
+-- lost. A client that only increments the counter, as Redisson does, continues from there. Numbers in scripts
+-- are exact below 2^53 only. If another client set the counter to a larger value, no token is drawn.
 local function draw()
   if not KEYS[2] then
     return 1
