@@ -14,18 +14,18 @@ import (
 // Acks is the number of replicas that have to acknowledge a command.
 type Acks int
 
-// NoAcks, and the values that depend on how many replicas there are.
+// NoAcks, and the values that depend on the number of replicas.
 const (
 	// NoAcks asks no replica.
 	NoAcks Acks = 0
-	// MajorityAcks is as many replicas as make a majority of the servers together with the master.
+	// MajorityAcks is the number of replicas that form a majority of the servers together with the master.
 	MajorityAcks Acks = -1
 	// AllAcks is all replicas.
 	AllAcks Acks = -2
 )
 
-// of returns the number for a master with so many replicas.
-func (a Acks) of(replicas int) int {
+// among returns the required number for a master with this many replicas.
+func (a Acks) among(replicas int) int {
 	switch a {
 	case MajorityAcks:
 		return (replicas + 1) / 2
@@ -36,20 +36,20 @@ func (a Acks) of(replicas int) int {
 	}
 }
 
-// Replication says which commands wait for replicas, and for how long.
+// Replication configures how many replicas have to acknowledge a command, and the time limit.
 type Replication struct {
 	Acks    Acks
 	Timeout time.Duration // how long the replicas have to acknowledge
 }
 
-// acker carries the commands to one node that replicas have to acknowledge. WAIT concerns what its
-// connection has written, and delays all later commands on it. So these commands travel on separate
+// acker sends the commands to one node that replicas have to acknowledge. WAIT concerns the writes of its
+// connection and delays all later commands on it. So these commands are sent on separate
 // connections, one exchange on each at a time.
 type acker struct {
 	life // its mutex guards idle
 
 	origin   *origin
-	lines    *lines // for the questions about replicas
+	lines    *lines // sends the questions about replicas
 	wants    Replication
 	replicas *replicas
 	sight    sight
@@ -60,13 +60,13 @@ type acker struct {
 
 func newAcker(l *lines, wants Replication, room int, r *replicas) *acker {
 	a := &acker{origin: l.origin, lines: l, wants: wants, replicas: r, room: make(chan struct{}, room)}
-	a.sight.begun = time.Now()
+	a.sight.start = time.Now()
 	a.begin()
 	a.workers.Go(a.closeIdle)
 	return a
 }
 
-// closeIdle closes the idle connections when the acker ends.
+// closeIdle closes the idle connections when the acker is closed.
 func (a *acker) closeIdle() {
 	<-a.ctx.Done()
 	a.mu.Lock()
@@ -78,7 +78,7 @@ func (a *acker) closeIdle() {
 	}
 }
 
-// take takes an idle connection, or makes one.
+// take returns an idle connection, or a new one.
 func (a *acker) take() *pipeline {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +93,7 @@ func (a *acker) take() *pipeline {
 	return a.origin.pipeline(maxQueued, &a.trip, func() {})
 }
 
-// give gives a connection back.
+// give returns a connection to the idle ones.
 func (a *acker) give(p *pipeline) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,16 +104,16 @@ func (a *acker) give(p *pipeline) {
 	a.idle = append(a.idle, p)
 }
 
-// need returns how many replicas have to acknowledge a write to slots.
+// need returns the number of replicas that have to acknowledge a write to slots.
 func (a *acker) need(slots []int) int {
 	most := int(a.sight.most.Load())
 	for _, slot := range slots {
 		most = max(most, a.replicas.raise(slot, most))
 	}
-	return a.wants.Acks.of(most)
+	return a.wants.Acks.among(most)
 }
 
-// prepare makes the acknowledgement for commands that end at limit. It needs the number of replicas,
+// prepare returns the acknowledgement for commands with a limit. It needs the number of replicas,
 // which takes a round trip the first time.
 func (a *acker) prepare(ctx context.Context, limit time.Time, slots ...int) (*acknowledgement, error) {
 	limit = within(ctx, limit)
@@ -153,7 +153,7 @@ func (e *replicasError) Error() string {
 
 func (e *replicasError) Unwrap() error { return e.cause }
 
-// submit sends commands, and the WAIT for their replicas. They are completed together.
+// submit sends commands and the WAIT for their replicas. They are completed together.
 func (a *acker) submit(cmds []*command) {
 	x := &exchange{acker: a, ack: cmds[0].ack, limit: cmds[0].limit, cmds: append([]*command(nil), cmds...)}
 	for _, c := range x.cmds {
@@ -177,7 +177,7 @@ func (a *acker) submit(cmds []*command) {
 	}
 }
 
-// exchange is one sending of commands on a connection that carries nothing else.
+// exchange is one sending of commands on a connection that is used for nothing else at that time.
 type exchange struct {
 	acker    *acker
 	pipeline *pipeline
@@ -204,7 +204,7 @@ func (x *exchange) enter() {
 	}
 }
 
-// begin sends the scripts, the WAIT, and once in a while the question how many replicas there are.
+// begin sends the scripts, the WAIT, and from time to time the question for the number of replicas.
 func (x *exchange) begin() {
 	x.pipeline = x.acker.take()
 	var all []*command
@@ -238,7 +238,7 @@ func (x *exchange) begin() {
 	x.answered()
 }
 
-// answered ends the exchange at the last answer.
+// answered completes the exchange after the last answer.
 func (x *exchange) answered() {
 	if x.left.Add(-1) > 0 {
 		return
@@ -247,7 +247,7 @@ func (x *exchange) answered() {
 		x.leave()
 		defer x.acker.workers.Done()
 	}
-	x.ack.short = x.judge()
+	x.ack.short = x.shortfall()
 	for i, c := range x.cmds {
 		c.complete(x.scripts[i].reply, x.scripts[i].failure)
 	}
@@ -259,16 +259,16 @@ func (x *exchange) leave() {
 	<-x.acker.room
 }
 
-// complete ends an exchange that was not sent.
+// complete completes an exchange that was not sent.
 func (x *exchange) complete(err error) {
 	for _, c := range x.cmds {
 		c.complete(nil, err)
 	}
 }
 
-// judge compares the acknowledgements with the wish. The answer to INFO after the WAIT counts, too,
-// because a replica that has appeared in between may be the next master.
-func (x *exchange) judge() *ShortfallError {
+// shortfall compares the acknowledgements with the required number. The answer to INFO after the WAIT also
+// counts, because a replica that appeared in between may be the next master.
+func (x *exchange) shortfall() *ShortfallError {
 	if x.info != nil {
 		x.acker.note(x.info)
 	}
@@ -281,14 +281,14 @@ func (x *exchange) judge() *ShortfallError {
 	return &ShortfallError{Wanted: wanted, Acknowledged: int(got), Replicas: x.acker.sight.now(), Cause: x.wait.failure}
 }
 
-// replicas is the largest number of replicas that this client has seen at a master. A replica that
-// disappears never lowers the number: it may become the master, and would forget the writes that it
+// replicas holds the largest number of replicas that this client saw at a master. A replica that
+// disappears never lowers the number: it may become the master and would lose the writes that it
 // lacks. In a Cluster the number belongs to slots, which have another master after a failover.
 type replicas struct{ most []atomic.Int32 }
 
 func newReplicas(n int) *replicas { return &replicas{most: make([]atomic.Int32, n)} }
 
-// raise notes the present number, and returns the largest one.
+// raise records the present number and returns the largest one.
 func (r *replicas) raise(slot, now int) int {
 	most := &r.most[slot%len(r.most)]
 	for {
@@ -302,36 +302,36 @@ func (r *replicas) raise(slot, now int) int {
 	}
 }
 
-// lookEvery is how old the number of replicas of a node gets. The next question for it travels behind
-// a call, without an extra round trip.
+// lookEvery is the maximum age of the number of replicas of a node. The next question for it is sent
+// after a call, without an extra round trip.
 const lookEvery = time.Second
 
-// sight is how many replicas a node had when it was last asked.
+// sight holds the number of replicas that a node had when it was last asked.
 type sight struct {
-	begun time.Time
+	start time.Time
 	last  atomic.Int64 // number + 1; 0: the node was not asked yet
 	most  atomic.Int64
-	at    atomic.Int64 // since begun
+	at    atomic.Int64 // time of the last answer, relative to start
 }
 
-// note notes an answer of the node.
+// note records an answer of the node.
 func (s *sight) note(info string) {
 	n := int64(replicasIn(info))
-	s.at.Store(int64(time.Since(s.begun)))
+	s.at.Store(int64(time.Since(s.start)))
 	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
 	}
 	s.last.Store(n + 1)
 }
 
-// known reports whether the node has answered.
+// known reports whether the node answered before.
 func (s *sight) known() bool { return s.last.Load() > 0 }
 
-// now returns the last number; -1: none.
+// now returns the last number, -1 if there is none.
 func (s *sight) now() int { return int(s.last.Load()) - 1 }
 
 // old reports whether the node should be asked again. It then counts as asked.
 func (s *sight) old() bool {
-	now, at := int64(time.Since(s.begun)), s.at.Load()
+	now, at := int64(time.Since(s.start)), s.at.Load()
 	return now-at >= int64(lookEvery) && s.at.CompareAndSwap(at, now)
 }
 
@@ -339,9 +339,9 @@ func (s *sight) old() bool {
 func (s *sight) forget() { s.at.Store(-int64(lookEvery)) }
 
 // replicasIn counts the replicas in the answer to INFO replication, including those that are being
-// synchronised. A replica that has connected anew may be listed twice. It counts once if its old
-// connection has said nothing for more than a second. Behind an address translation several replicas
-// may look like one, but each of them speaks every second.
+// synchronized. A replica that reconnected may be listed twice. It counts once if its old
+// connection sent nothing for more than a second. Behind an address translation several replicas
+// may look like one, but each of them sends something every second.
 func replicasIn(info string) (n int) {
 	type address struct{ ip, port string }
 	speaking := make(map[address]int)

@@ -8,13 +8,13 @@ import (
 func TestAcks_Of(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range map[int]struct{ majority, all int }{0: {0, 0}, 1: {1, 1}, 2: {1, 2}, 3: {2, 3}, 4: {2, 4}, 5: {3, 5}} {
-		if got := MajorityAcks.of(replicas); got != want.majority {
+		if got := MajorityAcks.among(replicas); got != want.majority {
 			t.Errorf("a majority with %d replicas is %d, want %d", replicas, got, want.majority)
 		}
-		if got := AllAcks.of(replicas); got != want.all {
+		if got := AllAcks.among(replicas); got != want.all {
 			t.Errorf("all of %d replicas are %d", replicas, got)
 		}
-		if got := Acks(2).of(replicas); got != 2 {
+		if got := Acks(2).among(replicas); got != 2 {
 			t.Errorf("2 of %d replicas are %d", replicas, got)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Call is one script on its way to Redis. It is for one goroutine. It is a value, so that a call that
-// is answered at once costs no allocation; a copy continues in its place.
+// Call is one script on its way to Redis. Only one goroutine may use it. It is a value, so that a call that
+// is answered at once costs no allocation; a copy may continue the call.
 type Call struct {
 	// Sent is when the call was handed to this package, or a little before.
 	Sent time.Time
@@ -21,7 +21,7 @@ type Call struct {
 	key    string
 	cmd    *command
 	node   *node
-	err    error // of a finished call
+	err    error // the error of a finished call
 	state  callState
 	onHang OnHang
 	twice  bool // it was sent again because its connection hung
@@ -39,17 +39,17 @@ const (
 	finished
 )
 
-// OnHang says what Wait does when the connection of a call hangs and there is another one.
+// OnHang selects the reaction of Wait when the connection of a call hangs and there is another one.
 type OnHang uint8
 
 // The values of OnHang.
 const (
 	Returns    OnHang = iota // returns an error at once: the caller has another call to send
-	WaitsOn                  // goes on waiting: the script must not be executed twice
+	WaitsOn                  // continues to wait: the script must not be executed twice
 	SendsAgain               // sends the call once more: the script may be executed twice
 )
 
-// OnHang sets what Wait does when the connection hangs.
+// OnHang sets the reaction of Wait when the connection hangs.
 func (c *Call) OnHang(what OnHang) { c.onHang = what }
 
 // Twice reports whether the call was sent again because its connection hung. The first sending may
@@ -62,10 +62,10 @@ func (r *Redis) Call(now time.Time, script Script, key string, args ...any) Call
 	return Call{Sent: now, at: now, redis: r, script: script, key: key, cmd: newCommand("evalsha", script.Digest, args)}
 }
 
-// Acknowledge makes the replicas acknowledge the call, if the Config says so.
+// Acknowledge makes the call wait for acknowledgements of replicas, if the Config requires them.
 func (c *Call) Acknowledge() { c.acked = c.redis.cfg.Replication.Acks != NoAcks }
 
-// Shortfall returns the acknowledgements that an answered call lacks, nil if it lacks none.
+// Shortfall returns the error of an answered call that lacks acknowledgements, nil if it lacks none.
 func (c *Call) Shortfall() error {
 	if c.cmd.ack == nil || c.cmd.ack.short == nil {
 		return nil
@@ -73,13 +73,13 @@ func (c *Call) Shortfall() error {
 	return c.cmd.ack.short
 }
 
-// Settle makes Wait accept any answer, including that the script is not known. The caller does not
-// want the call executed any more.
+// Settle makes Wait accept any answer, even a reply that the server does not have the script. The caller
+// no longer wants the call to be executed.
 func (c *Call) Settle() { c.last = true }
 
-// Wait sends the call, and waits for the reply until ctx or limit ends. It sends the call again if
-// Redis asks for the whole script or names another node. If the fate is Unknown, the call may still
-// be on its way, and Wait may be called again.
+// Wait sends the call and waits for the reply until ctx is done or limit passes. It sends the call again
+// if Redis needs the whole script or redirects to another node. If the fate is Unknown, the call may
+// still be on its way, and Wait may be called again.
 func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate, err error) {
 	err = c.run(ctx, limit)
 	for err != nil && c.follow(err) {
@@ -89,7 +89,7 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate,
 		return c.cmd.Cmd.Val(), Answered, nil
 	}
 	fate = FateOf(err)
-	c.judge(fate, err)
+	c.alert(fate, err)
 	if c.redis.away(err) {
 		err = &redirectLoopError{err}
 	}
@@ -102,7 +102,7 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate,
 	return nil, fate, err
 }
 
-// Late returns the answer of a call that Wait has given up, if it has come. Otherwise its fate is
+// Late returns the answer of a call that Wait gave up, if it arrived since. Otherwise the fate is
 // Unknown.
 func (c *Call) Late() (reply any, fate Fate, err error) {
 	switch {
@@ -118,7 +118,7 @@ func (c *Call) Late() (reply any, fate Fate, err error) {
 	return c.cmd.Cmd.Val(), Answered, nil
 }
 
-// run sends a call that was not sent, and waits for the answer.
+// run sends a call that was not sent and waits for the answer.
 func (c *Call) run(ctx context.Context, limit time.Time) error {
 	switch c.state {
 	case finished:
@@ -133,8 +133,8 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	return c.sent(c.cmd.through(c.redis.hooks))
 }
 
-// prepare finds the node of the key, and fails if that is silent. ack is shared by calls that travel
-// together; nil: the call has its own.
+// prepare finds the node of the key and fails if that node is silent. Calls that are sent together share
+// ack; nil: the call has a separate one.
 func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgement) (err error) {
 	defer func() {
 		if err != nil {
@@ -161,7 +161,7 @@ func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgemen
 	return nil
 }
 
-// sent notes the outcome of the sending.
+// sent records the outcome of the sending.
 func (c *Call) sent(err error) error {
 	c.state, c.err = finished, err
 	if c.cmd.pending() {
@@ -170,9 +170,9 @@ func (c *Call) sent(err error) error {
 	return err
 }
 
-// follow prepares the call for what an answer asks for: the whole script, which Redis then keeps, or
-// another node of the Cluster. A redirection is followed once. Without an answer follow does what
-// OnHang says. It reports whether to run the call again.
+// follow prepares another sending if the answer requires one: with the whole script, which Redis then
+// caches, or to another node of the Cluster. It follows one redirection. Without an answer it follows
+// OnHang. It reports whether to run the call again.
 func (c *Call) follow(err error) bool {
 	if hangs(err) {
 		if c.onHang == SendsAgain && !c.last {
@@ -207,12 +207,12 @@ func (c *Call) again(verb string, body any, asking bool) {
 	c.cmd.asking = asking
 }
 
-// away reports whether the answer names another node of the Cluster, which has the key or receives
+// away reports whether the answer redirects to another node of the Cluster, which has the key or receives
 // its slot.
 func (r *Redis) away(err error) bool { return r.cluster != nil && MeaningOf(err) == MeansElsewhere }
 
-// judge wakes the watch over the node after a call without an answer.
-func (c *Call) judge(fate Fate, err error) {
+// alert wakes the watch over the node after a call without an answer.
+func (c *Call) alert(fate Fate, err error) {
 	switch {
 	case c.node == nil, fate == Answered:
 	case !errors.Is(err, ErrSilent):
@@ -220,9 +220,9 @@ func (c *Call) judge(fate Fate, err error) {
 	}
 }
 
-// Together sends calls to one node in one pipeline of the hooks, and waits for their answers. Wait of
-// each call returns its answer, and does what its OnHang says. The calls are also made while the node
-// is silent.
+// Together sends calls to one node in one pipeline of the hooks and waits for their answers. After that,
+// Wait of each call returns its answer and follows its OnHang. Together sends the calls even while the
+// node is silent.
 func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	var slots []int
 	var acked bool

@@ -15,13 +15,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// cluster has the ways to the masters of a Cluster, and to servers that were taken for masters. The
-// auto-pipeline of a ClusterClient mixes the commands of several masters in a batch, so that one master
-// without an answer blocks the keys of others.
+// cluster holds the nodes for the masters of a Cluster and for servers that were taken for masters. The
+// auto-pipeline of a ClusterClient mixes the commands of several masters in a batch, so that one silent
+// master blocks the keys of the others.
 //
 //	none -> there  a command needs a key of the node, or was redirected to it
-//	there -> none  go-redis has closed its client, because the node has left the Cluster
-//	there -> none  go-redis never had a client for it, and no command has used it for a while
+//	there -> none  go-redis closed its client, because the node left the Cluster
+//	there -> none  go-redis never had a client for it, and no command used it for a while
 //	there -> none  the cluster is closed
 //
 // Only open, takeLeft and close change that.
@@ -30,8 +30,8 @@ type cluster struct {
 
 	client  *redis.ClusterClient
 	timeout time.Duration
-	newNode func(opts *redis.Options) *node // makes the way to a node, whose name is its address
-	reached atomic.Bool                     // the Cluster has answered, and its slots are known
+	newNode func(opts *redis.Options) *node // creates a node, whose name is its address
+	reached atomic.Bool                     // the Cluster answered, and its slots are known
 	flight  *flight                         // the attempt under way; nil: none
 
 	nodes struct {
@@ -47,7 +47,7 @@ type cluster struct {
 type member struct {
 	*node
 
-	client *redis.Client // client of go-redis, with the timeout of the Config; nil: the node is known by a redirection only
+	client *redis.Client // client of go-redis, with the timeout of the Config; nil: only a redirection named the node
 	used   time.Time     // when it was last used
 }
 
@@ -58,11 +58,11 @@ func newCluster(client *redis.ClusterClient, timeout time.Duration, newNode func
 	return c
 }
 
-// of returns the way to the master that owns key, as far as go-redis knows. It sends nothing:
-// [Redis.Reach] has loaded the slots. For a slot without a master go-redis names any node that it
-// knows, which may be a replica. That node is asked like a master, and refuses (CLUSTERDOWN) or
-// redirects (MOVED). An error means that the slots were never loaded, or that the client is closed.
-func (c *cluster) of(key string) (*node, error) {
+// nodeOf returns the node for the master that owns key, according to the slots that [Redis.Reach] loaded.
+// It sends nothing. For a slot without a master go-redis returns any of its nodes, which may be a replica.
+// The command is sent to that node as to a master, and the node refuses (CLUSTERDOWN) or redirects (MOVED).
+// An error means that the slots were never loaded or that the client is closed.
+func (c *cluster) nodeOf(key string) (*node, error) {
 	client, err := c.client.MasterForKey(context.Background(), key) //nolint:forbidigo // nothing is sent
 	if err != nil {
 		c.stale()
@@ -77,7 +77,7 @@ func (c *cluster) of(key string) (*node, error) {
 	return c.open(client.Options(), client)
 }
 
-// open makes the way to a node, unless there is one.
+// open returns the node for a server. It creates the node if there is none.
 func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error) {
 	c.nodes.Lock()
 	defer c.nodes.Unlock()
@@ -100,8 +100,8 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	return m.node, nil
 }
 
-// redirected returns the way to the node that the answer of another node names. ask says that the key
-// is there already while its slot is not. A node that is not known yet gets the options of from.
+// redirected returns the node that the answer of another node names. ask reports whether the key is
+// there already while its slot is not. A new node gets the options of from.
 func (c *cluster) redirected(from *node, err error) (to *node, ask bool) {
 	reply, ok := replyOf(err)
 	if !ok {
@@ -124,14 +124,14 @@ func (c *cluster) redirected(from *node, err error) (to *node, ask bool) {
 }
 
 const (
-	// sweepPause is how often sweep looks for nodes that have left the Cluster. go-redis takes a
+	// sweepPause is the interval at which sweep looks for nodes that left the Cluster. go-redis takes a
 	// minute to close their clients.
 	sweepPause = 10 * time.Second
-	// unknownFor is how long a node that go-redis does not know is kept.
+	// unknownFor is how long a node without a client of go-redis is kept.
 	unknownFor = time.Minute
 )
 
-// sweep closes nodes that leave, until the cluster is closed.
+// sweep closes nodes that left, until the cluster is closed.
 func (c *cluster) sweep() {
 	ticker := time.NewTicker(sweepPause)
 	defer ticker.Stop()
@@ -145,7 +145,7 @@ func (c *cluster) sweep() {
 	}
 }
 
-// takeLeft removes the nodes that have left.
+// takeLeft removes and returns the nodes that left.
 func (c *cluster) takeLeft() (left []member) {
 	c.nodes.RLock()
 	all := maps.Clone(c.nodes.all)
@@ -155,7 +155,7 @@ func (c *cluster) takeLeft() (left []member) {
 			continue
 		}
 		c.nodes.Lock()
-		if c.nodes.all[addr] == m { // no command has used it in between
+		if c.nodes.all[addr] == m { // no command used it in between
 			delete(c.nodes.all, addr)
 			left = append(left, m)
 		}
@@ -164,13 +164,13 @@ func (c *cluster) takeLeft() (left []member) {
 	return left
 }
 
-// left reports whether the node has left the Cluster, so that go-redis has closed its client. It
+// left reports whether the node left the Cluster, so that go-redis closed its client. It
 // sends nothing, and the client has no hooks.
 func (m member) left() bool {
 	if m.client == nil {
 		return time.Since(m.used) > unknownFor
 	}
-	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // it has ended
+	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // it is canceled
 	end()
 	return errors.Is(m.client.Ping(over).Err(), redis.ErrClosed)
 }
@@ -198,13 +198,13 @@ func (c *cluster) close() {
 	c.workers.Wait()
 }
 
-// flight is one attempt to reach the Cluster. A caller waits for it until its own limit; the flight
-// goes on for the others.
+// flight is one attempt to reach the Cluster. A caller waits for it until the limit of the caller; the
+// flight continues for the others.
 type flight struct {
 	once    sync.Once
 	done    chan struct{}
 	err     error
-	trouble trouble // of the last node that could not be reached
+	trouble trouble // the trouble of the last node that could not be reached
 }
 
 func (f *flight) land(err error) {
@@ -214,7 +214,7 @@ func (f *flight) land(err error) {
 	})
 }
 
-// reachBy waits for the flight until limit at the latest.
+// reachBy waits for the flight, but not longer than limit.
 func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
 	defer cancel()
@@ -247,8 +247,8 @@ func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterCli
 	return f
 }
 
-// fly reaches the Cluster. It also asks the addresses of the caller's client for a sign of life,
-// because go-redis may take long to find out that there is none.
+// fly contacts the Cluster. It also connects to the addresses of the caller's client, because go-redis
+// may take long to find out that none of them is alive.
 func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.ClusterClient) error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	var asking sync.WaitGroup
@@ -268,7 +268,7 @@ func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.Clus
 	f.land(err)
 }
 
-// probe makes a client for questions to the nodes. It obeys the context; the caller's client may not.
+// probe returns a client for questions to the nodes. It obeys the context; the caller's client may not.
 func (c *cluster) probe() *redis.ClusterClient {
 	opts := *c.client.Options()
 	opts.ContextTimeoutEnabled = true
@@ -287,8 +287,8 @@ func (c *cluster) reach(ctx context.Context, ask func(ctx context.Context, probe
 	return err
 }
 
-// entries asks all addresses of the caller's client for a connection, again and again. It returns an
-// error if none of them has given one within the timeout.
+// entries tries repeatedly to connect to all addresses of the caller's client. It returns an error if
+// none of them accepts a connection within the timeout.
 func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 	opts := c.client.Options()
 	dial := opts.Dialer

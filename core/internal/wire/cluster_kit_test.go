@@ -67,7 +67,7 @@ func (b *board) give(addr string) {
 	b.slotsAre(redis.ClusterSlot{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}})
 }
 
-// movesTo is give, and makes the client learn it.
+// movesTo is give and makes the client learn it.
 func (b *board) movesTo(addr string) {
 	b.give(addr)
 	b.learn()

@@ -330,7 +330,7 @@ func (h defaultTenant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// Some nodes answer to every script that they do not know it. A call ends then, and is not sent
+// Some nodes answer to every script that they do not know it. A call ends then and is not sent
 // again.
 func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 	t.Parallel()

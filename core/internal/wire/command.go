@@ -15,11 +15,11 @@ import (
 // command is one sending of a script, as the hooks of the caller's client see it.
 //
 //	prepared -> sending  the innermost hook, which belongs to this package, sends it
-//	sending  -> over     it has an outcome, or its caller has left
-//	prepared -> refused  the hooks have returned without sending it
+//	sending  -> over     it has an outcome, or its caller left
+//	prepared -> refused  the hooks returned without sending it
 //
-// Only transmit and outcome change the phase. A hook may run the next one in a goroutine that it leaves
-// behind, so the outcome is read only after the command has an outcome.
+// Only transmit and outcome change the phase. A hook may run the next one in a goroutine that outlives the
+// hook, so the outcome is read only after it was set.
 type command struct {
 	redis.Cmd
 
@@ -28,19 +28,19 @@ type command struct {
 	size  int32     // in bytes on the wire; at this place it takes no room
 	given []any     // the arguments to send; hooks see, and may change, a copy in Cmd
 	room  [2][8]any // enough for both lists of most scripts
-	seen  error     // the outcome as hooks have changed it
+	seen  error     // the outcome as changed by hooks
 
 	// How to send it.
 	to      destination
-	health  *health          // of the node
+	health  *health          // the health of the node
 	ack     *acknowledgement // nil: replicas need not acknowledge it
 	asking  bool             // an ASKING is sent before it
-	company bool             // others travel with it; its caller sends them before it reads a reply
+	company bool             // it is sent together with others; its caller sends them before it reads a reply
 	at      time.Time        // when it was sent, or a little before
-	limit   time.Time        // of the wait for the answer
+	limit   time.Time        // end of the wait for the answer
 
 	answer
-	waiting bool  // its caller has left before the answer came
+	waiting bool  // its caller left before the answer came
 	err     error // the outcome
 }
 
@@ -55,15 +55,15 @@ const (
 // keyPosition is the position of the first key in EVALSHA and EVAL.
 const keyPosition = 3
 
-// destination is the node to which commands travel.
+// destination is the node to which commands are sent.
 type destination interface {
-	// send hands commands to the node. A refused command has its error.
+	// send passes commands to the node. A refused command contains its error.
 	send(cmds []*command)
 	// surroundings returns the hooks of the node's client; nil: it has none.
 	surroundings() hooks
 }
 
-// newCommand makes a command that was not sent yet.
+// newCommand returns a command that was not sent yet.
 func newCommand(verb string, body any, args []any) *command {
 	c := &command{}
 	c.given = append(append(c.room[0][:0], verb, body), args...)
@@ -73,7 +73,7 @@ func newCommand(verb string, body any, args []any) *command {
 	return c
 }
 
-// internal makes a command that no hook sees and no caller waits for. then is called with its answer.
+// internal returns a command that no hook sees and no caller waits for. Its answer calls then.
 func internal(then func(), args ...any) *command {
 	c := &command{given: args}
 	c.then = then
@@ -91,7 +91,7 @@ func (c *command) Err() error {
 	return c.seen
 }
 
-// SetErr keeps the outcome as go-redis and hooks have changed it. Only hooks see it.
+// SetErr keeps the outcome as changed by go-redis and hooks. Only hooks see it.
 func (c *command) SetErr(err error) { c.seen = err }
 
 // Val returns the reply for hooks. It does not wait.
@@ -105,17 +105,17 @@ func (c *command) Val() any {
 // Result returns Val and Err.
 func (c *command) Result() (any, error) { return c.Val(), c.Err() }
 
-// String is for the logs of hooks.
+// String returns the command with its arguments, for the logs of hooks.
 func (c *command) String() string { return fmt.Sprint(c.Args()...) }
 
-// outcome returns the outcome of the command after the hooks have returned said. Hooks decide only
-// that it is not sent, or that it fails although it was answered.
+// outcome returns the outcome of the command after the hooks returned said. Hooks can only prevent that
+// it is sent, or make it fail although it was answered.
 func (c *command) outcome(said error) error {
 	if c.phase.CompareAndSwap(commandPrepared, commandRefused) {
 		if said != nil {
 			return &unsentError{said}
 		}
-		return nil // the hook has made an answer
+		return nil // the hook supplied an answer
 	}
 	if c.phase.Load() != commandOver {
 		return &interruptedError{errors.Join(errHookLeft, said)}
@@ -163,9 +163,9 @@ func (c *command) pending() bool { return c.phase.Load() == commandOver && c.wai
 // answer is the answer that a command waits for. At first its caller waits for nothing else, which is cheap.
 // When the answer is slow, the caller waits for its context and its limit as well.
 //
-//	soon -> over  the pipeline has completed it
-//	soon -> slow  it takes long, or its caller has no time to wait for it alone
-//	slow -> over  the pipeline has completed it
+//	soon -> over  the pipeline completed it
+//	soon -> slow  it takes long, or the limit of its caller is too near
+//	slow -> over  the pipeline completed it
 //
 // It is completed once, at the end, and only its caller reads it afterwards. It becomes slow only while it is in
 // the queue of a pipeline, under the mutex of the pipeline, and is completed after that.
@@ -173,17 +173,17 @@ type answer struct {
 	soon    sync.WaitGroup // counts 1 until there is an answer, or it is slow
 	wake    chan struct{}  // for a slow answer
 	isOver  atomic.Bool
-	hung    atomic.Int32 // what its caller knows about a hanging connection
+	hung    atomic.Int32 // whether its connection hangs and the caller was interrupted
 	reply   any
 	failure error
 	then    func() // called instead for an internal command
 }
 
-// What the caller of an answer knows about its connection. Each step happens once at most.
+// The values of answer.hung. Each step happens at most once.
 const (
 	notHung   int32 = iota
-	hungNews        // it hangs, and the caller is to be interrupted
-	hungKnown       // the caller was interrupted, and may wait again for longer
+	hungNews        // the connection hangs, and the caller has to be interrupted
+	hungKnown       // the caller was interrupted and may wait again for longer
 )
 
 // prepare makes a command ready to be submitted for a caller that has time until limit.
@@ -229,7 +229,7 @@ func (a *answer) hangs() {
 // over reports whether there is an answer.
 func (a *answer) over() bool { return a.isOver.Load() }
 
-// settled copies the answer to where hooks see it.
+// settled copies the answer to the fields that hooks see.
 func (c *command) settled() error {
 	if c.failure == nil {
 		c.Cmd.SetVal(c.reply)
@@ -237,8 +237,8 @@ func (c *command) settled() error {
 	return c.failure
 }
 
-// await waits in two steps. Nearly every reply comes within the first one. Only the caller of a slow
-// reply pays for a timer, and listens to its context.
+// await waits in two steps. Nearly every reply arrives during the first one. Only the caller of a slow
+// reply pays for a timer and observes its context.
 func (c *command) await(ctx context.Context, limit time.Time) error {
 	c.soon.Wait()
 	if c.over() || c.ack != nil && c.awaitReplicas() {
@@ -258,9 +258,8 @@ func (c *command) awaitReplicas() bool {
 	return c.over()
 }
 
-// awaitSlow waits until ctx or limit ends, or until the node is silent. When a node falls silent many
-// callers wait. They share one context, so that its end ends their waits without a goroutine for
-// each.
+// awaitSlow waits until ctx is done, limit passes, or the node is silent. When a node falls silent, many
+// callers wait. They share one context, whose cancellation ends their waits without a goroutine for each.
 func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	speaks, done := c.health.startWaiting()
 	defer done()
@@ -279,7 +278,7 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	return err
 }
 
-// untilBy waits for an answer until limit at the latest. Its error says what came instead.
+// untilBy waits for an answer, but not longer than limit. Its error is the cause if no answer came.
 func (c *command) untilBy(waits context.Context, limit time.Time) error {
 	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
 	defer cancel()
@@ -309,8 +308,8 @@ func within(ctx context.Context, limit time.Time) time.Time {
 	return limit
 }
 
-// carried is the context in which hooks see a command. It has the values of the caller's context,
-// such as the parent span, but does not end with it.
+// carried is the context that hooks receive with a command. It contains the values of the caller's context,
+// such as the parent span, but is not canceled with it.
 type carried struct {
 	caller context.Context //nolint:containedctx // the caller's, which waits for the answer
 }
@@ -318,7 +317,7 @@ type carried struct {
 // Deadline returns no deadline.
 func (*carried) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// Done returns nil: the context does not end.
+// Done returns nil: the context is never canceled.
 func (*carried) Done() <-chan struct{} { return nil }
 
 // Err returns nil.
@@ -332,24 +331,23 @@ func (c *carried) Value(key any) any {
 	return context.WithoutCancel(c.caller).Value(key)
 }
 
-// acknowledgement is the number of replicas that commands which travel together ask for, and what
-// they got. It is written before the commands are completed.
+// acknowledgement is the number of replicas that commands sent together require, and the result. It is
+// written before the commands are completed.
 type acknowledgement struct {
 	slots  []int
 	wanted int
 	wait   time.Duration
-	short  *ShortfallError // nil: enough replicas have acknowledged, or no answer came
+	short  *ShortfallError // nil: enough replicas acknowledged, or no answer came
 }
 
-// command returns the WAIT for the replicas. It is harmless when it is executed twice.
+// command returns the WAIT for the replicas. It can safely be executed twice.
 func (a *acknowledgement) command() []any {
 	return []any{"wait", a.wanted, max(a.wait.Milliseconds(), 1)}
 }
 
-// hooks runs commands through the hooks that a client has at this moment. Commands travel on
-// connections of this package, but the caller's client has hooks, for example for tracing. So a
-// command runs through the hooks first, and the innermost hook, which belongs to this package, sends
-// it.
+// hooks runs commands through the present hooks of a client. Commands are sent on connections of this
+// package, but the caller's client may have hooks, for example for tracing. So a command runs through
+// those hooks first, and the innermost hook, which belongs to this package, sends it.
 type hooks interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 	Pipeline() redis.Pipeliner

@@ -14,13 +14,13 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// dialer makes the connections to one node, with all that the caller's client says about connections: its
+// dialer opens the connections to one node with the connection options of the caller's client: its
 // dialer, TLS, credentials, database, name and OnConnect. It sends the greeting itself, in one round trip.
 // go-redis cannot write and read on a connection at the same time. A client of go-redis for each connection would
 // show up as a separate pool in measurements.
 //
-// The functions of the caller may block without obeying their context, and may panic. So they run in separate
-// goroutines. Their number is bounded, and no call waits for them longer than it wants.
+// The functions of the caller may block without obeying their context and may panic. So they run in separate
+// goroutines. Their number is limited, and no call waits for them beyond its limit.
 type dialer struct {
 	opts        *redis.Options
 	credentials *credentials // nil: the options contain them
@@ -28,12 +28,12 @@ type dialer struct {
 	owner       string        // the connections are named after it; empty: they get no such name
 	unnamed     atomic.Bool   // the server accepts only connections without a name
 	room        chan struct{} // one element for each goroutine
-	hosts       chan *host    // for OnConnect
+	hosts       chan *host    // idle hosts for OnConnect
 	closed      atomic.Bool
 }
 
-// leastDialing is how many attempts to connect to a node may run at the same time, even if its client
-// allows fewer for its pool: one may hang while others are made.
+// leastDialing is the number of attempts to connect to a node that may always run at the same time, even if
+// its client allows fewer for its pool: one may hang while others proceed.
 const leastDialing = 8
 
 func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
@@ -41,22 +41,22 @@ func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
 	return &dialer{opts: opts, timeout: timeout, room: make(chan struct{}, most), hosts: make(chan *host, most)}
 }
 
-// connect makes a connection and greets the server. It waits until ctx ends at most.
+// connect opens a connection and greets the server. It waits no longer than ctx.
 func (d *dialer) connect(ctx context.Context, p *progress) (net.Conn, error) {
 	return d.run(ctx, func(ctx context.Context) (net.Conn, error) { return d.introduceNamed(ctx, p) })
 }
 
-// progress is the time until which an answer should come while a connection is made. The caller's
+// progress is the time by which an answer should arrive while a connection is opened. The caller's
 // functions, such as OnConnect, are not limited: a slow OnConnect does not make Redis silent.
 type progress struct{ until atomic.Pointer[time.Time] }
 
-// within notes that an answer is awaited.
+// within records that an answer is awaited.
 func (p *progress) within(d time.Duration) { p.until.Store(new(time.Now().Add(d))) }
 
-// none notes that no answer is awaited.
+// none records that no answer is awaited.
 func (p *progress) none() { p.until.Store(nil) }
 
-// overdue reports whether an answer should have come.
+// overdue reports whether an answer should have arrived by now.
 func (p *progress) overdue(now time.Time) bool {
 	until := p.until.Load()
 	return until != nil && now.After(*until)
@@ -72,7 +72,7 @@ type dialed struct {
 	err  error
 }
 
-// run makes a connection, and waits until there is one or ctx ends. A connection that is made later
+// run opens a connection and waits until it is ready or ctx is done. A connection that is ready later
 // is closed.
 func (d *dialer) run(ctx context.Context, dial dialFunc) (net.Conn, error) {
 	select {
@@ -113,8 +113,8 @@ func (d *dialer) attempt(ctx context.Context, dial dialFunc, made chan<- dialed)
 	got = dialed{conn: conn}
 }
 
-// close waits until no goroutine runs, and lets none begin. It waits until the timeout for goroutines
-// that do not obey their contexts, which have ended.
+// close prevents new goroutines and waits until none runs. It waits no longer than the timeout for
+// goroutines that do not obey their canceled contexts.
 func (d *dialer) close() {
 	if d.closed.Swap(true) {
 		return
@@ -151,7 +151,7 @@ func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
 	return conn, err
 }
 
-// introduceNamed makes a connection with a name. If naming fails, it makes one without a name. If
+// introduceNamed opens a connection with a name. If naming fails, it opens one without a name. If
 // that works, later connections get no name.
 func (d *dialer) introduceNamed(ctx context.Context, p *progress) (net.Conn, error) {
 	owner := d.owner
@@ -168,7 +168,7 @@ func (d *dialer) introduceNamed(ctx context.Context, p *progress) (net.Conn, err
 	return conn, err
 }
 
-// introduce makes a connection and authenticates on it.
+// introduce opens a connection and authenticates on it.
 func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ net.Conn, err error) {
 	conn, err := d.dial(ctx, p)
 	if err != nil {
@@ -230,7 +230,7 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 	}
 }
 
-// greet sends the first commands of a connection, and a PING. A connection that replaces a hanging
+// greet sends the first commands of a connection and a PING. A connection that replaces a hanging
 // one is of use only if Redis answers on it. A server that refuses the PING is alive, unless it has
 // too many clients and hangs up.
 func (d *dialer) greet(conn net.Conn, first [][]any, p *progress) error {
@@ -265,7 +265,7 @@ func (d *dialer) name(conn net.Conn, owner string) error {
 	}
 }
 
-// say sends commands in one piece and reads their replies. It returns the first error, and the index
+// say sends commands in one write and reads their replies. It returns the first error and the index
 // of its command.
 func (d *dialer) say(conn net.Conn, cmds [][]any) (failed int, err error) {
 	if err := conn.SetDeadline(time.Now().Add(d.timeout)); err != nil {
@@ -314,7 +314,7 @@ func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 	}
 	h.conn, h.call, h.ran = conn, d.opts.OnConnect, false
 	defer func() {
-		if !h.ran { // OnConnect has panicked, or go-redis does not call it
+		if !h.ran { // OnConnect panicked, or go-redis does not call it
 			_ = h.client.Close() //nolint:errcheck // it has no connection
 			return
 		}
@@ -341,15 +341,15 @@ func (d *dialer) dismiss() {
 	}
 }
 
-// host is a client of go-redis whose only connections are lent to it, one at a time. It is used
-// again, because measurements see each client as a separate pool.
+// host is a client of go-redis that only gets lent connections, one at a time. Hosts are reused, because
+// measurements see each client as a separate pool.
 type host struct {
 	client *redis.Client
 
 	conn net.Conn
 	call func(ctx context.Context, conn *redis.Conn) error
 	said error // the result of call
-	ran  bool  // call has returned
+	ran  bool  // call returned
 }
 
 func newHost(addr string, timeout time.Duration) *host {
@@ -375,8 +375,8 @@ type lent struct{ net.Conn }
 // Close does nothing.
 func (lent) Close() error { return nil }
 
-// errLent ends the setup of a connection by go-redis.
+// errLent stops the setup of a connection by go-redis.
 var errLent = errors.New("the connection is lent")
 
-// dialFunc makes a connection.
+// dialFunc opens a connection.
 type dialFunc func(ctx context.Context) (net.Conn, error)

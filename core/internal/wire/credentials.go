@@ -7,10 +7,10 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 )
 
-// credentials come from a provider that sends new ones before the old ones expire. Servers end a
-// connection whose credentials have expired, with all commands under way. So changed is called when
-// there are new ones: the node then makes another connection, and the old one leaves when it has
-// answered its commands.
+// credentials receives credentials from a provider that sends new ones before the old ones expire. Servers
+// close a connection whose credentials expired, with all commands under way. So credentials calls changed
+// when new ones arrive: the node then opens another connection, and the old one is closed when its commands
+// are answered.
 type credentials struct {
 	provider auth.StreamingCredentialsProvider
 	changed  func()
@@ -29,7 +29,7 @@ func newCredentials(provider auth.StreamingCredentialsProvider, changed func()) 
 	return &credentials{provider: provider, changed: changed}
 }
 
-// current returns the last credentials. It calls the provider in the goroutine of an attempt to
+// current returns the last credentials. It calls the provider in the goroutine of the attempt to
 // connect.
 func (c *credentials) current() (user, password string, err error) {
 	c.mu.Lock()
@@ -49,7 +49,7 @@ func (c *credentials) current() (user, password string, err error) {
 	return user, password, nil
 }
 
-// noteSubscription notes the answer of the provider, and returns the last credentials, unless close
+// noteSubscription records the answer of the provider and returns the last credentials, unless close
 // was called before.
 func (c *credentials) noteSubscription(first auth.Credentials, leave auth.UnsubscribeFunc) (last auth.Credentials, wanted bool) {
 	c.mu.Lock()
@@ -65,7 +65,7 @@ func (c *credentials) noteSubscription(first auth.Credentials, leave auth.Unsubs
 	return last, wanted
 }
 
-// OnNext notes new credentials.
+// OnNext records new credentials.
 func (c *credentials) OnNext(next auth.Credentials) {
 	c.mu.Lock()
 	again := c.last != nil && c.last.RawCredentials() != next.RawCredentials()
@@ -76,11 +76,11 @@ func (c *credentials) OnNext(next auth.Credentials) {
 	}
 }
 
-// OnError changes nothing: the last credentials may still be valid, and the server reports if they
+// OnError does nothing: the last credentials may still be valid, and the server reports it if they
 // are not.
 func (*credentials) OnError(error) {}
 
-// close ends the subscription, even if it begins later.
+// close cancels the subscription, even if it begins later.
 func (c *credentials) close() {
 	if c == nil {
 		return

@@ -1,6 +1,6 @@
-// Package wire carries scripts to Redis and their answers back. Package redisstore calls it; package core and the other
-// rooms use its errors and fates. It knows nothing of locks. For each script the caller learns when it was sent, what Redis replied, and, without a reply, whether the
-// script may have been executed: its [Fate].
+// Package wire sends scripts to Redis and returns their replies. Package redisstore calls it; package core and the other
+// internal packages use its errors and fates. It does not depend on locks. For each script the caller learns when it was
+// sent, what Redis replied, and, without a reply, whether the script may have been executed: its [Fate].
 //
 //	call := way.Call(time.Now(), script, key, 1, key, "argument")
 //	reply, fate, err := call.Wait(ctx, limit)
@@ -9,25 +9,25 @@
 //
 // A [Call] (call.go) finds the node of its key (redis.go, cluster.go) and runs the hooks of the caller's client
 // (hooks.go, command.go). The innermost hook hands the command to the node (node.go), which has lines (lines.go).
-// Nearly always these are one pipeline (pipeline.go): one connection (origin.go, connect.go), on which the commands of
-// all goroutines follow each other. A command is appended to a buffer and to a queue. One goroutine writes the buffer,
-// one reads, and a reply belongs to the command at the front of the queue. One rule must never break: every queued
-// command is sent, once, in the order of the queue. A connection on which this may not hold is closed.
+// Nearly always there is a single pipeline (pipeline.go): one connection (origin.go, connect.go), on which the commands
+// of all goroutines follow each other. A command is appended to a buffer and to a queue. One goroutine writes the
+// buffer, one reads, and a reply belongs to the command at the front of the queue. One invariant must never break: every
+// queued command is sent once, in the order of the queue. A connection that may violate it is closed.
 //
-// The caller's client gives its options for connections, its hooks, and in a Cluster the slots. Its pool and its
-// Limiter do not affect commands.
+// Wire uses the connection options and the hooks of the caller's client, and in a Cluster its slots. The pool and the
+// Limiter of that client do not affect commands.
 //
-// A Pipeline of go-redis would be one batch: a call waits for a batch that it is not part of, a batch that hangs blocks
-// all of its calls, and the caller cannot see when one of them was sent, or that it was not.
+// A Pipeline of go-redis would be one batch: a call would wait for a batch that it is not part of, a batch that hangs
+// would block all of its calls, and the caller could not see when a call was sent, or that it was not sent.
 //
 // # The files
 //
 // They build on each other, from the bottom to the top:
 //
-//	life, resp, flow, meaning                   tools and values
-//	errors, text                                every error, its [Fate], and the texts that may be logged
+//	life, resp, flow, meaning                   helpers and values
+//	errors, text                                every error, its [Fate], and the messages that may be logged
 //	health                                      whether a node answers
-//	connect, credentials, sentinel              how a connection is made
+//	connect, credentials, sentinel              setup of a connection
 //	command, hooks                              one sending of a script, and the hooks around it
 //	pipeline                                    one connection with many commands under way
 //	origin, lines, acks, node                   the connections to one node

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Fate is what is known about the execution of a command.
+// Fate tells whether a command was executed, as far as is known.
 type Fate int
 
 const (
@@ -17,12 +17,12 @@ const (
 	Answered Fate = iota
 	// NotSent means that Redis never saw the command.
 	NotSent
-	// Unknown means that no answer came: the command may have been executed, and may still be.
+	// Unknown means that no answer came: the command may have been executed and may still be.
 	Unknown
 )
 
-// interruptedError is the end of a wait by its context or limit. The type distinguishes it from an
-// answer of Redis, because the cause of a context may be any error.
+// interruptedError means that the context or the limit of a wait ended it. The type distinguishes it from
+// an answer of Redis, because the cause of a context may be any error.
 type interruptedError struct{ cause error }
 
 func (e *interruptedError) Error() string { return e.cause.Error() }
@@ -37,8 +37,8 @@ func (e *unsentError) Error() string { return e.cause.Error() }
 
 func (e *unsentError) Unwrap() error { return e.cause }
 
-// unsent makes the error of a command without a connection. If Redis has answered the greeting, its
-// answer is the error.
+// unsent returns the error of a command without a connection. If Redis answered the greeting with an
+// error, that is the error.
 func unsent(err error) error {
 	if FateOf(err) == Answered {
 		return err
@@ -54,15 +54,15 @@ func cause(err error) error {
 	return err
 }
 
-// lostError is the end of a connection with commands under way. Whatever its cause, for example an
-// error of dialing in a tunnel, it says nothing about the commands.
+// lostError means that a connection was lost with commands under way. Its cause, for example an
+// error of dialing in a tunnel, proves nothing about the commands.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string { return e.cause.Error() }
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-// lost marks an error as the end of a connection.
+// lost marks an error as the cause of a lost connection.
 func lost(err error) error {
 	if FateOf(err) == Unknown {
 		return err
@@ -78,15 +78,15 @@ func (e *redirectLoopError) Error() string { return e.cause.Error() }
 
 func (e *redirectLoopError) Unwrap() error { return e.cause }
 
-// UnreadableError means that Redis has answered, and that the answer is of no use.
+// UnreadableError means that Redis sent an answer that cannot be read.
 type UnreadableError struct{ Cause error }
 
 func (e *UnreadableError) Error() string { return e.Cause.Error() }
 
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
-// fated is an error that knows what it means for its command. The errors that it wraps may concern
-// another command, such as the attempt to connect that has shown that the node is silent.
+// fated is an error that determines the fate of its command. The errors that it wraps may concern
+// another command, such as the attempt to connect that showed that the node is silent.
 type fated interface {
 	error
 	fate() Fate
@@ -104,7 +104,7 @@ func (*ShortfallError) fate() Fate { return Answered }
 
 func (e *explainedError) fate() Fate { return FateOf(e.err) }
 
-// FateOf returns what an error means for its command.
+// FateOf returns the fate of the command of an error.
 func FateOf(err error) Fate {
 	if err == nil {
 		return Answered
@@ -129,7 +129,7 @@ func FateOf(err error) Fate {
 // Answer reports whether an error is an answer of Redis.
 func Answer(err error) bool { return FateOf(err) == Answered }
 
-// Unanswered reports whether err means only that the limit of a wait came before an answer.
+// Unanswered reports whether err means only that a wait reached its limit before an answer came.
 func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) && !errors.Is(err, ErrSilent) }
 
 // Transient reports whether the next attempt may have another result: there was no connection or no
@@ -145,21 +145,19 @@ func Transient(err error) bool {
 	return FateOf(err) != Answered || Passes(err)
 }
 
-// Rejects reports whether an error is a reply that means that the script changed nothing, and never
-// will.
+// Rejects reports whether an error is a reply after which the script changed nothing and never will.
 func Rejects(err error) bool {
 	var unreadable *UnreadableError
 	return err != nil && !Transient(err) && !Short(err) && !errors.As(err, &unreadable)
 }
 
-// errPending means that an answer is still awaited.
+// errPending means that the answer has not arrived yet.
 var errPending = errors.New("no answer so far")
 
 // Pending reports whether an error of Late means that an answer may still come.
 func Pending(err error) bool { return errors.Is(err, errPending) }
 
-// ShortfallError means that a script was executed, and that too few replicas are known to have its
-// writes.
+// ShortfallError means that a script was executed, but too few replicas are known to have its writes.
 type ShortfallError struct {
 	Wanted       int
 	Acknowledged int
@@ -181,20 +179,20 @@ func (e *ShortfallError) Error() string {
 // Unwrap returns the cause.
 func (e *ShortfallError) Unwrap() error { return e.Cause }
 
-// errNoRoom means that all connections for commands which wait for replicas are in use.
+// errNoRoom means that all connections for commands that wait for replicas are in use.
 var errNoRoom = errors.New("no connection was free for a command that replicas have to acknowledge")
 
-// errHookLeft is the cause when a hook has not waited for the command.
+// errHookLeft is the cause when a hook did not wait for the command.
 var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
 
 // errNotAgain refuses a command that a hook sends a second time.
 var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
 
-// errHangs is the cause of a wait on a connection that hangs while others are made.
+// errHangs is the cause when a wait was interrupted on a connection that hangs while others are opened.
 var errHangs = errors.New("no answer on a connection that hangs")
 
-// hangs reports whether a wait has ended because its connection hangs, so that it may go on. The end
-// of a connection, and the silence of a node, can only have such an error as their cause.
+// hangs reports whether a wait was interrupted because its connection hangs, so that it may continue. The
+// errors of a lost connection and of a silent node can only wrap such an error as their cause.
 func hangs(err error) bool {
 	wait, is := err.(*interruptedError) //nolint:errorlint // only err itself
 	return is && wait.cause == errHangs //nolint:errorlint // not what it wraps
@@ -209,12 +207,12 @@ var (
 	errNoConnection = errors.New("no connection")
 )
 
-// errNaming means that a connection has ended, or was silent, when it was named. Some proxies do
-// that.
+// errNaming means that a connection was closed, or got no answer, when it was named. Some proxies behave
+// like that.
 var errNaming = errors.New("the connection cannot be named")
 
-// ErrSilent is in the error of a call to a node that has not answered anything for the backend
-// timeout. Such a call ends at once, and other calls are not sent.
+// ErrSilent is wrapped by the error of a call to a node that has not answered anything for the backend
+// timeout. Such a call fails at once, and other calls are not sent.
 var ErrSilent = errors.New("no answer from redis")
 
 // explainedError is the error of a call with the trouble of its node, or with the error of an earlier
@@ -234,8 +232,8 @@ func (e *explainedError) Error() string { return e.err.Error() + e.between + e.w
 
 func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }
 
-// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses a
-// command whose arguments, such as a key, a hook has changed: when the command is sent again, the hook
+// errForeign refuses a command with which a hook replaced a lock command. errChanged refuses a
+// command whose arguments, such as a key, a hook changed: when the command is sent again, the hook
 // might change it again.
 var (
 	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
@@ -243,11 +241,11 @@ var (
 		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
 )
 
-// byHook reports whether a command was not sent because of a hook, which will do the same to the next
-// one.
+// byHook reports whether a hook prevented the command from being sent. The hook will do the same to the
+// next command.
 func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
 
-// errMute means that Redis has not answered on a new connection.
+// errMute means that Redis did not answer on a new connection.
 var errMute = errors.New("a new connection has no answer")
 
 // errPipelineClosed is the error of commands without an answer when their pipeline is closed.
@@ -259,7 +257,7 @@ var errUnnamed = errors.New("the dialer does not show which master the sentinels
 // ErrClient refuses a client with which locks cannot be correct.
 var ErrClient = errors.New("unsupported redis client")
 
-// MeaningOf returns what the error reply inside an error means.
+// MeaningOf returns the meaning of the error reply inside an error.
 func MeaningOf(err error) Meaning {
 	reply, ok := replyOf(err)
 	if !ok {
@@ -280,18 +278,18 @@ func replyOf(err error) (redis.Error, bool) {
 	return errors.AsType[redis.Error](err)
 }
 
-// WrongType reports whether Redis has answered that the key holds a value of another type. Redis is
-// then well, and the key is not a lock.
+// WrongType reports whether Redis answered that the key holds a value of another type. Redis then works,
+// and the key is not a lock.
 func WrongType(err error) bool { return Answer(err) && MeaningOf(err) == MeansWrongType }
 
-// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because
-// its keys are in several slots, or because its text does not show their slots.
+// Apart reports whether an endpoint that is not a Cluster to its client refused a script because
+// its keys are in several slots, or because its source does not show their slots.
 func Apart(err error) bool {
 	means := MeaningOf(err)
 	return Answer(err) && (means == MeansApart || means == MeansUnchecked)
 }
 
-// Passes reports whether Redis has answered that it is there and will serve, but not now. It loads
+// Passes reports whether the error is a temporary refusal of a Redis that works. It loads
 // data, runs a script of another client, has too few replicas or too many clients, or is not the
 // master yet; or a Cluster or its links are changing.
 func Passes(err error) bool {

@@ -5,84 +5,85 @@ import (
 	"time"
 )
 
-// flow is what is measured on one pipeline: how long a round trip takes, and for how long nothing has
-// come although an answer is awaited. The pipeline's mutex guards it, except for the atomic fields.
-// The round trip belongs to the node.
+// flow holds the measurements of one pipeline: how long a round trip takes, and how long nothing has
+// arrived although an answer is awaited. The pipeline's mutex guards it, except for the atomic fields.
+// All pipelines of a node share the round trip.
 type flow struct {
-	quiet  time.Time // since when nothing has come
-	looked time.Time // when quiet was looked at
-	slow   int       // how many from the front of the queue are marked as slow
+	quiet  time.Time // since when nothing has arrived
+	looked time.Time // when quiet was last checked
+	slow   int       // number of commands at the front of the queue that are marked as slow
 	sample sample
 	trip   *atomic.Int64
-	old    atomic.Bool // it leads to a node that is not a master any more
+	old    atomic.Bool // it leads to a node that is no longer a master
 	ended  atomic.Bool
 }
 
-// sample is the command whose round trip is measured: one at a time, from when the connection has it.
+// sample is the command whose round trip is measured, one at a time, from its writing to the connection.
 type sample struct {
 	since time.Time
-	ahead int // replies up to and including its own; 0: no sample
+	ahead int // number of replies up to and including the reply to it; 0: no sample
 }
 
-// The times after which a command under way gets attention. The first two are the least and the most of a
-// time that grows with the round trip.
+// The times after which a command under way gets attention. The first two are the minimum and the maximum of
+// a time that grows with the round trip.
 const (
-	// moment is how long a caller waits before it pays for a timer, and the least that counts as
+	// moment is how long a caller waits before it pays for a timer, and the shortest time that counts as
 	// slow.
 	moment = 5 * time.Millisecond
-	// longestMoment is the most that counts as slow, however far away Redis is: nothing can interrupt a
-	// call before. It is also the least that counts as a hang.
+	// longestMoment is the time after which every call counts as slow, however far away Redis is: nothing
+	// can interrupt a call before. It is also the shortest time that counts as a hang.
 	longestMoment = 50 * time.Millisecond
-	// settling is how long an answer that has arrived may take to be read.
+	// settling is how long this process may take to read an answer that arrived.
 	settling = 20 * time.Millisecond
-	// waking is the same for a process that has just gone on after it was stopped, or that got no time on
+	// waking is the same for a process that just continues after it was stopped, or after it got no time on
 	// a busy machine.
 	waking = 200 * time.Millisecond
-	// sleep is how long the process has to stand still before that time is subtracted from a node's silence. A
+	// sleep is how long the process has to stall before that time is subtracted from the silence of a node. A
 	// smaller value could postpone the timeout for ever.
 	sleep = 100 * time.Millisecond
 	// unread is how long a connection has no reader while there are no calls.
 	unread = 2 * moment
 	// leastPause is the pause after a failed attempt to connect. It doubles each time, up to mostPause.
 	leastPause, mostPause = 20 * time.Millisecond, 500 * time.Millisecond
-	// pingPause is the least time between pings on a connection without commands.
+	// pingPause is the shortest time between pings on a connection without commands.
 	pingPause = 100 * time.Millisecond
 )
 
-// The numbers of calls, or of bytes, from which another way is cheaper. A write is half of what a call costs
-// this process when Redis is near. So the more calls are under way, the longer a writer collects commands of
-// others.
+// The numbers of calls or bytes from which another method is cheaper. When Redis is near, the write is half of
+// the cost of a call to this process. So the more calls are under way, the longer a writer collects commands
+// of others.
 const (
-	// gathersFrom is from how many commands under way a caller that writes lets other callers go first, and
-	// then writes for all of them. With fewer, each caller writes at once: commands on their way keep this
-	// process and Redis busy at the same time, while with batches each waits for the other.
+	// gathersFrom is the number of commands under way from which a caller that writes lets other callers go
+	// first and then writes for all of them. With fewer, each caller writes at once: commands on their way
+	// keep this process and Redis busy at the same time, while with batches each waits for the other.
 	gathersFrom = 9
-	// writerAbove is above how many commands under way the writer writes.
+	// writerAbove is the number of commands under way above which the writer writes.
 	writerAbove = 64
-	// roomy is for how many bytes under way any socket has room. Beyond it a write may wait for Redis to
-	// read. Then the writer writes, because a caller that writes notices nothing else.
+	// roomy is the number of bytes under way that fit into any socket buffer. Beyond it a write may wait for
+	// Redis to read. Then the writer writes, because a caller that writes cannot react to anything else.
 	roomy = 16 << 10
-	// readsAfter is after how many calls in a row that were alone callers read their replies themselves.
+	// readsAfter is the number of lone calls in a row after which callers read their replies themselves.
 	readsAfter = 4
-	// mostAttempts is how many connections are made at the same time.
+	// mostAttempts is the maximum number of connections that are opened at the same time.
 	mostAttempts = 3
-	// mostLeaving is how many pipelines leave at the same time; the oldest is closed to make room.
+	// mostLeaving is the maximum number of pipelines that leave at the same time; the oldest is closed to
+	// make room.
 	mostLeaving = 8
-	// idleLooks is after how many looks without anything to do the watch sleeps.
+	// idleLooks is the number of looks without anything to do after which the watch sleeps.
 	idleLooks = 20
 )
 
-// wokeAfter reports whether a wait has ended so long after its limit that this process cannot have
-// run.
+// wokeAfter reports whether a wait returned so long after its limit that this process cannot have run in
+// between.
 func wokeAfter(limit time.Time) bool { return time.Since(limit) > 2*moment }
 
-// begins notes that there is a connection, on which replies may now come.
+// begins records that there is a connection on which replies may now arrive.
 func (f *flow) begins() {
 	f.quiet = time.Now()
 	f.sample.since = f.quiet
 }
 
-// enter notes that a command is the n-th under way.
+// enter records that a command is the n-th under way.
 func (f *flow) enter(n int) {
 	if f.sample.ahead > 0 {
 		return
@@ -93,7 +94,7 @@ func (f *flow) enter(n int) {
 	}
 }
 
-// hear notes that replies have come.
+// hear records that replies arrived.
 func (f *flow) hear(now time.Time, replies int) {
 	f.quiet, f.slow = now, max(0, f.slow-replies)
 	if f.sample.ahead == 0 {
@@ -104,9 +105,9 @@ func (f *flow) hear(now time.Time, replies int) {
 	}
 }
 
-// measure takes a round trip into account. A round trip that takes so long that the pipeline hangs counts as
-// no longer than that: a single one hardly lengthens what counts as a hang, while several in a row
-// mean that Redis is far away.
+// measure takes a round trip into account. A round trip counts as at most the time after which the pipeline
+// hangs. So a single long one hardly lengthens that time, while several in a row show that Redis is far
+// away.
 func (f *flow) measure(took time.Duration) {
 	trip, hanging := time.Duration(f.trip.Load()), f.hanging()
 	if trip == 0 && took < hanging {
@@ -116,25 +117,25 @@ func (f *flow) measure(took time.Duration) {
 	f.trip.Store(int64(trip + (min(took, hanging)-trip)/8))
 }
 
-// near reports whether a reply comes so soon that its caller may read it.
+// near reports whether a reply arrives so soon that its caller may read it.
 func (f *flow) near() bool { return f.trip.Load() < int64(moment) }
 
-// patient returns how long a call takes before it is slow: a few round trips.
+// patient returns the time after which a call is slow: a few round trips.
 func (f *flow) patient() time.Duration {
 	return min(max(moment, 4*time.Duration(f.trip.Load())), longestMoment)
 }
 
-// hanging returns how long nothing comes before another connection is made.
+// hanging returns the time without any reply after which another connection is opened.
 func (f *flow) hanging() time.Duration {
 	return max(longestMoment, 8*time.Duration(f.trip.Load()))
 }
 
-// stuck returns how long nothing comes before the callers behind another command send again. The
-// other connection has long been answered by that time.
+// stuck returns the time without any reply after which the callers behind another command send again. By
+// that time Redis has long answered on the other connection.
 func (f *flow) stuck() time.Duration { return f.hanging() + settling }
 
-// awake removes from the quiet the time in which this process did not run. After a stop, or on a busy
-// machine, it looks late, and reads only now what has come.
+// awake subtracts the time in which this process did not run from the quiet time. After a stop, or on a
+// busy machine, the process checks late and reads only now what arrived.
 func (f *flow) awake(now time.Time) {
 	since := f.quiet
 	if f.looked.After(since) {

@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// health is what is known about whether one node answers, whichever command asks. A slow node is not silent: a
-// call may need several round trips, for example for a connection, or behind another call.
+// health records whether one node answers, by the evidence of all commands. A slow node is not silent: a
+// call may need several round trips, for example to connect, or because it waits for another call.
 //
 //	calm   -> silent  no command was answered for the timeout, and one of these is true: an attempt to connect
-//	                  has failed, it had no answer for the timeout either, or an operation has given up
-//	silent -> calm    the node has answered, or is closed
+//	                  failed, it had no answer for the timeout either, or an operation gave up
+//	silent -> calm    the node answered, or is closed
 //
-// Type lines calls the methods conclude and returns; see [lines.advance]. Each silence begins once at most, and ends with a
-// report if it has begun.
+// Type lines calls the methods conclude and returns; see [lines.advance]. Each silence begins at most once. If it
+// began, its end is reported.
 type health struct {
 	node    string
 	timeout time.Duration
 	reports Reports
-	rouse   func() // makes lines look after the node
+	rouse   func() // makes lines watch the node
 
 	began  time.Time    // on the monotonic clock; asked counts from there
 	asked  atomic.Int64 // nanoseconds to the first command since the last answer; 0: none
-	slow   atomic.Int64 // commands that have waited for a moment
+	slow   atomic.Int64 // number of commands that have waited for a moment
 	silent atomic.Pointer[silence]
 
 	trouble trouble
 }
 
-// silence is the state of a node as waiting callers see it: its context ends when the node falls
-// silent. After that, and only then, there is a new one.
+// silence is the state of a node as waiting callers see it. Its context is canceled when the node falls
+// silent. Only after that there is a new silence.
 type silence struct {
 	ctx   context.Context //nolint:containedctx // see above
 	begin context.CancelCauseFunc
 	once  sync.Once
 }
 
-// Reports are called when a node falls silent, and when it answers again or is not used any more.
-// They must not wait.
+// Reports holds the functions that are called when a node falls silent, and when it answers again or is
+// no longer used. They must not block.
 type Reports struct {
 	Silent  func(node string, cause error)
 	Answers func(node string)
@@ -61,7 +61,7 @@ func (h *health) renew() {
 	h.silent.Store(s)
 }
 
-// err returns why calls fail at once; nil when they do not.
+// err returns the error with which calls fail at once; nil if they do not.
 func (h *health) err() error {
 	if s := h.silent.Load(); s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -69,21 +69,21 @@ func (h *health) err() error {
 	return nil
 }
 
-// sent notes that a command is about to be sent.
+// sent records that a command is about to be sent.
 func (h *health) sent(now time.Time) {
 	if h.asked.Load() == 0 {
 		h.asked.CompareAndSwap(0, int64(now.Sub(h.began)))
 	}
 }
 
-// answered notes that Redis has answered anything.
+// answered records that Redis answered anything.
 func (h *health) answered() {
 	if h != nil && h.asked.Load() != 0 {
 		h.asked.Store(0)
 	}
 }
 
-// connected notes that there is a connection on which Redis has answered.
+// connected records that there is a connection on which Redis answered.
 func (h *health) connected() {
 	if h != nil {
 		h.trouble.note(nil)
@@ -91,8 +91,8 @@ func (h *health) connected() {
 	}
 }
 
-// skipSleep removes from the time without an answer the time in which this process did not run:
-// stopped, or on a busy machine. It reads only now what Redis has sent in that time.
+// skipSleep subtracts the time in which this process did not run, because it was stopped or the machine
+// was busy, from the time without an answer. Only now the process reads what Redis sent in that time.
 func (h *health) skipSleep(d time.Duration) {
 	for asked := h.asked.Load(); asked != 0; asked = h.asked.Load() {
 		if h.asked.CompareAndSwap(asked, min(asked+int64(d), int64(time.Since(h.began)))) {
@@ -101,15 +101,15 @@ func (h *health) skipSleep(d time.Duration) {
 	}
 }
 
-// startWaiting notes a command that has had no answer for a moment. The command calls done when it
-// waits no more. The context ends when the node falls silent.
+// startWaiting records a command that has waited for its answer for a moment. The command calls done when
+// it stops waiting. The context is canceled when the node falls silent.
 func (h *health) startWaiting() (speaks context.Context, done func()) {
 	h.slow.Add(1)
 	h.rouse()
 	return h.silent.Load().ctx, func() { h.slow.Add(-1) }
 }
 
-// unanswered reports whether nothing was heard for d after a command was sent.
+// unanswered reports whether the node sent nothing for d after a command was sent.
 func (h *health) unanswered(d time.Duration) bool {
 	asked := h.asked.Load()
 	return asked != 0 && time.Since(h.began)-time.Duration(asked) >= d
@@ -118,13 +118,13 @@ func (h *health) unanswered(d time.Duration) bool {
 // doubtful reports whether a command waits for a sign of life.
 func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*moment) }
 
-// gaveUp notes an operation that was tried for the timeout without success.
+// gaveUp records an operation that failed for the whole timeout.
 func (h *health) gaveUp(err error) {
 	h.conclude(err)
 	h.rouse()
 }
 
-// conclude makes the node silent if it has answered nothing for the timeout. err is the error of an
+// conclude marks the node as silent if it answered nothing for the timeout. err is the error of an
 // attempt to connect, or of the operation.
 func (h *health) conclude(err error) {
 	s := h.silent.Load() // first: the node may return at this moment, and its next silence must not begin because of earlier events
@@ -150,7 +150,7 @@ func (h *health) returns() {
 	}
 }
 
-// close ends the silence of a node that is not looked after any more, and prevents another.
+// close ends the silence of a node that is no longer watched, and prevents another.
 func (h *health) close() {
 	for {
 		last := h.silent.Load()
@@ -162,13 +162,13 @@ func (h *health) close() {
 	}
 }
 
-// explain adds to the error of a call why the node cannot be reached, as far as is known.
+// explain adds the last trouble of the node, if any, to the error of a call.
 func (h *health) explain(err error) error { return h.trouble.explain(err) }
 
-// trouble is why a node could not be reached when a connection was last made.
+// trouble is the error of the last attempt to connect to a node.
 type trouble struct{ last atomic.Pointer[error] }
 
-// note keeps the error of an attempt. An attempt without an answer explains nothing.
+// note records the error of an attempt. A missing answer explains nothing and is not recorded.
 func (t *trouble) note(err error) {
 	switch {
 	case err == nil:

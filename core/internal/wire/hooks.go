@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hooksOf returns the hooks of a client. A Conn has a copy of them, and takes a connection from the
-// pool only for commands that pass the innermost hook, which none does.
+// hooksOf returns the hooks of a client. A Conn contains a copy of them. It takes a connection from the
+// pool only for commands that pass the innermost hook, which no command does.
 func hooksOf(client *redis.Client) hooks {
 	host := client.Conn()
 	host.AddHook(innermost{})
@@ -22,7 +22,7 @@ func hooksOfCluster(cluster *redis.ClusterClient) hooks {
 	return cluster
 }
 
-// through runs the hooks around one command, and returns its outcome.
+// through runs the hooks around one command and returns its outcome.
 func (c *command) through(h hooks) error {
 	if c.ack != nil {
 		return throughAll(h, []*command{c})[0]
@@ -30,7 +30,7 @@ func (c *command) through(h hooks) error {
 	return c.outcome(contained(func() error { return h.Process(&c.ctx, c) }))
 }
 
-// throughAll runs the hooks around commands in one pipeline, and returns their outcomes.
+// throughAll runs the hooks around commands in one pipeline and returns their outcomes.
 func throughAll(h hooks, cmds []*command) []error {
 	list := make([]redis.Cmder, len(cmds), len(cmds)+1)
 	for i, c := range cmds {
@@ -52,8 +52,8 @@ func throughAll(h hooks, cmds []*command) []error {
 	return outcomes
 }
 
-// contained turns the panic of a hook into an error, because it must not end the goroutine of another
-// caller.
+// contained turns the panic of a hook into an error, because the panic must not crash the goroutine of
+// another caller.
 func contained(hooks func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -63,7 +63,7 @@ func contained(hooks func() error) (err error) {
 	return hooks()
 }
 
-// innermost is the hook in which hooks end and commands are sent.
+// innermost is the last hook in the chain. It sends the commands.
 type innermost struct{}
 
 // DialHook changes nothing.
@@ -89,14 +89,14 @@ func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// toNode is the innermost hook of a ClusterClient. Commands of this package go on to the hooks of
-// their node; all others pass.
+// toNode is the innermost hook of a ClusterClient. It passes commands of this package to the hooks of
+// their node; all others continue unchanged.
 type toNode struct{}
 
 // DialHook changes nothing.
 func (toNode) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook surrounds a command.
+// ProcessHook runs the hooks of the node around a command.
 func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		c, ours := cmd.(*command)
@@ -110,7 +110,7 @@ func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook surrounds a pipeline. Commands of this package never share one with others.
+// ProcessPipelineHook runs the hooks of the node around a pipeline. Commands of this package never share one with others.
 func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, list []redis.Cmder) error {
 		cmds := commandsOf(list)
@@ -124,8 +124,8 @@ func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// commandsOf returns the commands of this package. The WAIT behind them does not count: the acker
-// sends it.
+// commandsOf returns the commands of this package in a pipeline. It omits the WAIT after them, because the
+// acker sends that.
 func commandsOf(list []redis.Cmder) (cmds []*command) {
 	for _, cmd := range list {
 		if c, ours := cmd.(*command); ours {

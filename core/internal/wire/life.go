@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// life is the lifetime of a part that has goroutines. Its mutex also guards the state of the part.
+// life is the lifetime of a component with goroutines. Its mutex also guards the state of the component.
 //
 //	open ── close ──▶ closed
 type life struct {
-	ctx context.Context //nolint:containedctx // of the goroutines
+	ctx context.Context //nolint:containedctx // the context of the goroutines
 	end context.CancelFunc
 
 	mu      sync.Mutex
@@ -17,12 +17,12 @@ type life struct {
 	workers sync.WaitGroup
 }
 
-// begin opens the part.
+// begin opens the component.
 func (l *life) begin() {
-	l.ctx, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the lifetime of the part
+	l.ctx, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the lifetime of the component
 }
 
-// spawn runs work in a goroutine that close waits for, and reports whether the part is open.
+// spawn runs work in a goroutine that close waits for. It reports whether the component is open.
 func (l *life) spawn(work func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +33,7 @@ func (l *life) spawn(work func()) bool {
 	return true
 }
 
-// shut closes the part and ends its context. It reports whether the part was open.
+// shut closes the component and cancels its context. It reports whether the component was open.
 func (l *life) shut() bool {
 	l.mu.Lock()
 	open := !l.closed
@@ -43,7 +43,7 @@ func (l *life) shut() bool {
 	return open
 }
 
-// close closes the part and waits for its goroutines.
+// close closes the component and waits for its goroutines.
 func (l *life) close() {
 	l.shut()
 	l.workers.Wait()

@@ -9,46 +9,47 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lines are the way to one node: one pipeline, on which all commands travel, because there none waits for
-// another. Other pipelines exist for a short time only:
+// lines holds the connections to one node: usually one pipeline for all commands, because on a pipeline no
+// command waits for another. Other pipelines exist only for a short time:
 //
 //	one        the first pipeline takes all commands
-//	attempts   the first hangs, is old, or has ended: others are being connected. While one takes too long,
-//	           another one is begun, which has more time
-//	one again  the first has gone on; the attempts are closed
+//	attempts   the first hangs, is old, or broke: others are being connected. If one takes too long, another
+//	           attempt with more time begins
+//	one again  the first recovered; the attempts are closed
 //	changed    an attempt is open, so Redis answers on it: it takes all new commands, and the first leaves
-//	leaving    the commands of a pipeline that leaves go on waiting, each until its limit. Commands that wait
-//	           for long are interrupted, and sent again. The pipeline is closed when it has answered them
-//	dead       the first, or a leaving pipeline, is open and has received nothing for the timeout: it is closed, and
+//	leaving    the commands of a pipeline that leaves continue to wait, each until its limit. Commands that wait
+//	           for long are interrupted and sent again. The pipeline is closed when all of them are answered
+//	dead       the first or a leaving pipeline is open and received nothing for the timeout: it is closed, and
 //	           its commands have no answer
 //
-// advance changes that, at every look of the shared deadline. replacement does when a command finds that the
-// first has ended. The attempts also show whether the node is silent (see health), because each sends a PING.
+// advance changes the state at every look of the shared deadline. replacement changes it when a command finds
+// that the first pipeline broke. The attempts also show whether the node is silent (see health), because each
+// sends a PING.
 type lines struct {
 	life // its mutex guards the attempts and leaving
 
 	origin *origin
-	health *health // of the origin
+	health *health // the health of the origin
 	bound  int
 	first  atomic.Pointer[pipeline]
 	trip   atomic.Int64 // see flow
 
-	attempts []*pipeline // the newest last
-	again    time.Time   // when there may be another attempt
-	pause    time.Duration
-	leaving  []*pipeline
-	pinged   time.Time
-	judged   *pipeline // the first pipeline, if it has ended and failed was called for it
+	attempts  []*pipeline // the newest last
+	again     time.Time   // when there may be another attempt
+	pause     time.Duration
+	leaving   []*pipeline
+	pinged    time.Time
+	concluded *pipeline // the first pipeline, if it broke and failed was called for it
 
-	asleep atomic.Bool // the shared deadline has nothing to look after
+	asleep atomic.Bool // the shared deadline has nothing to watch
 	wake   chan struct{}
 }
 
-// maxQueued bounds the commands under way to a node. Beyond it calls fail, so that the queue of a
-// Redis without answers does not grow.
+// maxQueued limits the commands under way to a node. Beyond it calls fail, so that the queue does not grow
+// while Redis does not answer.
 const maxQueued = 50_000
 
-// pipelineBound returns maxQueued, or the bound of the caller's client.
+// pipelineBound returns maxQueued, or the limit of the caller's client.
 func pipelineBound(said *redis.AutoPipelineOptions) int {
 	if said != nil && said.MaxQueuedCommands > 0 {
 		return said.MaxQueuedCommands
@@ -92,8 +93,8 @@ func (l *lines) worn(p *pipeline, now time.Time) bool {
 	return p.flow.ended.Load() || l.origin.old(p, now)
 }
 
-// replacement returns the pipeline for a command when the first one may be of no use. A new pipeline
-// has all the time that it needs to connect.
+// replacement returns the pipeline for a command when the first one may be unusable. A new pipeline
+// has as much time to connect as it needs.
 func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +107,7 @@ func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	}
 	if p != nil && now.Sub(p.born) < mostPause {
 		if why := p.reason(); FateOf(why) == Answered {
-			return nil, why // Redis has just refused a connection, and would refuse this one
+			return nil, why // Redis just refused a connection and would refuse this one
 		}
 	}
 	l.drop(p, errPipelineClosed)
@@ -124,15 +125,15 @@ func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	return p, nil
 }
 
-// drop ends a pipeline in the background, because its goroutines may take a while. The mutex is held.
+// drop breaks a pipeline in the background, because its goroutines may take a while. The mutex is held.
 func (l *lines) drop(p *pipeline, why error) {
 	if p != nil {
 		l.workers.Go(func() { p.drop(why) })
 	}
 }
 
-// advance looks at the pipelines and the health of the node, and reports whether there is anything to
-// look after.
+// advance checks the pipelines and the health of the node. It reports whether there is anything left to
+// watch.
 func (l *lines) advance() (busy bool) {
 	now := time.Now()
 	l.mu.Lock()
@@ -148,8 +149,8 @@ func (l *lines) advance() (busy bool) {
 		if quiet >= l.origin.timeout && first.opened() {
 			l.drop(first, errNoAnswer) // a reply may never come, and a write may never end
 		}
-		if ended && l.judged != first {
-			l.judged = first
+		if ended && l.concluded != first {
+			l.concluded = first
 			l.failed(first)
 		} else if first.progress.overdue(now) {
 			l.health.conclude(errMute)
@@ -163,7 +164,7 @@ func (l *lines) advance() (busy bool) {
 		l.giveUp()
 	case doubtful && !busy && !ended && first.opened() && now.Sub(l.pinged) >= pingPause:
 		l.pinged = now
-		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // if it has ended, the next look sees it
+		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // if it broke, the next look sees it
 	}
 	l.take(now)
 	if silent && !l.health.unanswered(0) {
@@ -172,8 +173,8 @@ func (l *lines) advance() (busy bool) {
 	return l.closeLeaving(now) || busy || silent || doubtful || len(l.attempts) > 0
 }
 
-// gaveUp notes an operation that was tried for the timeout without success. This shows nothing while
-// the caller's own functions take the time of a connection.
+// gaveUp records an operation that failed for the whole timeout. This proves nothing while a connection
+// waits for functions of the caller.
 func (l *lines) gaveUp(err error) {
 	l.mu.Lock()
 	all := append([]*pipeline{l.first.Load()}, l.attempts...)
@@ -185,7 +186,7 @@ func (l *lines) gaveUp(err error) {
 	l.health.gaveUp(err)
 }
 
-// attempt begins to connect a pipeline, if it is time. The mutex is held.
+// attempt starts to connect a pipeline if it is time to. The mutex is held.
 func (l *lines) attempt(now time.Time) {
 	n := len(l.attempts)
 	switch {
@@ -195,14 +196,14 @@ func (l *lines) attempt(now time.Time) {
 	}
 }
 
-// attemptTime returns how long the n-th attempt has before the next one begins. Its packets may be
-// lost, or it needs longer, so the next attempt has twice the time. The timeout is enough for all
+// attemptTime returns how long the n-th attempt may take before the next one begins. Its packets may be
+// lost, or it may need longer, so the next attempt has twice the time. The timeout is long enough for all
 // attempts whose commands can be answered within it.
 func (l *lines) attemptTime(n int) time.Duration {
 	return max(l.origin.timeout/4<<min(n-1, 2), 10*time.Duration(l.trip.Load()))
 }
 
-// giveUp ends the attempts. The mutex is held.
+// giveUp drops the attempts. The mutex is held.
 func (l *lines) giveUp() {
 	for _, p := range l.attempts {
 		l.drop(p, errPipelineClosed)
@@ -210,8 +211,8 @@ func (l *lines) giveUp() {
 	l.attempts, l.pause = nil, 0
 }
 
-// take puts the first open attempt in the place of the first pipeline, and draws the conclusion from
-// attempts that have failed or take too long. The mutex is held.
+// take replaces the first pipeline with the first open attempt. It updates the health of the node after
+// attempts that failed or take too long. The mutex is held.
 func (l *lines) take(now time.Time) {
 	for i, p := range l.attempts {
 		switch {
@@ -239,7 +240,7 @@ func (l *lines) take(now time.Time) {
 	}
 }
 
-// failed draws the conclusion from a pipeline that has ended. The mutex is held.
+// failed updates the health of the node after a pipeline broke. The mutex is held.
 func (l *lines) failed(p *pipeline) {
 	why := p.reason()
 	if FateOf(why) == Answered {
@@ -250,7 +251,7 @@ func (l *lines) failed(p *pipeline) {
 	l.health.conclude(cause(why))
 }
 
-// leave makes a pipeline answer its commands and take no more. The mutex is held.
+// leave lets a pipeline complete its commands and accept no more. The mutex is held.
 func (l *lines) leave(p *pipeline) {
 	l.leaving = append(l.leaving, p)
 	if len(l.leaving) > mostLeaving {
@@ -259,8 +260,8 @@ func (l *lines) leave(p *pipeline) {
 	}
 }
 
-// closeLeaving closes pipelines that have left, and reports whether others still leave. The mutex is
-// held.
+// closeLeaving closes the leaving pipelines whose commands are complete and reports whether others still
+// leave. The mutex is held.
 func (l *lines) closeLeaving(now time.Time) (busy bool) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
@@ -274,7 +275,7 @@ func (l *lines) closeLeaving(now time.Time) (busy bool) {
 	return len(l.leaving) > 0
 }
 
-// close ends the pipelines, and waits for their goroutines.
+// close breaks the pipelines and waits for their goroutines.
 func (l *lines) close() {
 	if l.shut() {
 		l.mu.Lock()
@@ -289,14 +290,14 @@ func (l *lines) close() {
 	l.health.close()
 }
 
-// rouse makes the watch look after the node from now on.
+// rouse makes the watch observe the node from now on.
 func (l *lines) rouse() {
 	if l.asleep.Load() && l.asleep.CompareAndSwap(true, false) {
 		wake(l.wake)
 	}
 }
 
-// watch is the shared deadline: it looks after the commands of the node while there are any, which is
+// watch runs the shared deadline: it watches the commands of the node while there are any, which is
 // cheaper than a timer for each of them.
 func (l *lines) watch() {
 	timer := time.NewTimer(moment)
@@ -330,7 +331,7 @@ func (l *lines) watch() {
 	}
 }
 
-// ask sends a command that no hook sees, and waits for its reply. It sends the command again if the
+// ask sends a command that no hook sees and waits for its reply. It sends the command again if the
 // connection hangs.
 func (l *lines) ask(ctx context.Context, limit time.Time, args ...any) (c *command, err error) {
 	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {

@@ -73,7 +73,7 @@ func TestLines_Submit_PipelineEndsAtThatMoment(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-		for range 1000 { // so that it comes until now, and waits for the mutex
+		for range 1000 { // so that it comes until now and waits for the mutex
 			runtime.Gosched()
 		}
 	}})

@@ -75,7 +75,7 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 	all.Wait()
 }
 
-// calls asks for its own key until the storm has ended, and then has to be answered.
+// calls asks for its own key until the storm has ended and then has to be answered.
 func (w *storm) calls(mine string, chance *chance) {
 	n := 0
 	next := func() bool { // a new name each time: a release without an answer may land during the next attempt
@@ -139,7 +139,7 @@ func (w *storm) answerOf(ctx context.Context, call wire.Call) (any, bool) {
 	return v, fate == wire.Answered && err == nil
 }
 
-// blows injects faults until the storm has ended, and then removes them.
+// blows injects faults until the storm has ended and then removes them.
 func (w *storm) blows(chance *chance) {
 	for time.Now().Before(w.over) {
 		once := faultproxy.Once(scriptCommand)

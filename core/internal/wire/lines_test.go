@@ -19,7 +19,7 @@ import (
 )
 
 // The queue for a Redis without answers is bounded, even after its callers have gone. Beyond the
-// bound calls fail, and are known not to have been sent.
+// bound calls fail and are known not to have been sent.
 func TestLines_QueueIsBounded(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
@@ -57,8 +57,8 @@ func onEmbedded(t *testing.T, body func(t *testing.T, proxy *faultproxy.Proxy, b
 	})
 }
 
-// The first call on a hanging connection waits there, and is answered if the connection goes on. A
-// call behind it may be sent again, and gets its answer late. Later calls are answered on another
+// The first call on a hanging connection waits there and is answered if the connection goes on. A
+// call behind it may be sent again and gets its answer late. Later calls are answered on another
 // connection.
 func TestLines_HangingConnection(t *testing.T) {
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestLines_DeadConnection(t *testing.T) {
 	})
 }
 
-// A call survives a lost segment, and so does a call behind it.
+// A call survives a lost segment and so does a call behind it.
 func TestLines_SlowReply(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -241,7 +241,7 @@ func TestLines_NoOtherConnection(t *testing.T) {
 	})
 }
 
-// A lone call reads its reply, and can still be interrupted.
+// A lone call reads its reply and can still be interrupted.
 func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {

@@ -2,46 +2,46 @@ package wire
 
 import "strings"
 
-// Meaning is what an error reply means. It is read from the reply itself, however often that is
+// Meaning classifies an error reply. It is derived from the reply itself, however often the reply is
 // wrapped.
 type Meaning uint8
 
-// The meanings.
+// The values of Meaning.
 const (
-	MeansFinal       Meaning = iota // the next attempt will be refused, too
-	MeansPasses                     // Redis will serve, but not now
-	MeansFull                       // it passes; the server has too many clients, and ends the connection
-	MeansInMotion                   // it passes; another node of a Cluster may serve already
-	MeansReplica                    // it passes; the connection leads to a server that is not the master
+	MeansFinal       Meaning = iota // the next attempt will be refused as well
+	MeansPasses                     // temporary: Redis will serve, but not now
+	MeansFull                       // temporary: the server has too many clients and closes the connection
+	MeansInMotion                   // temporary: another node of a Cluster may serve already
+	MeansReplica                    // temporary: the connection leads to a server that is not the master
 	MeansApart                      // an endpoint in front of several servers accepts the keys of a script only one by one
-	MeansUnchecked                  // the same, because it cannot check the text of the script
+	MeansUnchecked                  // the same, because it cannot check the source of the script
 	MeansElsewhere                  // another node of a Cluster has the key
-	MeansNoScript                   // the server does not know the digest
+	MeansNoScript                   // the server does not have the script of the digest
 	MeansWrongType                  // the value of the key is not a lock
 	MeansDenied                     // an ACL forbids the command
-	MeansNoCommand                  // the server does not know the command
-	MeansUnsupported                // the server does not know the subcommand
+	MeansNoCommand                  // the server does not have the command
+	MeansUnsupported                // the server does not have the subcommand
 	MeansNoCluster                  // the server does not belong to a Cluster
-	MeansUnanswered                 // a proxy does not know whether the server has executed the command
+	MeansUnanswered                 // a proxy does not know whether the server executed the command
 )
 
-// meant is the meaning of a reply that begins with a text, with or without "ERR " before it.
+// meant is the meaning of a reply that begins with a prefix, with or without "ERR " before it.
 type meant struct {
 	begins string
 	means  Meaning
 }
 
-// meanings returns the replies that are not final. Nearly all refuse a script before it has changed
-// anything. The exception is a key that is not local: while a slot moves, a script may find in the
-// middle that a key has become empty, which it could only create on the other node. The script may
-// then be executed again, as any script may.
+// meanings returns the replies that are not final. Nearly all of them refuse a script before it changed
+// anything. The exception is a key that is not local: while a slot moves, a script may find halfway that it
+// would have to create a key again, which is only possible on the other node. The script may then be executed
+// again, like any script.
 func meanings() []meant {
 	return []meant{
 		{"LOADING ", MeansPasses},    // also from KeyDB and Dragonfly
 		{"BUSY ", MeansPasses},       // a script, a function or a command of a module is running
-		{"MASTERDOWN ", MeansPasses}, // a replica that has lost its master
+		{"MASTERDOWN ", MeansPasses}, // a replica that lost its master
 		{"NOREPLICAS ", MeansPasses},
-		{"MISCONF ", MeansPasses}, // it cannot write to its disk, and tries again by itself
+		{"MISCONF ", MeansPasses}, // the server cannot write to its disk and tries again by itself
 		{"UNBLOCKED ", MeansPasses},
 		{"max number of clients", MeansFull},
 		{"max concurrent connections exceeded", MeansFull}, // Upstash
@@ -56,7 +56,7 @@ func meanings() []meant {
 		{"Attempted to access a non local key", MeansInMotion},            // Valkey 9
 		{"Unable to execute command ", MeansInMotion},                     // Redis 8, Valkey 8: "… because undeclared keys were accessed during rehashing of the slot"
 		{"READONLY ", MeansReplica},
-		{"REDIRECT ", MeansReplica}, // Valkey, to a client that has announced that it follows
+		{"REDIRECT ", MeansReplica}, // Valkey, to a client that announced that it follows redirections
 		{"CROSSSLOT ", MeansApart},  // Redis, Redis Enterprise, Azure, and any endpoint in front of a Redis Cluster
 		{"Dynomite: Keys in the script cannot span multiple nodes", MeansApart},
 		{"bad lua script for redis cluster", MeansUnchecked}, // Alibaba Cloud accepts each key only as KEYS[1], and each command only literally
@@ -95,7 +95,7 @@ func withoutScript(text string) string {
 	return text
 }
 
-// meaningOfReply returns what an error reply with this text means.
+// meaningOfReply returns the meaning of an error reply with this message.
 func meaningOfReply(text string) Meaning {
 	text = strings.TrimPrefix(withoutScript(text), "ERR ")
 	for _, m := range meanings() {

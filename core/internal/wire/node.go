@@ -6,16 +6,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// node is the way to one server.
+// node sends commands to one server.
 type node struct {
 	*origin
 
 	lines *lines
-	acker *acker                // nil: no replica has to acknowledge anything
-	hooks atomic.Pointer[hooks] // of a node of a Cluster; nil: there are none
+	acker *acker                // nil: no acknowledgements are required
+	hooks atomic.Pointer[hooks] // hooks of a node of a Cluster; nil: there are none
 }
 
-// newNode makes the way to the server of an origin. Its client has these options.
+// newNode returns a node for the server of an origin. Its client has these options.
 func newNode(o *origin, opts *redis.Options, wants Replication, replicas *replicas) *node {
 	n := &node{origin: o, lines: newLines(o, pipelineBound(opts.AutoPipelineOptions))}
 	if wants.Acks != NoAcks {
@@ -24,7 +24,7 @@ func newNode(o *origin, opts *redis.Options, wants Replication, replicas *replic
 	return n
 }
 
-// send hands commands to the lines, or to the acker if replicas have to acknowledge them.
+// send passes commands to the lines, or to the acker if replicas have to acknowledge them.
 func (n *node) send(cmds []*command) {
 	if cmds[0].ack != nil {
 		n.acker.submit(cmds)
@@ -45,7 +45,7 @@ func (n *node) surroundings() hooks {
 	return nil
 }
 
-// close ends all connections to the node.
+// close closes all connections to the node.
 func (n *node) close() {
 	n.lines.close()
 	if n.acker != nil {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// origin makes the pipelines to one server, and knows which of them are old.
+// origin creates the pipelines to one server and decides which of them are old.
 type origin struct {
 	timeout   time.Duration
-	maxAge    time.Duration // of a connection; 0: none
+	maxAge    time.Duration // maximum age of a connection; 0: none
 	dialer    *dialer
 	health    *health
 	era       *atomic.Int64 // see [Redis]
 	sentinels *sentinels    // nil: no Sentinel names the master
 }
 
-// pipeline begins to connect a pipeline.
+// pipeline returns a new pipeline that starts to connect.
 func (o *origin) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
 	p := &pipeline{bound: bound, watch: watch, health: o.health}
 	p.flow.trip = trip
@@ -39,9 +39,9 @@ func (o *origin) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline
 	return p
 }
 
-// old reports whether new commands should take another pipeline: the server is not the master any
-// more, the credentials have changed, Sentinels have not confirmed the master for a while, or the
-// connection has the age at which the caller's client replaces its own.
+// old reports whether new commands should take another pipeline: the server is no longer the master, the
+// credentials changed, Sentinels have not confirmed the master for a while, or the connection reached the
+// age at which the caller's client would replace it.
 func (o *origin) old(p *pipeline, now time.Time) bool {
 	switch {
 	case p.flow.old.Load(), p.era.Load() != o.era.Load():

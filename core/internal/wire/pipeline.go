@@ -12,24 +12,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipeline is one connection to a node, on which many commands travel at the same time, in order. No command
+// pipeline is one connection to a node. It has many commands under way at the same time, in order. No command
 // waits for the reply to another.
 //
 //	connecting -> open    there is a connection: the submitted commands are written
-//	connecting -> broken  there is none
-//	open       -> broken  it has ended, sent something that is not a reply, or is not needed any more
+//	connecting -> broken  the attempt to connect failed
+//	open       -> broken  it was closed, received something that is not a reply, or is no longer needed
 //
-// run and breakOff change it. The number of commands under way decides which goroutine writes and which one
-// reads. With a few, the caller writes, and reads its reply if it was alone for a while, which saves switches
-// between goroutines. With several, the caller first lets others add theirs. With many, the writer collects the
-// commands of all goroutines that can run. The reader reads the replies.
+// run and breakOff change the state. The number of commands under way decides which goroutine writes and which
+// one reads. With a few, the caller writes. If it was alone for a while, it also reads its reply, which saves
+// switches between goroutines. With several, the caller first lets others add their commands. With many, the
+// writer collects the commands of all goroutines that can run. The reader reads the replies.
 type pipeline struct {
 	life
 	net.Conn
 
 	connect  dialFunc
 	progress progress // while it connects
-	health   *health  // of the node
+	health   *health  // the health of the node
 	born     time.Time
 	era      atomic.Int64 // see origin.old
 	named    atomic.Bool  // it leads to the master that the Sentinels name
@@ -38,9 +38,9 @@ type pipeline struct {
 
 	// Guarded by the mutex.
 	state pipelineState
-	why   error // of a broken pipeline
+	why   error // the cause of a broken pipeline
 	queue queue // submitted commands without a reply
-	bound int   // of the queue
+	bound int   // limit of the queue
 
 	sending   sending
 	receiving receiving
@@ -63,7 +63,7 @@ func (p *pipeline) start() {
 	p.workers.Go(p.run)
 }
 
-// run is the life of the pipeline.
+// run connects the pipeline and serves it until it breaks.
 func (p *pipeline) run() {
 	conn, err := p.connect(p.ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *pipeline) submit(c *command) error {
 	return nil
 }
 
-// enter queues a command, and decides which goroutine writes it, and whether its caller reads the
+// enter queues a command. It decides which goroutine writes the command and whether its caller reads the
 // reply. The mutex is held.
 func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	before := len(p.sending.buf)
@@ -149,14 +149,14 @@ func (p *pipeline) opened() bool {
 	return p.state == pipelineOpen
 }
 
-// reason returns why the pipeline has ended.
+// reason returns the cause of a broken pipeline.
 func (p *pipeline) reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.why
 }
 
-// refusal returns why the pipeline accepts no command; nil when it does. The mutex is held.
+// refusal returns an error if the pipeline accepts no commands, nil otherwise. The mutex is held.
 func (p *pipeline) refusal() error {
 	switch {
 	case p.state != pipelineBroken && p.queue.len() < p.bound:
@@ -169,7 +169,7 @@ func (p *pipeline) refusal() error {
 	return p.why
 }
 
-// fail ends the pipeline at once, and completes its commands. The connection is closed in the
+// fail breaks the pipeline at once and completes its commands. The connection is closed in the
 // background.
 func (p *pipeline) fail(err error) {
 	if errors.Is(err, io.EOF) {
@@ -184,8 +184,8 @@ func (p *pipeline) fail(err error) {
 	}
 }
 
-// recall takes the commands back from a pipeline that is being connected, which goes on. It ends an
-// open one.
+// recall takes the commands back from a pipeline that is being connected. Such a pipeline continues to
+// connect. recall breaks an open one.
 func (p *pipeline) recall(err error) {
 	p.mu.Lock()
 	if p.state != pipelineConnecting {
@@ -201,15 +201,15 @@ func (p *pipeline) recall(err error) {
 	}
 }
 
-// prepares reports whether the pipeline is being connected and a function of the caller, such as
-// OnConnect, takes the time. No answer of Redis is awaited then.
+// prepares reports whether the pipeline is being connected and waits for a function of the caller, such
+// as OnConnect. It then waits for no answer of Redis.
 func (p *pipeline) prepares() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == pipelineConnecting && p.progress.until.Load() == nil
 }
 
-// retire makes the pipeline accept no more commands, and reports whether it may be closed. It does
+// retire stops the pipeline from accepting commands and reports whether it may be closed. It does
 // nothing while there are commands without an answer.
 func (p *pipeline) retire() bool {
 	p.mu.Lock()
@@ -239,17 +239,17 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	return p.queue.pop(nil, p.queue.len()), err
 }
 
-// drop ends the pipeline for a reason, and waits for its goroutines.
+// drop breaks the pipeline for a reason and waits for its goroutines.
 func (p *pipeline) drop(why error) {
 	p.fail(why)
 	p.workers.Wait()
 }
 
-// sending is the bytes to write, and whether a goroutine writes. The pipeline's mutex guards it.
+// sending holds the bytes to write and whether a goroutine writes. The pipeline's mutex guards it.
 type sending struct {
 	buf, spare []byte
 	busy       bool
-	wake       chan struct{} // of the writer
+	wake       chan struct{} // wakes the writer
 }
 
 // sender is the goroutine that writes a command.
@@ -257,7 +257,7 @@ type sender uint8
 
 const (
 	byAnother sender = iota // the goroutine that writes already, or the writer after it
-	byWriter                // the writer; it is to be woken
+	byWriter                // the writer, which has to be woken
 	byItself                // its caller
 )
 
@@ -273,8 +273,8 @@ func (p *pipeline) takeSending() sender {
 	return byItself
 }
 
-// gather makes the caller that is about to write let others go first, and decides again, because they
-// may have added much. The mutex is held, but not in between.
+// gather lets other goroutines run before the caller writes. Then it decides again, because they may have
+// added much. It releases the mutex in between; otherwise the mutex is held.
 func (p *pipeline) gather() sender {
 	p.mu.Unlock()
 	runtime.Gosched()
@@ -285,14 +285,14 @@ func (p *pipeline) gather() sender {
 	return byItself
 }
 
-// takeOut takes the bytes to write. The mutex is held.
+// takeOut removes and returns the bytes to write. The mutex is held.
 func (p *pipeline) takeOut() []byte {
 	out := p.sending.buf
 	p.sending.buf, p.sending.spare = p.sending.spare[:0], nil
 	return out
 }
 
-// write writes, if there is anything, and reports whether there is more.
+// write writes out, if it is not empty, and reports whether there is more.
 func (p *pipeline) write(out []byte) (more bool) {
 	if len(out) > 0 {
 		if _, err := p.Conn.Write(out); err != nil {
@@ -312,7 +312,7 @@ func (p *pipeline) write(out []byte) (more bool) {
 // largeBuffer is the size from which a buffer is not kept.
 const largeBuffer = 1 << 20
 
-// writeLoop is the writer. It first lets other goroutines add their commands.
+// writeLoop runs the writer. It first lets other goroutines add their commands.
 func (p *pipeline) writeLoop() {
 	for {
 		select {
@@ -336,10 +336,10 @@ func timedOut(err error) bool {
 	return is && timeout.Timeout()
 }
 
-// receiving says which goroutine reads, guarded by the pipeline's mutex, and has the bytes that were read, which
-// belong to the goroutine that reads.
+// receiving records which goroutine reads, guarded by the pipeline's mutex. It also holds the bytes that were
+// read, which belong to the goroutine that reads.
 //
-//	none -> caller    a command is alone, and so were the commands before it
+//	none -> caller    a command is alone, as were the commands before it
 //	caller -> none    it has its reply
 //	caller -> reader  there are others, or the reply takes long
 //	none -> reader    a command is not alone, or there was none for a moment
@@ -347,7 +347,7 @@ func timedOut(err error) bool {
 type receiving struct {
 	by    receiver
 	alone int           // how many commands in a row were alone
-	wake  chan struct{} // of the reader
+	wake  chan struct{} // wakes the reader
 	limit time.Time     // read deadline of the caller that reads, as set on the connection
 
 	in     []byte // from the first byte that the parser needs
@@ -377,7 +377,7 @@ func (p *pipeline) takeReading(alone bool) (caller bool) {
 	return false
 }
 
-// readFor reads until c has its reply, for a moment at most.
+// readFor reads until c has its reply, but not longer than a moment.
 func (p *pipeline) readFor(c *command) {
 	now := time.Now()
 	if p.receiving.limit.Sub(now) < moment {
@@ -406,7 +406,7 @@ func (p *pipeline) readFor(c *command) {
 	p.receiving.by = byNone
 }
 
-// readLoop is the reader.
+// readLoop runs the reader.
 func (p *pipeline) readLoop() {
 	for {
 		err := p.read()
@@ -422,7 +422,7 @@ func (p *pipeline) readLoop() {
 	}
 }
 
-// leaveReading reports whether the reader has left the reading to callers that are alone.
+// leaveReading reports whether the reader left the reading to callers that are alone.
 func (p *pipeline) leaveReading() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -433,7 +433,7 @@ func (p *pipeline) leaveReading() bool {
 	return false
 }
 
-// rest waits until the reader has to read again. It returns false when the pipeline ends.
+// rest waits until the reader has to read again. It returns false when the pipeline breaks.
 func (p *pipeline) rest() bool {
 	timer := time.NewTimer(unread)
 	defer timer.Stop()
@@ -469,7 +469,7 @@ func (p *pipeline) resume() bool {
 	return true
 }
 
-// read reads what has come, and completes the commands that it answers.
+// read reads the bytes that arrived and completes the commands whose replies they contain.
 func (p *pipeline) read() error {
 	r := &p.receiving
 	if cap(r.in)-len(r.in) < minRead {
@@ -487,7 +487,7 @@ func (p *pipeline) read() error {
 
 const minRead = 4 << 10
 
-// take completes the commands whose replies are there.
+// take completes the commands whose replies have arrived.
 func (p *pipeline) take() error {
 	r := &p.receiving
 	now := time.Now()
@@ -534,8 +534,8 @@ func (p *pipeline) answers(now time.Time, replies []any) error {
 	return nil
 }
 
-// look marks the commands that have become slow. It reports whether any are under way, and for how
-// long nothing has come.
+// look marks the commands that became slow. It reports whether any are under way, and returns how long
+// nothing has arrived.
 func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -551,9 +551,9 @@ func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	return busy, quiet
 }
 
-// sendElsewhere makes the callers that wait on a hanging connection send again, once. Their answers
-// may still come later. The first caller waits longer, for a quarter of the timeout, because its
-// command may be slow by itself.
+// sendElsewhere makes the callers that wait on a hanging connection send their commands again, once. The
+// answers to the first sending may still come later. The first caller waits longer, for a quarter of the
+// timeout, because its command may itself be slow.
 func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -569,12 +569,12 @@ func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
 	}
 }
 
-// queue has the commands under way on a pipeline, in order: a ring that grows.
+// queue holds the commands under way on a pipeline, in order, in a ring that grows.
 type queue struct {
 	ring  []*command
 	first int
 	n     int
-	bytes int // of all of them, as sent
+	bytes int // total size of the commands on the wire
 }
 
 func (q *queue) len() int { return q.n }

@@ -13,22 +13,22 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 )
 
-// Config says how commands travel.
+// Config configures how commands are sent.
 type Config struct {
-	// Timeout is how long a node may answer nothing at all before it counts as silent. A command may take
-	// longer, up to the limit that its caller gives.
+	// Timeout is the time without any answer after which a node counts as silent. A command may take
+	// longer, up to the limit that its caller sets.
 	Timeout time.Duration
 	// Replication applies to calls that replicas have to acknowledge; see [Call.Acknowledge].
 	Replication Replication
-	// Owner is the client after which connections are named; empty: they keep the name of the caller's
-	// client.
+	// Owner is the client after which connections are named. If it is empty, they keep the name of the
+	// caller's client.
 	Owner string
-	// Reports are called for silent nodes.
+	// Reports holds the functions that are called for silent nodes.
 	Reports Reports
 }
 
-// Redis is the way to one Redis: a single server, the master that Sentinels name, or a Cluster. It is safe for
-// concurrent use.
+// Redis sends commands to one Redis: a single server, the master that Sentinels name, or a Cluster. It is safe
+// for concurrent use.
 type Redis struct {
 	cfg     Config
 	client  redis.UniversalClient
@@ -39,12 +39,12 @@ type Redis struct {
 	credentials *credentials
 	sentinels   *sentinels // nil: no Sentinel names the master
 
-	// era counts how often all connections have to be replaced: at new credentials, and when Sentinels
-	// name another master.
+	// era counts the events after which all connections have to be replaced: new credentials, and another
+	// master named by Sentinels.
 	era atomic.Int64
 }
 
-// New makes the way to the Redis of the caller's client, which the caller closes.
+// New returns a Redis for the server or Cluster of the caller's client. The caller closes the client.
 func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 	r := &Redis{cfg: cfg, client: rdb}
 	switch client := rdb.(type) {
@@ -64,7 +64,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Redis, error) {
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
-		if ofSentinels(client) {
+		if fromSentinels(client) {
 			return nil, fmt.Errorf("%w: a client of redis.NewFailoverClusterClient takes the servers behind Sentinels for a Redis Cluster; "+
 				"use redis.NewFailoverClient, or redis.NewUniversalClient without IsClusterMode, RouteByLatency and RouteRandomly", ErrClient)
 		}
@@ -88,8 +88,7 @@ func (r *Redis) newCredentials(provider auth.StreamingCredentialsProvider) *cred
 	return newCredentials(provider, func() { r.era.Add(1) })
 }
 
-// newOrigin makes the origin of the connections to the server of some options. Reports carry the name
-// of the server.
+// newOrigin returns the origin of the connections to a server. Reports contain the name of the server.
 func (r *Redis) newOrigin(name string, opts *redis.Options) *origin {
 	o := &origin{timeout: r.cfg.Timeout, maxAge: max(opts.ConnMaxLifetime, 0), dialer: newDialer(opts, r.cfg.Timeout), era: &r.era}
 	o.dialer.credentials, o.dialer.owner = r.credentials, r.cfg.Owner
@@ -97,9 +96,9 @@ func (r *Redis) newOrigin(name string, opts *redis.Options) *origin {
 	return o
 }
 
-// ofSentinels reports whether redis.NewFailoverClusterClient has made a client. Only the name of the
+// fromSentinels reports whether redis.NewFailoverClusterClient created the client. Only the name of the
 // function that returns its slots shows that.
-func ofSentinels(client *redis.ClusterClient) bool {
+func fromSentinels(client *redis.ClusterClient) bool {
 	slots := client.Options().ClusterSlots
 	return slots != nil && strings.Contains(runtime.FuncForPC(reflect.ValueOf(slots).Pointer()).Name(), "NewFailoverClusterClient")
 }
@@ -113,10 +112,10 @@ func (r *Redis) Failover() bool {
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (r *Redis) Clustered() bool { return r.cluster != nil }
 
-// Era changes when the connections that were made before should be left; see [Redis].
+// Era returns a number that changes when all earlier connections should be replaced; see [Redis].
 func (r *Redis) Era() int64 { return r.era.Load() }
 
-// Close ends everything that the Redis started.
+// Close stops everything that the Redis started.
 func (r *Redis) Close() {
 	if r.sentinels != nil {
 		r.sentinels.close()
@@ -129,10 +128,10 @@ func (r *Redis) Close() {
 	r.credentials.close()
 }
 
-// node returns the master of a key. An error comes from a Cluster; see [cluster.of].
+// node returns the master of a key. An error comes from a Cluster; see [cluster.nodeOf].
 func (r *Redis) node(key string) (*node, error) {
 	if r.cluster != nil {
-		return r.cluster.of(key)
+		return r.cluster.nodeOf(key)
 	}
 	return r.single, nil
 }
@@ -157,8 +156,8 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	return n.health.explain(err)
 }
 
-// GaveUp notes that an operation on key was tried until its timeout and ended with err. If the node
-// has not answered since, it is silent.
+// GaveUp records that an operation on key timed out with err. If the node has not answered since, it is
+// silent.
 func (r *Redis) GaveUp(key string, err error) {
 	if n, unrouted := r.node(key); unrouted == nil {
 		n.lines.gaveUp(err)
@@ -168,9 +167,9 @@ func (r *Redis) GaveUp(key string, err error) {
 // Reached reports whether [Redis.Reach] has nothing left to do.
 func (r *Redis) Reached() bool { return r.cluster == nil || r.cluster.reached.Load() }
 
-// Reach reaches the Cluster once, until limit at the latest. It calls ask with a client that obeys
-// its context, and loads the slots. Before that go-redis knows no slots, and would try every node for
-// as long as the caller's client allows. Reach takes many round trips, and ends when no node answers.
+// Reach contacts the Cluster once, before limit. It calls ask with a client that obeys
+// its context, and loads the slots. Before that go-redis has no slots and would try every node for
+// as long as the caller's client allows. Reach takes many round trips and gives up when no node answers.
 // Outside a Cluster it does nothing.
 func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
 	if r.Reached() {
@@ -179,6 +178,6 @@ func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context
 	return r.cluster.reachBy(ctx, limit, ask)
 }
 
-// Probe makes a client for questions to the nodes of a Cluster. It obeys the context; the caller's
+// Probe returns a client for questions to the nodes of a Cluster. It obeys the context; the caller's
 // client may not.
 func (r *Redis) Probe() *redis.ClusterClient { return r.cluster.probe() }

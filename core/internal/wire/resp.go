@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// appendCommand appends a command as clients send it.
+// appendCommand appends a command in the format of the protocol.
 func appendCommand(b []byte, args []any) []byte {
 	b = appendHead(b, '*', len(args))
 	for _, arg := range args {
@@ -42,15 +42,15 @@ func appendHead(b []byte, kind byte, n int) []byte {
 	return append(b, '\r', '\n')
 }
 
-// errorReply is an error reply of Redis. The predicates of go-redis recognize it by its text.
+// errorReply is an error reply of Redis. The predicates of go-redis recognize it by its message.
 type errorReply string
 
 func (e errorReply) Error() string { return string(e) }
 
-// RedisError makes it a [redis.Error].
+// RedisError marks it as a [redis.Error].
 func (errorReply) RedisError() {}
 
-// ReplyError makes the error for an error reply that a script has passed on as a text.
+// ReplyError returns the error for an error reply that a script passed on as a string.
 func ReplyError(text string) error { return errorReply(text) }
 
 // errIncomplete means that more bytes are needed.
@@ -59,37 +59,36 @@ var errIncomplete = errors.New("incomplete reply")
 // errGarbled means that the bytes are not a reply.
 var errGarbled = errors.New("this is not RESP2, the protocol of redis")
 
-// Neither Redis nor a script of this library sends larger replies.
+// Limits of replies. Neither Redis nor a script of this library sends larger ones.
 const (
 	longestLine = 1 << 20
 	longestText = 512 << 20
 	deepest     = 32
 )
 
-// parser reads a stream of RESP2 replies, in pieces of any size, as go-redis does: int64, string,
-// []any, nil, or an error. OnConnect may have switched the connection to RESP3. There nil and the
-// text of INFO are written as _ and =; all other replies to the commands of this package are the
-// same.
+// parser reads a stream of RESP2 replies in pieces of any size. It returns the types of go-redis: int64,
+// string, []any, nil, or an error. If OnConnect switched the connection to RESP3, nil and the reply to INFO
+// are written as _ and =; all other replies to the commands of this package are the same.
 type parser struct {
 	open []list // incomplete lists, the outermost first
 }
 
-// list is a reply, or a part of one, that consists of others.
+// list is a reply, or a part of a reply, that consists of elements.
 type list struct {
-	left     int // how many are missing
+	left     int // number of missing elements
 	elements []any
 }
 
-// next reads the next reply at the front of b, and returns how much of b is not needed any more. It
-// does so also for an incomplete reply, whose beginning it keeps.
+// next reads the next reply at the front of b and returns how many bytes of b are no longer needed. For an
+// incomplete reply it keeps the elements read so far.
 func (p *parser) next(b []byte) (reply any, length int, err error) {
 	for {
-		part, n, begun, err := p.part(b[length:])
+		part, n, nested, err := p.part(b[length:])
 		if err != nil {
 			return nil, length, err
 		}
 		length += n
-		if begun {
+		if nested {
 			continue
 		}
 		if reply, whole := p.add(part); whole {
@@ -98,8 +97,8 @@ func (p *parser) next(b []byte) (reply any, length int, err error) {
 	}
 }
 
-// replies reads as many replies as there is room for, and returns how much of b is not needed any
-// more. With an error it returns the replies before it.
+// replies reads as many replies as there is room for and returns how many bytes of b are no longer needed.
+// With an error it also returns the replies before the error.
 func (p *parser) replies(b []byte, room []any) (replies []any, length int, err error) {
 	for replies = room; len(replies) < cap(replies); {
 		reply, n, err := p.next(b[length:])
@@ -112,7 +111,7 @@ func (p *parser) replies(b []byte, room []any) (replies []any, length int, err e
 	return replies, length, nil
 }
 
-// add adds a part to the innermost list, and returns the reply when it is whole.
+// add adds a part to the innermost list and returns the reply when it is complete.
 func (p *parser) add(part any) (reply any, whole bool) {
 	for len(p.open) > 0 {
 		last := &p.open[len(p.open)-1]
@@ -127,8 +126,8 @@ func (p *parser) add(part any) (reply any, whole bool) {
 	return part, true
 }
 
-// part reads a part that is not a list at the front of b, or begins a list.
-func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
+// part reads the part at the front of b. If that is a list, part begins the list.
+func (p *parser) part(b []byte) (part any, length int, nested bool, err error) {
 	line, length, err := lineOf(b)
 	if err != nil {
 		return nil, 0, false, err
@@ -155,14 +154,14 @@ func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 		text, size, err := textOf(int(n), b[length:])
 		return text, length + size, false, err
 	case '*':
-		part, begun, err = p.begin(int(n))
-		return part, length, begun, err
+		part, nested, err = p.begin(int(n))
+		return part, length, nested, err
 	}
 	return nil, 0, false, fmt.Errorf("%w: a reply of type %q", errGarbled, b[0])
 }
 
-// begin begins a list of n elements, unless it has none.
-func (p *parser) begin(n int) (part any, begun bool, err error) {
+// begin begins a list of n elements, unless n is 0.
+func (p *parser) begin(n int) (part any, nested bool, err error) {
 	switch {
 	case n < 0:
 		return nil, false, nil
@@ -175,7 +174,7 @@ func (p *parser) begin(n int) (part any, begun bool, err error) {
 	return nil, true, nil
 }
 
-// lineOf returns the line at the front of b, without its type, and its whole length.
+// lineOf returns the line at the front of b without its type byte, and the length of the whole line.
 func lineOf(b []byte) (line []byte, length int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	switch {
@@ -189,7 +188,7 @@ func lineOf(b []byte) (line []byte, length int, err error) {
 	return b[1 : end-1], end + 1, nil
 }
 
-// textOf returns a text of n bytes at the front of b.
+// textOf returns a string of n bytes at the front of b.
 func textOf(n int, b []byte) (text any, length int, err error) {
 	switch {
 	case n < 0:

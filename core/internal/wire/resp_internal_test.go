@@ -21,7 +21,7 @@ func TestAppendCommand(t *testing.T) {
 	}
 }
 
-// parseReply reads the reply at the front of b, and returns its length.
+// parseReply reads the reply at the front of b and returns its length.
 func parseReply(b []byte) (reply any, length int, err error) { return new(parser).next(b) }
 
 // Every reply is read alike, however it is cut into pieces. A partial reply is incomplete.

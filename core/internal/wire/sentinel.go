@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// sentinels follow which server the Sentinels name as the master. go-redis closes the connections of
-// its pool when there is a new master. It does not know the connections of this package, and neither
-// does an old master that is cut off from its Sentinels. So the Sentinels are asked again and again
-// while commands are sent, and connections are kept while the answer is the same. Without an answer,
-// a connection is replaced after confirmedFor.
+// sentinels tracks the server that the Sentinels name as the master. go-redis closes the connections of
+// its pool when there is a new master, but not the connections of this package. An old master that is cut
+// off from its Sentinels does not close them either. So the Sentinels are asked regularly while commands
+// are sent, and connections are kept while the answer is the same. Without an answer, a connection is
+// replaced after confirmedFor.
 type sentinels struct {
 	life
 
@@ -25,11 +25,11 @@ type sentinels struct {
 	used      atomic.Int64 // when a command was last sent, since start
 	asking    atomic.Bool  // a goroutine asks
 	mu        sync.Mutex
-	master    string // last named; empty: none yet
+	master    string // the master that was last named; empty: none yet
 }
 
 const (
-	// confirmEvery is how often Sentinels are asked.
+	// confirmEvery is the interval at which Sentinels are asked.
 	confirmEvery = 4 * time.Second
 	// confirmedFor is how long an answer is valid: one interval, and time for the answer.
 	confirmedFor = confirmEvery + time.Second
@@ -43,10 +43,10 @@ func newSentinels(d *dialer, era *atomic.Int64) *sentinels {
 	return s
 }
 
-// unsure reports whether the Sentinels have not confirmed for a while the master to which a
-// connection leads that was made at born. It keeps them being asked while commands are sent. An
-// answer says nothing about a connection to an address that they do not name, for example through a
-// tunnel, or to an old master that another Sentinel has named.
+// unsure reports whether the Sentinels have not confirmed the master for a while. born is the time at which
+// the connection to that master was opened. unsure also makes sure that the Sentinels are asked while
+// commands are sent. An answer proves nothing about a connection to an address that they do not name, for
+// example through a tunnel, or to an old master that another Sentinel named.
 func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	s.used.Store(int64(now.Sub(s.start)))
 	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.askOften) {
@@ -59,7 +59,7 @@ func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	return now.Sub(last) > confirmedFor
 }
 
-// askOften asks again and again, until there was no command for a while.
+// askOften asks at intervals until there was no command for a while.
 func (s *sentinels) askOften() {
 	defer s.asking.Store(false)
 	ticker := time.NewTicker(confirmEvery)
@@ -74,7 +74,7 @@ func (s *sentinels) askOften() {
 	}
 }
 
-// ask asks for the master. If another server is named, all connections are to be left.
+// ask asks for the master. If another server is named, all connections have to be replaced.
 func (s *sentinels) ask(ctx context.Context) {
 	at := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.dialer.timeout)
@@ -94,14 +94,14 @@ func (s *sentinels) ask(ctx context.Context) {
 	}
 }
 
-// names reports whether a connection leads to the master that the Sentinels have last named.
+// names reports whether a connection leads to the master that the Sentinels last named.
 func (s *sentinels) names(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return conn.RemoteAddr() != nil && conn.RemoteAddr().String() == s.master
 }
 
-// named returns the address of the master. go-redis shows it only to its dialer, which asks a
+// named returns the address of the master. Only the dialer of go-redis gets that address: it asks a
 // Sentinel and dials the named address. On the network "unix" that address is not the name of a
 // socket, so the dialer fails before it sends anything, and its error contains the address.
 func (s *sentinels) named(ctx context.Context) (string, error) {

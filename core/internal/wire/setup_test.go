@@ -72,7 +72,7 @@ func reply(b *bench, c wire.Call) any {
 	return v
 }
 
-// acquire takes key, and fails the test if another owner has it.
+// acquire takes key and fails the test if another owner has it.
 func (b *bench) acquire(key, owner string) {
 	b.t.Helper()
 	if got := reply(b, b.take(time.Now(), key, owner)); got != int64(1) {

@@ -12,12 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// withheld stands for a text that may contain a key.
+// withheld replaces a message that may contain a key.
 const withheld = " (the rest is withheld: it may quote a key)"
 
-// ReplyText returns the part of an error reply that may be logged: its code, and texts that are known
+// ReplyText returns the part of an error reply that may be logged: its code, and messages that are known
 // to contain no key. Redis quotes the arguments of a command in some of its errors. Each version does
-// so in a different way and truncates them, so a key cannot be removed from a text that is not known.
+// so in a different way and truncates them, so a key cannot be removed from an unknown message.
 func ReplyText(reply string) string {
 	words := strings.Fields(withoutScript(reply))
 	known := withoutPlace(words)
@@ -39,7 +39,7 @@ func ReplyText(reply string) string {
 const codes = "ASK BUSY BUSYKEY CLUSTERDOWN CROSSSLOT DENIED ERR EXECABORT LOADING MASTERDOWN MISCONF MOVED " +
 	"NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT OOM READONLY REDIRECT TRYAGAIN UNBLOCKED UNKILLABLE WRONGPASS WRONGTYPE"
 
-// texts are whole error replies. <name> is a word of letters, digits and dashes where Redis has a
+// texts lists whole error replies. <name> is a word of letters, digits and dashes where Redis writes a
 // user, <slot> a number, <address> a host and a port, and <command> a command that this package
 // sends.
 const texts = `ASK <slot> <address>
@@ -109,9 +109,9 @@ const commands = "auth client cluster command eval evalsha hello ping psubscribe
 	"hset hsetnx hstrlen incr incrby lindex linsert llen lpop lpos lrange lrem pexpire pexpireat pttl rpush set setnx strlen " +
 	"time type zadd zcard zcount zrange zrangebyscore zrem zremrangebyscore zscore"
 
-// withoutPlace removes the place in a script at which the error happened: the words "script:
-// <digest>, on @user_script:7.". Valkey 9 leaves out the digest. Redis 6 begins an error that the
-// script has caught with "@user_script: 7:".
+// withoutPlace removes the position of the error in a script: the words "script:
+// <digest>, on @user_script:7.". Valkey 9 omits the digest. In Redis 6 an error that the
+// script caught begins with "@user_script: 7:".
 func withoutPlace(words []string) []string {
 	if len(words) > 2 && words[0] == "@user_script:" && consists(words[1], digits+":") {
 		return words[2:]
@@ -133,7 +133,7 @@ func withoutPlace(words []string) []string {
 	return words[:n-1]
 }
 
-// matches compares words with a text in which <kinds> stand for words.
+// matches compares words with a pattern in which <kinds> stand for words.
 func matches(words []string, text string) bool {
 	return slices.EqualFunc(words, strings.Fields(text), func(word, want string) bool {
 		switch want {
@@ -157,7 +157,7 @@ const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// consists reports whether a word has only characters of a set.
+// consists reports whether a word contains only characters of a set.
 func consists(word, set string) bool { return word != "" && strings.Trim(word, set) == "" }
 
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -172,7 +172,7 @@ func isCommand(word string) bool {
 	return slices.Contains(strings.Fields(commands), strings.ToLower(word))
 }
 
-// unknownCommandOf returns the command that the server does not know, if the error names one.
+// unknownCommandOf returns the command that the server does not have, if the error names one.
 func unknownCommandOf(words []string) (command string, ok bool) {
 	if len(words) < 4 || words[0] != "ERR" || words[1] != "unknown" || words[2] != "command" {
 		return "", false
@@ -181,9 +181,9 @@ func unknownCommandOf(words []string) (command string, ok bool) {
 	return command, isCommand(command)
 }
 
-// KnownText returns the text of err if it is known to contain no key: a reply without the parts that
-// Redis quotes, a fixed text of this package or of go-redis, or an error of the network. It does not
-// look at the errors that err wraps.
+// KnownText returns the message of err if it is known to contain no key: a reply without the parts that
+// Redis quotes, a fixed message of this package or of go-redis, or an error of the network. It does not
+// inspect the errors that err wraps.
 func KnownText(err error) (text string, ok bool) {
 	switch e := err.(type) { //nolint:errorlint // only err itself
 	case redis.Error:
@@ -196,10 +196,10 @@ func KnownText(err error) (text string, ok bool) {
 	if slices.ContainsFunc(fixed(), func(known error) bool { return err == known }) { //nolint:errorlint // as above
 		return err.Error(), true
 	}
-	return err.Error(), ofTheNetwork(err)
+	return err.Error(), fromNetwork(err)
 }
 
-// fixed returns the errors whose text is a constant.
+// fixed returns the errors whose message is a constant.
 func fixed() []error {
 	return []error{
 		errNoAnswer, ErrSilent, errNoConnection, errPending, errPipelineClosed,
@@ -209,9 +209,9 @@ func fixed() []error {
 	}
 }
 
-// ofTheNetwork reports whether the type of err belongs to the packages that make connections, which
-// know no keys.
-func ofTheNetwork(err error) bool {
+// fromNetwork reports whether the type of err belongs to the packages that open connections, whose errors
+// contain no keys.
+func fromNetwork(err error) bool {
 	t := reflect.TypeOf(err)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
