@@ -119,7 +119,7 @@ func (b *bubble) note(e history.Event) {
 	b.events = append(b.events, e)
 }
 
-// run makes the clients work for total, and ends them.
+// run makes the clients work for total and ends them.
 func (b *bubble) run(total time.Duration) {
 	b.t.Helper()
 	visit(b.t, b.direct, prepare)

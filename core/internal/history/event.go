@@ -2,28 +2,28 @@ package history
 
 import "time"
 
-// Kind is the kind of an [Event].
-type Kind string
+// EventKind is the kind of an [Event].
+type EventKind string
 
 // The kinds of events.
 const (
-	Acquire Kind = "acquire" // an acquisition and, if it succeeded, the whole hold
-	Force   Kind = "force"   // a ForceRelease
-	Look    Kind = "look"    // a holder asked Redis who holds its lock
-	Sample  Kind = "sample"  // the sampler read a key, or a key beside it, which Note names; End is when it asked
-	Fault   Kind = "fault"   // something was broken
-	Stall   Kind = "stall"   // a process stood still
-	Finish  Kind = "finish"  // a process ended; Note says what went wrong
+	Acquire EventKind = "acquire" // an acquisition and, if it succeeded, the whole hold
+	Force   EventKind = "force"   // a ForceRelease
+	Look    EventKind = "look"    // a holder asked Redis who holds its lock
+	Sample  EventKind = "sample"  // the sampler read a key or, if Note names one, a key beside it; End is the time of the answer
+	Fault   EventKind = "fault"   // a fault was injected
+	Stall   EventKind = "stall"   // a process stalled
+	Finish  EventKind = "finish"  // a process finished; Note contains its errors
 )
 
-// Outcome is how an operation ended.
+// Outcome is the result of an operation.
 type Outcome string
 
-// The outcomes.
+// The values of Outcome.
 const (
 	Acquired    Outcome = "acquired"
-	Busy        Outcome = "busy"        // the wait time had passed
-	Canceled    Outcome = "canceled"    // the caller's context ended
+	Busy        Outcome = "busy"        // the wait time passed
+	Canceled    Outcome = "canceled"    // the caller's context was canceled
 	Unavailable Outcome = "unavailable" // Redis did not answer
 	Lost        Outcome = "lost"
 	NotHeld     Outcome = "not held"
@@ -36,7 +36,7 @@ const (
 
 // Event is one event. Times are since the beginning of the run.
 type Event struct {
-	Kind      Kind          `json:"kind"`
+	Kind      EventKind     `json:"kind"`
 	Process   int           `json:"p"` // 0 is the parent of the others
 	Goroutine int           `json:"g,omitempty"`
 	Begin     time.Duration `json:"begin"`
@@ -45,52 +45,52 @@ type Event struct {
 	Lock      Lock          `json:"lock,omitempty"`  // the kind that the keys are locked as
 	Owner     string        `json:"owner,omitempty"` // the same for an acquisition and its re-entries
 	Outcome   Outcome       `json:"outcome,omitempty"`
-	Field     string        `json:"field,omitempty"` // of a Look: the field of the hold that asked
+	Field     string        `json:"field,omitempty"` // for a Look: the field of the hold that asked
 	Note      string        `json:"note,omitempty"`
-	Slow      bool          `json:"slow,omitempty"` // of a Fault: answers to Process were late, each by less than a backend timeout
+	Slow      bool          `json:"slow,omitempty"` // for a Fault: answers to Process were late, each by less than a backend timeout
 
-	Ask    *Ask           `json:"ask,omitempty"`    // of an Acquire
-	Hold   *Hold          `json:"hold,omitempty"`   // of an Acquire that succeeded
-	Fields map[string]int `json:"fields,omitempty"` // of a Look or Sample: the holders and waiters that Redis names
-	TTL    time.Duration  `json:"ttl,omitempty"`    // of a Sample; negative: the key has none
-	Stays  bool           `json:"stays,omitempty"`  // of a Sample: the key has no end by its nature
-	Count  int            `json:"count,omitempty"`  // of a Look: the hold count that the holder knows, 0 unknown; of a Sample: the available permits
+	Ask    *Ask           `json:"ask,omitempty"`    // for an Acquire
+	Hold   *Hold          `json:"hold,omitempty"`   // for an Acquire that succeeded
+	Fields map[string]int `json:"fields,omitempty"` // for a Look or Sample: the holders and waiters in Redis
+	TTL    time.Duration  `json:"ttl,omitempty"`    // for a Sample; negative: the key has no TTL
+	Stays  bool           `json:"stays,omitempty"`  // for a Sample: a key of this type never expires
+	Count  int            `json:"count,omitempty"`  // for a Look: the hold count according to the holder, 0 if unknown; for a Sample: the available permits
 }
 
-// Ask is what an acquisition asked for.
+// Ask contains the parameters of an acquisition.
 type Ask struct {
-	Wait    time.Duration `json:"wait"` // NoWaitTime: none given
+	Wait    time.Duration `json:"wait"` // NoWaitTime: no wait time was given
 	Lease   time.Duration `json:"lease"`
-	Renewed bool          `json:"renewed,omitempty"` // no lease given: the watchdog's
-	Reentry bool          `json:"reentry,omitempty"` // made with the context of a hold on the same keys
-	Cut     time.Duration `json:"cut,omitempty"`     // when the caller's context ended or would have ended; 0: never
-	Queued  time.Duration `json:"queued,omitempty"`  // when Redis had answered that the lock is taken; 0: it did not
+	Renewed bool          `json:"renewed,omitempty"` // no lease was given: the watchdog renews it
+	Reentry bool          `json:"reentry,omitempty"` // called with the context of a hold on the same keys
+	Cut     time.Duration `json:"cut,omitempty"`     // when the caller's context was or would have been canceled; 0: never
+	Queued  time.Duration `json:"queued,omitempty"`  // when Redis had answered that the lock is taken; 0: it did not answer so
 }
 
-// NoWaitTime stands for an acquisition that waits until its context ends.
+// NoWaitTime is the Wait of an acquisition that waits until its context is canceled.
 const NoWaitTime = time.Duration(-1)
 
 // Hold is a hold as its holder saw it.
 type Hold struct {
 	Field     string        `json:"field"`
-	Alive     time.Duration `json:"alive"`               // the last time at which its context was found alive
-	Safe      time.Duration `json:"safe"`                // until when it could then rely on the lock
-	Ended     time.Duration `json:"ended,omitempty"`     // when its context was found ended before the release; 0: it was alive
-	Cause     Outcome       `json:"cause,omitempty"`     // why it ended: Lost, Closed or Canceled
-	Refreshed bool          `json:"refreshed,omitempty"` // the lease is not the one asked for
-	Left      time.Duration `json:"left,omitempty"`      // ended by Leave with this duration; 0: by Release
+	Alive     time.Duration `json:"alive"`               // the last time at which the holder found its context alive
+	Safe      time.Duration `json:"safe"`                // the time until which the holder could then rely on the lock
+	Ended     time.Duration `json:"ended,omitempty"`     // when the holder found its context canceled before the release; 0: it was alive
+	Cause     Outcome       `json:"cause,omitempty"`     // the cause of the cancellation: Lost, Closed or Canceled
+	Refreshed bool          `json:"refreshed,omitempty"` // the lease was changed after the grant
+	Left      time.Duration `json:"left,omitempty"`      // the duration of its Leave; 0: it was released
 	Release   Release       `json:"release"`
 	Updates   []Update      `json:"updates,omitempty"`
 	Token     int64         `json:"token,omitempty"`
 	Reads     []Reading     `json:"reads,omitempty"`
 }
 
-// Release is the end of a hold.
+// Release is the release of a hold.
 type Release struct {
 	Begin   time.Duration `json:"begin"`
 	End     time.Duration `json:"end"`
 	Outcome Outcome       `json:"outcome"`
-	Twice   Outcome       `json:"twice,omitempty"` // of a second Release
+	Twice   Outcome       `json:"twice,omitempty"` // outcome of a second Release
 	Note    string        `json:"note,omitempty"`
 }
 
@@ -101,19 +101,19 @@ type Update struct {
 	At      time.Duration `json:"at"` // before the last look at the context
 	Read    uint64        `json:"read"`
 	Wrote   uint64        `json:"wrote"`
-	Certain bool          `json:"certain"` // the context was alive after the write, too
+	Certain bool          `json:"certain"` // the context was still alive after the write
 }
 
-// Reading is what a reader found at its first and at its last look.
+// Reading holds the values that a reader found at its first and at its last look.
 type Reading struct {
 	Key     string        `json:"key"`
 	At      time.Duration `json:"at"` // before the last look at the context
 	First   uint64        `json:"first"`
 	Last    uint64        `json:"last"`
-	Certain bool          `json:"certain"` // the context was alive after the last look, too
+	Certain bool          `json:"certain"` // the context was still alive after the last look
 }
 
-// end returns when the hold had ended for the holder.
+// end returns the time at which the hold had ended for the holder.
 func (h *Hold) end() time.Duration { return max(h.Release.End, h.Ended, h.Alive) }
 
 // Lock is the kind of the lock of an [Acquire] or a [Force].
@@ -125,17 +125,16 @@ const (
 	Fair      Lock = "fair"
 	Fenced    Lock = "fenced"
 	Spin      Lock = "spin"
-	ReadLock  Lock = "read" // and WriteLock have one key
+	ReadLock  Lock = "read" // has the same key as WriteLock
 	WriteLock Lock = "write"
-	Permit    Lock = "permit" // of a semaphore; Limits.Permits has how many there are
+	Permit    Lock = "permit" // a permit of a semaphore; Limits.Permits contains their number
 )
 
-// mostReserve is by how much a handed-over fixed lease lasts longer in Redis, at most.
+// mostReserve is the most by which a handed-over fixed lease is extended in Redis.
 const mostReserve = 100 * time.Millisecond
 
-// longest returns how long the lease that an acquisition asked for can last in Redis. A process that
-// hands over a fixed lease may add a reserve of the same length, so that the lock can pass on from
-// there.
+// longest returns how long the lease of an acquisition can last in Redis. A process that hands over a
+// fixed lease may add a reserve of the same length, so that the lock can be passed on again.
 func (e *Event) longest() time.Duration {
 	if e.Lock != Reentrant && e.Lock != Spin {
 		return e.Ask.Lease

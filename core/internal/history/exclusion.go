@@ -39,7 +39,7 @@ func (j *judge) overlaps(key string, all []certainty) {
 	}
 }
 
-// updates finds two updates that have read the same value, so that one of them is lost. It needs no
+// updates finds two updates that read the same value, so that one of them is lost. It needs no
 // clock.
 func (j *judge) updates() {
 	type place struct {
@@ -65,7 +65,7 @@ func (j *judge) updates() {
 	}
 }
 
-// holders finds holds that Redis did not know, or knew with another count, when their holder asked.
+// holders finds holds that were not in Redis, or had another count there, when their holder asked.
 func (j *judge) holders() {
 	for _, look := range j.looks {
 		e := j.asked(look)
@@ -75,7 +75,7 @@ func (j *judge) holders() {
 		switch count, there := look.Fields[e.Hold.Field]; {
 		case !there || j.stranger(e, look):
 			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s, and redis says %v", e.Owner, e.Keys[0], look.Fields)
-		case look.Count != 0 && look.Count != count && j.quiet(e.Begin, look.End): // after a fault an older count may have come late
+		case look.Count != 0 && look.Count != count && j.quiet(e.Begin, look.End): // after a fault an older count may have arrived late
 			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s %d times, and redis says %d", e.Owner, e.Keys[0], look.Count, count)
 		}
 	}
@@ -98,13 +98,13 @@ func (j *judge) asked(look *Event) *Event {
 // writerField ends the field of a writer.
 const writerField = ":write"
 
-// exclude reports whether two owners of two acquisitions of one key cannot hold it together,
-// whichever others do.
+// exclude reports whether the owners of two acquisitions of one key cannot hold it together,
+// whichever other owners hold it.
 func exclude(a, b *Event) bool {
 	return a.Owner != b.Owner && a.Lock != Permit && (a.Lock != ReadLock || b.Lock != ReadLock)
 }
 
-// permits finds more holders of a semaphore at a time than it has permits.
+// permits finds times at which a semaphore has more holders than permits.
 func (j *judge) permits(key string, open []certainty) {
 	n, isSemaphore := j.Permits[key]
 	if !isSemaphore || len(open) <= n {
@@ -117,8 +117,8 @@ func (j *judge) permits(key string, open []certainty) {
 	j.reportf(TooManyHolders, events, "%s has %d permits and %d holders", key, n, len(open))
 }
 
-// reads finds readers that saw a value change while no writer may write. As with updates, writes of a
-// writer that had ended do not count.
+// reads finds readers that saw a value change while no writer may write. As with updates, writes after
+// the end of the write hold do not count.
 func (j *judge) reads() {
 	writers := j.writers()
 	for _, e := range j.acquires {
@@ -137,7 +137,7 @@ func (j *judge) reads() {
 	}
 }
 
-// writers returns, by value, the writers that certainly wrote it under the lock.
+// writers returns, for each value, the writer that certainly wrote it under the lock.
 func (j *judge) writers() map[uint64]*Event {
 	writers := make(map[uint64]*Event)
 	for _, e := range j.acquires {
@@ -179,7 +179,7 @@ func (j *judge) tokens() {
 	}
 }
 
-// stranger reports whether Redis names a holder that cannot be there beside a hold.
+// stranger reports whether Redis has a holder that cannot exist beside a hold.
 func (j *judge) stranger(e, look *Event) bool {
 	switch e.Lock {
 	case Permit:
@@ -190,7 +190,7 @@ func (j *judge) stranger(e, look *Event) bool {
 	}
 	writes := slices.ContainsFunc(j.byOwner[e.Owner], func(own *Event) bool { return own.Lock == WriteLock })
 	if writes && len(j.byOwner[e.Owner]) > 1 {
-		return false // a reader inside of a writer
+		return false // a reader inside a writer
 	}
 	for field := range look.Fields {
 		if field != e.Hold.Field && (writes || strings.HasSuffix(field, writerField)) {

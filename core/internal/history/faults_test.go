@@ -44,7 +44,7 @@ func (h *hand) work(end time.Duration) {
 	}
 }
 
-// apply injects a fault, and notes it. A fault that makes answers late is noted for the process that
+// apply injects a fault and notes it. A fault that makes answers late is noted for the process that
 // has to wait for them, and for its successor.
 func (h *hand) apply(f fault) {
 	e := history.Event{Kind: history.Fault, Begin: h.now(), Note: h.name + ": " + f.name}
@@ -122,7 +122,7 @@ func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Du
 // judged strictly.
 type weather struct{ storm, calm time.Duration }
 
-// pass lasts for about total, and ends with a calm.
+// pass lasts for about total and ends with a calm.
 func (w weather) pass(hands []*hand, now func() time.Duration, total time.Duration) {
 	for begin := now(); now()-begin < total-w.calm-w.storm/2; {
 		end := now() + w.storm

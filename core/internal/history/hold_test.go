@@ -31,7 +31,7 @@ func (g *caller) hold(r request) {
 	}
 }
 
-// use works under the hold in one of several ways, and ends it.
+// use works under the hold in one of several ways and ends it.
 func (h *held) use() {
 	switch n := h.IntN(100); {
 	case h.edge:
@@ -83,7 +83,7 @@ func (h *held) passOn() {
 	h.update(h.upTo(moment))
 }
 
-// alive looks at the context, and notes its state.
+// alive looks at the context and notes its state.
 func (h *held) alive() bool {
 	now := h.now()
 	if h.ctx.Err() != nil {
@@ -288,12 +288,12 @@ func (h *held) workUntil(left time.Duration) {
 	}
 }
 
-// release ends the hold, and notes it.
+// release ends the hold and notes it.
 func (h *held) release() {
 	h.end(func(ctx context.Context) error { return h.hold.Release(ctx) })
 }
 
-// leave ends the hold, and leaves a marker.
+// leave ends the hold and leaves a marker.
 func (h *held) leave() {
 	h.event.Hold.Left = (time.Millisecond + h.upTo(h.Long/2)).Truncate(time.Millisecond)
 	h.end(func(ctx context.Context) error { return h.hold.Leave(ctx, h.event.Hold.Left) })

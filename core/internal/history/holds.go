@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// losses finds holds whose context ended as lost before their deadline. The context of a re-entry
-// ends with the outer one, which may hold other keys, too.
+// losses finds holds whose context was canceled as lost before their deadline. The context of a re-entry
+// is canceled with the outer one, which may also hold other keys.
 func (j *judge) losses() {
 	for _, e := range j.acquires {
 		if e.Hold == nil || e.Hold.Cause != Lost || e.Ask.Reentry {
@@ -18,7 +18,7 @@ func (j *judge) losses() {
 	}
 }
 
-// releases judges how holds ended.
+// releases judges the releases of holds.
 func (j *judge) releases() {
 	for _, e := range j.acquires {
 		if e.Hold == nil {
@@ -43,7 +43,7 @@ func (j *judge) releases() {
 	}
 }
 
-// turn returns when a release can have had its turn: the operations of one owner run one after the
+// turn returns the time at which a release can have had its turn: the operations of one owner run one after the
 // other.
 func (j *judge) turn(e *Event) time.Duration {
 	begin := e.Hold.Release.Begin
@@ -62,7 +62,7 @@ func (j *judge) turn(e *Event) time.Duration {
 	return at
 }
 
-// reentries finds holders that their own lock kept out.
+// reentries finds holders that could not re-enter their lock.
 func (j *judge) reentries() {
 	for _, e := range j.acquires {
 		outer := j.owners[e.Owner]
@@ -91,7 +91,7 @@ func (j *judge) innerEnded(outer, e *Event) bool {
 	})
 }
 
-// ends finds processes that did not end cleanly.
+// ends finds processes that did not finish cleanly.
 func (j *judge) ends() {
 	for _, e := range j.finishes {
 		if e.Note != "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Judge returns what contradicts the promises, in the order of the events.
+// Judge returns the violations of the promises, in the order of the events.
 func Judge(limits Limits, events []Event) []Violation {
 	j := newJudge(limits, events)
 	for _, rule := range []func(){

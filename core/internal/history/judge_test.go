@@ -19,7 +19,7 @@ var limits = history.Limits{
 	Turn:    5 * ms,
 }
 
-// hold is an acquisition of "k" with a fixed lease of one second. It took a millisecond, and was
+// hold is an acquisition of "k" with a fixed lease of one second. It took a millisecond and was
 // released at the moment at which it was last found alive.
 func hold(owner string, begin, alive time.Duration) history.Event {
 	return history.Event{

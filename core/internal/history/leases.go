@@ -13,8 +13,8 @@ func (j *judge) overruns() {
 	}
 }
 
-// forced finds holds that their holders trusted long after a force release: longer than any lease can
-// have been confirmed before.
+// forced finds holds that their holders trusted long after a force release: longer than any lease that
+// was confirmed before it can have lasted.
 func (j *judge) forced() {
 	for key, forces := range j.forces {
 		for _, f := range forces {
@@ -37,8 +37,8 @@ func (j *judge) forcedAway(f, e *Event) {
 	}
 }
 
-// judgeRuns finds fields that two processes had, and holds that were trusted for longer than Redis
-// can have had the lease with which the run began. exclusion finds two holds of a run that overlap.
+// judgeRuns finds fields that two processes had, and holds that were trusted for longer than the first
+// lease of their run can have lasted. exclusion finds two holds of a run that overlap.
 func (j *judge) judgeRuns() {
 	for _, run := range j.runs {
 		first := run[0]
@@ -51,7 +51,7 @@ func (j *judge) judgeRuns() {
 	}
 }
 
-// overrunsOf judges the holds of a run until a hold may have made the lease longer.
+// overrunsOf judges the holds of a run until a hold may have extended the lease.
 func (j *judge) overrunsOf(run []*Event) {
 	first := run[0]
 	for _, e := range run {

@@ -36,9 +36,9 @@ type lastRelease struct {
 	event *Event
 }
 
-// released returns the fields that were given back for good: every hold of every owner that had the
-// field, one after the other, was released and confirmed. Not every hold of a process that died is
-// known.
+// released returns the fields that were released for good: every hold of every owner that had the
+// field, one after the other, was released, and Redis confirmed it. Not all holds of a process that died
+// are known.
 func (j *judge) released() map[holder]lastRelease {
 	released, held := make(map[holder]lastRelease), make(map[holder]bool)
 	for _, events := range j.byOwner {
@@ -62,8 +62,8 @@ func (j *judge) released() map[holder]lastRelease {
 
 // passedOn reports whether a field that was there after its last release may have been passed to an
 // acquisition of the same process that has no event with this field. A failed acquisition leaves the
-// field for a moment. An acquisition of several keys has the key with this field until it releases
-// them.
+// field for a moment. An acquisition of several keys keeps the field in the key until it releases its
+// keys.
 func (j *judge) passedOn(s *Event, last lastRelease) bool {
 	return slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
 		waited := e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin

@@ -15,7 +15,7 @@ type Log struct {
 	err error
 }
 
-// NewLog makes a log that writes to out.
+// NewLog returns a log that writes to out.
 func NewLog(out io.Writer) *Log { return &Log{out: out} }
 
 // Note writes an event. [Log.Err] returns the first error.
@@ -38,8 +38,8 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// Read reads the events that a Log has written. It leaves out a last line that is not whole because
-// the process was killed.
+// Read reads the events that a Log wrote. It omits a last line that is incomplete because the process was
+// killed.
 func Read(in io.Reader) ([]Event, error) {
 	var events []Event
 	for lines := bufio.NewReader(in); ; {

@@ -56,7 +56,7 @@ func duration(t *testing.T, env string, usual time.Duration) time.Duration {
 	return d
 }
 
-// newSeed returns the seed of a run, and logs it.
+// newSeed returns the seed of a run and logs it.
 func newSeed(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64N(1 << 32)
@@ -73,7 +73,7 @@ func newSeed(t *testing.T) uint64 {
 // shownViolations is how many violations are reported with their window.
 const shownViolations = 3
 
-// judged fails the test if the events show a violation, and logs a summary.
+// judged fails the test if the events show a violation and logs a summary.
 func judged(t *testing.T, seed uint64, limits history.Limits, events []history.Event) {
 	t.Helper()
 	keep(t, events)
@@ -112,7 +112,7 @@ func keep(t *testing.T, events []history.Event) {
 
 // summary counts the events.
 func summary(events []history.Event) string {
-	kinds, outcomes := make(map[history.Kind]int), make(map[history.Outcome]int)
+	kinds, outcomes := make(map[history.EventKind]int), make(map[history.Outcome]int)
 	holds := make(map[history.Lock]int)
 	releases, updates := make(map[history.Outcome]int), 0
 	var stood time.Duration

@@ -104,7 +104,7 @@ var mutants = []mutant{
 	},
 }
 
-// TestMutants builds the library with a mistake, and requires that its histories show it. Without
+// TestMutants builds the library with a mistake and requires that its histories show it. Without
 // INTERLOCK_HISTORY_MUTANTS=1 it only checks that the mistakes can still be made: building and
 // running three of them takes a minute. All of them, which take four, run with
 // INTERLOCK_HISTORY_MUTANTS=all.

@@ -292,7 +292,7 @@ type foreignKey struct {
 	beside []*operation // those that are confirmed, and the refusals
 }
 
-// linearized makes Porcupine judge the events of a run, and returns how many operations it judged.
+// linearized makes Porcupine judge the events of a run and returns how many operations it judged.
 func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
 	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey), since: make(map[*history.Event]time.Duration)}
 	for _, run := range history.Runs(events) {
@@ -401,7 +401,7 @@ func (f *foreign) refuse(k *foreignKey) {
 }
 
 // force makes the operations of the force releases. An unconfirmed force release may land late, or
-// never: it makes holds loose, and is not an operation.
+// never: it makes holds loose and is not an operation.
 func (f *foreign) force(k *foreignKey) {
 	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
@@ -1005,7 +1005,7 @@ func TestPorcupine(t *testing.T) {
 	}
 }
 
-// TestPorcupine_Partitions cuts a long history into partitions, and finds one mistake in the middle.
+// TestPorcupine_Partitions cuts a long history into partitions and finds one mistake in the middle.
 func TestPorcupine_Partitions(t *testing.T) {
 	t.Parallel()
 	const turns, length = 2000, 10 * ms

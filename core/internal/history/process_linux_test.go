@@ -63,7 +63,7 @@ func (task workerTask) run() error {
 	return log.Err()
 }
 
-// work runs the worker, and returns what went wrong at its end.
+// work runs the worker and returns what went wrong at its end.
 func (task workerTask) work(shared registers, now func() time.Duration, log *history.Log) (wrong string) {
 	rdb := redis.NewClient(&redis.Options{Addr: task.Redis})
 	locks, err := core.New(rdb, core.WithWatchdog(task.Load.Watchdog), core.WithBackendTimeout(task.Load.Backend), core.WithObserver(refusals{now}.observer()))

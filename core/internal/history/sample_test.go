@@ -33,7 +33,7 @@ func (s sampler) watch(every time.Duration, stop <-chan struct{}) {
 // slowReply is how long an answer may take without counting as a stall.
 const slowReply = 20 * time.Millisecond
 
-// all samples every key, and returns how many will have to go.
+// all samples every key and returns how many will have to go.
 func (s sampler) all() (there int) {
 	begin := s.now()
 	names, err := s.rdb.Keys(context.Background(), "*").Result()
@@ -51,7 +51,7 @@ func (s sampler) all() (there int) {
 	return there
 }
 
-// key samples one key, and reports whether it stays.
+// key samples one key and reports whether it stays.
 func (s sampler) key(key string) (stays bool) {
 	ctx, begin, l := context.Background(), s.now(), layoutOf(key)
 	var ttl *redis.DurationCmd

@@ -6,13 +6,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// A ticker that comes later than this was kept from running, and so was the rest of the process.
+// A ticker that comes later than this was kept from running and so was the rest of the process.
 const (
 	stallTick = 5 * time.Millisecond
 	lateTick  = 15 * time.Millisecond
 )
 
-// watchStalls notes when this process stood still, and when its wall clock stepped, which ends leases
+// watchStalls records when this process stood still, and when its wall clock stepped, which ends leases
 // early, until stop is closed.
 func watchStalls(process int, now func() time.Duration, note func(history.Event), stop <-chan struct{}) {
 	tick := time.NewTicker(stallTick)

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Limits are the bounds for the judge.
+// Limits holds the bounds for the judge.
 type Limits struct {
 	// Backend is how long an operation may take while Redis does not answer it: two backend timeouts,
 	// because its connection may break at the end of the first one. Time in which a fault makes answers
 	// late, each by less than a backend timeout, does not count: operations wait for a slow Redis.
 	Backend time.Duration
-	// Slow is the most that an operation may take, however much of its time does not count.
+	// Slow is the longest time that an operation may take, however much of its time does not count.
 	Slow time.Duration
 	// Poll is how long a lock may stay free beside a waiter.
 	Poll time.Duration
@@ -28,9 +28,9 @@ type Limits struct {
 	Landing time.Duration
 	// Residue is how long a failed acquisition may leave something in Redis.
 	Residue time.Duration
-	// Empty is when Redis must be empty; 0: never.
+	// Empty is the time at which Redis must be empty; 0: never.
 	Empty time.Duration
-	// Permits is how many permits each semaphore has.
+	// Permits is the number of permits of each semaphore.
 	Permits map[string]int
 }
 
@@ -69,7 +69,7 @@ const (
 	UncleanEnd     = "unclean end of a process"
 )
 
-// judge has the events of one run, sorted for the rules.
+// judge holds the events of one run, sorted for the rules.
 type judge struct {
 	Limits
 
@@ -113,7 +113,7 @@ func newJudge(limits Limits, events []Event) *judge {
 	return j
 }
 
-// file puts an event where the rules look for it.
+// file sorts an event into the fields that the rules read.
 func (j *judge) file(e *Event) {
 	switch e.Kind {
 	case Acquire:
@@ -153,7 +153,7 @@ func (j *judge) quiet(from, to time.Duration) bool {
 	return j.faults.overlap(from-j.Recovery, to) == 0
 }
 
-// slack returns how much the machine may have added to what a process did between two moments. One
+// slack returns how much the machine may have delayed a process between two moments. One
 // late goroutine delays the others that wait for it, so a stall counts more than once.
 func (j *judge) slack(process int, from, to time.Duration) time.Duration {
 	stood := j.stalls[process].overlap(from, to)
@@ -163,8 +163,8 @@ func (j *judge) slack(process int, from, to time.Duration) time.Duration {
 	return j.Slack + 3*stood
 }
 
-// answered returns when an operation without a wait time must have ended that ended at end; see
-// [Limits].
+// answered returns the time by which an operation without a wait time must have returned, if it returned
+// at end; see [Limits].
 func (j *judge) answered(process int, begin, end time.Duration) time.Duration {
 	late := j.slow[process].overlap(begin, end)
 	return begin + max(j.Backend, min(j.Backend+late, j.Slow))
@@ -245,7 +245,7 @@ func Runs(events []Event) [][]*Event {
 	return runs
 }
 
-// firstOf returns the hold that began the run of an acquisition, and the acquisition itself if it
+// firstOf returns the hold that began the run of an acquisition, or the acquisition itself if it
 // belongs to no run.
 func (j *judge) firstOf(e *Event) *Event {
 	if at, ok := fieldOf(e); ok && j.firsts[at] != nil {
@@ -272,15 +272,15 @@ func (j *judge) certain(e *Event) (c certainty, ok bool) {
 	return c, c.to > c.from
 }
 
-// safeUntil returns until when the holder could rely on the lock: only a force release can have ended
-// it before.
+// safeUntil returns the time until which the holder could rely on the lock: only a force release can have
+// ended it earlier.
 func (j *judge) safeUntil(e *Event) (until time.Duration, ok bool) {
 	_, forced := j.forcedBetween(e, j.firstOf(e).Begin, e.Hold.end())
 	return e.Hold.Safe, !forced
 }
 
-// entered reports whether the hold was re-entered, which may have prolonged it. A process that died
-// may have done so.
+// entered reports whether the hold was or may have been re-entered, which may have extended it. A process
+// that died may have done so without an event.
 func (j *judge) entered(e *Event) bool {
 	return !j.ended[e.Process] || len(j.byOwner[e.Owner]) > 1
 }

@@ -2,7 +2,7 @@ package history
 
 import "time"
 
-// waits judges how long acquisitions took.
+// waits finds acquisitions that took too long.
 func (j *judge) waits() {
 	for _, e := range j.acquires {
 		if e.Outcome == Other {
@@ -20,7 +20,7 @@ func (j *judge) waits() {
 	}
 }
 
-// waitBound returns when an acquisition must have ended.
+// waitBound returns the time by which an acquisition must have returned.
 func (j *judge) waitBound(e *Event) (at time.Duration, ok bool) {
 	switch wait := e.Ask.Wait; {
 	case wait > 0:
@@ -48,7 +48,7 @@ func (j *judge) refusals() {
 				j.reportf(BusyButFree, []*Event{e}, "%s was refused %s, although no other can have had it", e.Owner, e.Keys[0])
 			}
 		case Unavailable:
-			// A caller that fails fast suffers from an earlier slowness.
+			// A caller that fails fast may suffer from earlier slowness.
 			if j.patience(e) > j.slack(e.Process, e.Begin-j.Recovery, e.End) {
 				j.reportf(NotReachable, []*Event{e}, "%s failed because redis did not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
 			}
@@ -65,8 +65,7 @@ func (j *judge) patience(e *Event) time.Duration {
 	return j.Backend
 }
 
-// takenBetween reports whether others can have kept e out of its key while it waited, or shortly
-// before.
+// takenBetween reports whether others can have kept e out of its key while it waited, or just before.
 func (j *judge) takenBetween(e *Event) bool {
 	from, others := e.Begin-j.slack(e.Process, e.Begin, e.End), 0
 	for _, other := range j.byKey[e.Keys[0]] {
@@ -88,7 +87,7 @@ func (j *judge) keepsOutUntil(other, e *Event) time.Duration {
 	return j.goneBy(other)
 }
 
-// goneBy returns when nothing of an acquisition can be in Redis any more, if Redis answers.
+// goneBy returns the time after which nothing of an acquisition can be left in Redis, if Redis answers.
 func (j *judge) goneBy(e *Event) time.Duration {
 	h := e.Hold
 	slack := j.slack(e.Process, e.Begin, e.End)
@@ -106,11 +105,10 @@ func (j *judge) goneBy(e *Event) time.Duration {
 	}
 }
 
-// writerMark is how long a writer that waited for readers can keep new readers out after it has given
-// up.
+// writerMark is how long a writer that waited for readers can keep out new readers after it gave up.
 const writerMark = 900 * time.Millisecond
 
-// room returns how many rivals of an acquisition can have the key while it just does not get in.
+// room returns the smallest number of rivals that keep an acquisition out of its key.
 func (j *judge) room(key string, e *Event) int {
 	if e.Lock == Permit {
 		return j.Permits[key]

@@ -27,13 +27,13 @@ func (j *judge) wakeups() {
 	}
 }
 
-// edge is a moment from which on one more, or one less, can have a key.
+// edge is a moment at which the number of possible holders of a key changes by one.
 type edge struct {
 	at   time.Duration
 	more int
 }
 
-// gaps returns the times in which there was room for one more of a kind.
+// gaps returns the times in which there was room for another holder.
 func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
 	one := &Event{Lock: lock}
 	edges := []edge{{0, 0}, {forever, j.room(key, one)}}
@@ -60,9 +60,8 @@ func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
 // forever is later than everything.
 const forever = time.Duration(1<<63 - 1)
 
-// taken returns the time in which an acquisition can have had a key while Redis answered, so that it
-// kept w out. While it waits for a single key it does not, unless it is a writer that keeps readers
-// out.
+// taken returns the time in which an acquisition can have kept w out of a key while Redis answered. While
+// it waits for a single key it does not keep w out, unless it is a writer that keeps out readers.
 func (j *judge) taken(e, w *Event) (t span, ok bool) {
 	if !competes(e, w) {
 		return t, false

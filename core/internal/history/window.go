@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// windowLines is the most lines of a window.
+// windowLines is the maximum number of lines of a window.
 const windowLines = 60
 
-// Window describes the events around a violation, one line each: everything on its keys, and all
-// faults, from the begin of the first event that shows it to the end of the last.
+// Window describes the events around a violation, one line each: all events on its keys and all
+// faults, from the begin of the first event that shows the violation to the end of the last.
 func Window(events []Event, v Violation) string {
 	var lines []line
 	around := bounds(v)
@@ -32,7 +32,7 @@ func Window(events []Event, v Violation) string {
 	return text.String()
 }
 
-// bounds returns the time of a violation: where all its events overlap, or between them.
+// bounds returns the time of a violation: the overlap of its events, or the time between them.
 func bounds(v Violation) span {
 	around := span{v.Events[0].Begin, v.Events[0].until()}
 	for _, e := range v.Events[1:] {
@@ -56,7 +56,7 @@ func concerns(e *Event, v Violation) bool {
 // line is one moment of an event.
 type line struct {
 	at     time.Duration
-	kind   Kind
+	kind   EventKind
 	who    string
 	text   string
 	guilty bool
@@ -72,7 +72,7 @@ func (l line) String() string {
 
 // shorten drops surplus lines, looks first, but never the events that show the violation.
 func shorten(lines []line) []line {
-	for _, kinds := range [][]Kind{{Look, Sample}, {Acquire, Force, Fault, Stall, Finish}} {
+	for _, kinds := range [][]EventKind{{Look, Sample}, {Acquire, Force, Fault, Stall, Finish}} {
 		surplus := len(lines) - windowLines
 		lines = slices.DeleteFunc(lines, func(l line) bool {
 			if l.guilty || surplus <= 0 || !slices.Contains(kinds, l.kind) {
@@ -85,7 +85,7 @@ func shorten(lines []line) []line {
 	return lines
 }
 
-// describe describes the moments of an event.
+// describe returns the lines for the moments of an event.
 func describe(e *Event, guilty bool) []line {
 	who := fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine)
 	at := func(t time.Duration, format string, args ...any) line {
