@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// pingInterval is how often a connection has to prove that it works. go-redis sends pings, too, but
-	// does not notice missing answers.
+	// pingInterval is the interval at which a connection has to prove that it works. go-redis also sends
+	// pings, but does not notice missing answers.
 	pingInterval = time.Second
-	// silenceLimit is for how long it may receive nothing.
+	// silenceLimit is how long a connection may receive nothing.
 	silenceLimit = 3 * pingInterval
-	// rejectedPause is the pause of a connection after the server has rejected a command.
+	// rejectedPause is the pause of a connection after the server rejected a command.
 	rejectedPause = 5 * time.Millisecond
-	// maxAskedAgain is how many rejected channels are asked for again at a time.
+	// maxAskedAgain is the maximum number of rejected channels that are subscribed again at a time.
 	maxAskedAgain = 20
 )
 
 // connection is one subscription connection with its subscriptions.
 //
-//	open ─ nothing is subscribed, Redis cannot be reached, it is outlived, or the client closes ─▶ closed
+//	open ─ nothing is subscribed, Redis cannot be reached, it is outlived, or the client is closed ─▶ closed
 //
 // A closed connection takes no subscriptions.
 type connection struct {
@@ -35,10 +35,10 @@ type connection struct {
 	pace   *pace
 
 	mu            sync.Mutex
-	down          bool                     // lost, and not connected again yet
+	down          bool                     // lost and not connected again yet
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
-	used          time.Time                // when the last user gave a removed subscription back
+	used          time.Time                // when the last user released a subscription that was removed
 	closed        bool
 }
 
@@ -78,7 +78,7 @@ func (c *connection) wakeWriter() {
 	}
 }
 
-// run keeps the connection until no waiter has needed it for a while, or ctx ends.
+// run keeps the connection until no waiter needed it for a while, or ctx is canceled.
 func (c *connection) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.close()
@@ -100,21 +100,21 @@ func (c *connection) run(ctx context.Context) {
 	reader.Wait()
 }
 
-// close leaves the subscriptions that still have users to other connections: their waiters look, and
-// subscribe anew.
+// close closes the connection. Subscriptions that still have users become dead: their waiters are woken and
+// subscribe again, on other connections.
 func (c *connection) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.forget(c)
-	for _, s := range c.subscriptions { // the map does not change any more
+	for _, s := range c.subscriptions { // the map no longer changes
 		s.become(dead)
 		c.cfg.Woken(s.about, Closed)
 	}
 }
 
 // write subscribes, unsubscribes and pings. It waits while the connection is down, because each
-// command would make another attempt to connect.
+// command would start another attempt to connect.
 func (c *connection) write(ctx context.Context, wire Connection) {
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
@@ -169,8 +169,8 @@ func (c *connection) takeFresh() []string {
 	return fresh
 }
 
-// sweep gives up the subscriptions without users, after a while. It closes the connection if none is
-// left and the last user has been gone for that while.
+// sweep removes the subscriptions that had no user for a while. It closes the connection if none is
+// left and the last user has been gone for that time.
 func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 			if s.since.After(c.used) {
 				c.used = s.since
 			}
-			s.become(dead) // a queue that remembers it learns that
+			s.become(dead) // a queue that still refers to it notices
 			stale = append(stale, channel)
 		}
 	}
@@ -188,7 +188,7 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	return stale, c.closed
 }
 
-// unheard returns channels that are wanted and not confirmed. The server has rejected them, for
+// unheard returns channels that have users and are not confirmed. The server rejected them, for
 // example because of an ACL, which an operator may correct.
 func (c *connection) unheard() (channels []string) {
 	c.mu.Lock()
@@ -201,9 +201,9 @@ func (c *connection) unheard() (channels []string) {
 	return channels
 }
 
-// read passes events on. The wire restores a lost connection, which confirms every channel anew; then
-// all waiters look. With sharded channels the connection closes instead: they may belong to another
-// node now, and go-redis would ask for all of them in one command, across slots.
+// read passes events on. The wire restores a lost connection, which confirms every channel again and wakes
+// all waiters. With sharded channels read closes the connection instead: the channels may belong to another
+// node now, and go-redis would subscribe to all of them in one command, across slots.
 func (c *connection) read(ctx context.Context, wire Connection) {
 	for again := false; ctx.Err() == nil; {
 		event, err := wire.Receive(ctx, silenceLimit)
@@ -213,8 +213,8 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 		}
 		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.wants(event.Channel)
 		switch {
-		case wire.Rejected(err): // the server rejects some channels; the others go on
-			_ = jitter.Sleep(ctx, rejectedPause) //nolint:errcheck // the loop looks at ctx
+		case wire.Rejected(err): // the server rejects some channels; the others work
+			_ = jitter.Sleep(ctx, rejectedPause) //nolint:errcheck // the loop checks ctx
 		case err != nil || moved:
 			c.setDown(true)
 			c.interrupted()
@@ -243,7 +243,7 @@ func (c *connection) interrupted() {
 	}
 }
 
-// unconfirm marks all subscriptions as not confirmed, and returns the topics of the confirmed ones.
+// unconfirm marks all subscriptions as not confirmed and returns the topics of the confirmed ones.
 func (c *connection) unconfirm() (topics []Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +261,7 @@ func (c *connection) handle(e redisstore.Event) {
 	}
 }
 
-// take notes an event of a subscription, and reports whether to wake its waiters.
+// take records an event of a subscription and reports whether to wake its waiters.
 func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,7 +273,7 @@ func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted b
 	case redisstore.Subscribed:
 		s.become(confirmed)
 		return s.about, Confirmed, true
-	case redisstore.Unsubscribed: // not by this process: the slot has moved, or an operator did it
+	case redisstore.Unsubscribed: // not by this process: the slot moved, or an operator did it
 		c.want(e.Channel)
 		return s.about, Interrupted, s.become(asked) == confirmed
 	case redisstore.Message:

@@ -17,11 +17,11 @@ const (
 	healthyAfter = 3 * longestPause
 )
 
-// pace limits how often connections to a node are made.
+// pace limits the rate of connections to a node.
 type pace struct {
 	mu    sync.Mutex
-	pause time.Duration // before the next attempt
-	began time.Time     // of the last attempt
+	pause time.Duration // pause before the next attempt
+	began time.Time     // start of the last attempt
 }
 
 func (p *pace) begin() {
@@ -37,13 +37,13 @@ func (p *pace) healthy() bool {
 	return time.Since(p.began) >= healthyAfter
 }
 
-// rest pauses before the next attempt, which begins when it returns, or until ctx ends.
+// rest pauses before the next attempt, or until ctx is canceled. The attempt begins when rest returns.
 func (p *pace) rest(ctx context.Context) {
 	pause := firstPause
 	if !p.healthy() {
 		pause = min(max(2*p.pause, firstPause), longestPause)
 	}
 	p.pause = pause
-	_ = jitter.Sleep(ctx, pause) //nolint:errcheck // the caller looks at ctx
+	_ = jitter.Sleep(ctx, pause) //nolint:errcheck // the caller checks ctx
 	p.begin()
 }

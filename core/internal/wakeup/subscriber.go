@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// Subscriber has the subscriptions of a client. It is safe for concurrent use. It has two goroutines
+// Subscriber manages the subscriptions of a client. It is safe for concurrent use. It runs two goroutines
 // per connection while there are subscriptions.
 type Subscriber struct {
 	cfg Config
 
 	mu          sync.Mutex
 	connections map[string]*connection // by node
-	paces       map[string]*pace       // of attempts to connect, by node
+	paces       map[string]*pace       // paces of attempts to connect, by node
 }
 
-// New makes a subscriber without subscriptions.
+// New returns a subscriber without subscriptions.
 func New(cfg Config) *Subscriber {
 	return &Subscriber{cfg: cfg, connections: make(map[string]*connection), paces: make(map[string]*pace)}
 }
 
-// Subscribe asks for the messages of channel, about a topic. It does not wait for Redis: Woken is
-// called when Redis has confirmed. ctx is for finding the node. The caller gives the subscription
-// back with [Subscription.Unsubscribe].
+// Subscribe subscribes to the messages of channel about a topic. It does not wait for Redis: Subscriber
+// calls Woken when Redis confirms. ctx is used to find the node. The caller releases the subscription
+// with [Subscription.Unsubscribe].
 func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string) *Subscription {
 	node := s.cfg.Wire.NodeOf(ctx, about.Key)
 	for {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// linger is how long a subscription outlives its last user, unless it belongs to a lane, whose
-// channel no other waiter will want.
+// linger is how long a subscription outlives its last user. The subscription of a lane does not linger,
+// because no other waiter will use its channel.
 const linger = 5 * time.Second
 
 // Subscription is a subscription to the messages about one topic. Its users share it. It is safe for
 // concurrent use.
 //
 //	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
-//	either ─ the connection is closed, or no waiter has used it for a while ─▶ dead
+//	either ─ the connection is closed, or no waiter used it for a while ─▶ dead
 //
 // Only become changes the state.
 type Subscription struct {
@@ -22,9 +22,9 @@ type Subscription struct {
 	channel string
 	state   atomic.Uint32
 
-	mu    *sync.Mutex // of its connection; guards the rest
+	mu    *sync.Mutex // the mutex of its connection; guards the rest
 	users int
-	since time.Time // when the last user gave it back
+	since time.Time // when the last user released it
 }
 
 const (
@@ -38,10 +38,10 @@ func (s *Subscription) become(state uint32) (before uint32) { return s.state.Swa
 // Confirmed reports whether messages arrive.
 func (s *Subscription) Confirmed() bool { return s.state.Load() == confirmed }
 
-// Dead reports whether no message will arrive any more, so that a waiter needs another subscription.
+// Dead reports whether no more messages will arrive, so that a waiter needs another subscription.
 func (s *Subscription) Dead() bool { return s.state.Load() == dead }
 
-// Unsubscribe gives the subscription back, once for each Subscribe. On nil it does nothing.
+// Unsubscribe releases the subscription, once for each Subscribe. On nil it does nothing.
 func (s *Subscription) Unsubscribe() {
 	if s == nil {
 		return
