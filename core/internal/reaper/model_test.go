@@ -169,7 +169,7 @@ func (m *model) judgeFields(s redisstore.Suspicion) {
 	}
 }
 
-// settle ends all trouble, and checks what is left when nothing can land any more.
+// settle ends all trouble and checks what is left when nothing can land any more.
 func (m *model) settle() {
 	m.t.Helper()
 	m.mu.Lock()

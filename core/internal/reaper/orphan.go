@@ -15,16 +15,16 @@ type orphan struct {
 	call    LateAnswer // the call without an answer; nil if none is awaited
 	state   state
 	until   time.Time // nothing can land after that
-	keys    int       // in how many keys it may still be
+	keys    int       // number of keys that may still contain it
 	unasked int       // the number of keys for which Drain waits
 }
 
-// state is what is known about the command that may have brought an orphan to Redis.
+// state is the state of the command that may have written an orphan to Redis.
 //
 //	expected ─ found, or the call was granted ─▶ seen
-//	either   ─ the call has changed nothing   ─▶ void
+//	either   ─ the call changed nothing       ─▶ void
 //
-// If an orphan was seen, "not there" means that it is gone. A void orphan is in no key, and cannot come. Only
+// If an orphan was seen, "not there" means that it is gone. A void orphan is in no key and cannot come. Only
 // become changes the state.
 type state uint8
 
@@ -34,7 +34,7 @@ const (
 	void
 )
 
-// learn notes the outcome of the call. Only consider, which asks for it, calls this.
+// learn records the outcome of the call. Only consider, which asks for it, calls this.
 func (o *orphan) learn(outcome Outcome) {
 	switch outcome {
 	case Granted:
@@ -50,13 +50,13 @@ func (o *orphan) learn(outcome Outcome) {
 
 func (o *orphan) become(s state) { o.state = s }
 
-// settled reports whether there is nothing left to ask: the call has changed nothing, or no answer
+// settled reports whether there is nothing left to ask: the call changed nothing, or no answer
 // will come and no key is left.
 func (o *orphan) settled(now time.Time) bool {
 	return o.state == void || now.After(o.until.Add(SettleTime))
 }
 
-// place is where an orphan may be: a key of a kind of lock.
+// place is a key, with its kind of lock, that may contain an orphan.
 type place struct {
 	kind *redisstore.Kind
 	key  string
@@ -67,24 +67,24 @@ type place struct {
 //	queued ─ it is time, and its node answers ─▶ asked about ─ answered, or not ───▶ queued
 //	       ─ it is time, and its node is silent ─▶ parked ─ a node answers again ──▶ queued
 //
-// It is forgotten when its last orphan is settled.
+// It is removed when its last orphan is settled.
 type doubt struct {
 	dueheap.Slot
 	place
 
 	orphans []suspicion
-	next    time.Time // when to ask about it
+	next    time.Time // when to ask about it next
 	pause   time.Duration
 
 	// alone means that a question that named this key was rejected as a whole, for example because an
-	// ACL forbids one of its keys. The key travels without others until it is answered.
+	// ACL forbids one of its keys. Until a question about this key is answered, it names no other key.
 	alone bool
 }
 
-// DueBefore is the order in which the reaper asks about keys.
+// DueBefore orders keys by the time of the next question.
 func (d *doubt) DueBefore(other *doubt) bool { return d.next.Before(other.next) }
 
-// name makes the next question, at once, name an orphan that is there.
+// name marks an orphan that is in Redis. The next question, which is sent at once, names it.
 func (d *doubt) name(o *orphan, now time.Time) {
 	at := slices.IndexFunc(d.orphans, func(s suspicion) bool { return s.orphan == o })
 	last := len(d.orphans) - 1
@@ -112,7 +112,7 @@ type unasked struct {
 
 func newUnasked() unasked { return unasked{none: make(chan struct{})} }
 
-// enter counts an orphan, and reports whether it did.
+// enter counts an orphan and reports whether it did.
 func (u *unasked) enter() bool {
 	if !u.closed {
 		u.count++
@@ -135,14 +135,14 @@ func (u *unasked) close() <-chan struct{} {
 	return u.none
 }
 
-// LateAnswer is an acquire that was given up before it was answered. One goroutine at a time asks it.
+// LateAnswer is an acquire that was given up before it was answered. Only one goroutine at a time calls it.
 type LateAnswer interface {
-	// Late returns its outcome. It does not wait.
+	// Late returns the outcome of the acquire. It does not block.
 	Late() Outcome
 }
 
-// Outcome is what is known about an acquire. The reaper does not rely on it, because on a hanging
-// connection the answer may never come.
+// Outcome is the outcome of an acquire, as far as it is known. The reaper does not rely on it, because on a
+// hanging connection the answer may never come.
 type Outcome uint8
 
 const (
@@ -150,7 +150,7 @@ const (
 	Pending Outcome = iota
 	// Granted means that the field was in Redis. It cannot come back.
 	Granted
-	// Unchanged means that nothing was changed, and will not be: the lock was taken, Redis answered with
+	// Unchanged means that nothing was changed and will not be: the lock was taken, Redis answered with
 	// an error, or the command was never sent.
 	Unchanged
 	// Unknown means that no answer will come.

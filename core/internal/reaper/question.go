@@ -2,26 +2,27 @@ package reaper
 
 import "github.com/interlock-go/interlock/core/internal/redisstore"
 
-// named is how many orphans of a key a question names, so that Redis frees the lock at once. The answer
-// shows whether one of the others is there. In a queue in Redis there may be many at once.
+// These constants limit the number of orphans of a key that a question names. Redis frees the lock at once
+// from a named orphan. The answer shows whether one of the other orphans is there. A queue in Redis may
+// contain many at the same time.
 const (
-	named        = 16
-	namedInQueue = 250
+	maxNamed        = 16
+	maxNamedInQueue = 250
 )
 
-// names returns how many orphans of the place a question names.
+// names returns the number of orphans of the place that a question names.
 func (d *doubt) names() int {
 	if d.kind != nil && d.kind.Waits == redisstore.InRedis {
-		return namedInQueue
+		return maxNamedInQueue
 	}
-	return named
+	return maxNamed
 }
 
 // question is one script about several keys of a kind.
 type question struct {
 	doubts []*doubt
 	list   []redisstore.Suspicion
-	sizes  []int // how many orphans each key had; it does not ask about later ones
+	sizes  []int // number of orphans of each key; the question does not cover later ones
 }
 
 func (q *question) add(d *doubt) {

@@ -1,19 +1,19 @@
-// Package reaper clears up after commands without an answer.
+// Package reaper cleans up after unanswered commands.
 //
-// An acquire without an answer may still land, even after a release that was sent on another connection. So its
-// field is never used again, and the reaper keeps asking "release if mine" until the field is gone for certain,
-// or nothing can land any more. Packages acquire, counting and holding call Abandon and Relinquish for fields.
-// Package core calls Resume when a silent node answers again, and Drain when the client closes. The reaper
-// knows neither holds nor waiters.
+// An unanswered acquire may still be executed, even after a release that was sent on another connection. So its
+// field is never used again, and the reaper keeps asking "release if mine" until the field is certainly gone
+// or no command can bring it back. Packages acquire, counting and holding call Abandon and Relinquish for fields.
+// Package core calls Resume when a silent node answers again, and Drain when the client is closed. The reaper
+// does not depend on holds or waiters.
 //
-// However many orphans an outage has left, the reaper guarantees these bounds. At most 8 questions are under
-// way at a time, and 400 are sent in a second. One question names as many keys as one script may name. A silent
-// node is asked nothing. At most 100,000 orphans are remembered, and 256 settled ones. The reaper does not
-// guarantee that an orphan is cleared up before its lease ends: orphans beyond that number, or left when the
-// client closes, end with their lease.
+// However many orphans an outage leaves, the reaper guarantees these bounds. At most 8 questions are under
+// way at a time, and at most 400 are sent in a second. One question names at most as many keys as one script may
+// name. A silent node is not asked. The reaper remembers at most 100,000 orphans, and 256 settled ones. It does not
+// guarantee that an orphan is cleaned up before its lease expires: orphans beyond that number, or left when the
+// client is closed, disappear when their lease expires.
 //
-// One call runs upward: Cleared, when a lock was freed. The mutex guards memory only; nothing is called under
-// it.
+// One call runs upward: Cleared, when a lock was freed. The mutex guards memory only; the reaper calls nothing
+// while it holds the mutex.
 package reaper
 
 import (
@@ -30,24 +30,24 @@ import (
 
 // Redis answers the questions of the reaper.
 type Redis interface {
-	// Clears returns how many keys one Clear may name.
+	// Clears returns the maximum number of keys in one Clear.
 	Clears() int
-	// Clear frees the locks whose holders are fields under suspicion, and returns for each suspicion
-	// which fields were there. It waits for the answer, with its own time limit. On an error nothing is
-	// known. If the fate is Answered, Redis has rejected the whole script, for example because an ACL
-	// forbids one of its keys.
+	// Clear frees the locks whose holders are fields under suspicion and returns for each suspicion
+	// the fields that were in Redis. It waits for the answer, with a time limit of its implementation. On an
+	// error nothing is known. If the fate is Answered, Redis rejected the whole script, for example because
+	// an ACL forbids one of its keys.
 	Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error)
 }
 
 // Config is the configuration of a Reaper. All fields are required.
 type Config struct {
 	Redis Redis
-	// Silent reports whether the node of key is silent. It is not asked then.
+	// Silent reports whether the node of key is silent. A silent node is not asked.
 	Silent func(ctx context.Context, key string) bool
-	// Cleared is called when a lock was freed, from a goroutine of the reaper.
+	// Cleared is called from a goroutine of the reaper when a lock was freed.
 	Cleared func(key string)
-	// Spawn runs work in a goroutine of its owner, which ends it through its context and waits for it. It
-	// does nothing when the owner has closed.
+	// Spawn runs work in a goroutine of its owner. The owner stops the goroutine by canceling its context
+	// and waits for it. Spawn does nothing after the owner was closed.
 	Spawn func(work func(ctx context.Context))
 }
 
@@ -57,22 +57,22 @@ const (
 	maxAsking  = 8                 // questions at a time
 	askEvery   = time.Second / 400 // at most 400 questions in a second
 	firstPause = 5 * time.Millisecond
-	longestAsk = time.Second // between two questions about one key
+	longestAsk = time.Second // longest pause between two questions about one key
 	maxPast    = 256         // settled fields that are remembered
 )
 
-// Reaper clears up the orphans of a client. It has one goroutine while there are any, and a few that
-// wait for an answer. It is safe for concurrent use.
+// Reaper cleans up the orphans of a client. While there are any, it runs one goroutine, and a few that
+// wait for answers. It is safe for concurrent use.
 type Reaper struct {
 	cfg  Config
-	wake chan struct{} // something has changed; capacity 1
+	wake chan struct{} // wakes run after a change; capacity 1
 
 	mu      sync.Mutex
 	running bool
 	keys    map[place]*doubt
 	due     dueheap.Heap[*doubt] // the keys that are neither asked about nor parked
 	parked  []*doubt             // keys that wait until their node answers again
-	resumes int                  // how often a node has answered again
+	resumes int                  // how often a node answered again
 	orphans int
 	fields  map[string]int // number of orphans by field
 	past    []string       // the last settled fields that were in Redis
@@ -81,33 +81,33 @@ type Reaper struct {
 	unasked unasked
 }
 
-// New makes a reaper that has nothing to do.
+// New returns a reaper without orphans.
 func New(cfg Config) *Reaper {
 	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), fields: make(map[string]int), unasked: newUnasked()}
 }
 
-// Abandon makes the reaper clear up a field that may be in all keys of one command, now or later.
-// call is that command if it was not answered. It is nil if it was, or if only its effect is in
-// doubt. lease is the lease that it asked for. Abandon returns at once, and does not keep keys.
+// Abandon makes the reaper clean up a field that may be in all keys of one command, now or later.
+// call is that command if it was not answered. It is nil if the command was answered, or if only its effect
+// is in doubt. lease is the lease that the command requested. Abandon returns at once and does not retain keys.
 func (r *Reaper) Abandon(kind *redisstore.Kind, keys []string, field string, call LateAnswer, lease time.Duration) {
 	r.add(keys, &orphan{kind: kind, field: field, call: call, until: time.Now().Add(lease + SettleTime)})
 }
 
-// Relinquish makes the reaper clear up a field that was in Redis and that no command can bring back,
-// so that one answer settles it. It returns at once, and does not keep keys.
+// Relinquish makes the reaper clean up a field that was in Redis and that no command can bring back,
+// so that one answer settles it. It returns at once and does not retain keys.
 func (r *Reaper) Relinquish(kind *redisstore.Kind, keys []string, field string, lease time.Duration) {
 	r.add(keys, &orphan{kind: kind, field: field, state: seen, until: time.Now().Add(lease)})
 }
 
-// Orphaned reports whether a field is being cleared up, so that it has no holder.
+// Orphaned reports whether a field is being cleaned up, which means that it has no holder.
 func (r *Reaper) Orphaned(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fields[field] > 0
 }
 
-// WasOrphaned reports whether a field is among the last 256 that were cleared up. A waiter that was
-// refused because of it may learn that after the reaper has settled it.
+// WasOrphaned reports whether a field is among the last 256 that were cleaned up. A waiter that was
+// refused because of such a field may ask only after the reaper settled it.
 func (r *Reaper) WasOrphaned(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +126,8 @@ func (r *Reaper) Resume() {
 	r.signal()
 }
 
-// Drain waits until Redis has answered about all orphans so far, or need not be asked, or until ctx
-// ends. It does not wait for later orphans.
+// Drain waits until Redis answered about all present orphans, or need not be asked, or until ctx
+// is done. It does not wait for later orphans.
 func (r *Reaper) Drain(ctx context.Context) {
 	r.mu.Lock()
 	none := r.unasked.close()
@@ -144,7 +144,7 @@ func (r *Reaper) add(keys []string, o *orphan) {
 	}
 }
 
-// remember adds an orphan, and reports whether no goroutine runs that clears it up.
+// remember adds an orphan and reports whether the caller has to start the goroutine that cleans up.
 func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +190,7 @@ func (r *Reaper) signal() {
 	}
 }
 
-// run asks until nothing is left, or ctx ends.
+// run asks until nothing is left or ctx is canceled.
 func (r *Reaper) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -216,8 +216,8 @@ func (r *Reaper) run(ctx context.Context) {
 	}
 }
 
-// pick takes the keys that travel in the next question, if it is time for one. Otherwise it returns
-// when to look again.
+// pick takes the keys for the next question, if it is time for one. Otherwise it returns the time at which
+// to check again.
 func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over bool) {
 	most := r.cfg.Redis.Clears()
 	r.mu.Lock()
@@ -239,15 +239,15 @@ func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over
 			break
 		}
 		if pause > 0 && (len(picked) == 0 || pause > d.pause/jitter.Spread) {
-			break // otherwise it travels with the due ones
+			break // otherwise it joins the question about the due keys
 		}
 		picked = append(picked, r.due.Pop())
 	}
 	return picked, pause, false
 }
 
-// consider makes a question about the keys that are not settled and whose nodes are not silent. Only
-// this goroutine looks for late answers.
+// consider returns a question about the keys that are not settled and whose nodes are not silent. Only
+// this goroutine checks for late answers.
 func (r *Reaper) consider(ctx context.Context, picked []*doubt, now time.Time) (q question) {
 	waiting, resumes := r.waiting(picked)
 	outcomes, silent := make([]Outcome, len(waiting)), make([]bool, len(picked))
@@ -294,8 +294,8 @@ func (r *Reaper) waiting(picked []*doubt) (list []*orphan, resumes int) {
 	return list, r.resumes
 }
 
-// park leaves a key alone until its node answers again, unless one has since it was found to be
-// silent. The mutex is held.
+// park sets a key aside until its node answers again, unless a node answered again after the node was
+// found to be silent. The mutex is held.
 func (r *Reaper) park(d *doubt, resumes int, now time.Time) {
 	d.next = now
 	if r.resumes == resumes {
@@ -312,7 +312,7 @@ func (r *Reaper) ask(ctx context.Context, q question) {
 	}
 }
 
-// answered notes an answer, or its absence, and returns the keys that were freed.
+// answered records an answer, or its absence, and returns the keys that were freed.
 func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate, err error) (cleared []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -334,8 +334,8 @@ func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate
 	return cleared
 }
 
-// learn notes which fields were in a key when Redis was asked about the first n of its orphans. The
-// last of these were named, and are cleared. "Not there" settles nothing while a command may still
+// learn records which fields were in a key when Redis was asked about the first n of its orphans. The
+// last of these were named and are cleared. "Not there" settles nothing while a command may still
 // land. learn reports whether an orphan was cleared. The mutex is held.
 func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
 	for i := range d.orphans[:n] {
@@ -400,7 +400,7 @@ func (r *Reaper) drop(o *orphan) {
 	r.past = append(r.past, o.field)
 }
 
-// asked notes that Redis was asked about an orphan in one key, or need not be. The mutex is held.
+// asked records that Redis was asked about an orphan in one key, or need not be. The mutex is held.
 func (r *Reaper) asked(s *suspicion) {
 	if s.asked || s.orphan.unasked == 0 {
 		return

@@ -212,6 +212,6 @@ func TestReaper_Close(t *testing.T) {
 		b.end()
 		synctest.Wait()
 		b.workers.Wait()
-		b.abandon("b", "k") // does nothing, and waits for nothing
+		b.abandon("b", "k") // does nothing and waits for nothing
 	})
 }
