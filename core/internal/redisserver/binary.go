@@ -11,8 +11,8 @@ import (
 // zero value is redis-server on PATH.
 type Binary struct{ path string }
 
-// isOld reports whether it is a Redis 6, whose port of the cluster bus cannot be set, and which has
-// no sharded pub/sub.
+// isOld reports whether the binary is a Redis 6, which has no option for the port of the cluster bus and no
+// sharded pub/sub.
 func (b Binary) isOld(tb testing.TB) bool {
 	tb.Helper()
 	if b.path == "" {
@@ -29,7 +29,7 @@ func (b Binary) isOld(tb testing.TB) bool {
 // when it is "1".
 const RequireEnv = "INTERLOCK_REQUIRE_REDIS"
 
-// onPath returns the path of redis-server, or ends the test.
+// onPath returns the path of redis-server. If there is none, it skips or fails the test.
 func onPath(tb testing.TB) string {
 	tb.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -43,7 +43,7 @@ func onPath(tb testing.TB) string {
 	return ""
 }
 
-// inMemory makes a folder that is removed after the test, in memory if the system has a place for that. A node of a
+// inMemory creates a folder that is removed after the test, in memory if the system supports that. A node of a
 // cluster answers nothing while the disk confirms its nodes.conf, which takes seconds when the disk is busy. A
 // Sentinel waits for its sentinel.conf in the same way.
 func inMemory(tb testing.TB) string {

@@ -24,8 +24,8 @@ type Cluster struct {
 	moved map[int64]*Server // owners of moved slots
 }
 
-// StartCluster starts a cluster of three masters, or of as many as given, and returns when every node
-// sees it complete. It takes two or three seconds, because the nodes have to meet.
+// StartCluster starts a cluster of three masters, or of the given number, and returns when every node
+// sees a complete cluster. It takes two or three seconds, because the nodes have to meet.
 func StartCluster(tb testing.TB, masters ...int) *Cluster {
 	tb.Helper()
 	return Binary{}.StartCluster(tb, masters...)
@@ -50,9 +50,9 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	return c
 }
 
-// bePatient makes the nodes wait a minute before they take each other for failed. A short time is
-// better only while they meet. With a short time, a node that a busy machine does not run for two
-// seconds would take the cluster down for much longer.
+// bePatient makes the nodes wait a minute before they consider each other failed. A short time is
+// better only while they meet. With a short time, a node that gets no processor for two seconds on a
+// busy machine would take the cluster down for much longer.
 func (c *Cluster) bePatient() {
 	c.t.Helper()
 	for _, m := range c.Masters {
@@ -62,7 +62,7 @@ func (c *Cluster) bePatient() {
 	}
 }
 
-// busOffset is how much higher the port of the bus is, unless a server is given another. If that port
+// busOffset is the offset of the bus port from the port of the server, unless the server sets another. If that port
 // is too high or taken, the server does not start, and another port is tried.
 const busOffset = 10_000
 
@@ -84,7 +84,7 @@ func (b Binary) clusterArgs(tb testing.TB) commandLine {
 	}
 }
 
-// Client makes a client of the cluster. opts change go-redis's defaults. The client is closed when
+// Client returns a client of the cluster. opts change the defaults of go-redis. The client is closed when
 // the test ends, before the nodes are killed.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	c.t.Helper()
@@ -97,7 +97,7 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return rdb
 }
 
-// NeedSharded skips a test of sharded pub/sub if the servers have none.
+// NeedSharded skips a test of sharded pub/sub if the servers do not support it.
 func (c *Cluster) NeedSharded(tb testing.TB) {
 	tb.Helper()
 	if !c.Sharded() {
@@ -105,7 +105,7 @@ func (c *Cluster) NeedSharded(tb testing.TB) {
 	}
 }
 
-// Sharded reports whether the servers have sharded pub/sub.
+// Sharded reports whether the servers support sharded pub/sub.
 func (c *Cluster) Sharded() bool {
 	c.t.Helper()
 	return !Binary{c.Masters[0].path}.isOld(c.t)
@@ -183,10 +183,10 @@ func (c *Cluster) busPort(m *Server) string {
 }
 
 // handshake is how long nodes may take to meet, with their initial timeout of two seconds. Nodes that
-// a busy machine does not run in that time have to be introduced again.
+// get no processor in that time have to be introduced again.
 const handshake = 5 * time.Second
 
-// awaitComplete polls every node, because each has its own view.
+// awaitComplete polls every node, because each node has a separate view of the cluster.
 func (c *Cluster) awaitComplete() {
 	c.t.Helper()
 	introduced := time.Now()
@@ -217,7 +217,7 @@ func (c *Cluster) onNode(m *Server, step func(context.Context, *redis.Client) er
 	m.until("cluster", step)
 }
 
-// AddReplica starts a replica of a master, and returns when it is in sync.
+// AddReplica starts a replica of a master and returns when it is in sync.
 func (c *Cluster) AddReplica(master *Server) *Server {
 	c.t.Helper()
 	b := Binary{master.path}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Nodes that a busy machine does not run while they meet forget each other, and are introduced again.
+// Nodes that get no processor while they meet forget each other. They are introduced again.
 func TestStartCluster_NodesStandStillWhileTheyMeet(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{t: t}

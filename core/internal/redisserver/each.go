@@ -10,7 +10,7 @@ import (
 )
 
 // Each runs body in parallel subtests: "embedded" on a new redistest server, and on a new server of
-// each binary, as [EachBinary] does. body must not call t.Parallel, because Each has done so.
+// each binary, as [EachBinary] does. body must not call t.Parallel, because Each already does.
 func Each(t *testing.T, body func(t *testing.T, rdb *redis.Client)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
@@ -24,13 +24,13 @@ func Each(t *testing.T, body func(t *testing.T, rdb *redis.Client)) {
 }
 
 // ServersEnv is the environment variable that names more server binaries by their paths, separated as
-// on PATH, for example /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and [EachBinary] run a
-// test on each of them, too.
+// on PATH, for example /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and [EachBinary] also run a
+// test on each of them.
 const ServersEnv = "INTERLOCK_REDIS_SERVERS"
 
-// EachBinary runs body in parallel subtests: "server" with redis-server on PATH, which is skipped (or
-// fails) as [Start] says, and one for each binary that [ServersEnv] names, under the name of its
-// file. body must not call t.Parallel, because EachBinary has done so.
+// EachBinary runs body in parallel subtests: "server" with redis-server on PATH, which is skipped or
+// fails as described for [Start], and one for each binary that [ServersEnv] names, under the name of its
+// file. body must not call t.Parallel, because EachBinary already does.
 func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
 	t.Helper()
 	t.Run("server", func(t *testing.T) {

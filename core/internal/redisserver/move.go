@@ -24,7 +24,7 @@ type Move struct {
 
 // PlanMove plans to move the slot of key to the last master, or from the last master to the first. A
 // test that moves many slots at a time should move all in one direction: a node that receives a slot
-// claims it with a new epoch, and if two nodes do so at a time, another node may believe the older
+// claims it with a new epoch, and if two nodes do so at the same time, another node may accept the older
 // claim.
 func (c *Cluster) PlanMove(key string) *Move {
 	c.t.Helper()
@@ -36,7 +36,7 @@ func (c *Cluster) PlanMove(key string) *Move {
 	return m
 }
 
-// BeginMove plans a move, and opens it.
+// BeginMove plans a move and opens it.
 func (c *Cluster) BeginMove(key string) *Move {
 	c.t.Helper()
 	m := c.PlanMove(key)
@@ -51,10 +51,10 @@ func (m *Move) Open() {
 	m.set(m.from, "migrating", m.id(m.to))
 }
 
-// Left returns the keys that the old owner still has, a hundred at most.
+// Left returns the keys that the old owner still has, at most a hundred.
 func (m *Move) Left() []string { return m.keysOn(m.from) }
 
-// Arrived returns the keys that the new owner has, a hundred at most.
+// Arrived returns the keys that the new owner has, at most a hundred.
 func (m *Move) Arrived() []string { return m.keysOn(m.to) }
 
 func (m *Move) keysOn(rdb *redis.Client) []string {
@@ -64,7 +64,7 @@ func (m *Move) keysOn(rdb *redis.Client) []string {
 	return keys
 }
 
-// Keys moves keys, one after the other. It skips keys that do not exist any more.
+// Keys moves keys, one after the other. It skips keys that no longer exist.
 func (m *Move) Keys(keys ...string) {
 	m.t.Helper()
 	host, port, _ := net.SplitHostPort(m.To.Addr())

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// startTimeout is how long one process may take until it answers. It is generous, because a loaded machine
+// startTimeout is how long one process may take to answer. It is generous, because a loaded machine
 // must not fail a test.
 const startTimeout = 2 * time.Minute
 
@@ -24,7 +24,7 @@ const startTimeout = 2 * time.Minute
 type process struct {
 	cmd    *exec.Cmd
 	log    string
-	exited chan struct{} // closed when the process has been waited for
+	exited chan struct{} // closed when Wait of the process returned
 }
 
 // launch starts path with args and returns when it answers as itself on port.
@@ -46,14 +46,14 @@ func spawn(path, dir string, args []string) (*process, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	cmd := exec.Command(path, args...) // ends by kill, not by a context
+	cmd := exec.Command(path, args...) // stopped by kill, not by a context
 	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, log, log
 	endWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { // ends with the process; kill waits for it
+	go func() { // returns when the process exits; kill waits for it
 		defer close(p.exited)
 		_ = p.cmd.Wait()
 	}()
@@ -91,7 +91,7 @@ func listening(ctx context.Context, port int) error {
 	return c.Close()
 }
 
-// kill ends the process at once, stopped or not, and waits for it.
+// kill kills the process, stopped or not, and waits for it.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.exited
@@ -105,7 +105,7 @@ func (p *process) logTail() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// poll calls check every few milliseconds until it succeeds, ctx ends, or exited is closed. It
+// poll calls check every few milliseconds until it succeeds, ctx is done, or exited is closed. It
 // returns the last error of check.
 func poll(ctx context.Context, exited <-chan struct{}, check func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -142,7 +142,7 @@ func freePort(ctx context.Context) (int, error) {
 	return addr.Port, nil
 }
 
-// probeOptions are the options of a client that fails fast, for polling.
+// probeOptions returns the options of a client that fails fast, for polling.
 func probeOptions(addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, PoolSize: 1, MaxRetries: -1, DialerRetries: 1,

@@ -14,14 +14,14 @@ import (
 
 // Replicated is a master with replicas.
 type Replicated struct {
-	Master   *Server   // the present master, as far as this kit knows
+	Master   *Server   // the last master that this kit found
 	Replicas []*Server // the present replicas
 	Sentinel *Server   // nil if no Sentinel watches
 
 	t testing.TB
 }
 
-// StartReplicated starts a master with n replicas, and returns when they are in sync.
+// StartReplicated starts a master with n replicas and returns when they are in sync.
 func StartReplicated(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := &Replicated{t: tb, Master: start(tb, masterArgs)}
@@ -32,8 +32,8 @@ func StartReplicated(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// StartWatched is [StartReplicated] with one Sentinel, which needs no consent for a failover, and
-// takes a master for dead after 500 ms.
+// StartWatched is [StartReplicated] with one Sentinel, which needs no consent for a failover and
+// considers a master dead after 500 ms.
 func StartWatched(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := StartReplicated(tb, n)
@@ -42,14 +42,14 @@ func StartWatched(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// Client makes a client of the master. If a Sentinel watches, it is the server that the Sentinel
-// names.
+// Client returns a client of the master. If there is a Sentinel, the client connects to the server that the
+// Sentinel names.
 func (r *Replicated) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	r.t.Helper()
 	return failoverClient(r.t, r.Sentinel, opts)
 }
 
-// Promoted returns when the Sentinel has made another server the master. Kill the Master before.
+// Promoted returns when the Sentinel promoted another server to master. Kill the Master before.
 func (r *Replicated) Promoted() {
 	r.t.Helper()
 	before := r.Master
@@ -79,8 +79,8 @@ func (r *Replicated) resolve(ctx context.Context, sentinel *redis.Client) error 
 	return nil
 }
 
-// Rejoined starts the former master as a replica, and returns when all are in sync. On a busy machine
-// the Sentinel may take a live master for dead in that time, and promote another one.
+// Rejoined starts the former master as a replica and returns when all are in sync. On a busy machine
+// the Sentinel may consider a live master dead in that time and promote another one.
 func (r *Replicated) Rejoined(old *Server) {
 	r.t.Helper()
 	old.args = replicaOf(r.Master)
@@ -114,7 +114,7 @@ func (r *Replicated) awaitStream() {
 	r.Master.until("replicas", r.streams)
 }
 
-// streams writes to the master, and requires that all replicas have the write.
+// streams writes to the master and requires that all replicas have the write.
 func (r *Replicated) streams(ctx context.Context, master *redis.Client) error {
 	conn := master.Conn()
 	defer func() { _ = conn.Close() }()
@@ -137,7 +137,7 @@ func (r *Replicated) awaitDiscovery() {
 		fmt.Sprintf("status=ok,address=%s,slaves=%d", r.Master.Addr(), len(r.Replicas))))
 }
 
-// Add starts one more replica, and returns when it is in sync.
+// Add starts one more replica and returns when it is in sync.
 func (r *Replicated) Add() *Server {
 	r.t.Helper()
 	s := start(r.t, replicaOf(r.Master))

@@ -19,7 +19,7 @@ import (
 const MasterName = "interlock"
 
 // Sentinel is a master with one replica, watched by one Sentinel that needs no consent for a failover
-// (quorum 1) and takes a master for dead after 300 ms.
+// (quorum 1) and considers a master dead after 300 ms.
 type Sentinel struct {
 	Master   *Server // the master at the start
 	Replica  *Server // the replica at the start
@@ -28,7 +28,7 @@ type Sentinel struct {
 	t testing.TB
 }
 
-// StartSentinel starts the three processes, and returns when the replica is in sync and known to the
+// StartSentinel starts the three processes and returns when the replica is in sync and known to the
 // Sentinel.
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
@@ -40,7 +40,7 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	return s
 }
 
-// masterArgs starts a replica's first synchronisation at once: by default the master waits five
+// masterArgs makes the first synchronization of a replica start at once: by default the master waits five
 // seconds for more replicas.
 func masterArgs(ctx context.Context, port int) ([]string, error) {
 	args, err := plainArgs(ctx, port)
@@ -55,8 +55,8 @@ func replicaOf(master *Server) commandLine {
 	}
 }
 
-// sentinelOf writes the configuration file, which a Sentinel must have and rewrites. A master that is
-// silent for down is taken for dead.
+// sentinelOf writes the configuration file, which a Sentinel requires and rewrites. The Sentinel considers
+// a master dead that is silent for down.
 func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 	return func(_ context.Context, port int) ([]string, error) {
 		host, master, _ := net.SplitHostPort(master.Addr())
@@ -74,7 +74,7 @@ func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 	}
 }
 
-// Client makes a failover client. opts change go-redis's defaults. The client is closed when the test
+// Client returns a failover client. opts change the defaults of go-redis. The client is closed when the test
 // ends, before the servers are killed.
 func (s *Sentinel) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	s.t.Helper()
@@ -92,7 +92,7 @@ func failoverClient(tb testing.TB, sentinel *Server, opts []func(*redis.Failover
 	return rdb
 }
 
-// DownAfter sets how long a master has to be silent to be taken for dead.
+// DownAfter sets how long a master has to be silent before the Sentinel considers it dead.
 func (s *Sentinel) DownAfter(d time.Duration) {
 	s.t.Helper()
 	s.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {

@@ -9,14 +9,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// startAttempts is how many ports a start tries.
+// startAttempts is the number of ports that a start tries.
 const startAttempts = 10
 
-// commandLine makes the arguments of a server on port.
+// commandLine returns the arguments of a server on port.
 type commandLine func(ctx context.Context, port int) ([]string, error)
 
-// Server is one redis-server process. Its methods are for the test's goroutine: they end the test if
-// they fail.
+// Server is one redis-server process. Only the goroutine of the test may call its methods: if they fail, they
+// call FailNow.
 type Server struct {
 	t    testing.TB
 	path string
@@ -25,17 +25,17 @@ type Server struct {
 	args commandLine
 	proc *process
 
-	mover *redis.Client // made when first needed
+	mover *redis.Client // created when first needed
 }
 
-// Start starts a redis-server for the test, and returns when it answers. The server is killed when
+// Start starts a redis-server for the test and returns when it answers. The server is killed when
 // the test ends. Its data is in memory only.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	return start(tb, plainArgs)
 }
 
-// plainArgs is the command line of a server that keeps nothing on disk.
+// plainArgs returns the command line of a server that keeps nothing on disk.
 func plainArgs(_ context.Context, port int) ([]string, error) {
 	return []string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
@@ -44,7 +44,7 @@ func plainArgs(_ context.Context, port int) ([]string, error) {
 }
 
 // StartDurable is [Start] with a server that keeps its data: every write is on disk before it is
-// answered, and is there again after [Server.Kill] and [Server.Restart].
+// answered and is there again after [Server.Kill] and [Server.Restart].
 func StartDurable(tb testing.TB) *Server {
 	tb.Helper()
 	return Binary{}.startIn(tb, tb.TempDir(), func(ctx context.Context, port int) ([]string, error) {
@@ -87,7 +87,7 @@ func (s *Server) launch() error {
 // [Server.Restart].
 func (s *Server) Addr() string { return address(s.port) }
 
-// Client makes a client of the server. opts change go-redis's defaults. The client is closed when the
+// Client returns a client of the server. opts change the defaults of go-redis. The client is closed when the
 // test ends, before the server is killed.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	s.t.Helper()
@@ -121,11 +121,11 @@ func (s *Server) Continue() {
 	}
 }
 
-// Kill ends the process at once (SIGKILL), stopped or not, and waits for it. The data is gone, except
+// Kill kills the process (SIGKILL), stopped or not, and waits for it. The data is lost, except
 // with [StartDurable]. Killing a dead server does nothing.
 func (s *Server) Kill() { s.proc.kill() }
 
-// Restart starts the server anew on the same port. The data is gone, except with [StartDurable].
+// Restart starts the server again on the same port. The data is lost, except with [StartDurable].
 // Restart first kills the server if it still runs.
 func (s *Server) Restart() {
 	s.t.Helper()
@@ -141,7 +141,7 @@ func (b Binary) Start(tb testing.TB) *Server {
 	return b.start(tb, plainArgs)
 }
 
-// start runs a server with the command line that args makes for a port.
+// start runs a server with the command line that args returns for a port.
 func (b Binary) start(tb testing.TB, args commandLine) *Server {
 	tb.Helper()
 	return b.startIn(tb, inMemory(tb), args)
