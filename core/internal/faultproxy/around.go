@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// Around makes a client like rdb, changed by opts, whose connections pass through a proxy in memory.
+// Around returns a client like rdb, changed by opts, whose connections pass through a proxy in memory.
 // With a client of redistest it works in a synctest bubble, where every fault happens at an exact
 // time. The client and the proxy are closed when the test ends.
 func Around(tb testing.TB, rdb *redis.Client, opts ...func(*redis.Options)) (*Proxy, *redis.Client) {
@@ -24,7 +24,7 @@ func Around(tb testing.TB, rdb *redis.Client, opts ...func(*redis.Options)) (*Pr
 		return near, p.Serve(far)
 	}
 	if o.MaxRetries == 0 {
-		o.MaxRetries = -1 // the value before: NewClient has replaced it, and would take 0 for the default
+		o.MaxRetries = -1 // the original value: NewClient replaced it and would treat 0 as the default
 	}
 	for _, opt := range opts {
 		opt(&o)

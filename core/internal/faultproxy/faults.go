@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Watch only counts. It applies no fault, and the rules after it are still asked.
+// Watch only counts. It applies no fault, and the rules after it may still apply.
 func (p *Proxy) Watch(m Match) *Rule { return p.add(watch, 0, m) }
 
-// DropReply loses the reply: the command reaches Redis and is executed, the proxy drops its reply,
-// and then closes the connection. Earlier replies in a pipeline are delivered. Later commands that
-// have reached the proxy are executed, and their replies are lost, too.
+// DropReply loses the reply: Redis executes the command, and the proxy drops the reply
+// and closes the connection. Earlier replies in a pipeline are delivered. Later commands that
+// reached the proxy are executed, but their replies are also lost.
 func (p *Proxy) DropReply(m Match) *Rule { return p.add(dropReply, 0, m) }
 
-// HoldReply executes the command and keeps its reply back until [Rule.Release]. Later replies on the
-// connection wait, too, messages included.
+// HoldReply lets Redis execute the command and holds back its reply until [Rule.Release]. Later replies and
+// messages on the connection wait as well.
 func (p *Proxy) HoldReply(m Match) *Rule { return p.add(holdReply, 0, m) }
 
 // DelayReply is [Proxy.HoldReply] for d, or until [Rule.Release].
@@ -25,34 +25,34 @@ func (p *Proxy) DelayReply(m Match, d time.Duration) *Rule { return p.add(holdRe
 // lost.
 func (p *Proxy) DropRequest(m Match) *Rule { return p.add(dropRequest, 0, m) }
 
-// HoldRequest keeps the command back until [Rule.Release]. It then reaches Redis even if the client
-// has closed the connection. Later commands on the connection wait, too; commands on other
-// connections do not.
+// HoldRequest holds back the command until [Rule.Release]. The command then reaches Redis even if the client
+// closed the connection. Later commands on the connection wait as well; commands on other connections do
+// not.
 func (p *Proxy) HoldRequest(m Match) *Rule { return p.add(holdRequest, 0, m) }
 
 // DelayRequest is [Proxy.HoldRequest] for d, or until [Rule.Release].
 func (p *Proxy) DelayRequest(m Match, d time.Duration) *Rule { return p.add(holdRequest, d, m) }
 
-// AnswerError refuses the command with an error, such as "BUSY a script runs". The command does not
-// reach Redis. A PING goes there in its place, so that replies keep their order.
+// AnswerError answers the command with an error, such as "BUSY a script runs". The command does not
+// reach Redis. The proxy sends a PING instead, so that replies keep their order.
 func (p *Proxy) AnswerError(m Match, says string) *Rule {
 	r := p.rule(answerError, 0, m)
 	r.says = says
 	return p.apply(r)
 }
 
-// BlackHole swallows everything in both directions while on. Connections stay open, new ones are
-// accepted, nothing passes. A connection that lost something stays dead afterwards, open and silent,
-// until a side closes it. Commands that a rule holds are past the hole: they land when they are
-// released.
+// BlackHole discards everything in both directions while on. Connections stay open, new ones are
+// accepted, nothing passes. A connection that lost something stays open and silent afterwards,
+// until one side closes it. BlackHole does not affect commands that a rule holds: they reach Redis when
+// they are released.
 func (p *Proxy) BlackHole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hole = on
 }
 
-// Cut closes all connections of clients. New ones are accepted. Commands that the proxy has read
-// still land.
+// Cut closes all connections of clients. New ones are accepted. Commands that the proxy already read
+// still reach Redis.
 func (p *Proxy) Cut() {
 	for _, l := range p.snapshot() {
 		l.cut()
@@ -95,8 +95,8 @@ func (p *Proxy) remove(r *Rule) {
 	p.rules = slices.DeleteFunc(p.rules, func(other *Rule) bool { return other == r })
 }
 
-// judge counts a command, and returns the rule that applies to it, nil for none.
-func (p *Proxy) judge(cmd []string) *Rule {
+// match counts a command and returns the rule that applies to it, nil for none.
+func (p *Proxy) match(cmd []string) *Rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.rules {

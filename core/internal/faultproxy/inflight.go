@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// expected is a command on its way, until all its replies have come.
+// expected is a command under way until all its replies have arrived.
 type expected struct {
 	name    string // lower case
 	replies int    // 1, or one per channel of a (un)subscription
@@ -18,9 +18,9 @@ type expected struct {
 type inflight struct {
 	mu         sync.Mutex
 	queue      []expected
-	channels   map[string]map[string]bool // by kind of subscription
+	channels   map[string]map[string]bool // the channels, by type of subscription
 	subscribed bool                       // was a subscriber at least once
-	last       bool                       // no more commands will come
+	last       bool                       // the last command was sent
 	drained    chan struct{}              // closed when last and the queue is empty
 }
 
@@ -28,7 +28,7 @@ func newInflight() *inflight {
 	return &inflight{channels: make(map[string]map[string]bool), drained: make(chan struct{})}
 }
 
-// sent notes a command that is about to be written.
+// sent records a command that is about to be written.
 func (f *inflight) sent(args []string, rule *Rule) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +65,7 @@ func (f *inflight) unsubscribe(kind string, names []string) (replies int) {
 	return len(names)
 }
 
-// received takes a value for the reply to the oldest command, if it is a reply, and returns the rule
+// received matches a value, if it is a reply, to the oldest command and returns the rule
 // for it.
 func (f *inflight) received(v value) *Rule {
 	f.mu.Lock()
@@ -83,8 +83,8 @@ func (f *inflight) received(v value) *Rule {
 	return rule
 }
 
-// delivered notes that the client has got everything received so far. Only then may its connection
-// end.
+// delivered records that the client got everything received so far. Only then may its connection
+// be closed.
 func (f *inflight) delivered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +109,7 @@ func (f *inflight) isReply(v value) bool {
 	return true
 }
 
-// finish notes that no more commands will come.
+// finish records that no more commands will come.
 func (f *inflight) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// Latency is a long way to Redis: every answer takes so much longer, however many answers are under
-// way together. Make it with [NewLatency] or [Far].
+// Latency delays every answer of Redis by the same time, however many answers are under way together.
+// Create it with [NewLatency] or [Far].
 type Latency struct {
 	added atomic.Int64
 	ended chan struct{}
@@ -23,7 +23,7 @@ type Latency struct {
 	running sync.WaitGroup
 }
 
-// NewLatency makes a way of length d, for [Latency.Dialer]. It ends with the test.
+// NewLatency returns a latency of d for [Latency.Dialer]. It stops when the test ends.
 func NewLatency(tb testing.TB, d time.Duration) *Latency {
 	tb.Helper()
 	l := &Latency{ended: make(chan struct{})}
@@ -37,7 +37,7 @@ func NewLatency(tb testing.TB, d time.Duration) *Latency {
 	return l
 }
 
-// Far makes a client like rdb, changed by opts, that is d away from Redis. It works in
+// Far returns a client like rdb, changed by opts, whose answers are delayed by d. It works in
 // a synctest bubble. The client is closed when the test ends.
 func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.Options)) (*Latency, *redis.Client) {
 	tb.Helper()
@@ -55,7 +55,7 @@ func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.
 	return l, far
 }
 
-// Dialer makes the connections of another dialer longer. A connection ends with either side.
+// Dialer adds the latency to the connections of another dialer. A connection is closed when either side closes it.
 func (l *Latency) Dialer(
 	dial func(ctx context.Context, network, addr string) (net.Conn, error),
 ) func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -68,7 +68,7 @@ func (l *Latency) Dialer(
 	}
 }
 
-// connect makes a longer connection of another one, unless the test has ended.
+// connect adds the latency to a connection, unless the test has ended.
 func (l *Latency) connect(behind net.Conn) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *Latency) connect(behind net.Conn) (net.Conn, error) {
 // Set changes the latency of answers from now on.
 func (l *Latency) Set(d time.Duration) { l.added.Store(int64(d)) }
 
-// chunk is some bytes from Redis, and when they arrive.
+// chunk is a piece of an answer and the time at which it arrives.
 type chunk struct {
 	data []byte
 	due  time.Time

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// link is one connection of a client, and the connection to Redis behind it. Two goroutines serve it,
-// one for each direction. The goroutine for commands decides when it ends: a command that was read
-// lands even if the client has gone.
+// link is one connection of a client with the corresponding connection to Redis. Two goroutines serve it,
+// one for each direction. The goroutine for commands decides when the link is closed: a command that was read
+// reaches Redis even if the client closed its connection.
 type link struct {
 	host     host
-	closing  <-chan struct{} // of the proxy
+	closing  <-chan struct{} // closed when the proxy closes
 	client   net.Conn
 	upstream net.Conn
 	inflight *inflight
-	silent   atomic.Bool   // it lost something in a black hole: nothing passes any more
-	mute     atomic.Bool   // a reply was dropped: the client gets nothing more
+	silent   atomic.Bool   // it lost something in a black hole: from then on nothing passes
+	mute     atomic.Bool   // a reply was dropped: from then on the client gets nothing
 	ended    chan struct{} // closed when no more replies will come
 }
 
 // host is the proxy of a link.
 type host interface {
-	judge(cmd []string) *Rule // counts a command, and returns the rule that applies to it, nil for none
+	match(cmd []string) *Rule // counts a command and returns the rule that applies to it, nil for none
 	swallows() bool           // it is a black hole
-	forget(l *link)           // the link has ended
+	forget(l *link)           // removes a closed link
 }
 
 func newLink(h host, closing <-chan struct{}, client, upstream net.Conn) *link {
@@ -36,8 +36,8 @@ func newLink(h host, closing <-chan struct{}, client, upstream net.Conn) *link {
 	}
 }
 
-// forwardCommands carries commands to Redis until the client goes or a rule ends the connection. Then
-// it waits for the due replies and ends the link.
+// forwardCommands forwards commands to Redis until the client disconnects or a rule ends the connection. Then
+// it waits for the outstanding replies and closes the link.
 func (l *link) forwardCommands() {
 	defer l.host.forget(l)
 	defer l.close()
@@ -54,7 +54,7 @@ func (l *link) forwardCommands() {
 	l.linger()
 }
 
-// forwardCommand carries one command. It returns false to end the connection.
+// forwardCommand forwards one command. It returns false to close the connection.
 func (l *link) forwardCommand(in *bufio.Reader) bool {
 	cmd, err := readCommand(in)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 		_, _ = io.Copy(io.Discard, in) // until the client closes
 		return false
 	}
-	rule := l.host.judge(cmd.args)
+	rule := l.host.match(cmd.args)
 	if rule != nil && rule.action == dropRequest {
 		return false
 	}
@@ -79,10 +79,10 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 	return err == nil
 }
 
-// ping is the command that Redis gets in the place of a command that is answered with an error.
+// ping is the command that Redis gets instead of a command that the proxy answers with an error.
 func ping() command { return command{raw: []byte("*1\r\n$4\r\nPING\r\n"), args: []string{"PING"}} }
 
-// forwardReplies carries replies and messages to the client.
+// forwardReplies forwards replies and messages to the client.
 func (l *link) forwardReplies() {
 	defer close(l.ended)
 	in := bufio.NewReader(l.upstream)
@@ -94,7 +94,7 @@ func (l *link) forwardReplies() {
 		l.forwardReply(v)
 		l.inflight.delivered()
 	}
-	if !l.swallows() { // a hole also swallows the end of the connection
+	if !l.swallows() { // a black hole also hides the end of the connection
 		l.cut()
 	}
 }
@@ -116,7 +116,7 @@ func (l *link) forwardReply(v value) {
 	if l.mute.Load() || l.swallows() {
 		return
 	}
-	_, _ = l.client.Write(v.raw) // the other goroutine notices that the client has gone
+	_, _ = l.client.Write(v.raw) // the other goroutine notices that the client disconnected
 }
 
 // swallows reports whether the link is in a black hole, or was when something should have passed.
@@ -127,8 +127,8 @@ func (l *link) swallows() bool {
 	return l.silent.Load()
 }
 
-// cut ends the conversation with the client: the client gets everything that was written, and then
-// the end of the stream. Its later commands are not read.
+// cut closes the connection to the client: the client gets everything that was written and then
+// EOF. Its later commands are not read.
 func (l *link) cut() {
 	_ = l.client.SetReadDeadline(longAgo())
 	if half, ok := l.client.(interface{ CloseWrite() error }); ok {
@@ -138,8 +138,8 @@ func (l *link) cut() {
 	_ = l.client.Close()
 }
 
-// linger reads from the client until it closes, within a second. Closing a TCP connection with unread
-// data resets it, and a reset takes back replies that the client has not read yet.
+// linger reads from the client until the client closes the connection, for at most a second. Closing a TCP
+// connection with unread data resets it, and a reset discards replies that the client has not read yet.
 func (l *link) linger() {
 	_ = l.client.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, l.client)
@@ -151,5 +151,5 @@ func (l *link) close() {
 	_ = l.upstream.Close()
 }
 
-// longAgo is a deadline that has passed, on the fake clock of a test, too.
+// longAgo is a deadline that has passed, even on the fake clock of a test.
 func longAgo() time.Time { return time.Unix(1, 0) }

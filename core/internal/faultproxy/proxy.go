@@ -11,7 +11,7 @@ import (
 // Dialer opens a connection to the Redis behind a proxy.
 type Dialer func() (net.Conn, error)
 
-// Proxy passes connections on to one Redis. Make it with [New] or [Open]. All
+// Proxy passes connections on to one Redis. Create it with [New] or [Open]. All
 // methods are safe for concurrent use.
 type Proxy struct {
 	upstream Dialer
@@ -42,8 +42,8 @@ func New(tb testing.TB, upstreamAddr string) *Proxy {
 	return p
 }
 
-// Open makes a proxy without a listener, for [Proxy.Listen] and [Proxy.Serve].
-// Close it.
+// Open returns a proxy without a listener, for [Proxy.Listen] and [Proxy.Serve].
+// The caller closes it.
 func Open(upstream Dialer) *Proxy {
 	return &Proxy{upstream: upstream, closing: make(chan struct{}), links: make(map[*link]struct{})}
 }
@@ -66,14 +66,13 @@ func (p *Proxy) Listen(l net.Listener) {
 			if err != nil {
 				return
 			}
-			_ = p.Serve(client) // the client sees a connection that is closed at once
+			_ = p.Serve(client) // on an error the client sees a connection that is closed at once
 		}
 	})
 }
 
-// Serve passes client's connection on, in goroutines of the proxy. It returns an error, and closes
-// client, if the connection was refused ([Proxy.Refuse], or the proxy is closed) or Redis was not
-// reached.
+// Serve forwards the connection of a client in goroutines of the proxy. If the connection is refused
+// ([Proxy.Refuse], or the proxy is closed) or Redis cannot be reached, it closes client and returns an error.
 func (p *Proxy) Serve(client net.Conn) error {
 	if err := p.connect(client); err != nil {
 		_ = client.Close()
@@ -82,8 +81,8 @@ func (p *Proxy) Serve(client net.Conn) error {
 	return nil
 }
 
-// connect makes a link and starts it. Inside a black hole it still reaches Redis, so that a link
-// always has two ends, although nothing travels on it.
+// connect creates a link and starts it. Inside a black hole it still connects to Redis, so that a link
+// always has two ends, although nothing passes.
 func (p *Proxy) connect(client net.Conn) error {
 	if !p.Accepts() {
 		return syscall.ECONNREFUSED
@@ -136,7 +135,7 @@ func (p *Proxy) snapshot() []*link {
 	return links
 }
 
-// Close ends the proxy. It closes all connections and listeners, loses everything that rules hold,
+// Close closes the proxy. It closes all connections and listeners, discards everything that rules hold,
 // and waits for all goroutines.
 func (p *Proxy) Close() {
 	if !p.markClosed() {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxLength bounds one bulk string or aggregate. Redis sends no larger ones.
+// maxLength limits one bulk string or aggregate. Redis sends no larger ones.
 const maxLength = 512 << 20
 
 var errProtocol = errors.New("faultproxy: not RESP")
@@ -31,7 +31,7 @@ func readCommand(r *bufio.Reader) (command, error) {
 			if args := strings.Fields(string(line)); len(args) > 0 {
 				return command{raw: line, args: args}, nil
 			}
-			continue // Redis ignores empty lines, too
+			continue // Redis also ignores empty lines
 		}
 		cmd, err := readArguments(r, line)
 		if err != nil || len(cmd.args) > 0 {
@@ -64,7 +64,7 @@ func readArguments(r *bufio.Reader, head []byte) (command, error) {
 type value struct {
 	raw  []byte
 	kind byte   // its first byte: '+', '*', '>', …
-	text string // of a string: its text; of an aggregate: the text of its first element
+	text string // the content of a string, or of the first element of an aggregate
 }
 
 // readValue reads one value of RESP2 or RESP3. Attributes are part of the value
@@ -97,7 +97,7 @@ func readBulk(r *bufio.Reader, v value) (value, error) {
 		return v, err
 	}
 	head := len(v.raw)
-	buf := bytes.NewBuffer(v.raw) // grows with the bytes that come, not with the announced length
+	buf := bytes.NewBuffer(v.raw) // grows with the bytes that arrive, not with the announced length
 	if _, err := io.CopyN(buf, r, int64(n)+2); err != nil {
 		return value{}, err
 	}

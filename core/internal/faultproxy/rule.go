@@ -20,50 +20,50 @@ const (
 type Rule struct {
 	match  Match
 	action action
-	delay  time.Duration // of holdRequest and holdReply; 0 waits for Release
-	says   string        // of answerError
+	delay  time.Duration // delay of holdRequest and holdReply; 0 waits for Release
+	says   string        // the message of answerError
 
 	first    chan struct{} // closed at the first hit
 	released chan struct{} // closed by Release and Remove
 	once     sync.Once
 
-	remove func() // takes it from the proxy
+	remove func() // removes it from the proxy
 
-	mu       *sync.Mutex // of the proxy; guards the rest
+	mu       *sync.Mutex // the mutex of the proxy; guards the rest
 	hits     int
 	executed int
 }
 
-// Hits returns how many commands the rule has applied to so far.
+// Hits returns the number of commands to which the rule has applied so far.
 func (r *Rule) Hits() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hits
 }
 
-// Executed returns how many of these commands Redis has answered so far, whether or not the client
-// gets the answer. It does not count for [Proxy.Watch].
+// Executed returns the number of these commands that Redis has answered so far, whether or not the client
+// gets the answer. For a rule of [Proxy.Watch] it does not count.
 func (r *Rule) Executed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.executed
 }
 
-// Hit returns a channel that is closed when the rule applies for the first time: when the proxy has
-// read the command, before it does anything with it.
+// Hit returns a channel that is closed when the rule applies for the first time: after the proxy read the
+// command, and before it does anything with the command.
 func (r *Rule) Hit() <-chan struct{} { return r.first }
 
-// Release lets everything go that the rule holds, now and later. A Hold rule then changes nothing any
-// more, but goes on counting.
+// Release releases everything that the rule holds now or would hold later. After that a Hold rule has no
+// effect except that it counts.
 func (r *Rule) Release() { r.once.Do(func() { close(r.released) }) }
 
-// Remove ends the rule, and lets everything go that it holds.
+// Remove removes the rule and releases everything that it holds.
 func (r *Rule) Remove() {
 	r.remove()
 	r.Release()
 }
 
-// wait waits as long as the rule says. It returns false if the proxy was closed.
+// wait waits for the delay of the rule. It returns false if the proxy was closed.
 func (r *Rule) wait(closing <-chan struct{}) bool {
 	var over <-chan time.Time
 	if r.delay > 0 {
