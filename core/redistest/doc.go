@@ -8,7 +8,7 @@
 //			if err != nil {
 //				t.Fatal(err)
 //			}
-//			t.Cleanup(func() { _ = locks.Close(t.Context()) }) // t.Context() has ended by then, so Close waits for no hold
+//			t.Cleanup(func() { _ = locks.Close(t.Context()) }) // t.Context() is canceled by then, so Close waits for no hold
 //
 //			srv.Take("shop:order:pay:42", time.Hour) // another client holds the lock
 //			err = pay(t.Context(), locks, "42")
@@ -24,12 +24,12 @@
 //
 // # In a bubble
 //
-// Make the server and the client inside the bubble, and close the client with a context that ends: the watchdog
-// renews a forgotten hold for ever, and Close waits for it. Without Close the bubble ends with "main bubble
-// goroutine has exited but blocked goroutines remain".
+// Create the server and the client inside the bubble, and close the client with a context that has a deadline or is
+// canceled: the watchdog renews a forgotten hold for ever, and Close waits for that hold. Without Close the bubble
+// fails with "main bubble goroutine has exited but blocked goroutines remain".
 //
 // The code under test needs a wait time, from [core.WaitTime] or from its rule. Without one, package core waits
-// until the context ends, in the example above for an hour.
+// until the context is canceled, in the example above for an hour.
 //
 // Open a rule file with ruleset.Open, and apply a change with the Reload of the result. ruleset.Watch returns the
 // same, but waits for the operating system to report changes. That stops the clock of the bubble, and the test
@@ -50,6 +50,6 @@
 //
 // The server is built on miniredis, a model of Redis written in Go. Every script runs in a new Lua state: at best
 // 8,000 scripts a second, whatever the concurrency, with 200 kB of garbage each. A real Redis runs ten times as
-// many and leaves no garbage. All data is in the process and ends with it, other machines share nothing, and there
-// are no cluster, no replication and no sharded pub/sub. Run tests that pass here on a real Redis, too.
+// many and leaves no garbage. All data is in the process and is lost with it, other machines cannot share it, and
+// there are no cluster, no replication and no sharded pub/sub. Also run tests that pass here on a real Redis.
 package redistest

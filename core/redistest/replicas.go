@@ -10,10 +10,10 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// replicas are the replicas that the server pretends to have.
+// replicas simulates the replicas of the server.
 type replicas struct{ connected, acknowledging atomic.Int64 }
 
-// answer answers a command about replicas, and reports whether it was one.
+// answer answers a command about replicas. It reports whether the command was about replicas.
 func (r *replicas) answer(c *server.Peer, cmd string, args ...string) bool {
 	switch {
 	case cmd == "WAIT" && len(args) == 2:
@@ -26,12 +26,12 @@ func (r *replicas) answer(c *server.Peer, cmd string, args ...string) bool {
 	}
 }
 
-// wait answers when there are enough acknowledgements, or the time has passed.
+// wait answers when there are enough acknowledgements or the time has passed.
 func (r *replicas) wait(c *server.Peer, args []string) bool {
 	wanted, errWanted := strconv.ParseInt(args[0], 10, 64)
 	timeout, errTimeout := strconv.ParseInt(args[1], 10, 64)
 	if errWanted != nil || errTimeout != nil || timeout <= 0 {
-		return false // an error, or a wait without an end
+		return false // an error, or a wait without a limit
 	}
 	got := r.acknowledging.Load()
 	if got < wanted {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// scripts are the digests of the scripts that the server knows. The proxy calls the methods one at a
+// scripts holds the digests of the scripts that the server has. The proxy calls the methods one at a
 // time.
 type scripts struct{ digests map[string]bool }
 
-// note is a match that looks at every command and accepts none.
+// note is a match that inspects every command and accepts none.
 func (s *scripts) note(cmd []string) bool {
 	switch name := strings.ToLower(cmd[0]); {
 	case name == "eval" && len(cmd) > 1:

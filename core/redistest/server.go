@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Server is an embedded Redis. It is empty at the start. Make it with [New] or [Start]. All methods
+// Server is an embedded Redis. It is empty at the start. Create it with [New] or [Start]. All methods
 // are safe for concurrent use.
 type Server struct {
 	mini     *miniredis.Miniredis
@@ -23,7 +23,7 @@ type Server struct {
 	known    scripts
 	replicas replicas
 	addr     string        // empty without a listener
-	own      *redis.Client // connects past the proxy, and acts for strangers even while the server is down
+	own      *redis.Client // connects past the proxy and acts for strangers even while the server is down
 	failure  func(format string, args ...any)
 
 	mu      sync.Mutex
@@ -32,9 +32,9 @@ type Server struct {
 	acting  sync.WaitGroup // counts acting strangers
 }
 
-// New starts an embedded Redis for a test, and closes it with its clients when the test ends. It has
-// no port: only [Server.Client] reaches it. It works inside a testing/synctest bubble; make it inside
-// the bubble, with the t of the bubble.
+// New starts an embedded Redis for a test and closes it with its clients when the test ends. It has
+// no port: only [Server.Client] reaches it. It works inside a testing/synctest bubble. Create it inside
+// the bubble with the t of the bubble.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	s := newServer(tb.Fatalf)
@@ -112,7 +112,7 @@ func (q quiet) Allow() error {
 // ReportResult does nothing.
 func (quiet) ReportResult(error) {}
 
-// Client makes a new client. opts change go-redis's defaults. The client is closed with the server,
+// Client returns a new client. opts change the defaults of go-redis. The client is closed with the server
 // and may be closed before.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	o := options(s.dialProxy)
@@ -135,7 +135,7 @@ const (
 	pipelineBuffer = 16 * 1024 // there may be many buffers, and they carry little
 )
 
-// options are the options of a client that works in a synctest bubble. Its address needs no DNS, and
+// options returns the options of a client that works in a synctest bubble. Its address needs no DNS, and
 // it has no maintenance notifications, which look addresses up. Nothing waits for a connection or for
 // an earlier batch: for such waits go-redis keeps timers that it passes on from one bubble to the
 // next, which is fatal there. A dial is tried once: go-redis repeats it in a goroutine that is not
@@ -154,10 +154,10 @@ func options(dial func() (net.Conn, error)) *redis.Options {
 	}
 }
 
-// Addr returns the host:port of a server made by [Start]. It is empty for [New].
+// Addr returns the host:port of a server that [Start] started. It is empty for [New].
 func (s *Server) Addr() string { return s.addr }
 
-// URL returns the redis:// URL of a server made by [Start]. It is empty for [New].
+// URL returns the redis:// URL of a server that [Start] started. It is empty for [New].
 func (s *Server) URL() string {
 	if s.addr == "" {
 		return ""
@@ -165,11 +165,11 @@ func (s *Server) URL() string {
 	return "redis://" + s.addr
 }
 
-// Close closes the clients made by [Server.Client] and ends the server. The data is gone. [New] does
-// this when the test ends. A second Close does nothing.
+// Close closes the clients that [Server.Client] returned and stops the server. The data is lost. A server of
+// [New] is closed when the test ends. A second Close does nothing.
 func (s *Server) Close() {
 	clients := s.takeClients()
-	s.acting.Wait() // a stranger's action may end the test before the action has returned
+	s.acting.Wait() // an action of a stranger may end the test before the action returns
 	for _, rdb := range clients {
 		_ = rdb.Close()
 	}

@@ -11,7 +11,7 @@ import (
 
 // Take gives the lock at key to a stranger for lease (1 ms or more), as if a process elsewhere held
 // it: a hash with one field, the stranger's "<uuid>:<number>", and the hold count 1. It returns that
-// field. Every stranger has another field. If the lock is held, its holder loses it, without a
+// field. Every stranger has another field. If the lock is held, its holder loses it without a
 // message.
 func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 	if lease < time.Millisecond {
@@ -39,13 +39,12 @@ func (s *Server) Free(key string) {
 	s.act("Free", func() error { return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key)).Err()) })
 }
 
-// Expire ends the lease of the lock at key now, as if its time had passed: the key is gone, and no
-// message is sent.
+// Expire makes the lease of the lock at key expire now: it deletes the key and sends no message.
 func (s *Server) Expire(key string) {
 	s.act("Expire", func() error { return s.own.Del(unbound(), key).Err() })
 }
 
-// act runs an action of a stranger. Close waits for it.
+// act runs an action of a stranger. Close waits for the action.
 func (s *Server) act(what string, do func() error) {
 	s.mu.Lock()
 	if !s.closed {
@@ -73,7 +72,7 @@ func channel(key string) string {
 	return "redisson_lock__channel:{" + key + "}"
 }
 
-// newStranger makes a holder field: a random UUID and the number of a thread.
+// newStranger returns a holder field: a random UUID and the number of a thread.
 func newStranger() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
