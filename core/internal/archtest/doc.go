@@ -1,4 +1,4 @@
-// Package archtest has no code. Its tests keep the structure of the repository: which package may
-// import which, what a program links that only uses a lock, which names stand at the top level, how
-// packages are called, and that no sentence matches a pattern over which readers stumble.
+// Package archtest contains no code. Its tests check the structure of the repository: the allowed imports
+// of each package, the modules that a program links if it only uses a lock, the names at the top level and
+// of packages, and that no sentence matches a pattern over which readers stumble.
 package archtest

@@ -8,7 +8,7 @@ import (
 
 const module = "github.com/interlock-go/interlock/"
 
-// layers says what each part may import from this module. A package belongs to the longest part that
+// layers maps each part to the packages of this module that it may import. A package belongs to the longest part that
 // its path begins with. No package may import telemetry.
 var layers = map[string][]string{
 	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},

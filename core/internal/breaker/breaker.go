@@ -1,10 +1,10 @@
 // Package breaker provides a circuit breaker for each node of Redis. Callers do not wait for a node that is
 // known to be silent: they fail at once, until it answers again.
 //
-// Operations on locks call Check first; renewals do not. Package wire finds out that a node is silent, or
-// answers again, and package core then calls Trip and Reset. There are no half-open states that let callers
-// through to try: while a node is silent, package wire asks it until it answers. The breaker itself knows
-// neither commands nor connections.
+// Operations on locks call Check first; renewals do not. When package wire detects that a node is silent, or
+// answers again, package core calls Trip or Reset. There are no half-open states that let callers
+// through to try: while a node is silent, package wire asks it until it answers. The breaker itself depends
+// on neither commands nor connections.
 //
 // A Check that begins after Trip has returned fails. A Check that begins after Reset has returned
 // succeeds. The state of the node may change before Check returns. While no circuit is open, Check costs
@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 )
 
-// Breaker has a circuit for each node.
+// Breaker holds a circuit for each node.
 //
 //	closed ── Trip ──▶ open ── Reset ──▶ closed
 //
@@ -56,7 +56,7 @@ func (b *Breaker) Trip(node string, cause error) { b.set(node, cause) }
 // Reset closes the circuit of a node.
 func (b *Breaker) Reset(node string) { b.set(node, nil) }
 
-// set opens a circuit if it gets a cause, and closes it otherwise.
+// set opens a circuit if it gets a cause and closes it otherwise.
 func (b *Breaker) set(node string, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

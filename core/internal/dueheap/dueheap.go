@@ -6,8 +6,8 @@
 // of an element, the caller calls Fix before it uses the heap again. Push, Pop, Fix and Remove cost
 // O(log n), the other methods O(1). Only Push allocates, when the heap grows.
 //
-// A heap has no mutex: its owner guards it. Packages lease and reaper own heaps. The heap knows
-// neither clocks nor the elements.
+// A heap has no mutex: its owner guards it. Packages lease and reaper own heaps. The heap depends on
+// neither clocks nor the types of its elements.
 package dueheap
 
 // Slot is the place of an element in a heap. The zero value is in no heap.
@@ -35,7 +35,7 @@ func (h *Heap[E]) Len() int { return len(h.list) }
 // First returns the earliest element. The heap must not be empty.
 func (h *Heap[E]) First() E { return h.list[0] }
 
-// All returns the elements in no particular order. The slice belongs to the heap, and is valid until the
+// All returns the elements in no particular order. The slice belongs to the heap and is valid until the
 // next change.
 func (h *Heap[E]) All() []E { return h.list }
 

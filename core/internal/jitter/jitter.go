@@ -1,7 +1,7 @@
 // Package jitter provides jittered pauses between two attempts, so that clients that fail at the same
 // moment do not try again at the same moment.
 //
-// It knows durations and contexts only, and has no state. Every package that retries calls it.
+// The package has no state. Every package that retries calls it.
 package jitter
 
 import (
@@ -21,7 +21,7 @@ func Of(d time.Duration) time.Duration {
 	return d - rand.N(d/Spread+1)
 }
 
-// Sleep pauses for about d; see Of. If ctx ends first, Sleep returns its error.
+// Sleep pauses for about d; see Of. If ctx is canceled or its deadline passes first, Sleep returns its error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	return SleepUnless(ctx, d, nil, nil)
 }

@@ -1,6 +1,6 @@
-// Package model has a model of the protocol of package core, in TLA+, and its tests. The tests
-// run TLC, which searches every behavior within bounds, and compare recorded runs of the
-// library with the model. The package has no code.
+// Package model contains a model of the protocol of package core in TLA+, and its tests. The tests
+// run TLC, which searches every behavior within bounds. They also compare recorded runs of the
+// library with the model. The package contains no code.
 //
 // # How to read it
 //
@@ -8,9 +8,9 @@
 //
 //  1. The constants and variables, and the comment on client[p]: the state of a client.
 //  2. Script: the answer of Redis to each command. Execute runs a command in one step.
-//  3. Ask, Granted and Grant: a client gets the lock, and counts its lease from the sending.
+//  3. Ask, Granted and Grant: a client gets the lock and counts its lease from the sending.
 //  4. Release, Released, Expire and Tick: a hold ends. Time counts down, by ticks.
-//  5. Abandon, Clear and Lose: a command has no answer, and the reaper clears it up.
+//  5. Abandon, Clear and Lose: a command gets no answer, and the reaper cleans up after it.
 //  6. Renew, Operate, HandOff and Pass: a longer lease, re-entries, the next caller.
 //  7. Force, Forget, Step, Work and Die: events outside of the protocol.
 //  8. The properties at the end, with the table below.
@@ -33,7 +33,7 @@
 //
 // If a property does not hold, TLC prints a short behavior that breaks it, state by state. For
 // the mutant "the lease has no margin" it prints "Invariant Exclusion is violated" and these states:
-// a acquires; the clock of a misses a tick; the lease ends in Redis; b acquires while a has a
+// a acquires; the clock of a misses a tick; the lease expires in Redis; b acquires while a has a
 // tick left. Then either the model is wrong, or the protocol and the library have to change.
 //
 // # Promises

@@ -39,7 +39,7 @@ type plan struct {
 	lost      bool // an answer
 }
 
-// record runs two processes in a bubble, and returns their events.
+// record runs two processes in a bubble and returns their events.
 func record(t *testing.T, seed uint64, p plan) (events []history.Event) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func record(t *testing.T, seed uint64, p plan) (events []history.Event) {
 	return events
 }
 
-// recorder notes events. No two of them have the same time, so that their order stays known.
+// recorder records events. No two of them have the same time, so that their order stays known.
 type recorder struct {
 	plan
 
@@ -162,7 +162,7 @@ func (c *caller) turn(ctx context.Context) {
 	c.release(ctx, hold, &e)
 }
 
-// acquire notes an acquisition that has failed. release notes an acquisition that has succeeded.
+// acquire records an acquisition that has failed. release notes an acquisition that has succeeded.
 func (c *caller) acquire(ctx context.Context, owner string, ask history.Ask, opts ...core.AcquireOption) (context.Context, *core.Hold, history.Event) {
 	e := history.Event{
 		Kind: history.Acquire, Process: c.process, Goroutine: c.goroutine, Keys: []string{runKey}, Owner: owner, Ask: &ask, Begin: c.now(),
@@ -177,7 +177,7 @@ func (c *caller) acquire(ctx context.Context, owner string, ask history.Ask, opt
 	return ctx, hold, e
 }
 
-// look notes whether a hold is alive.
+// look records whether a hold is alive.
 func (c *caller) look(ctx context.Context, e *history.Event) {
 	now := c.now()
 	switch {

@@ -200,7 +200,7 @@ func recorded(t *testing.T, runs int) []trace {
 	return traces
 }
 
-// TestTrace_RunsAreAccepted requires that the model accepts recorded runs, and refuses changed ones.
+// TestTrace_RunsAreAccepted requires that the model accepts recorded runs and refuses changed ones.
 // With INTERLOCK_MODEL=deep it records five times as many runs.
 func TestTrace_RunsAreAccepted(t *testing.T) {
 	t.Parallel()

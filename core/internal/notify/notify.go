@@ -1,9 +1,9 @@
-// Package notify calls the functions of observers. Observers are code of the application, and run during
+// Package notify calls the functions of observers. Observers are code of the application that runs during
 // an acquire or a release. A panic of an observer must neither keep nor free a lock, and no caller can
 // recover it. So notify recovers it and logs it once.
 //
-// The package knows functions and panics, but not the events. Packages core, core/aspect and
-// core/ruleset call it.
+// The package handles functions and panics. It does not depend on the types of events. Packages core,
+// core/aspect and core/ruleset call it.
 package notify
 
 import (
@@ -15,12 +15,12 @@ import (
 	"sync"
 )
 
-// Panics remembers the functions that have panicked, so that each is reported once: a broken function
+// Panics remembers the functions that panicked, so that each is reported once: a broken function
 // may be called for every request. The zero value is ready to use. Panics must not be copied. It is
 // safe for concurrent use.
 type Panics struct{ reported sync.Map } // from the pointer to the code of a function to true
 
-// Event holds the functions that receive one type of event, in the order of Add. The zero value has
+// Event holds the functions that receive one type of event, in the order of Add. The zero value holds
 // none.
 type Event[T any] struct {
 	list   List[func(context.Context, T)]
@@ -33,7 +33,7 @@ func (e *Event[T]) Add(p *Panics, f func(context.Context, T)) {
 	e.panics = p
 }
 
-// Observed reports whether Event has functions.
+// Observed reports whether the event has functions.
 func (e *Event[T]) Observed() bool { return len(e.list) > 0 }
 
 // Notify passes an event to every function.
@@ -52,7 +52,7 @@ func (l *List[F]) Add(f F) {
 }
 
 // Each calls call for every function of the list, in order. It logs the first panic of a function to
-// [slog.Default], and continues with the next function.
+// [slog.Default] and continues with the next function.
 func Each[F any](p *Panics, list []F, call func(F)) {
 	for _, f := range list {
 		callOne(p, f, call)

@@ -76,7 +76,7 @@ func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also
 		}
 		_, err = freer.Evict(t.Context(), hold.Key(), hold.Field())
 		ok(t, err)
-		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // the call waits until the lease of a holder that does not release has ended
+		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // the call waits until the lease of a holder that does not release has expired
 			t.Errorf("%s was taken away: got %v from Release, want that it is lost", hold.Key(), err)
 		}
 	}
@@ -106,11 +106,11 @@ func holdEverything(t *testing.T, locks *core.Client) (holds []*core.Hold) {
 func TestReadme_ACLSufficesForScriptsThatLook(t *testing.T) {
 	t.Parallel()
 	rights := strings.Fields(aclBlock(t, looking))
-	_, own, found := strings.Cut(redisstore.InspectSource(), "-- Stands before inspect_key.lua") // before it are functions that it does not call
+	_, source, found := strings.Cut(redisstore.InspectSource(), "-- Comes before inspect_key.lua") // before it are functions that it does not call
 	if !found {
 		t.Fatal("the script does not contain the head of inspect.lua")
 	}
-	for _, m := range scriptCommand.FindAllStringSubmatch(own, -1) {
+	for _, m := range scriptCommand.FindAllStringSubmatch(source, -1) {
 		if command := "+" + strings.ToLower(m[1]); !slices.Contains(rights, command) {
 			t.Errorf("it needs %s", command)
 		}

@@ -70,7 +70,7 @@ func TestReadme_ACLSufficesInACluster(t *testing.T) {
 }
 
 // TestReadme_ACLSufficesForScripts looks for every command of every script, including scripts that
-// run seldom, for example to clear up after a command without an answer.
+// run seldom, for example to clean up after an unanswered command.
 func TestReadme_ACLSufficesForScripts(t *testing.T) {
 	t.Parallel()
 	of := map[string][]string{
@@ -137,7 +137,7 @@ func setUser(t *testing.T, admin *redis.Client, user string, kinds ...string) {
 	setRules(t, admin, user, rules)
 }
 
-// setRules makes a user. Redis 6 does not know the commands of sharded pub/sub, as the text says.
+// setRules creates a user. As documented, Redis 6 does not have the commands of sharded pub/sub.
 func setRules(t *testing.T, admin *redis.Client, user string, rules []string) {
 	t.Helper()
 	if strings.Contains(admin.Info(t.Context(), "server").Val(), "redis_version:6.") {

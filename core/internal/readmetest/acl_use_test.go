@@ -19,12 +19,12 @@ var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)
 // aclGroup is what a user with some of the rights does.
 type aclGroup struct {
 	user  string
-	rows  []string // of the table, beside the block
+	rows  []string // rows of the table, beside the block
 	locks []lockOf
 	also  func(t *testing.T, one, other *core.Client, seen *seen) // may be nil
 }
 
-// lockOf makes a lock, and says how it is acquired.
+// lockOf describes how to create and acquire a lock.
 type lockOf struct {
 	name string
 	of   func(*core.Client) core.Lock
@@ -153,7 +153,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// handOff makes a client pass a lock on.
+// handOff makes a client hand a lock on to another of its callers.
 func handOff(t *testing.T, one, other *core.Client, seen *seen) {
 	t.Helper()
 	contend(t, one, other)
@@ -233,7 +233,7 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	ok(t, err)
 }
 
-// seen notes what a client does in the background.
+// seen records what a client does in the background.
 type seen struct {
 	handoff atomic.Bool
 	once    sync.Once

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// block is one block of code of a text.
+// block is one block of code in a page.
 type block struct {
 	file  string // path from the root
-	line  int    // of its first line of code
+	line  int    // line number of its first line of code
 	code  string // without the fences
 	given string // the parameters of the comment before it: <!-- given: locks *core.Client -->
 }
@@ -39,11 +39,11 @@ func blocks(t *testing.T, language string, pages ...string) []block {
 	return found
 }
 
-// comment is a package comment, and what its Go blocks need.
+// comment is a package comment with the parameters of its Go blocks.
 type comment struct {
 	folder          string
 	given           string
-	goes, yaml, pbs int // how many blocks it has of each language, so that none is overlooked
+	goes, yaml, pbs int // number of blocks in each language, so that none is overlooked
 }
 
 var comments = []comment{

@@ -41,7 +41,7 @@ func (p *packages) check(t *testing.T, b block) {
 	_, _ = config.Check("readme", p.fset, []*ast.File{file}, nil)
 }
 
-// source makes a file of the block. The block is a file, or it is declarations, to which one given
+// source returns the source of a file with the block. The block is a file, or it is declarations, to which one given
 // variable may be added, or it is the body of a function whose parameters are given.
 func (b block) source() (code string, isFile bool) {
 	line := fmt.Sprintf("//line %s:%d\n", b.file, b.line)

@@ -38,7 +38,7 @@ func annotation(java string) (name string, values []string) {
 	return name, values
 }
 
-// klockKey returns the key that klock 1.5 makes.
+// klockKey returns the key that klock 1.5 builds.
 func klockKey(java string) string {
 	name, values := annotation(java)
 	if name == "" {
@@ -63,7 +63,7 @@ func lock4jKey(java string) string {
 	return "lock4j:" + name + "#" + strings.Join(values, ".")
 }
 
-// redissonKey returns the name given to getLock: a sum of texts and variables, or a SpEL template.
+// redissonKey returns the name given to getLock: a concatenation of strings and variables, or a SpEL template.
 func redissonKey(java string) string {
 	expression := javaKey.FindStringSubmatch(java)[1]
 	if strings.Contains(expression, "#{") {

@@ -82,7 +82,7 @@ func cells(row string) []string {
 // plain removes the marks of code.
 func plain(cell string) string { return strings.ReplaceAll(cell, "`", "") }
 
-// goTool runs the go command at the root, and returns its output.
+// goTool runs the go command at the root and returns its output.
 func goTool(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
