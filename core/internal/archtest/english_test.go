@@ -20,7 +20,7 @@ type stumble struct {
 }
 
 var stumbles = []stumble{
-	{regexp.MustCompile(`\b[Ii]s no [a-z]|\b[Tt]here is no such`), "is not a …; no such … exists"},
+	{regexp.MustCompile(`\b[Ii]s no (?:[a-km-z]|l[a-np-z])|\b[Tt]here is no such`), "is not a …; no such … exists"},
 	{regexp.MustCompile(`(^|[.:;] |// |# |-- )Who |\b[Oo]ne who\b|\b[Oo]ne that\b|\b[Tt]hose who\b`), "name the actor: a caller that …, a waiter that …"},
 	{regexp.MustCompile(`\b[Tt]hat of\b|\b[Tt]hose of\b`), "repeat the noun"},
 	{regexp.MustCompile(`\b[Nn]obody\b|\b[Ss]omebody\b|\b[Aa]nybody\b`), "name the actor: no client, another holder"},

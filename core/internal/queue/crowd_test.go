@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// crowd is many callers of few keys, which wait, attempt and sleep as the client does. redis maps
+// crowd simulates many callers of few keys that wait, attempt and sleep like the client. redis maps
 // each key to its holder.
 type crowd struct {
 	*queue.Queues
@@ -49,7 +49,7 @@ func (c *crowd) moves(key, from string, hand bool) (field string) {
 	return field
 }
 
-// wait is the life of one caller, which gives up after a while.
+// wait runs one caller, which gives up after a while.
 func (c *crowd) wait(key string, patience time.Duration) *holder {
 	w := &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: time.Now(), Until: time.Now().Add(patience)}}
 	if c.Join(key, w, time.Now()) != nil {

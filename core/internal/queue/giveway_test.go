@@ -53,7 +53,7 @@ func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time
 }
 
 // Time in which others held the lock does not count as free. A process that takes turns with them
-// gives way, too, also when their message comes while no caller waits here.
+// also gives way, even when their message comes while no caller waits here.
 func TestPossession_Give_BesideOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -24,7 +24,7 @@ type world struct {
 	t        *testing.T
 	now      time.Time
 	next     func(n int) int // the source of events
-	n        int             // of names
+	n        int             // number of names
 	keys     map[string]*place
 	callers  []*caller // waiting
 	holders  []*owner  // not released yet
@@ -52,7 +52,7 @@ type caller struct {
 	moved bool
 	asks  string // state of the attempt under way: sent, or the answer of Redis: yes, no
 	asked time.Time
-	field string // of the attempt
+	field string // field of the attempt
 	since time.Time
 }
 
@@ -121,7 +121,7 @@ func pick[T any](w *world, all []*T, fits func(*T) bool) *T {
 	return fitting[w.next(len(fitting))]
 }
 
-// event makes one random event happen.
+// event runs one random event.
 func (w *world) event() {
 	events := []func(){
 		w.joins, w.joins, w.steps, w.steps, w.steps, w.steps, w.executes, w.executes, w.answers, w.answers,
@@ -200,7 +200,7 @@ func (p *place) quit(c *caller) {
 	}
 }
 
-// steps makes a caller look at its state, as if it were woken.
+// steps makes a caller check its state, as if it were woken.
 func (w *world) steps() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "" })
 	if c == nil {
@@ -240,7 +240,7 @@ func (w *world) gone(c *caller) {
 	w.callers = slices.DeleteFunc(w.callers, func(o *caller) bool { return o == c })
 }
 
-// executes makes Redis execute an attempt.
+// executes executes an attempt in Redis.
 func (w *world) executes() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "sent" })
 	if c == nil {
@@ -440,7 +440,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	return nil
 }
 
-// releaseExecutes makes Redis execute a release or a hand-off.
+// releaseExecutes executes a release or a hand-off in Redis.
 func (w *world) releaseExecutes() {
 	r := pick(w, w.releases, func(r *release) bool { return !r.executed })
 	if r == nil {
@@ -503,7 +503,7 @@ func (w *world) handed(p *place, r *release) {
 	w.startReleaseOf(r.next)
 }
 
-// ends reports the end of a holder to the queues.
+// ends reports to the queues that a holder is gone.
 func (w *world) ends(o *owner) {
 	p := w.keys[o.key]
 	w.Ended(o.key, o, w.next(5)-2, w.now) // from NoMessage to two other listeners
@@ -553,14 +553,14 @@ func (w *world) notify(key string) {
 
 func (w *world) passes() { w.now = w.now.Add(time.Duration(1+w.next(100)) * ms) }
 
-// expires ends the lease of the holder in Redis.
+// expires makes the lease of the holder in Redis expire.
 func (w *world) expires() {
 	if p := w.keys[w.key()]; p.redis != "" {
 		p.redis, p.hidden = "", true
 	}
 }
 
-// loses makes a holder find out that its lease has ended.
+// loses makes a holder find out that its lease expired.
 func (w *world) loses() {
 	o := pick(w, w.holders, func(o *owner) bool { return w.keys[o.key].redis != o.field })
 	if o != nil {
@@ -610,7 +610,7 @@ func (w *world) wantNoneStranded(key string, p *place) {
 	}
 }
 
-// drains ends all events under way and requires that every waiting caller gets the lock.
+// drains completes all events under way and requires that every waiting caller gets the lock.
 func (w *world) drains() {
 	most := 200 + len(w.callers) // each round has one turn at least
 	for round := 0; len(w.callers)+len(w.holders)+len(w.releases) > 0; round++ {

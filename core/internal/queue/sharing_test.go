@@ -23,8 +23,8 @@ func (b *bench) wantAttempts(from []*queue.Waiter, which ...int) {
 	}
 }
 
-// After each waiter that has got in two more attempt, 8 at once at most. A waiter that is refused as
-// the head attempts alone until it has got in.
+// After a waiter gets in, two more attempt, at most 8 at the same time. A waiter that is refused as
+// the head attempts alone until it gets in.
 func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// game is a number of processes that always want the lock, with a clock.
+// game simulates processes that always want the lock, with a clock.
 type game struct {
 	now   time.Time
 	all   []*turns

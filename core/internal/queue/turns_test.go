@@ -44,7 +44,7 @@ func TestTurns_StandBack(t *testing.T) {
 	}
 }
 
-// A caller that comes back at once leaves the lock to others, too, and listens to them.
+// A caller that comes back at once also leaves the lock to others, and listens for their messages.
 func TestTurns_StandBack_CallerComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -152,7 +152,7 @@ func TestTurns_Ranks_SharersJoinATurn(t *testing.T) {
 	wantSame(t, "rest", b.rests(b.joined()).Sleep, 3*queue.RankStep)
 }
 
-// A caller whose wait ends soon keeps enough of it for an attempt.
+// A caller whose deadline is near keeps enough time for an attempt.
 func TestTurns_StandBack_KeepsAReserve(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

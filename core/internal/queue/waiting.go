@@ -2,7 +2,7 @@ package queue
 
 import "time"
 
-// Step tells a waiter what to do next.
+// Step is the next step of a waiter.
 type Step struct {
 	Grant   Holder        // the waiter was granted the lock: Accept it or Leave
 	Err     error         // a KindError, because the key is now in use as another kind of lock: Leave

@@ -318,7 +318,7 @@ func TestQueues_Granted_ChangesNothing(t *testing.T) {
 	b.granted(w, to)
 }
 
-// A waiter that a hand-off refers to cannot be used for another call until the hand-off has ended.
+// A waiter to which a hand-off refers cannot be used for another call until the hand-off is complete.
 func TestWaiter_Reusable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -83,7 +83,7 @@ func TestReaper_Pace(t *testing.T) {
 	})
 }
 
-// passUntilAsked ends when a question was just asked, so that the next one is not due soon.
+// passUntilAsked returns just after a question was asked, so that the next one is not due soon.
 func (b *bed) passUntilAsked() {
 	b.t.Helper()
 	for range time.Second / time.Millisecond { // the longest pause

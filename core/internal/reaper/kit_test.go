@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a reaper with a Redis in memory, and its notifications.
+// bed is a reaper with a Redis in memory and the notifications of the reaper.
 type bed struct {
 	*reaper.Reaper
 	*redis
@@ -82,14 +82,14 @@ func (b *bed) wantKept(want string) {
 	}
 }
 
-// redis has locks in memory, and judges the questions about them.
+// redis holds locks in memory and answers the questions about them.
 type redis struct {
 	mu      sync.Mutex
 	most    int                      // keys in a question
 	takes   time.Duration            // until an answer
 	locks   map[string][]string      // fields by key
 	silent  map[string]bool          // by key
-	fails   func(key string) failure // of the question that names key; may be nil
+	fails   func(key string) failure // failure of the question that names key; may be nil
 	looked  func(key string)         // called when the reaper looks whether a node is silent; may be nil
 	asked   []asking
 	flying  int
@@ -106,12 +106,12 @@ func (a asking) names(key string) bool {
 	return slices.ContainsFunc(a.list, func(s redisstore.Suspicion) bool { return s.Key == key })
 }
 
-// failure is how a question fails.
+// failure is the way in which a question fails.
 type failure uint8
 
 const (
 	fine     failure = iota
-	noAnswer         // of the question, which may be executed
+	noAnswer         // the question gets no answer but may be executed
 	rejected         // the question, with an error
 	broken           // this key only
 )
@@ -230,7 +230,7 @@ func (r *redis) hush(silent bool, keys ...string) {
 	}
 }
 
-// late is an acquire whose answer the test decides.
+// late is an acquire whose answer the test sets.
 type late struct {
 	mu      sync.Mutex
 	outcome reaper.Outcome

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// model has what Redis may be asked about, and until when a late command has to be cleared up.
+// model holds the fields about which Redis may be asked, and the times until which late commands have to be cleaned up.
 type model struct {
 	*bed
 
@@ -169,7 +169,7 @@ func (m *model) judgeFields(s redisstore.Suspicion) {
 	}
 }
 
-// settle ends all trouble and checks what is left when nothing can land any more.
+// settle ends all failures and checks the remains when no late command can be executed any more.
 func (m *model) settle() {
 	m.t.Helper()
 	m.mu.Lock()

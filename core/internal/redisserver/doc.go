@@ -6,6 +6,6 @@
 // embedded Redis of core/redistest and on a real one. If INTERLOCK_REDIS_SERVERS names more binaries, such as other
 // versions or Valkey, it also runs the test on each of these.
 //
-// The servers keep nothing on disk, except those of [StartDurable]. They listen on 127.0.0.1 and share nothing: one
+// Only servers of [StartDurable] keep data on disk. The servers listen on 127.0.0.1 and share nothing: one
 // test may stop, kill or flush its server while others run.
 package redisserver

@@ -11,7 +11,7 @@ import (
 )
 
 // An acquisition that is executed again takes no other permit, whether or not one is available. It
-// leaves the lease as its holder has set it since.
+// leaves the lease as its holder set it since.
 func TestStore_Acquire_PermitTwice(t *testing.T) {
 	t.Parallel()
 	for _, total := range []string{"1", "2"} {
@@ -37,7 +37,7 @@ func TestStore_Acquire_PermitTwice(t *testing.T) {
 	}
 }
 
-// A refusal names the permit whose lease ends first by its digits, as holders know it.
+// A refusal contains the permit whose lease expires first, in hex digits as holders use it.
 func TestStore_Acquire_PermitRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -50,7 +50,7 @@ func TestStore_Acquire_PermitRefused(t *testing.T) {
 	})
 }
 
-// More permits than one command has arguments come back when their leases have ended, with a message.
+// More permits than one command can have as arguments are returned when their leases expired, with a message.
 func TestStore_Count_ManyEndedPermits(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

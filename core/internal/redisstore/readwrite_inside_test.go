@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// until is where a writer's own lease ends while readers make the lock last longer.
+// until is the field with the end of a writer's lease while readers make the lock last longer.
 const until = "interlock_until"
 
 // inside makes alice write for a minute, and bob read inside for an hour.
@@ -40,13 +40,13 @@ func (b *bench) wantUntil(lease time.Duration) {
 	}
 }
 
-// runsOut ends the writer's lease and not its reader's.
+// runsOut makes the lease of the writer expire, but not the lease of its reader.
 func (b *bench) runsOut() {
 	b.t.Helper()
 	must(b.t, b.rdb.HSet(b.t.Context(), key, until, "@1000000000000").Err())
 }
 
-// While a reader makes the lock last longer than its writer's lease, a note has the end of that
+// While a reader makes the lock last longer than its writer's lease, a field contains the end of that
 // lease. Operations on the writer's lease change the note.
 func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 	})
 }
 
-// Each operation of a reader inside that makes the lock last longer notes the end of the writer's
+// Each operation of a reader inside that makes the lock last longer records the end of the writer's
 // lease.
 func TestReadWrite_Inside_ReaderNotesTheEnd(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestReadWrite_Inside_ReaderNotesTheEnd(t *testing.T) {
 	})
 }
 
-// A writer whose lease has ended while a reader inside stays does not have the lock any more,
+// A writer whose lease expired while a reader inside stays no longer has the lock,
 // whichever operation finds that out.
 func TestReadWrite_Inside_WriterLeaseEnds(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ const (
 	mark       = "{order:42}:interlock_writer"
 )
 
-// timeoutKey is the n-th timeout key of a reader of order:42.
+// timeoutKey returns the n-th timeout key of a reader of order:42.
 func timeoutKey(field, n string) string { return "{order:42}:" + field + ":rwlock_timeout:" + n }
 
 func reading(field string) redisstore.Claim {
@@ -83,7 +83,7 @@ func (b *bench) wantKeys(keys ...string) {
 	}
 }
 
-// dies ends the lease of a reader.
+// dies makes the lease of a reader expire.
 func (b *bench) dies(field string) {
 	b.t.Helper()
 	if n := b.rdb.Del(context.Background(), timeoutKey(field, "1")).Val(); n != 1 {
@@ -108,7 +108,7 @@ func (b *bench) changes(c redisstore.Claim) map[string]func() bool {
 	}
 }
 
-// snapshot is the whole content of Redis, with whether each key has a TTL.
+// snapshot returns the whole content of Redis, and for each key whether it has a TTL.
 func (b *bench) snapshot() map[string]string {
 	all := make(map[string]string)
 	for _, key := range b.rdb.Keys(context.Background(), "*").Val() {

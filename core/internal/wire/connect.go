@@ -56,7 +56,7 @@ func (p *progress) within(d time.Duration) { p.until.Store(new(time.Now().Add(d)
 // none records that no answer is awaited.
 func (p *progress) none() { p.until.Store(nil) }
 
-// overdue reports whether an answer should have arrived by now.
+// overdue reports whether an awaited answer is late.
 func (p *progress) overdue(now time.Time) bool {
 	until := p.until.Load()
 	return until != nil && now.After(*until)

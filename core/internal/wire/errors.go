@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Fate tells whether a command was executed, as far as is known.
+// Fate is the fate of a command, as far as this process knows it.
 type Fate int
 
 const (

@@ -174,7 +174,7 @@ local function remind(waiter, since, told)
   end
 end
 
--- written returns the recorded times by waiter. It deletes those of waiters of another library that
+-- written returns the recorded times by waiter. It deletes the times of waiters of another library that
 -- left, because no other script does.
 local function written()
   local found, known = redis.call('HGETALL', at.seen), {}
