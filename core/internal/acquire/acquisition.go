@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// Acquisition takes the keys of one client. It has room for the usual single attempt, so that it can be used again.
+// Acquisition takes the keys of one client. It contains the usual single attempt, so that it can be reused.
 type Acquisition struct {
 	Acquirer *Acquirer
 	Wish     Wish
@@ -20,7 +20,7 @@ type Acquisition struct {
 	first attempt
 }
 
-// Reusable reports whether no other goroutine can know the acquisition: it took one key without waiting.
+// Reusable reports whether no other goroutine can refer to the acquisition: it took one key without waiting.
 func (a *Acquisition) Reusable() bool {
 	return len(a.Wish.Keys) == 1 && !a.Report.Contended && a.first.room.Reusable()
 }
@@ -29,7 +29,7 @@ func (a *Acquisition) Reusable() bool {
 func (a *Acquisition) Acquire(ctx context.Context) ([]*holding.Holder, error) {
 	holders, err := a.take(ctx)
 	if err != nil {
-		err = cmp.Or(a.Acquirer.Lost(ctx, a.Wish.Keys), err) // the loss has happened, whatever noticed it first
+		err = cmp.Or(a.Acquirer.Lost(ctx, a.Wish.Keys), err) // a loss is the error, even if another error was found first
 	}
 	a.Acquirer.Tried(ctx, a.Wish.Keys[0], a.Report.Start, err)
 	return holders, err
@@ -78,7 +78,7 @@ func (a *Acquisition) reenter(ctx context.Context, o *holding.Holder) ([]*holdin
 	return o.Alone(), nil
 }
 
-// reach makes a Cluster answer once, which may take a while, and returns the time after that.
+// reach waits until a Cluster has answered once, which may take a while. It returns the time after that.
 func (a *Acquisition) reach(ctx context.Context) (now time.Time, err error) {
 	in, start := a.Acquirer, a.Report.Start
 	if in.Redis.Reached() {

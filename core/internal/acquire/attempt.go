@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
-// pollInterval is how long a waiter sleeps at most. Messages are a hint, the poll is the guarantee.
+// pollInterval is the longest sleep of a waiter. Messages are a hint; the poll is the guarantee.
 const pollInterval = time.Second
 
 // attempt takes one key, or several by one script. It has one goroutine. step goes from state to state:
@@ -37,40 +37,40 @@ const pollInterval = time.Second
 //	   │         └── signal or poll ────── resting ── its time is up ──▶ ending ──▶ over, or busy
 //	   └───────────────────────────────────────────────────────────────────────────────┘
 //
-// An error ends it in every state. An attempt that stands in the queue then leaves it, and passes on a grant that
-// has arrived.
+// An error ends the attempt in any state. An attempt in the queue then leaves it and passes on a grant that has
+// arrived.
 type attempt struct {
-	in      *Acquirer
-	wish    *Wish
-	report  *Report
-	how     *manner
-	key     string // of several keys the taken one, in whose queue it waits
-	several several
+	in     *Acquirer
+	wish   *Wish
+	report *Report
+	manner *manner
+	key    string // with several keys, the taken one, in whose queue it waits
+	group  keyGroup
 
 	state state
 	got   *holding.Holder // set in state over
 	todo  queue.Step      // the last answer of the queue
 
 	now      time.Time // last look at the clock
-	start    time.Time // of the acquisition
+	start    time.Time // start of the acquisition
 	until    time.Time // end of the wait time; zero: none
-	answers  time.Time // up to here an attempt that does not wait waits for answers; zero: it waits
+	answers  time.Time // until when an attempt that does not wait for the lock waits for answers; zero: it waits for the lock
 	refusal  refusal
 	patience patience
 
-	waiter    *queue.Waiter // in the queue; nil: it is in none
-	room      queue.Waiter  // for the usual single waiter
-	joined    bool          // room is used
-	timer     *time.Timer   // nil until it sleeps
-	spins     int           // how often it has slept without messages
-	heard     string        // the field whose messages it subscribes to; "": the messages of the lock
-	confirmed bool          // the messages of its place arrive, and it has planned one look since then
-	place     place
+	waiter      *queue.Waiter // its place in the queue; nil: it is not in a queue
+	room        queue.Waiter  // for the usual single waiter
+	joined      bool          // room is used
+	timer       *time.Timer   // nil until it sleeps
+	spins       int           // how often it has slept without messages
+	listenField string        // the field whose messages it subscribes to; "": the messages of the lock
+	confirmed   bool          // the messages of its place arrive, and it has planned a look since they do
+	place       place
 
 	loop   resend.Loop
-	cut    bool      // the wait time ends before the time that a command has
+	cut    bool      // the wait time ends before the time limit of a command
 	ghosts []string  // fields whose commands got no answer
-	since  time.Time // when the last of them was given up
+	since  time.Time // when the last ghost was given up
 	ghost  ghost
 }
 
@@ -89,28 +89,28 @@ const (
 	over
 )
 
-// several is what an attempt needs beyond one key.
-type several struct {
-	keys       []string          // all, the key of the attempt first, a slice of the attempt; nil for one
-	beside     []*holding.Holder // what the script has granted beside the key of the attempt
+// keyGroup holds the state of an attempt at several keys.
+type keyGroup struct {
+	keys       []string          // all keys, the key of the attempt first; owned by the attempt; nil for one key
+	others     []*holding.Holder // holders of the other keys that the script granted
 	passedOver func(passed int) bool
 }
 
-// refusal is the last answer that the lock is taken.
+// refusal is the last answer by which Redis refused the lock.
 type refusal struct {
 	*queue.Refusal // nil: none
 
 	at time.Time // when it came
 }
 
-// left returns what is left of the lease of the holder.
+// left returns the rest of the lease of the holder.
 func (r *refusal) left(now time.Time) time.Duration { return r.at.Add(r.TTL).Sub(now) }
 
 // patience is how long an attempt waits that holds other keys. The zero value has no end.
 type patience struct {
-	one  time.Duration // for one holder; begins again with another one
+	one  time.Duration // patience with one holder; starts again with the next holder
 	end  time.Time
-	last time.Time // it ends then, whoever holds the lock
+	last time.Time // the patience ends then, whichever holder has the lock
 }
 
 func (p *patience) ended(now time.Time) bool { return !p.end.IsZero() && !now.Before(p.end) }
@@ -121,7 +121,7 @@ func (p *patience) renew(now time.Time) {
 	}
 }
 
-// ErrNoAnswer is the cause of an attempt whose wait time ended before Redis had answered anything.
+// ErrNoAnswer is the cause if the wait time of an attempt ended before Redis answered anything.
 const ErrNoAnswer = failure.Text("no answer from redis within the wait time")
 
 const (
@@ -130,9 +130,9 @@ const (
 	errNoPermits  = failure.Text("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one")
 )
 
-// attempt returns an attempt at one key. now is the time; a caller that has just come passes the start of its report.
+// attempt returns an attempt at one key. now is the present time; a new caller passes the start of its report.
 func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) attempt {
-	a := attempt{in: in, key: key, wish: w, how: mannerOf(w.Kind), start: report.Start, now: now, report: report}
+	a := attempt{in: in, key: key, wish: w, manner: mannerOf(w.Kind), start: report.Start, now: now, report: report}
 	if !w.Forever {
 		a.until = report.Start.Add(w.Wait)
 	}
@@ -140,12 +140,12 @@ func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) 
 		a.answers = in.Sender.CallLimit(now)
 	}
 	if w.member {
-		a.several.passedOver = func(int) bool { return time.Since(now) >= memberInterval }
+		a.group.passedOver = func(int) bool { return time.Since(now) >= memberInterval }
 	}
 	return a
 }
 
-// run takes the key, waiting for it if the wish says so.
+// run takes the key. It waits for the key if the wish allows that.
 func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 	defer a.leavePlace()
 	if err := a.in.FailFast(ctx, a.key); err != nil {
@@ -190,7 +190,7 @@ func (a *attempt) step(ctx context.Context) error {
 	}
 }
 
-// tryAlone sends once without a place in the queue.
+// tryAlone sends the command once, without a place in the queue.
 func (a *attempt) tryAlone(ctx context.Context) error {
 	if err := a.in.Queues.Check(a.key, a.wish.Kind.Family); err != nil {
 		return NotQueued(err, a.key, a.wish.Kind)
@@ -200,12 +200,12 @@ func (a *attempt) tryAlone(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !g.refused():
-		a.got, a.state = a.own(g), over
+		a.got, a.state = a.openHolder(g), over
 		return nil
 	case a.wish.under != nil:
-		return a.notEntered(ctx, a.wish.under.Overtaken())
+		return a.reentryError(ctx, a.wish.under.Overtaken())
 	case !a.wish.MayWait(), a.timeOver():
-		return a.busy(nil)
+		return a.busyError(nil)
 	default:
 		a.state = joining
 		return nil
@@ -216,7 +216,7 @@ func (a *attempt) tryAlone(ctx context.Context) error {
 func (a *attempt) join(ctx context.Context) error {
 	w := &a.room
 	if a.joined {
-		w = new(queue.Waiter) // a hand-off on its way may still know the last one
+		w = new(queue.Waiter) // a hand-off on its way may still refer to the last one
 	}
 	w.Wish = a.queueWish(ctx)
 	if err := a.in.Queues.Join(a.key, w, a.now); err != nil {
@@ -233,11 +233,11 @@ func (a *attempt) queueWish(ctx context.Context) queue.Wish {
 		until = resend.Earliest(until, deadline)
 	}
 	return queue.Wish{
-		Kind: kind.Family, Shared: kind.Shared(), Lane: a.how.lane(a),
+		Kind: kind.Family, Shared: kind.Shared(), Lane: a.manner.lane(a),
 		Together: kind.Shares == redisstore.Unlimited, Many: kind.Shares == redisstore.Limited,
-		Announces: a.how.announces,
+		Announces: a.manner.announces,
 		Since:     a.start, Until: until, Lease: a.wish.Lease, Renewed: a.wish.Renewed, Token: a.wish.Token,
-		MaxWaiters: a.wish.MaxWaiters, Several: a.several.keys != nil, Admitted: a.wish.admitted,
+		MaxWaiters: a.wish.MaxWaiters, Several: a.group.keys != nil, Admitted: a.wish.admitted,
 	}
 }
 
@@ -246,7 +246,7 @@ func (a *attempt) look(ctx context.Context) error {
 	a.todo = a.in.Queues.Next(a.waiter, a.now)
 	switch {
 	case a.todo.Grant != nil && ctx.Err() != nil:
-		return a.busy(failure.Ended(ctx)) // leaving the queue passes the grant on
+		return a.busyError(failure.Ended(ctx)) // leaving the queue passes the grant on
 	case a.todo.Grant != nil:
 		a.accept(a.todo.Grant, a.todo.Behind)
 	case a.todo.Err != nil:
@@ -259,7 +259,7 @@ func (a *attempt) look(ctx context.Context) error {
 	return nil
 }
 
-// tryInTurn sends, because it is the turn of this waiter.
+// tryInTurn sends the command in the turn of this waiter.
 func (a *attempt) tryInTurn(ctx context.Context) error {
 	if err := a.in.FailFast(ctx, a.key); err != nil {
 		return err
@@ -269,14 +269,14 @@ func (a *attempt) tryInTurn(ctx context.Context) error {
 		return err
 	}
 	if !g.refused() {
-		a.take(a.own(g))
+		a.take(a.openHolder(g))
 		return nil
 	}
 	a.state = blocked
 	return a.stay(ctx)
 }
 
-// stay goes on waiting after a refusal, in the queue of the key that is taken.
+// stay waits on after a refusal, in the queue of the taken key.
 func (a *attempt) stay(ctx context.Context) error {
 	queues := a.in.Queues
 	if a.waiter.Key() != a.key {
@@ -285,18 +285,18 @@ func (a *attempt) stay(ctx context.Context) error {
 		}
 	}
 	passed := queues.Refused(a.waiter, *a.refusal.Refusal, identity.RivalOf(a.refusal.Holder), a.now)
-	if passedOver := a.several.passedOver; passedOver != nil && passedOver(passed) {
+	if passedOver := a.group.passedOver; passedOver != nil && passedOver(passed) {
 		return errPassedOver
 	}
 	a.listen(ctx)
 	return nil
 }
 
-// plan decides what a waiter does that does not have the lock: it prepares its wait, looks again after a refusal,
-// or rests.
+// plan chooses the next state of a waiter that did not get the lock: preparing, queued after a refusal, or
+// resting.
 func (a *attempt) plan(ctx context.Context) error {
-	if a.wish.BeforeWait != nil && a.patience.end.IsZero() { // with other keys in hand it waits for a moment only
-		a.queuedBehind(a.todo.Behind)
+	if a.wish.BeforeWait != nil && a.patience.end.IsZero() { // a waiter that holds other keys waits only briefly
+		a.recordQueued(a.todo.Behind)
 		a.state = preparing
 		return nil
 	}
@@ -309,22 +309,22 @@ func (a *attempt) plan(ctx context.Context) error {
 	return nil
 }
 
-// listen subscribes to the messages of the lock, if it has some and no caller of this client listens yet.
+// listen subscribes to the messages of the lock, if the kind has messages and no caller of this client listens yet.
 func (a *attempt) listen(ctx context.Context) {
-	if a.heard != a.place.taken {
-		a.heard = a.place.taken
+	if a.listenField != a.place.taken {
+		a.listenField = a.place.taken
 		a.in.Queues.Unsubscribe(a.waiter)
 	}
-	if a.how.listens && a.in.Queues.NeedsSubscription(a.waiter) {
+	if a.manner.listens && a.in.Queues.NeedsSubscription(a.waiter) {
 		topic := wakeup.Topic{Key: a.key, Lane: a.place.lane}
 		a.in.Queues.Subscribe(a.waiter, a.in.Wakeups.Subscribe(ctx, topic, a.wish.Kind.WaiterChannel(a.key, a.place.taken)))
 	}
 }
 
-// rest sleeps until the waiter is signalled, has to poll, or its time is up.
+// rest sleeps until the waiter is signaled, has to poll, or runs out of time.
 func (a *attempt) rest(ctx context.Context) error {
 	if a.timer == nil {
-		a.queuedBehind(a.todo.Behind)
+		a.recordQueued(a.todo.Behind)
 		a.timer = time.NewTimer(a.sleepTime())
 	} else {
 		a.timer.Reset(a.sleepTime())
@@ -340,7 +340,7 @@ func (a *attempt) rest(ctx context.Context) error {
 		a.in.Queues.Poll(a.waiter)
 		a.state = queued
 	case <-ctx.Done():
-		return a.busy(failure.Ended(ctx))
+		return a.busyError(failure.Ended(ctx))
 	case <-a.in.Sender.Closing:
 		return failure.Closed
 	}
@@ -350,7 +350,7 @@ func (a *attempt) rest(ctx context.Context) error {
 // sleepTime returns how long a waiter sleeps at most: as its manner says, but not beyond the lease of the holder,
 // if it is the head, nor beyond its own time.
 func (a *attempt) sleepTime() time.Duration {
-	d := a.how.sleep(a, a.todo)
+	d := a.manner.sleep(a, a.todo)
 	if r := &a.refusal; a.todo.Head && r.Refusal != nil && r.TTL >= 0 {
 		d = min(d, max(r.left(a.now)+time.Millisecond, time.Millisecond))
 	}
@@ -366,7 +366,7 @@ func (a *attempt) stopTimer() {
 	}
 }
 
-// prepareOutside leaves the queue, so that the preparation delays no other caller, and calls BeforeWait.
+// prepareOutside leaves the queue, so that the preparation delays no other caller, and then calls BeforeWait.
 func (a *attempt) prepareOutside(ctx context.Context) error {
 	a.leaveQueue()
 	a.wish.admitted, a.state = false, joining
@@ -389,19 +389,19 @@ func (a *attempt) prepare(ctx context.Context) error {
 	err := prepare(inTime)
 	switch a.now = time.Now(); {
 	case ctx.Err() != nil:
-		return a.busy(failure.Ended(ctx))
+		return a.busyError(failure.Ended(ctx))
 	case err != nil:
 		return err
 	case a.in.Service.Err() != nil:
 		return failure.Closed
 	case a.timeOver():
-		return a.busy(nil)
+		return a.busyError(nil)
 	default:
 		return nil
 	}
 }
 
-// lookAgain ends the wait, unless a grant came in the last instant.
+// lookAgain ends the wait, unless a grant arrived at the last moment.
 func (a *attempt) lookAgain(ctx context.Context) error {
 	if grant, from := a.in.Queues.Granted(a.waiter); grant != nil && ctx.Err() == nil {
 		a.accept(grant, from)
@@ -416,7 +416,7 @@ func (a *attempt) lookAgain(ctx context.Context) error {
 	if !a.knownTaken() && a.in.Queues.Unanswered(a.waiter) {
 		return failure.BecauseOf(ErrNoAnswer)
 	}
-	return a.busy(nil)
+	return a.busyError(nil)
 }
 
 // accept takes the lock that a release of this client has given to the waiter.
@@ -426,7 +426,8 @@ func (a *attempt) accept(grant queue.Holder, from string) {
 	a.take(holding.Of(grant))
 }
 
-// take ends the wait with a holder. If its lease has ended already, the lock is passed on and the wait begins again.
+// take ends the wait with a holder. If the lease of the holder has already expired, take passes the lock on, and
+// the wait begins again.
 func (a *attempt) take(o *holding.Holder) {
 	a.waiter = nil
 	if o.Alive(a.now) {
@@ -448,8 +449,8 @@ func (a *attempt) leaveQueue() {
 	a.waiter = nil
 }
 
-// own makes a holder of a grant, and registers it with the queue of the key.
-func (a *attempt) own(g grant) *holding.Holder {
+// openHolder opens a holder for a grant and registers it with the queue of the key.
+func (a *attempt) openHolder(g grant) *holding.Holder {
 	in, kind := a.in, a.wish.Kind
 	o := in.Holdings.Open(a.claim(g.field), g.token, g.sent, a.wish.Lease)
 	if kind.Holds == redisstore.Unheld {
@@ -462,11 +463,11 @@ func (a *attempt) own(g grant) *holding.Holder {
 		return o
 	}
 	in.Holdings.Register(o, a.wish.under, a.waiter, g.sent, a.now)
-	for i, key := range a.several.keys {
+	for i, key := range a.group.keys {
 		if i > 0 {
 			other := in.Holdings.Open(redisstore.Claim{Kind: kind, Key: key, Field: g.field}, 0, g.sent, a.wish.Lease)
 			in.Holdings.Register(other, nil, nil, g.sent, a.now)
-			a.several.beside = append(a.several.beside, other)
+			a.group.others = append(a.group.others, other)
 		}
 	}
 	return o
@@ -476,10 +477,10 @@ func (a *attempt) claim(field string) redisstore.Claim {
 	return redisstore.Claim{Kind: a.wish.Kind, Key: a.key, Field: field}
 }
 
-// wanted returns all keys, in a slice that may be kept.
-func (a *attempt) wanted() []string {
-	if a.several.keys != nil {
-		return slices.Clone(a.several.keys)
+// wantedKeys returns all keys, in a slice that the caller may keep.
+func (a *attempt) wantedKeys() []string {
+	if a.group.keys != nil {
+		return slices.Clone(a.group.keys)
 	}
 	return []string{a.key}
 }
@@ -487,11 +488,11 @@ func (a *attempt) wanted() []string {
 // timeOver reports whether the wait time has ended.
 func (a *attempt) timeOver() bool { return !a.until.IsZero() && !a.now.Before(a.until) }
 
-// cutShort reports whether the end of the wait time has cut the last command short.
+// cutShort reports whether the end of the wait time cut the last command short.
 func (a *attempt) cutShort() bool { return a.cut && a.timeOver() }
 
-// knownTaken reports whether the lock is known to have been taken while this attempt, or another waiter of this
-// client beside it, waited.
+// knownTaken reports whether Redis refused the lock while this attempt waited, to this attempt or to another waiter
+// of this client.
 func (a *attempt) knownTaken() bool {
 	if a.refusal.Refusal != nil {
 		return true
@@ -506,37 +507,37 @@ func (a *attempt) knownTaken() bool {
 	return taken
 }
 
-// refused notes which holder has the lock.
-func (a *attempt) refused(r *queue.Refusal) {
+// recordRefusal records the holder that has the lock.
+func (a *attempt) recordRefusal(r *queue.Refusal) {
 	if before := a.refusal.Refusal; before != nil && before.Holder != r.Holder {
 		a.patience.renew(a.now)
 	}
 	a.refusal = refusal{r, a.now}
-	if keys := a.several.keys; keys != nil {
+	if keys := a.group.keys; keys != nil {
 		a.waitFor(min(max(r.Index, 0), len(keys)-1))
 	}
 	a.report.BlockedBy = r.Holder
-	a.contended(r.TTL)
+	a.reportContention(r.TTL)
 }
 
-// waitFor chooses the key, of several, that the attempt waits for. The script looks at it first: while it is
-// taken, the script takes no other key.
+// waitFor chooses the key that an attempt at several keys waits for. The script looks at that key first and takes
+// no other key while it is taken.
 func (a *attempt) waitFor(index int) {
-	keys := a.several.keys
+	keys := a.group.keys
 	keys[0], keys[index] = keys[index], keys[0]
 	a.key = keys[0]
 }
 
-// queuedBehind notes that a caller of this client has the lock, or waits before this one.
-func (a *attempt) queuedBehind(field string) {
+// recordQueued records that a caller of this client holds the lock or waits before this one.
+func (a *attempt) recordQueued(field string) {
 	if a.refusal.Refusal == nil {
 		a.report.BlockedBy = field
 	}
-	a.contended(0)
+	a.reportContention(0)
 }
 
-// contended notifies the caller, the first time.
-func (a *attempt) contended(ttl time.Duration) {
+// reportContention notifies the caller of the first contention.
+func (a *attempt) reportContention(ttl time.Duration) {
 	if a.report.Contended {
 		return
 	}
@@ -546,14 +547,14 @@ func (a *attempt) contended(ttl time.Duration) {
 	}
 }
 
-// busy returns the error of an attempt that did not get the lock.
-func (a *attempt) busy(cause error) error {
+// busyError returns the error of an attempt that did not get the lock.
+func (a *attempt) busyError(cause error) error {
 	e := &BusyError{Key: a.key, Waited: time.Since(a.start), Cause: failure.Mention(cause)}
 	if a.refusal.Refusal != nil {
 		e.BlockedBy = a.refusal.Holder
 		e.RetryAfter = max(a.refusal.left(time.Now()), 0)
 	}
-	e.noteOwnHold(a.in, a.key)
+	e.recordOwnHold(a.in, a.key)
 	if a.withoutPermits() {
 		e.Cause = errNoPermits
 		if cause != nil {
@@ -563,34 +564,34 @@ func (a *attempt) busy(cause error) error {
 	return e
 }
 
-// noteOwnHold notes that a hold of this client has the lock.
-func (e *BusyError) noteOwnHold(in *Acquirer, key string) {
+// recordOwnHold records whether a hold of this client has the lock.
+func (e *BusyError) recordOwnHold(in *Acquirer, key string) {
 	if field, own := in.Holdings.Blocking(key, e.BlockedBy); own {
 		e.OwnHold, e.BlockedBy = true, field
 	}
 }
 
-// withoutPermits reports whether Redis has refused a permit although none is out.
+// withoutPermits reports whether Redis refused a permit although none is out.
 func (a *attempt) withoutPermits() bool {
 	return a.wish.Demand == "0" && a.refusal.Refusal != nil && a.refusal.Holder == ""
 }
 
-// stopped returns the error of an attempt that its caller or the closing client has ended.
-func (a *attempt) stopped(ctx context.Context, cause error) error {
+// stopError returns the error of an attempt that its caller or the closing client stopped.
+func (a *attempt) stopError(ctx context.Context, cause error) error {
 	if errors.Is(cause, failure.Closed) && ctx.Err() == nil {
 		return failure.Closed
 	}
-	return a.busy(cause)
+	return a.busyError(cause)
 }
 
-// notEntered returns the error of a re-entry that failed. No other holder has the lock, so it is not busy: if the wait
-// time has cut the re-entry short, Redis was too slow.
-func (a *attempt) notEntered(ctx context.Context, err error) error {
+// reentryError returns the error of a re-entry that failed. No other holder has the lock, so the lock is not busy: if
+// the wait time cut the re-entry short, Redis was too slow.
+func (a *attempt) reentryError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, failure.Lost):
-		return a.busy(err)
+		return a.busyError(err)
 	case ctx.Err() != nil:
-		return a.busy(failure.Ended(ctx))
+		return a.busyError(failure.Ended(ctx))
 	default:
 		return failure.BecauseOf(err)
 	}
@@ -602,17 +603,17 @@ func (in *Acquirer) reenter(ctx context.Context, o *holding.Holder, w *Wish, rep
 	final, err := o.Reenter(ctx, holding.Entry{
 		Span: a.span(), Lease: w.Lease, Renewed: w.Renewed,
 		Valid: func() bool {
-			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // then it carries another one
+			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // on an error ctx no longer carries the holder
 			return again == o
 		},
 	})
 	if err == nil || final {
 		return err
 	}
-	return a.notEntered(ctx, err)
+	return a.reentryError(ctx, err)
 }
 
-// span returns the time of an operation on a lock that is held already: the wait time.
+// span returns the time limits of an operation on a lock that the caller already holds: the wait time.
 func (a *attempt) span() resend.Span {
 	switch {
 	case a.wish.Forever:

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// takeSeveral takes all keys of a MultiLock or none. Keys that ctx carries are entered again after the others were
-// acquired.
+// takeSeveral takes all keys of a MultiLock or none. It re-enters the keys that ctx carries after it has acquired the
+// others.
 func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([]*holding.Holder, error) {
 	holders := make([]*holding.Holder, len(w.Keys))
 	var wanted []string
@@ -52,53 +52,53 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 
 // multi takes several keys that ctx does not carry.
 //
-// It waits without holding any of them, in the queue of a key that is taken. When its turn comes there, it takes all
-// keys by one script or, across slots, that key and then the others, for which it does not wait. If another key is
-// taken then, it moves to the queue of that one, to the place that its age gives it.
+// It waits in the queue of a taken key and holds none of the keys. When its turn comes there, it takes all keys by one
+// script. Across slots it takes that key and then the others, without waiting for them. If another key is taken then, it
+// moves to the queue of that key, to the place that its age gives it.
 //
 // While every key is in use, all of them are rarely free at the same moment. So a multi that was passed over too often
-// takes the keys one after the other, and begins with the key that was taken most often. It holds what it has while it
-// waits for the next one, but only for its patience. Then it gives all back, and waits without holding a key for at
-// least three times as long, so that it holds keys without use for a quarter of the time at most:
+// takes the keys one after the other, starting with the key that was taken most often. It holds the keys that it has
+// while it waits for the next one, but only for its patience. Then it gives all keys back and waits without holding a
+// key for at least three times as long, so that it holds unused keys for at most a quarter of the time:
 //
 //	empty-handed ──passed over──▶ holding ──all──▶ acquired
 //	    ▲                            │
 //	    └──────patience ended────────┘
 //
-// No multi waits for ever while it holds a key, so they do not deadlock, in whatever order others take the keys. The
-// patience is random, so that two of them do not block each other again and again.
+// No multi waits forever while it holds a key, so multis do not deadlock, in whatever order other callers take the
+// keys. The patience is random, so that two multis do not block each other again and again.
 type multi struct {
 	in     *Acquirer
 	wish   *Wish
 	report *Report
 	keys   []string          // sorted
-	got    []*holding.Holder // by key, nil for a key that is not held
+	got    []*holding.Holder // one per key; nil for a key that is not held
 
-	first  int       // the key that is taken
-	taken  []int     // how often each key was taken; a key that was missed while holding others counts more
-	began  time.Time // of the present wait without a key
-	passed int       // how often others were first since then, across slots
-	pause  time.Time // until when no key is held
-	last   *attempt  // that was refused; nil: none was
-	ghost  ghost     // of all attempts together
+	first     int       // index of the taken key, where it waits first
+	taken     []int     // how often each key was taken; a key that was missing while others were held counts more
+	waitStart time.Time // start of the present wait without a key
+	passed    int       // how often others were first since then, across slots
+	pause     time.Time // until then it holds no key
+	last      *attempt  // the last attempt that was refused; nil: none was
+	ghost     ghost     // shared by all attempts
 }
 
 func newMulti(in *Acquirer, keys []string, w *Wish, report *Report) *multi {
 	return &multi{
-		in: in, wish: w, report: report, keys: keys, began: report.Start,
+		in: in, wish: w, report: report, keys: keys, waitStart: report.Start,
 		got: make([]*holding.Holder, len(keys)), taken: make([]int, len(keys)),
 	}
 }
 
-// A waiter is passed over after so many turns of others, or after so long.
+// A waiter counts as passed over after this many turns of others, or after this time.
 const (
 	maxPassed  = 16
 	maxPassing = time.Second
 )
 
 // The patience of a waiter that holds keys is a quarter of the time that it has waited so far, within these bounds. It
-// begins again when the next key passes from one holder to another, because the new holder does not wait for a key
-// that is held here; in all it lasts four times as long at most.
+// starts again when the next key passes from one holder to another, because the new holder does not wait for a key that
+// is held here. In all, it lasts at most four times as long.
 const (
 	leastPatience = 50 * time.Millisecond
 	mostPatience  = time.Second
@@ -116,7 +116,7 @@ func (m *multi) take(ctx context.Context) error {
 		}
 	}
 	m.first = m.in.Queues.FirstInUse(m.keys)
-	for next := m.emptyHanded(); ; {
+	for next := m.chooseTake(); ; {
 		err := next(ctx)
 		if err == nil {
 			return nil
@@ -126,29 +126,29 @@ func (m *multi) take(ctx context.Context) error {
 		case errors.Is(err, errPassedOver):
 			next = m.takeHolding
 		case errors.Is(err, errGaveUp):
-			next = m.emptyHanded()
+			next = m.chooseTake()
 		default:
 			return err
 		}
 	}
 }
 
-// emptyHanded returns how to take all keys while none of them is held.
-func (m *multi) emptyHanded() func(ctx context.Context) error {
+// chooseTake returns the function that takes all keys while none of them is held.
+func (m *multi) chooseTake() func(ctx context.Context) error {
 	if len(m.keys) > 1 && m.wish.Kind.TakesSeveral() && m.in.OneScript(m.keys) {
 		return m.takeTogether
 	}
 	return m.takeApart
 }
 
-// takeTogether takes all keys by one script. If the endpoint refuses a script with several keys, emptyHanded returns
-// takeApart from then on.
+// takeTogether takes all keys by one script. If the endpoint refuses a script with several keys, chooseTake
+// returns takeApart from then on.
 func (m *multi) takeTogether(ctx context.Context) error {
 	a := m.attempt(m.first)
-	a.several.keys = slices.Clone(m.keys)
+	a.group.keys = slices.Clone(m.keys)
 	a.waitFor(m.first)
-	a.several.passedOver = func(passed int) bool {
-		m.missed(slices.Index(m.keys, a.key), 1)
+	a.group.passedOver = func(passed int) bool {
+		m.recordMiss(slices.Index(m.keys, a.key), 1)
 		return m.passedOver(passed, a.now)
 	}
 	err := m.run(ctx, a)
@@ -158,13 +158,13 @@ func (m *multi) takeTogether(ctx context.Context) error {
 	return err
 }
 
-// takeApart waits for the key that is taken, and takes the others if they are free.
+// takeApart waits for the taken key, and then takes the others if they are free.
 func (m *multi) takeApart(ctx context.Context) error {
 	missing, err := m.takeOneByOne(ctx, m.first, nil)
 	if !errors.Is(err, errGaveUp) {
 		return err
 	}
-	m.missed(missing, 1)
+	m.recordMiss(missing, 1)
 	if m.passed++; m.passedOver(m.passed, time.Now()) {
 		return errPassedOver
 	}
@@ -181,26 +181,26 @@ func (m *multi) takeHolding(ctx context.Context) error {
 	})
 	if errors.Is(err, errGaveUp) {
 		// The holder of the missing key may wait for a key that was held here: it comes first next time.
-		m.missed(missing, maxPassed)
-		m.passed, m.began = 0, time.Now()
-		m.pause = m.began.Add((patiencePart - 1) * m.began.Sub(since))
+		m.recordMiss(missing, maxPassed)
+		m.passed, m.waitStart = 0, time.Now()
+		m.pause = m.waitStart.Add((patiencePart - 1) * m.waitStart.Sub(since))
 	}
 	return err
 }
 
-func (m *multi) missed(index, weight int) {
+func (m *multi) recordMiss(index, weight int) {
 	m.first = index
 	m.taken[index] += weight
 }
 
 // passedOver reports whether others were first too often, or for too long.
 func (m *multi) passedOver(passed int, now time.Time) bool {
-	long := now.Sub(m.began) >= maxPassing
+	long := now.Sub(m.waitStart) >= maxPassing
 	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
 }
 
-// patience returns how long keys are held for a key that stays with its holder, and how long in all. A fixed lease lasts
-// longer than that.
+// patience returns how long the multi holds keys while it waits for one holder of the next key, and how long in all. A
+// fixed lease lasts longer than that.
 func (m *multi) patience(now time.Time) (one, most time.Duration) {
 	one = min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
 	most = patiencePart * one
@@ -211,8 +211,8 @@ func (m *multi) patience(now time.Time) (one, most time.Duration) {
 	return one - rand.N(one/2+1), most
 }
 
-// takeOneByOne takes a key, and then the others. howLong returns the patience when the first one is held. If it is nil,
-// each of the others gets one attempt. takeOneByOne returns the key that was missing.
+// takeOneByOne takes a key and then the others. Once it holds the first key, it asks howLong for the patience. If howLong
+// is nil, it makes one attempt at each of the others. It returns the index of the key that it did not get.
 func (m *multi) takeOneByOne(ctx context.Context, first int, howLong func(now time.Time) (one, most time.Duration)) (missing int, err error) {
 	var since time.Time // when the first key was acquired
 	var one, most time.Duration
@@ -235,7 +235,7 @@ func (m *multi) takeOneByOne(ctx context.Context, first int, howLong func(now ti
 	return first, m.extend(ctx, order[:len(order)-1])
 }
 
-// order begins with a key.
+// order returns the indexes of all keys, first in front.
 func (m *multi) order(first int) []int {
 	order := []int{first}
 	for i := range m.keys {
@@ -252,10 +252,10 @@ func (m *multi) attempt(index int) *attempt {
 	return &a
 }
 
-// run is one attempt. The keys that it gets are under watch from then on.
+// run runs one attempt. The watchdog watches the keys that it gets from then on.
 func (m *multi) run(ctx context.Context, a *attempt) error {
 	if m.last != nil && m.wish.Wait > 0 && a.timeOver() {
-		return m.last.busy(nil)
+		return m.last.busyError(nil)
 	}
 	o, err := a.run(ctx)
 	m.ghost = a.ghost
@@ -265,19 +265,19 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 	switch {
 	case err == nil:
 	case a.cutShort() && m.last != nil && errors.Is(err, failure.Unavailable):
-		return m.last.busy(nil) // Redis answered a moment ago
+		return m.last.busyError(nil) // Redis answered a moment ago
 	default:
 		return err
 	}
-	for _, o := range append(a.several.beside, o) {
+	for _, o := range append(a.group.others, o) {
 		o.Watch(m.wish.Renewed, a.now)
 		m.got[slices.Index(m.keys, o.Key())] = o
 	}
 	return nil
 }
 
-// extend gives the keys that were acquired first, while the multi waited for others, their whole lease again. If one of
-// them was lost in between, the wait begins again.
+// extend renews the whole lease of the keys that the multi acquired before it waited for the last one. If one of them
+// was lost in between, the wait begins again.
 func (m *multi) extend(ctx context.Context, acquired []int) error {
 	if len(acquired) == 0 {
 		return nil
@@ -293,18 +293,18 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return a.busy(failure.Ended(ctx))
+		return a.busyError(failure.Ended(ctx))
 	case errors.Is(err, failure.Unavailable):
 		return err
 	case a.timeOver():
-		return a.busy(failure.Mention(err))
+		return a.busyError(failure.Mention(err))
 	default:
 		return errGaveUp
 	}
 }
 
-// giveBack frees the keys that were taken. With a Redis that answers they are free on return. A Redis that does not
-// answer delays the caller no longer than the backend timeout, or grace beyond the wait time or ctx.
+// giveBack frees the keys that the multi has taken. If Redis answers, they are free on return. If it does not, the
+// caller is delayed no longer than the backend timeout, or grace beyond the wait time or ctx.
 func (m *multi) giveBack(ctx context.Context) {
 	got := slices.DeleteFunc(slices.Clone(m.got), func(o *holding.Holder) bool { return o == nil })
 	clear(m.got)

@@ -27,10 +27,10 @@ type Redlock struct {
 	Report  Report
 
 	quorum   int
-	members  []*member // all, or those to enter again
+	members  []*member // all members, or the ones to re-enter
 	reenters bool
-	at       *member // where it waits next; nil: nowhere
-	first    attempt // notes which holder has the lock; it is never sent
+	at       *member // the server where it waits next; nil: none
+	first    attempt // records which holder has the lock; it is never sent
 }
 
 // member is one server, and the last acquisition there.
@@ -38,11 +38,12 @@ type member struct {
 	*Acquisition
 
 	got *holding.Holder // the result of this round
-	err error           // why it has none: [failure.NotAcquired] if another holder has the lock
+	err error           // the error of this round: [failure.NotAcquired] if another holder has the lock
 }
 
-// The pauses of a Redlock that has got a part only: before the next round, random and up to so long; and while it has
-// the lock at the server where it has waited, before it asks the others again, which may be about to be released.
+// The pauses of a Redlock that has the lock on too few servers. Before the next round it pauses for a random time, at
+// first up to firstBackOff and later up to longestBackOff. While it has the lock on the server where it waited, it
+// pauses for at most longestInHand before it asks the others again, because the lock may be about to be released there.
 const (
 	firstBackOff   = 50 * time.Millisecond
 	longestBackOff = 200 * time.Millisecond
@@ -55,7 +56,7 @@ const errSlowServer = failure.Text("no answer within the time of one server")
 func Quorum(n int) int { return n/2 + 1 }
 
 // Acquire takes the lock on a majority of the servers, or on none. If ctx carries it on a majority, Acquire leaves the
-// others alone. It goes on until the wait time ends, or one of the clients begins to close.
+// other servers alone. It tries until the wait time ends or one of the clients begins to close.
 func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error) {
 	leading := r.Members[0]
 	wish := leading.Wish
@@ -77,7 +78,7 @@ func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error
 	}
 	for inHand, backOff := time.Millisecond, firstBackOff; again; {
 		r.round(inTime)
-		if got, again, err = r.judge(); got != nil && ctx.Err() == nil {
+		if got, again, err = r.evaluate(); got != nil && ctx.Err() == nil {
 			r.sumUp(got)
 			return got, nil
 		}
@@ -98,22 +99,22 @@ func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error
 		}
 	}
 	if ctx.Err() != nil || err == nil {
-		err = r.busy(failure.Ended(ctx))
+		err = r.busyError(failure.Ended(ctx))
 	}
 	return nil, cmp.Or(r.lost(ctx), err)
 }
 
-// busy returns the error of an acquisition that did not get the lock on a majority of the servers.
-func (r *Redlock) busy(cause error) error {
-	e := r.first.busy(cause).(*BusyError) //nolint:errcheck,errorlint,forcetypeassert // it makes one
+// busyError returns the error of an acquisition that did not get the lock on a majority of the servers.
+func (r *Redlock) busyError(cause error) error {
+	e := r.first.busyError(cause).(*BusyError) //nolint:errcheck,errorlint,forcetypeassert // busyError returns no other type
 	for _, m := range r.members {
-		e.noteOwnHold(m.Acquirer, m.Wish.Keys[0])
+		e.recordOwnHold(m.Acquirer, m.Wish.Keys[0])
 	}
 	return e
 }
 
-// begin finds out what ctx carries, or else where to wait at first: where callers of this process have the lock, or
-// want it.
+// begin chooses the members to re-enter if ctx carries the lock on a majority. Otherwise it chooses where to wait first:
+// at a server where callers of this process hold or want the lock.
 func (r *Redlock) begin(ctx context.Context) {
 	carried := slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool {
 		again, under, err := m.Acquirer.Carried(ctx, m.Wish.Keys[0], &m.Wish)
@@ -127,10 +128,10 @@ func (r *Redlock) begin(ctx context.Context) {
 	}
 }
 
-// round waits at one server, and then asks those that have not granted the lock and may do so.
+// round waits at one server, and then asks the servers that have not granted the lock yet.
 func (r *Redlock) round(ctx context.Context) {
 	if r.at != nil && r.at.got == nil {
-		r.first.contended(0)
+		r.first.reportContention(0)
 		r.at.ask(ctx, true)
 	}
 	var all sync.WaitGroup
@@ -142,29 +143,29 @@ func (r *Redlock) round(ctx context.Context) {
 	all.Wait()
 }
 
-// ask asks the server: once, or until it has refused again after a while. Each time it makes another acquisition,
-// because the queues may still know the last one.
+// ask asks the server once or, with wait, until it refuses again after memberInterval. Each call uses a new
+// acquisition, because the queues may still refer to the last one.
 func (m *member) ask(ctx context.Context, wait bool) {
 	in, wish := m.Acquirer, m.Wish
 	limit := unending
 	if !wait {
 		limit = min(2*in.Sender.Timeout, wish.Lease/4)
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, errSlowServer)
+	askCtx, cancel := context.WithTimeoutCause(ctx, limit, errSlowServer)
 	defer cancel()
 	wish.Forever = wait
 	m.Acquisition = &Acquisition{Acquirer: in, Wish: wish, Report: Report{
 		Start:    time.Now(), // the lease of a grant counts from here
 		Attempts: m.Report.Attempts,
 	}}
-	holders, err := m.take(bounded)
+	holders, err := m.take(askCtx)
 	switch {
 	case err == nil:
 		m.got = holders[0]
 	case errors.Is(err, errPassedOver):
-		err = nil // it is asked once more, with the others
-	case m.first.ghost.now: // it has answered
-	case !wait && errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(bounded), errSlowServer):
+		err = nil // the round asks this server once more, with the others
+	case m.first.ghost.now: // the server has answered
+	case !wait && errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(askCtx), errSlowServer):
 		err = failure.BecauseOf(errSlowServer)
 	}
 	m.err = err
@@ -172,8 +173,9 @@ func (m *member) ask(ctx context.Context, wait bool) {
 	in.Tried(ctx, wish.Keys[0], m.Report.Start, err)
 }
 
-// judge returns the result of the answers: a majority that lasts, why there can be none, or whether to ask again.
-func (r *Redlock) judge() (got []*holding.Holder, again bool, err error) {
+// evaluate evaluates the answers. It returns the holders of a majority whose leases last, an error, or whether to ask
+// again. again may be true with an error: for servers that may come back by themselves.
+func (r *Redlock) evaluate() (got []*holding.Holder, again bool, err error) {
 	var down, failed []error
 	hard, spare := 0, len(r.members)-r.quorum
 	for _, m := range r.members {
@@ -204,8 +206,8 @@ func (r *Redlock) judge() (got []*holding.Holder, again bool, err error) {
 	}
 }
 
-// passes reports whether a server can serve again by itself. If too few replicas have acknowledged, the reason of WAIT
-// counts.
+// passes reports whether the error of a server passes by itself. If too few replicas acknowledged, the cause in the
+// error of WAIT counts.
 func passes(err error) bool {
 	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
 		return wire.Passes(short.Cause)
@@ -213,8 +215,8 @@ func passes(err error) bool {
 	return wire.Passes(err)
 }
 
-// giveBack frees the grants of a round, and reports whether there were any. The next round waits at a server that has
-// refused.
+// giveBack frees the grants of a round and reports whether there were any. It also chooses where the next round waits:
+// at a server that refused.
 func (r *Redlock) giveBack(ctx context.Context) (part bool) {
 	var got []*holding.Holder
 	r.at = nil
@@ -226,7 +228,7 @@ func (r *Redlock) giveBack(ctx context.Context) (part bool) {
 		}
 		if last := m.first.refusal; last.Refusal != nil && r.at == nil {
 			r.at, r.first.now = m, last.at
-			r.first.refused(last.Refusal)
+			r.first.recordRefusal(last.Refusal)
 		}
 		m.got, m.err = nil, nil
 	}
@@ -247,7 +249,7 @@ func (r *Redlock) sumUp(got []*holding.Holder) {
 	}
 }
 
-// lost returns why too much of what ctx carries of the lock has ended; nil if it has not.
+// lost returns the losses if ctx carries the lock and lost it on too many servers; otherwise nil.
 func (r *Redlock) lost(ctx context.Context) error {
 	losses := make([]error, len(r.members))
 	for i, m := range r.members {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// grant is what Redis has granted to a field.
+// grant describes a lock that Redis granted to a field.
 type grant struct {
 	field string    // empty: the lock is taken
 	token int64     // fencing token; 0 where the kind has none
@@ -29,11 +29,11 @@ const (
 	errGhost   = failure.Text("an attempt without an answer has the lock and is being cleared up")
 )
 
-// clearingUp is how many round trips it takes until an attempt without an answer is cleared up and another one has
-// the lock.
+// clearingUp is the number of backend timeouts that it takes at most until the reaper has cleared up an attempt without
+// an answer and another attempt has the lock.
 const clearingUp = 3
 
-// unending stands for a wait without an end.
+// unending is the duration of a wait without an end.
 const unending = 10 * 365 * 24 * time.Hour
 
 // send sends the command, and sends it again while that may help.
@@ -47,25 +47,25 @@ func (a *attempt) send(ctx context.Context) (g grant, err error) {
 	return g, err
 }
 
-// Pause pauses before the next send. It ends when the client begins to close.
+// Pause pauses before the next send. It returns early when the client begins to close.
 func (a *attempt) Pause(ctx context.Context, pause time.Duration) error {
-	pause, began := a.ghost.shorten(pause, a.now), a.now
+	pause, start := a.ghost.shorten(pause, a.now), a.now
 	if err := jitter.SleepUnless(ctx, pause, a.in.Sender.Closing, failure.Closed); err != nil {
 		if ctx.Err() != nil {
 			err = failure.Ended(ctx)
 		}
-		return a.stopped(ctx, err)
+		return a.stopError(ctx, err)
 	}
 	a.now = time.Now()
 	if a.ghost.now && !a.answers.IsZero() {
-		a.answers = a.answers.Add(a.now.Sub(began)) // the pause was no wait for an answer
+		a.answers = a.answers.Add(a.now.Sub(start)) // the pause does not count as waiting for an answer
 	}
 	return nil
 }
 
 // sendOnce sends the command with the next field. again reports whether another send may help.
 func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
-	field := a.how.field(a)
+	field := a.manner.field(a)
 	call := a.command(field)
 	a.loop.AtLeast, a.ghost.now = time.Time{}, false
 	a.report.Attempts++
@@ -78,30 +78,30 @@ func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again
 		if fate == wire.Unknown {
 			late := call
 			a.ghosts, a.since = append(a.ghosts, field), a.now
-			a.how.unanswered(a, field, &late)
+			a.manner.onNoAnswer(a, field, &late)
 		}
-		again, err = a.failed(ctx, err, limit)
+		again, err = a.decideRetry(ctx, err, limit)
 		return grant{}, again, err
 	}
 	switch r := answer.Refusal; {
 	case r == nil:
 		a.place.taken = ""
-		return a.granted(ctx, grant{field, answer.Token, call.Sent})
+		return a.checkGrant(ctx, grant{field, answer.Token, call.Sent})
 	case slices.Contains(a.ghosts, r.Holder):
 		a.loop.AtLeast = a.since.Add(clearingUp * a.in.Sender.Timeout)
 		return grant{}, true, errGhost
 	case a.behindGhost(r.Holder):
 		return grant{}, true, resend.ErrRefused
 	default:
-		a.refused((*queue.Refusal)(r))
+		a.recordRefusal((*queue.Refusal)(r))
 		return grant{}, false, nil
 	}
 }
 
 // command returns the script that takes the wanted keys.
 func (a *attempt) command(field string) redisstore.Call[redisstore.Grant] {
-	if a.several.keys != nil {
-		return a.in.Redis.AcquireAll(a.now, a.wish.Kind, a.several.keys, field, a.wish.Lease)
+	if a.group.keys != nil {
+		return a.in.Redis.AcquireAll(a.now, a.wish.Kind, a.group.keys, field, a.wish.Lease)
 	}
 	return a.in.Redis.Acquire(a.now, a.claim(field), a.terms())
 }
@@ -125,8 +125,8 @@ func (a *attempt) terms() redisstore.Terms {
 	return t
 }
 
-// limit returns the time up to which one command may take, from a Redis that answers: longer than any command takes,
-// but not beyond the wait time.
+// limit returns the time limit of one command to a Redis that answers: longer than any command takes, but not beyond
+// the wait time.
 func (a *attempt) limit() time.Time {
 	limit := resend.Earliest(a.in.Sender.CallLimit(a.now), a.answers)
 	if a.cut = !a.until.IsZero() && a.wish.Wait > 0 && a.until.Before(limit); a.cut {
@@ -135,30 +135,30 @@ func (a *attempt) limit() time.Time {
 	return limit
 }
 
-// granted checks a grant, which may have come too late.
-func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
+// checkGrant checks that a grant came in time. If it did not, or if the caller has left, the reaper frees the lock.
+func (a *attempt) checkGrant(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	late, left := lease.Expired(g.sent, a.wish.Lease, a.now), ctx.Err() != nil
 	if late || left {
-		a.in.Graves.Relinquish(a.wish.Kind, a.wanted(), g.field, a.wish.Lease)
+		a.in.Graves.Relinquish(a.wish.Kind, a.wantedKeys(), g.field, a.wish.Lease)
 	}
 	switch {
 	case late:
 		return grant{}, true, errTooLate
 	case left:
-		return grant{}, false, a.stopped(ctx, failure.Ended(ctx))
+		return grant{}, false, a.stopError(ctx, failure.Ended(ctx))
 	}
 	a.report.RoundTrip = a.now.Sub(g.sent)
 	return g, false, nil
 }
 
-// giveBackShort gives back a grant that too few replicas have acknowledged.
+// giveBackShort gives back a grant that too few replicas acknowledged.
 func (a *attempt) giveBackShort(ctx context.Context, field string, err error) error {
-	if !a.in.undo(ctx, a.wish.Kind, a.wanted(), field) {
-		a.in.Graves.Relinquish(a.wish.Kind, a.wanted(), field, a.wish.Lease)
+	if !a.in.undo(ctx, a.wish.Kind, a.wantedKeys(), field) {
+		a.in.Graves.Relinquish(a.wish.Kind, a.wantedKeys(), field, a.wish.Lease)
 	}
 	a.now = time.Now()
 	if ctx.Err() != nil {
-		return a.stopped(ctx, failure.Ended(ctx))
+		return a.stopError(ctx, failure.Ended(ctx))
 	}
 	return failure.BecauseOf(err)
 }
@@ -166,7 +166,7 @@ func (a *attempt) giveBackShort(ctx context.Context, field string, err error) er
 // grace is how long giving back may delay a caller beyond its wait time.
 const grace = 50 * time.Millisecond
 
-// undo frees keys that a field has got and no caller has seen. It reports whether that was done within grace.
+// undo frees keys that a field got and no caller has seen. It reports whether Redis freed them within grace.
 func (in *Acquirer) undo(ctx context.Context, kind *redisstore.Kind, keys []string, field string) bool {
 	now := time.Now()
 	for _, key := range keys {
@@ -180,15 +180,15 @@ func (in *Acquirer) undo(ctx context.Context, kind *redisstore.Kind, keys []stri
 	return true
 }
 
-// failed decides what a send without a grant or a refusal means. again reports whether another one may help.
-func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
+// decideRetry handles a send that brought neither a grant nor a refusal. again reports whether another send may help.
+func (a *attempt) decideRetry(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
 	switch {
 	case ctx.Err() != nil:
-		return false, a.stopped(ctx, failure.Ended(ctx))
+		return false, a.stopError(ctx, failure.Ended(ctx))
 	case a.timeOver() && a.knownTaken():
-		return false, a.busy(nil) // Redis answered a moment ago
+		return false, a.busyError(nil) // Redis answered a moment ago
 	case a.cutShort() && !a.wish.Kind.Shared() && a.in.Queues.Held(a.key, a.now):
-		return false, a.busy(nil) // that is known without Redis
+		return false, a.busyError(nil) // this client knows that without Redis
 	case !a.now.Before(limit), errors.Is(err, wire.ErrSilent):
 		return false, a.in.Sender.Concede(ctx, a.key, a.now, a.loop.Cause(err))
 	case wire.Transient(err):
@@ -198,16 +198,16 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 	}
 }
 
-// ghost is what an attempt that does not wait knows of the ghosts of other calls of its client: fields without an
-// answer, which the reaper clears up. While only a ghost has the lock, the attempt asks again.
+// ghost lets an attempt that does not wait ask again while only a ghost of another call of its client has the lock: a
+// field without an answer, which the reaper clears up.
 type ghost struct {
-	until time.Time // up to here it asks again; zero: no ghost had the lock
+	until time.Time // until then it asks again; zero: no ghost had the lock
 	now   bool      // a ghost had the lock at the last refusal
 }
 
-// behindGhost reports whether an attempt that does not wait asks again, because only a ghost has the lock. The ghost
-// is gone in a moment, and the lock was free. After the time in which a waiter finds a free lock, the lock counts as
-// taken. A Redlock that may wait asks again by itself.
+// behindGhost reports whether an attempt that does not wait asks again because only a ghost has the lock. The reaper
+// removes the ghost soon, so the lock is practically free. After pollInterval, the time within which a waiter finds a
+// free lock, the lock counts as taken. A Redlock that may wait asks again itself.
 func (a *attempt) behindGhost(holder string) bool {
 	g, graves := &a.ghost, a.in.Graves
 	if a.wish.MayWait() || a.wish.asksAgain || !graves.Orphaned(holder) && !graves.WasOrphaned(holder) {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// leavingContext ends when it is asked for the n-th time.
+// leavingContext is canceled after a number of calls of Err.
 type leavingContext struct {
 	context.Context //nolint:containedctx // this type is a context
 
@@ -27,14 +27,14 @@ func (c *leavingContext) Err() error {
 	return nil
 }
 
-// relinquished counts the fields that the reaper gets.
-type relinquished struct {
+// relinquishedFields records the fields that are left to the reaper.
+type relinquishedFields struct {
 	Graves
 
 	fields []string
 }
 
-func (r *relinquished) Relinquish(_ *redisstore.Kind, _ []string, field string, _ time.Duration) {
+func (r *relinquishedFields) Relinquish(_ *redisstore.Kind, _ []string, field string, _ time.Duration) {
 	r.fields = append(r.fields, field)
 }
 
@@ -45,12 +45,12 @@ func TestAttempt_Granted(t *testing.T) {
 		for _, sent := range []time.Duration{0, -time.Hour} {
 			t.Run(fmt.Sprint(n, sent), func(t *testing.T) {
 				t.Parallel()
-				graves, queues := &relinquished{}, queue.New(queue.Config{PerKey: 1, InAll: 1})
+				graves, queues := &relinquishedFields{}, queue.New(queue.Config{PerKey: 1, InAll: 1})
 				kind := redisstore.NewKinds().Reentrant
 				in := New(Config{Graves: graves, Queues: queues, Holdings: holding.New(holding.Config{Queues: queues})})
 				now := time.Now()
 				a := attempt{in: in, wish: &Wish{Kind: kind, Lease: time.Minute}, report: &Report{}, key: "k", now: now}
-				g, _, err := a.granted(&leavingContext{t.Context(), n}, grant{field: "f", sent: now.Add(sent)})
+				g, _, err := a.checkGrant(&leavingContext{t.Context(), n}, grant{field: "f", sent: now.Add(sent)})
 				if taken := err == nil && g.field == "f"; taken == (len(graves.fields) == 1) {
 					t.Errorf("taken: %t, left to the reaper: %q, error %v", taken, graves.fields, err)
 				}

@@ -1,7 +1,7 @@
-// Package holding keeps what the callers of one client hold: from the grant of a lock to its end.
+// Package holding manages the locks that the callers of one client hold, from the grant of a lock to its end.
 //
 // There are two types. A [Holder] is one field in Redis: it has a key, a [lease.Lease], and the holds that share
-// both. A [Hold] is what one caller has: an acquisition or a re-entry. It has one Holder, or several if the lock
+// both. A [Hold] belongs to one caller: it is an acquisition or a re-entry. It has one Holder, or several if the lock
 // has several keys or servers. The life of a lock in this package:
 //
 //	a grant ─▶ Holder ── Begin ──▶ Hold ──┬── Reenter, Refresh, Move ──▶ the same Holder
@@ -10,11 +10,12 @@
 //	                                      ├── Leave ──▶ a marker stays in Redis
 //	                                      └── the lease is lost ──▶ the context ends
 //
-// This package knows Redis by a few scripts ([Redis]), the queue of the key, to choose and to serve the next
-// waiter, and the reaper, to which it leaves what has no answer. It does not know how a lock is acquired, nor the
-// contexts and observers of callers: package core makes the former and is the [Watcher] of the latter. Package
-// acquire opens Holders, as a hand-off does, and re-enters; package core begins and ends Holds.
+// This package runs a few scripts in Redis ([Redis]), asks the queue of the key for the next waiter, and leaves
+// commands without an answer to the reaper. It does not depend on how a lock is acquired, or on the contexts and
+// observers of callers: package core creates the contexts, and its [Watcher] notifies the observers. Package acquire
+// opens Holders, as a hand-off does, and re-enters them. Package core begins and ends Holds.
 //
-// Mutexes are taken from outer to inner: of Holders (of several in the order of inOrder), of the watchdog, of a
-// lease. The mutex of operations stands alone. A room below calls nothing of this package under its mutex.
+// Mutexes are locked from outer to inner: of Holders (several of them in the order of inOrder), of the watchdog, of a
+// lease. The mutex of operations is never held together with another one. The packages below call no function of this
+// package while they hold a mutex.
 package holding

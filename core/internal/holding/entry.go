@@ -20,9 +20,9 @@ type Entry struct {
 	Valid   func() bool // reports whether the context of the caller still carries the holder
 }
 
-// Reenter adds a hold that has not begun. It does not wait in the queue of the key, because the holder has the
-// lock. The caller begins the hold, or gives it back by Undo. On an error, final reports whether the error is the outcome
-// of the re-entry: the node is silent, or the holder had ended before.
+// Reenter adds a hold that has not begun. It does not wait in the queue of the key, because the holder already has the
+// lock. The caller begins the hold or gives it back by Undo. On an error, final reports whether the error is the outcome
+// of the re-entry: the node is silent, or the holder ended before.
 func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	if err := o.in.FailFast(ctx, o.lease.Key); err != nil {
 		return true, err
@@ -33,7 +33,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	}
 	defer o.operations.end()
 	if err := o.in.FailFast(ctx, o.lease.Key); err != nil {
-		return true, err // the operation that had the turn before has found out
+		return true, err // the operation before this one found the node silent
 	}
 	o.checkClock(time.Now())
 	if !e.Valid() {
@@ -45,7 +45,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	}
 	o.lease.Ask(e.Lease)
 	sent, err := o.writeCount(ctx, count, e.Lease, span)
-	o.raised(sent, e.Lease, err)
+	o.recordLease(sent, e.Lease, err)
 	if err = cmp.Or(err, o.lease.Loss()); err != nil {
 		o.Undo(false)
 		return false, err
@@ -54,7 +54,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	return false, nil
 }
 
-// announce counts one more hold, which has not begun, and returns the new count.
+// announce counts one more hold, which has not begun yet, and returns the new count.
 func (o *Holder) announce() (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,9 +74,9 @@ func (o *Holder) Undo(renewed bool) {
 	o.amendAfter(func() { o.entering-- })
 }
 
-// amendAfter makes a change to the holds under the mutex. Then it has the count in Redis, which may be
-// too high now, corrected in the background, by one writer per holder. The writer frees a lock that
-// has no holds any more. Both are one step, so that no release passes such a lock to a waiter first.
+// amendAfter changes the holds under the mutex. After the change the count in Redis may be too high, so amendAfter also
+// starts a background writer that corrects it, at most one per holder. The writer frees a lock that has no holds any
+// more. The mutex covers both steps, so no release can pass such a lock to a waiter in between.
 func (o *Holder) amendAfter(change func()) {
 	o.mu.Lock()
 	change()
@@ -88,7 +88,7 @@ func (o *Holder) amendAfter(change func()) {
 	}
 }
 
-// amend writes the count until Redis has confirmed the right one, or the holder has ended.
+// amend writes the count until Redis confirms the right one or the holder has ended.
 func (o *Holder) amend(ctx context.Context) {
 	for pause := resend.FirstPause; !o.tryAmend(ctx); pause = resend.NextPause(pause) {
 		if jitter.Sleep(ctx, pause) != nil {
@@ -97,37 +97,37 @@ func (o *Holder) amend(ctx context.Context) {
 	}
 }
 
-// tryAmend tries once, and reports whether nothing is left to do. Other operations go first: while one waits for
-// the turn, tryAmend writes nothing, and an operation that comes later ends the wait for the answer.
+// tryAmend tries once and reports whether nothing is left to do. Other operations go first: tryAmend writes nothing
+// while one waits for the turn, and an operation that comes later cancels its wait for the answer.
 func (o *Holder) tryAmend(ctx context.Context) bool {
 	if o.operations.begin(ctx) != nil {
 		return true // the client was closed
 	}
 	defer o.operations.end()
 	silent := o.in.FailFast(ctx, o.lease.Key) != nil
-	bounded, cancel := context.WithCancel(ctx)
+	amendCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o.mu.Lock()
 	count, live := o.count(), o.lease.Held()
 	o.mu.Unlock()
 	switch {
 	case live && count > 0 && !silent && o.operations.yieldTo(cancel):
-		return o.amendOnce(bounded, count)
+		return o.amendOnce(amendCtx, count)
 	case live && count == 0:
-		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // the outer hold was released; it leaves the rest to the reaper
+		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // no hold is left to get the error; freeNow leaves the rest to the reaper
 		return true
 	default:
 		return !live
 	}
 }
 
-// amendOnce sends the count once. It raises no lease, so it does no harm if it is executed late.
+// amendOnce sends the count once. The command does not raise the lease, so it does no harm if Redis executes it late.
 func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 	now := time.Now()
 	call := o.in.Redis.Hold(now, o.lease.Claim, count, 0)
 	mine, _, err := call.Wait(ctx, o.in.Sender.CallLimit(now))
 	if err == nil {
-		_ = o.confirm(mine) //nolint:errcheck // a loss is notified to the holds
+		_ = o.confirm(mine) //nolint:errcheck // confirm reports a loss to the holds
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,8 +136,8 @@ func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 	return done
 }
 
-// writeCount writes the count, and sends it again until Redis answers. It never creates the lock. If the lock
-// does not exist any more, it is lost.
+// writeCount writes the count and sends it again until Redis answers. It never creates the lock. If the lock no longer
+// exists, the holder has lost it.
 func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s resend.Span) (sent time.Time, err error) {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[bool]{
 		Key: o.lease.Key, Span: s, Subject: o,
@@ -150,19 +150,19 @@ func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s
 	return got.Sent, o.confirm(got.Answer)
 }
 
-// Extend gives holders, of which each has one hold that has not begun, their whole lease again.
+// Extend renews the whole lease of holders that each have one hold, which has not begun.
 func Extend(ctx context.Context, holders []*Holder, ttl time.Duration, s resend.Span) []error {
-	return each(holders, func(o *Holder) error {
+	return forEach(holders, func(o *Holder) error {
 		o.lease.Ask(ttl)
 		sent, err := o.writeCount(ctx, 1, ttl, s)
-		o.raised(sent, ttl, err)
+		o.recordLease(sent, ttl, err)
 		return cmp.Or(err, o.lease.Loss())
 	})
 }
 
-// beginOperation takes the turn of an operation without a wait time that was asked for at asked. It returns when the
-// operation begins and its time: the rest of the backend timeout, or a whole one if the operations before it were
-// answered.
+// beginOperation waits for the turn of an operation without a wait time, which the caller requested at asked. It returns
+// the start of the operation and its time limits: the rest of the backend timeout, or a whole one if the operations
+// before it were answered.
 func (o *Holder) beginOperation(ctx context.Context, asked time.Time) (now time.Time, s resend.Span, err error) {
 	sender := o.in.Sender
 	s, err = o.operations.beginBy(ctx, sender.Operation(asked), sender.Timeout)

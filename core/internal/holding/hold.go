@@ -11,41 +11,41 @@ import (
 	"github.com/interlock-go/interlock/core/internal/failure"
 )
 
-// Hold is what one caller has, without the handle that the caller refers to, so that the client notices when no
-// caller refers to the handle any more. It is safe for concurrent use.
+// Hold is one acquisition or re-entry of a caller. It does not contain the handle that the caller refers to, so that
+// the client notices when the handle becomes unreachable. It is safe for concurrent use.
 //
 //	New ── Begin ──▶ held ──┬── Release, Leave, Move ──▶ ended
 //	                        └── lost, or left by a closed client ── Release ──▶ ended
 //
-// fate has the second state, ended the last one.
+// fate records the second state, ended the last one.
 type Hold struct {
-	holders  []*Holder // one per key; of a Redlock one per server that has granted it
-	needs    int       // the number of their leases that have to last; with fewer the hold is lost
+	holders  []*Holder // one per key, or one per server that granted a Redlock
+	needs    int       // how many of their leases have to last; with fewer the hold is lost
 	cancel   context.CancelCauseFunc
-	home     *Holdings // whose Watcher is notified
+	home     *Holdings // its Watcher is notified
 	info     Info
 	renewed  atomic.Bool     // the holders count it among the holds to renew
-	observed context.Context //nolint:containedctx // for the Watcher; nil without observers
+	observed context.Context //nolint:containedctx // context for the Watcher; nil without observers
 	ended    atomic.Bool
 	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
 	fate     atomic.Int32 // how it ended under its caller: notOver, overLost or overLeft
 
-	// The garbage collector watches the handle of a hold that is renewed or observed from the first renewal on, or from
-	// the loss. Until then the field unwatched keeps the handle alive: most holds end before, and need not pay for it.
+	// If a hold is renewed or observed, its handle gets a cleanup at the first renewal, or at the loss. Until then the
+	// field unwatched keeps the handle alive. Most holds end before and do not pay for a cleanup.
 	unwatched atomic.Pointer[Handle]
 	cleanup   atomic.Pointer[runtime.Cleanup]
 }
 
-// Handle is what the user of a hold refers to.
+// Handle is the object through which a caller refers to its hold.
 type Handle struct{ Hold *Hold }
 
-// Info describes the acquisition that has made a hold. What the leases know is not repeated here.
+// Info describes the acquisition that made a hold. It repeats nothing that the leases contain.
 type Info struct {
 	Label     string
 	Start     time.Time
 	Took      time.Duration // from Start until it was acquired
 	Lease     time.Duration // the configured lease
-	AllKeys   *[]string     // of a MultiLock
+	AllKeys   *[]string     // the keys of a MultiLock
 	Keys      int32
 	Renewed   bool // the watchdog renews the lease
 	Reentrant bool
@@ -55,24 +55,24 @@ type Info struct {
 // Acquired returns when the lock was acquired.
 func (i *Info) Acquired() time.Time { return i.Start.Add(i.Took) }
 
-// How a hold ended under its caller.
+// The ways in which a hold ends under its caller.
 const (
 	notOver  int32 = iota
-	overLost       // the lease has expired, or Redis does not have the lock any more
+	overLost       // the lease expired, or Redis no longer has the lock
 	overLeft       // the client was closed; the key is left to its lease
 )
 
-// overBy maps the cause to overLost or overLeft.
-func overBy(cause error) int32 {
+// fateOf maps the cause to overLost or overLeft.
+func fateOf(cause error) int32 {
 	if errors.Is(cause, failure.Closed) && !errors.Is(cause, failure.Lost) {
 		return overLeft
 	}
 	return overLost
 }
 
-// End is how a hold ended, for the Watcher.
+// End describes the end of a hold to the Watcher.
 type End struct {
-	Remaining time.Duration // of the lease, when the end began; 0 when lost
+	Remaining time.Duration // the rest of the lease when the end began; 0 when lost
 	HandedOff bool          // the release gave the lock to a waiter of this client
 	Left      bool          // the key stays until it expires
 	Moved     bool          // another hold goes on for the same lock
@@ -80,8 +80,8 @@ type End struct {
 	Err       error
 }
 
-// NewHold returns a hold that has not begun. It needs as many of its holders as needs says. The events of the
-// hold are reported to the Watcher of hs.
+// NewHold returns a hold that has not begun. needs is how many of its holders' leases have to last. The hold reports its
+// events to the Watcher of hs.
 func (hs *Holdings) NewHold(holders []*Holder, needs int, info Info) *Hold {
 	var h *Hold
 	if len(holders) == 1 && !info.Reentrant && holders[0].first.holders == nil {
@@ -94,12 +94,12 @@ func (hs *Holdings) NewHold(holders []*Holder, needs int, info Info) *Hold {
 	return h
 }
 
-// Bind gives the hold the context for the Watcher, or nil, and the function that ends the context of the caller.
+// Bind sets the context for the Watcher, or nil, and the function that cancels the context of the caller.
 func (h *Hold) Bind(observed context.Context, cancel context.CancelCauseFunc) {
 	h.observed, h.cancel = observed, cancel
 }
 
-// Begin registers the hold with its holders. If it was lost before, its context ends.
+// Begin registers the hold with its holders. If the hold is already lost, Begin cancels its context.
 func (h *Hold) Begin() {
 	for _, o := range h.holders {
 		o.begin(h)
@@ -109,8 +109,8 @@ func (h *Hold) Begin() {
 	}
 }
 
-// Watch makes the client notice when the handle of a hold that is renewed or observed is garbage-collected. A fixed
-// lease ends by itself and is lost then; for observers its hold goes on until it is released.
+// Watch makes the client notice that the handle of a renewed or observed hold is garbage-collected. A fixed lease
+// expires by itself, and is lost then; for observers its hold continues until it is released.
 func (h *Hold) Watch(handle *Handle) {
 	if h.observed == nil && !h.renewed.Load() {
 		return
@@ -121,13 +121,13 @@ func (h *Hold) Watch(handle *Handle) {
 	}
 }
 
-// collect has the garbage collector watch the handle from now on.
+// collect adds a cleanup to the handle and lets go of it.
 func (h *Hold) collect() {
 	handle := h.unwatched.Swap(nil)
 	if handle == nil {
 		return
 	}
-	cleanup := runtime.AddCleanup(handle, leaked, h)
+	cleanup := runtime.AddCleanup(handle, handleLeak, h)
 	h.cleanup.Store(&cleanup)
 }
 
@@ -138,9 +138,9 @@ func (h *Hold) unwatch() {
 	}
 }
 
-// leaked stops renewing a hold whose handle was garbage-collected. Its key is left to its lease, and its context
-// ends with that, because the work that the lock guards may still wait for the Done channel of the context.
-func leaked(h *Hold) {
+// handleLeak stops renewing a hold whose handle was garbage-collected. The key expires with its lease. The context is
+// canceled only then, because the work that the lock guards may still wait for its Done channel.
+func handleLeak(h *Hold) {
 	if h.ended.Load() || !h.leaked.CompareAndSwap(false, true) {
 		return
 	}
@@ -151,19 +151,19 @@ func leaked(h *Hold) {
 	h.home.Watcher.Leaked(h)
 }
 
-// Info describes the acquisition that has made the hold.
+// Info returns a description of the acquisition that made the hold.
 func (h *Hold) Info() *Info { return &h.info }
 
-// Holders returns the holders, which must not be changed.
+// Holders returns the holders. The caller must not change them.
 func (h *Hold) Holders() []*Holder { return h.holders }
 
 // Observed returns the context for the Watcher; nil without observers.
 func (h *Hold) Observed() context.Context { return h.observed }
 
-// Ended reports whether the caller has ended the hold.
+// Ended reports whether the caller ended the hold.
 func (h *Hold) Ended() bool { return h.ended.Load() }
 
-// Remaining returns how long as many leases last as the hold needs; 0 or less after its end.
+// Remaining returns how long the hold has the leases that it needs; 0 or less after its end.
 func (h *Hold) Remaining(now time.Time) time.Duration {
 	if h.ended.Load() {
 		return 0
@@ -171,7 +171,7 @@ func (h *Hold) Remaining(now time.Time) time.Duration {
 	return remaining(h.holders, h.needs, now)
 }
 
-// Lasting reports whether a number of the holders' leases last.
+// Lasting reports whether at least needs of the holders' leases last.
 func Lasting(holders []*Holder, needs int, now time.Time) bool {
 	return remaining(holders, needs, now) > 0
 }
@@ -201,12 +201,12 @@ func (h *Hold) Holder(hs *Holdings, key string) *Holder {
 	return nil
 }
 
-// Covers reports whether the hold has the lock with a name, as the client of a holder maps it.
+// Covers reports whether the hold has the lock with this name, which the client of each holder maps to a key.
 func (h *Hold) Covers(name string) bool {
 	return slices.ContainsFunc(h.holders, func(o *Holder) bool { return o.lease.Key == o.in.KeyOf(name) })
 }
 
-// LossOf returns why the hold has lost one of the keys of a client; nil if it has not, or has ended.
+// LossOf returns the loss of one of the keys of a client; nil if the hold has lost none or has ended.
 func (h *Hold) LossOf(hs *Holdings, keys []string) error {
 	if h.ended.Load() {
 		return nil
@@ -222,7 +222,7 @@ func (h *Hold) LossOf(hs *Holdings, keys []string) error {
 	return nil
 }
 
-// CheckClock ends the context of the hold if the clock shows that its lease has expired.
+// CheckClock cancels the context of the hold if its lease has expired by the clock.
 func (h *Hold) CheckClock(now time.Time) {
 	if h.ended.Load() {
 		return
@@ -232,7 +232,7 @@ func (h *Hold) CheckClock(now time.Time) {
 	}
 }
 
-// Loss returns why fewer leases last than the hold needs; nil if there are enough.
+// Loss returns the errors of the lost leases if fewer last than the hold needs; nil if enough last.
 func (h *Hold) Loss() error {
 	if len(h.holders) == 1 {
 		return h.holders[0].lease.Loss()
@@ -244,8 +244,8 @@ func (h *Hold) Loss() error {
 	return failure.JoinBeyond(len(h.holders)-h.needs, losses)
 }
 
-// Move ends the hold and returns another one, which has not begun, for the same lock. moved reports whether the
-// hold had not ended before. The caller binds the new hold, and then calls Moved.
+// Move ends the hold and returns another hold of the same lock, which has not begun. moved is false if the hold had
+// ended before. The caller binds the new hold and then calls Moved.
 func (h *Hold) Move() (to *Hold, moved bool) {
 	to = &Hold{home: h.home, info: h.info, holders: h.holders, needs: h.needs}
 	if !h.ended.CompareAndSwap(false, true) {
@@ -256,7 +256,7 @@ func (h *Hold) Move() (to *Hold, moved bool) {
 	return to, true
 }
 
-// Moved completes Move: from now on to is the hold.
+// Moved completes Move: to replaces the hold.
 func (h *Hold) Moved(to *Hold) {
 	to.renewed.Store(h.renewed.Swap(false))
 	for _, o := range to.holders {
@@ -265,7 +265,7 @@ func (h *Hold) Moved(to *Hold) {
 	h.finish(End{Moved: true, Remaining: h.left(time.Now())})
 	switch cause := to.Loss(); {
 	case cause == nil:
-	case h.fate.Load() != notOver: // that was reported already
+	case h.fate.Load() != notOver: // the loss was already reported
 		to.fate.Store(h.fate.Load())
 		to.cancel(cause)
 	default:
@@ -273,7 +273,7 @@ func (h *Hold) Moved(to *Hold) {
 	}
 }
 
-// left returns how long the lease lasts when the end of the hold begins. Without observers it is 0.
+// left returns the rest of the lease, for the report of the end of the hold. Without observers it returns 0.
 func (h *Hold) left(now time.Time) time.Duration {
 	if h.observed == nil {
 		return 0
@@ -281,7 +281,7 @@ func (h *Hold) left(now time.Time) time.Duration {
 	return max(remaining(h.holders, h.needs, now), 0)
 }
 
-// stopRenewal removes the hold, once, from those for which the leases are renewed.
+// stopRenewal ends the renewal of the leases for this hold. Only the first call has an effect.
 func (h *Hold) stopRenewal() {
 	if !h.renewed.CompareAndSwap(true, false) {
 		return
@@ -291,9 +291,9 @@ func (h *Hold) stopRenewal() {
 	}
 }
 
-// lose ends the context and reports the loss, once.
+// lose cancels the context and reports the loss. Only the first call has an effect.
 func (h *Hold) lose(cause error) {
-	if h.ended.Load() || !h.fate.CompareAndSwap(notOver, overBy(cause)) {
+	if h.ended.Load() || !h.fate.CompareAndSwap(notOver, fateOf(cause)) {
 		return
 	}
 	h.cancel(cause)
@@ -303,13 +303,13 @@ func (h *Hold) lose(cause error) {
 	}
 }
 
-// loseOnRelease reports the loss when the error of a release says that the hold was lost, or left to its lease by a
-// closed client, and that was not reported before.
+// loseOnRelease reports a loss that a release found, unless it was reported before. err is the error of the release: a
+// loss, or the close of the client that left the hold to its lease.
 func (h *Hold) loseOnRelease(err error) {
 	if !errors.Is(err, failure.Lost) && !errors.Is(err, failure.Closed) {
 		return
 	}
-	if h.fate.CompareAndSwap(notOver, overBy(err)) {
+	if h.fate.CompareAndSwap(notOver, fateOf(err)) {
 		h.home.Watcher.Lost(h, err)
 	}
 }
@@ -325,11 +325,11 @@ func (h *Hold) finish(e End) {
 	h.home.Watcher.Ended(h, e)
 }
 
-// Cancel ends the context of a hold that was never begun.
+// Cancel cancels the context of a hold that never began.
 func (h *Hold) Cancel(cause error) { h.cancel(cause) }
 
 // Watcher returns the Watcher of the hold.
 func (h *Hold) Watcher() Watcher { return h.home.Watcher }
 
-// NeedOnly makes the hold need so many of its leases only.
+// NeedOnly lowers to n the number of leases that the hold needs.
 func (h *Hold) NeedOnly(n int) { h.needs = n }

@@ -11,26 +11,26 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Holder is one field in Redis: one outermost acquisition of one key. It has a lease and its holds, which are the
-// acquisition and its re-entries. It is safe for concurrent use.
+// Holder is one field in Redis: one outermost acquisition of one key. It has a lease and holds: the acquisition and its
+// re-entries. It is safe for concurrent use.
 type Holder struct {
 	in         *Holdings
 	lease      lease.Lease
 	token      int64      // fencing token; 0 where the lock has none
-	operations operations // give commands their turns
+	operations operations // gives commands their turns
 
 	mu       sync.Mutex
-	holds    []*Hold // that have begun and not ended
+	holds    []*Hold // holds that have begun and not ended
 	entering int     // holds that have not begun yet
-	amending bool    // the count in Redis may be wrong, and is being corrected
+	amending bool    // the count in Redis may be wrong and is being corrected
 
-	// Room for the first hold. The usual acquisition has one allocation less by it.
+	// Room for the first hold, which saves the usual acquisition an allocation.
 	first   Hold
 	self    [1]*Holder
 	oneHold [1]*Hold
 }
 
-// Open returns the holder of a lease that an acquire or a hand-off has brought. It is not under watch yet.
+// Open returns the holder of a lease that Redis granted to an acquire or a hand-off. The lease is not under watch yet.
 func (hs *Holdings) Open(claim redisstore.Claim, token int64, sent time.Time, ttl time.Duration) *Holder {
 	o := &Holder{in: hs, token: token}
 	o.self[0] = o
@@ -39,7 +39,7 @@ func (hs *Holdings) Open(claim redisstore.Claim, token int64, sent time.Time, tt
 	return o
 }
 
-// Alone returns the holder as the only one of a lock.
+// Alone returns a slice that contains only the holder. It does not allocate.
 func (o *Holder) Alone() []*Holder { return o.self[:] }
 
 // Lease returns the lease.
@@ -51,20 +51,20 @@ func (o *Holder) Key() string { return o.lease.Key }
 // Kind returns the kind of the lock.
 func (o *Holder) Kind() *redisstore.Kind { return o.lease.Kind }
 
-// Field names the holder in Redis.
+// Field returns the name of the holder in Redis.
 func (o *Holder) Field() string { return o.lease.Field }
 
 // Token returns the fencing token; 0 where the lock has none.
 func (o *Holder) Token() int64 { return o.token }
 
-// Lasts reports whether the lease lasts by the clocks, also while it is being released.
+// Lasts reports whether the lease lasts by the clocks. It may be true while the lease is being released.
 func (o *Holder) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
 
 // Alive reports whether the holder has the lock: the lease lasts, and no release has begun.
 func (o *Holder) Alive(now time.Time) bool { return o.lease.Alive(now) }
 
-// Watch puts the lease under watch, renewed or not, from the time of the grant on. That may be long before a
-// MultiLock has its hold.
+// Watch puts the lease under watch, renewed or not. at is the time of the grant, which may be long before a MultiLock
+// has its hold.
 func (o *Holder) Watch(renewed bool, at time.Time) {
 	if renewed {
 		o.lease.Renew(at)
@@ -83,11 +83,11 @@ func (o *Holder) begin(h *Hold) {
 	}
 }
 
-// count returns how many holds there are, or are about to begin. The mutex is held.
+// count returns how many holds there are, including holds that have not begun. The caller holds the mutex.
 func (o *Holder) count() int { return len(o.holds) + o.entering }
 
-// counted is count for a caller that does not hold the mutex.
-func (o *Holder) counted() int {
+// countHolds is count for a caller that does not hold the mutex.
+func (o *Holder) countHolds() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.count()
@@ -100,7 +100,7 @@ func (o *Holder) live() []*Hold {
 	return append([]*Hold(nil), o.holds...)
 }
 
-// since returns when the first of the holds was acquired; zero without one.
+// since returns the time at which the first hold was acquired; zero without a hold.
 func (o *Holder) since() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,7 +110,7 @@ func (o *Holder) since() time.Time {
 	return o.holds[0].info.Acquired()
 }
 
-// remove ends a hold, and returns how many are left. It is called once per hold.
+// remove removes a hold and returns how many are left. It is called once per hold.
 func (o *Holder) remove(h *Hold) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,7 @@ func (o *Holder) remove(h *Hold) int {
 	return o.count()
 }
 
-// removeUnlessLast ends a leaked hold if it is not the only one.
+// removeUnlessLast removes a leaked hold if it is not the only one.
 func (o *Holder) removeUnlessLast(h *Hold) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,8 +128,8 @@ func (o *Holder) removeUnlessLast(h *Hold) {
 	}
 }
 
-// drop removes a hold from the list and leaves no reference to it there, because the context of an inner hold
-// keeps the outer one from the garbage collector. The mutex is held.
+// drop removes a hold from the list and leaves no reference to it in the array. A reference would keep the hold alive,
+// and through its context the outer hold. The caller holds the mutex.
 func (o *Holder) drop(h *Hold) {
 	o.holds = slices.DeleteFunc(o.holds, func(other *Hold) bool { return other == h })
 }
@@ -145,8 +145,8 @@ func (o *Holder) replace(from, to *Hold) {
 	}
 }
 
-// checkClock loses the lease if its deadline has passed. When it returns, the contexts of the holds that need the
-// lease have ended, also if another goroutine is about to end them.
+// checkClock loses the lease if its deadline has passed. When it returns, the contexts of the holds that need the lease
+// are canceled, even if another goroutine is just about to cancel them.
 func (o *Holder) checkClock(now time.Time) {
 	cause := o.lease.CheckClock(now)
 	if cause == nil {
@@ -159,13 +159,13 @@ func (o *Holder) checkClock(now time.Time) {
 	}
 }
 
-// Lost is called by the lease when it has ended under its holds. It ends the contexts of the holds that need it.
-// It frees nothing, unless a command without an answer may have raised the lease in Redis. The reaper frees the
-// lock then, because other callers would have to wait for the end of that lease.
+// Lost cancels the contexts of the holds that need the lease. The lease calls it when it is lost. Lost frees nothing
+// unless a command without an answer may have raised the lease in Redis. In that case the reaper frees the lock, because
+// other callers would have to wait until that lease expires.
 func (o *Holder) Lost(error) {
 	for _, h := range o.live() {
 		if cause := h.Loss(); cause != nil {
-			h.lose(cause) // the cause of a hold with several leases joins the causes of all of them
+			h.lose(cause) // the cause of a hold with several leases joins the causes of all lost leases
 		}
 	}
 	if o.lease.Outlasts(time.Now()) {
@@ -174,7 +174,7 @@ func (o *Holder) Lost(error) {
 	o.leaveQueue(queue.NoMessage)
 }
 
-// Renewed is called by the lease after every renewal.
+// Renewed notifies the Watchers of the holds. The lease calls it after every renewal.
 func (o *Holder) Renewed(err error, late time.Duration) {
 	for _, h := range o.live() {
 		h.collect()
@@ -182,19 +182,19 @@ func (o *Holder) Renewed(err error, late time.Duration) {
 	}
 }
 
-// Unanswered is called for a command of the holder that got no answer, and may still be executed.
+// Unanswered records a command of the holder that got no answer and may still be executed.
 func (o *Holder) Unanswered() { o.lease.Unanswered() }
 
-// Answered is called when a command of the holder was answered in time.
-func (o *Holder) Answered() { o.operations.answered() }
+// Answered records that a command of the holder was answered in time.
+func (o *Holder) Answered() { o.operations.recordAnswer() }
 
-// relinquish has the reaper free the lock if Redis still has it.
+// relinquish makes the reaper free the lock if Redis still has it.
 func (o *Holder) relinquish() {
 	o.in.Graves.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
 }
 
-// leaveQueue makes the queue of the key forget the holder. notified is how many other clients heard of its end, as
-// [queue.Queues.Ended] has it.
+// leaveQueue makes the queue of the key forget the holder. notified is the number of other clients that were notified,
+// or one of the constants of [queue.Queues.Ended].
 func (o *Holder) leaveQueue(notified int) {
 	o.in.Queues.Ended(o.lease.Key, o, notified, time.Now())
 }
@@ -207,7 +207,8 @@ func (o *Holder) endCause() error {
 	return failure.NotHeld
 }
 
-// confirm notes whether a script has found the field of the holder. If not, the lock is lost.
+// confirm handles the answer of a script that looked for the field of the holder. If the field is missing, the lock is
+// lost.
 func (o *Holder) confirm(mine bool) error {
 	if !mine {
 		o.lease.Lose(failure.NotMine)
@@ -216,15 +217,15 @@ func (o *Holder) confirm(mine bool) error {
 	return nil
 }
 
-// Overtaken notes that Redis has refused the lock to a caller that has it by this holder, and returns how the
-// holder has ended: it was released in between, or is lost.
+// Overtaken records that Redis refused the lock to a caller to which this holder gave it. It returns how the holder
+// ended: it was released in between, or it is lost.
 func (o *Holder) Overtaken() error {
 	_ = o.confirm(false) //nolint:errcheck // the cause says more
 	return o.endCause()
 }
 
-// raised notes the end of a command, sent at sent, that gives the lock a lease of length ttl.
-func (o *Holder) raised(sent time.Time, ttl time.Duration, err error) {
+// recordLease records the outcome of a command, sent at sent, that gives the lock a lease of length ttl.
+func (o *Holder) recordLease(sent time.Time, ttl time.Duration, err error) {
 	if err == nil {
 		o.lease.Acknowledge(sent, ttl)
 	}
@@ -240,8 +241,8 @@ func (o *Holder) expectEcho(left, ttl time.Duration) (falls bool) {
 	return falls
 }
 
-// echoSent ends what expectEcho has begun. After a command without an answer the change is empty: the queue takes
-// a message that comes then for another client's.
+// echoSent completes expectEcho. After a command without an answer the change is empty, and the queue treats a later
+// message as one of another client.
 func (o *Holder) echoSent(change redisstore.Change) {
 	o.in.Queues.EchoSent(o.lease.Key, change.Fell, time.Now())
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// A holder that loses its last entry without a release is corrected from the same moment on. Otherwise a release could
-// pass it to a waiter in between, and it would then be freed under that waiter.
+// When Undo removes the last entry of a holder, the holder counts as being amended from the same moment on. Otherwise a
+// release could pass it to a waiter in between, and the writer would free it under that waiter.
 func TestHolder_Undo(t *testing.T) {
 	t.Parallel()
 	passable := func(o *Holder) bool {
@@ -81,7 +81,7 @@ func (listening) Confirmed() bool { return true }
 func (listening) Dead() bool      { return false }
 func (listening) Unsubscribe()    {}
 
-// nodes is a Redis of which only the way to count subscribers is asked.
+// nodes is a Redis that only reports how it counts subscribers.
 type nodes struct {
 	Redis
 

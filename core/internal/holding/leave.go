@@ -14,12 +14,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Leave ends the hold without freeing the lock: a marker that no caller holds stays for d, in whole milliseconds. An
-// inner hold cannot leave.
+// Leave ends the hold without freeing the lock. In Redis a marker that no caller holds stays for d, in whole
+// milliseconds. An inner hold cannot leave.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	now := time.Now()
 	h.CheckClock(now)
-	left := h.left(now) // before endAll ends the leases
+	left := h.left(now) // read before endAll begins the release of the leases
 	if err := h.endAll(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// endAll takes the hold away from all its holders in one step: a re-entry comes before it, or is refused.
+// endAll removes the hold from all its holders in one step. A re-entry comes before that step or is refused.
 func (h *Hold) endAll() error {
 	for _, o := range inOrder(h.holders) {
 		o.mu.Lock()
@@ -61,15 +61,15 @@ func (h *Hold) endAll() error {
 	return nil
 }
 
-// inOrder returns holders in the order in which their mutexes are taken, so that two goroutines which take several
-// do not block each other.
+// inOrder returns holders in the order in which their mutexes are locked, so that two goroutines that lock several of
+// them do not deadlock.
 func inOrder(holders []*Holder) []*Holder {
 	return slices.SortedFunc(slices.Values(holders), func(a, b *Holder) int {
 		return cmp.Or(cmp.Compare(a.in.ClientID, b.in.ClientID), cmp.Compare(a.lease.Key, b.lease.Key))
 	})
 }
 
-// leave puts a marker in the place of the holder.
+// leave replaces the holder by a marker.
 func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) error {
 	if err := o.lease.Loss(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 		return err
 	}
 	defer o.operations.end()
-	o.expectEcho(o.lease.Left(now), d) // leaveQueue, which follows, ends this
+	o.expectEcho(o.lease.Left(now), d) // the deferred leaveQueue completes this
 	left, err := o.mark(ctx, d, span)
 	switch now := time.Now(); {
 	case err != nil:
@@ -97,15 +97,15 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 	}
 }
 
-// errUnconfirmed says that the first answer came when neither the holder nor its marker could be there.
+// errUnconfirmed means that when Redis first answered, both the lease and the marker had already expired.
 const errUnconfirmed = failure.Text("the lease and the marker had expired before redis answered")
 
-// mark makes the holder a marker with another field, so that no command of the holder can prolong it. Where Redis
-// takes no new field, because it is out of memory for instance, the marker keeps the old field.
+// mark turns the holder into a marker with another field, so that no command of the holder can prolong the marker. If
+// Redis refuses a new field, for instance because it is out of memory, the marker keeps the old field.
 func (o *Holder) mark(ctx context.Context, d time.Duration, s resend.Span) (resend.Result[redisstore.Change], error) {
 	marker := o.in.NextField(o.lease.Kind)
 	passed, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
-		Key: o.lease.Key, Span: s, Subject: o, Counts: foundLate,
+		Key: o.lease.Key, Span: s, Subject: o, Counts: acceptLateChange,
 	}, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return o.in.Redis.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
 	})

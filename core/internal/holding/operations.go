@@ -17,7 +17,7 @@ import (
 //	  ▲                 │
 //	  └───── end ───────┘
 //
-// Most holders have one operation at a time, so the state for several is made when two meet.
+// Most holders have one operation at a time, so the state for several is allocated only when two meet.
 type operations struct {
 	mu     sync.Mutex
 	taken  bool
@@ -26,24 +26,24 @@ type operations struct {
 
 // others are the operations that wait while one has the turn.
 type others struct {
-	queue []waiting // in order
-	yield func()    // makes the operation that has the turn give it up; nil: it does not
-	heard time.Time // when an operation was last answered while others waited
+	queue      []turnSignal // in order
+	yield      func()       // makes the operation that has the turn give it up; nil: it cannot
+	lastAnswer time.Time    // time of the last answer while others waited
 }
 
-type waiting = chan struct{}
+type turnSignal = chan struct{}
 
-// beside returns the others. It makes them when they are first needed. The mutex is held.
-func (t *operations) beside() *others {
+// ensureOthers returns the others. It allocates them if needed. The caller holds the mutex.
+func (t *operations) ensureOthers() *others {
 	if t.others == nil {
 		t.others = &others{}
 	}
 	return t.others
 }
 
-// begin waits for the turn until ctx ends. Its error is the cause of ctx.
+// begin waits for the turn until ctx is done. Its error is the cause of ctx.
 func (t *operations) begin(ctx context.Context) error {
-	turn := t.line()
+	turn := t.requestTurn()
 	if turn == nil {
 		return nil
 	}
@@ -57,9 +57,9 @@ func (t *operations) begin(ctx context.Context) error {
 }
 
 // beginBy is begin with a time budget. It returns what remains of the budget, never more than the backend
-// timeout while an earlier command is unanswered. Its error is why ctx has ended, or errNoTurn.
+// timeout while an earlier command is unanswered. Its error is that of ctx, or errNoTurn.
 func (t *operations) beginBy(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
-	turn := t.line()
+	turn := t.requestTurn()
 	if turn == nil {
 		return s, nil
 	}
@@ -84,7 +84,7 @@ func (t *operations) beginBy(ctx context.Context, s resend.Span, timeout time.Du
 	}
 }
 
-// remaining returns the budget of an operation that began to wait at start and has the turn.
+// remaining returns the budget of an operation that has waited since start and now has the turn.
 func (t *operations) remaining(start time.Time, s resend.Span, timeout time.Duration) (resend.Span, error) {
 	limit := t.limit(start, s, timeout)
 	if !time.Now().Before(limit) {
@@ -93,34 +93,34 @@ func (t *operations) remaining(start time.Time, s resend.Span, timeout time.Dura
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.beside().heard.Before(start) {
+	if t.ensureOthers().lastAnswer.Before(start) {
 		s.End = limit
 	}
 	return s, nil
 }
 
-// limit returns the time up to which an operation that began to wait at start waits for its turn. Each answer to
+// limit returns the time until which an operation that has waited since start waits for its turn. Each answer to
 // another operation postpones it.
 func (t *operations) limit(start time.Time, s resend.Span, timeout time.Duration) time.Time {
 	t.mu.Lock()
-	limit := resend.Latest(start, t.beside().heard).Add(timeout)
+	limit := resend.Latest(start, t.ensureOthers().lastAnswer).Add(timeout)
 	t.mu.Unlock()
 	return resend.Earliest(limit, s.End)
 }
 
-// errNoTurn says that an operation of a holder could not begin in time.
+// errNoTurn means that an operation of a holder could not begin in time.
 const errNoTurn = failure.Text("an earlier command of this holder has no answer from redis yet")
 
-// line takes the turn if it is free, and returns nil. Otherwise it returns a channel that is closed when the turn
+// requestTurn takes the turn if it is free and returns nil. Otherwise it returns a channel that is closed when the turn
 // comes.
-func (t *operations) line() waiting {
+func (t *operations) requestTurn() turnSignal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.taken {
 		t.taken = true
 		return nil
 	}
-	others, turn := t.beside(), make(waiting)
+	others, turn := t.ensureOthers(), make(turnSignal)
 	if others.yield != nil {
 		others.yield()
 	}
@@ -129,9 +129,9 @@ func (t *operations) line() waiting {
 }
 
 // withdraw removes a waiting operation. If the turn has just come to it, withdraw passes the turn on.
-func (t *operations) withdraw(turn waiting) {
+func (t *operations) withdraw(turn turnSignal) {
 	t.mu.Lock()
-	others := t.beside()
+	others := t.ensureOthers()
 	at := slices.Index(others.queue, turn)
 	if at >= 0 {
 		others.queue = slices.Delete(others.queue, at, at+1)
@@ -151,7 +151,7 @@ func (t *operations) end() {
 	}
 }
 
-// next gives the turn to the first operation that waits, and reports whether there was one.
+// next gives the turn to the first operation that waits and reports whether there was one.
 func (o *others) next() bool {
 	o.yield = nil
 	if len(o.queue) == 0 {
@@ -162,21 +162,21 @@ func (o *others) next() bool {
 	return true
 }
 
-// answered notes for the waiting operations that the operation that has the turn was answered.
-func (t *operations) answered() {
+// recordAnswer records for the waiting operations that the operation with the turn was answered.
+func (t *operations) recordAnswer() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.others != nil && len(t.others.queue) > 0 {
-		t.others.heard = time.Now()
+		t.others.lastAnswer = time.Now()
 	}
 }
 
-// yieldTo makes the operation that has the turn end by yield as soon as another one waits. It reports whether
-// none waits yet.
+// yieldTo registers yield, which is called as soon as another operation waits and makes the operation with the turn give
+// it up. If another operation already waits, yieldTo returns false.
 func (t *operations) yieldTo(yield func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	others := t.beside()
+	others := t.ensureOthers()
 	if len(others.queue) > 0 {
 		return false
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// Refresh gives the lock a new lease of whole milliseconds, counted from now. It becomes shorter only if no other hold
-// of the same holder needs more. A renewed hold gets a fixed lease.
+// Refresh gives the lock a new lease of whole milliseconds, counted from now. The lease becomes shorter only if no other
+// hold of the same holder needs more. A renewed hold gets a fixed lease.
 func (h *Hold) Refresh(ctx context.Context, ttl time.Duration) error {
 	if h.ended.Load() {
 		return failure.NotHeld
 	}
-	errs := each(h.holders, func(o *Holder) error { return o.refresh(ctx, h, ttl) })
+	errs := forEach(h.holders, func(o *Holder) error { return o.refresh(ctx, h, ttl) })
 	if failure.JoinBeyond(len(errs)-h.needs, errs) == nil {
 		return nil
 	}
@@ -46,16 +46,16 @@ func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error 
 	if lower {
 		return o.setLease(ctx, left, ttl, span)
 	}
-	sent, err := o.writeCount(ctx, o.counted(), ttl, span)
-	o.raised(sent, ttl, err)
+	sent, err := o.writeCount(ctx, o.countHolds(), ttl, span)
+	o.recordLease(sent, ttl, err)
 	return err
 }
 
 // planRefresh reports whether the lease may become shorter: no other hold needs more, and no earlier command of this
-// holder can still be executed and raise it again. If so, the local deadline is lowered already. The caller has the
-// turn, so no hold is added.
+// holder can still be executed and raise it again. If so, planRefresh also lowers the local deadline. The caller has the
+// turn, so no hold is added at the same time.
 func (o *Holder) planRefresh(ttl time.Duration) (lower bool, err error) {
-	lower = o.counted() <= 1 && o.lease.Lower(time.Now(), ttl)
+	lower = o.countHolds() <= 1 && o.lease.Lower(time.Now(), ttl)
 	if !lower {
 		o.lease.Ask(ttl)
 	}
@@ -65,7 +65,7 @@ func (o *Holder) planRefresh(ttl time.Duration) (lower bool, err error) {
 	return lower, nil
 }
 
-// awaitRenewal waits until no renewal is on its way, up to limit.
+// awaitRenewal waits until no renewal is on its way, but not beyond limit.
 func (o *Holder) awaitRenewal(ctx context.Context, limit time.Time) error {
 	done := o.lease.Renewing()
 	if done == nil {
@@ -87,8 +87,8 @@ func (o *Holder) awaitRenewal(ctx context.Context, limit time.Time) error {
 
 const errRenewing = failure.Text("a renewal is on its way and not answered")
 
-// setLease sets the lease, of which left remains, up or down. A send without an answer may be executed at any time,
-// and shorten a lease that was raised since. From then on no reply is believed to confirm more than this lease.
+// setLease sets the lease, of which left remains, up or down. A send without an answer may be executed at any time and
+// shorten a lease that was raised later. After such a send, no reply counts as confirming more than this lease.
 func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend.Span) error {
 	falls := o.expectEcho(left, ttl)
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
@@ -102,9 +102,9 @@ func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend
 	if falls {
 		o.echoSent(got.Answer)
 	}
-	if err == nil && !lease.Expired(got.Sent, ttl, time.Now()) { // otherwise it has had its effect
+	if err == nil && !lease.Expired(got.Sent, ttl, time.Now()) { // an expired lease has had its effect
 		err = o.confirm(got.Answer.Mine)
 	}
-	o.raised(got.Sent, ttl, err)
+	o.recordLease(got.Sent, ttl, err)
 	return err
 }

@@ -14,9 +14,9 @@ func Of(h any) *Holder {
 	return h.(*Holder) //nolint:errcheck,forcetypeassert // no other type is given
 }
 
-// Register notes in the queue of the key that the attempt of w has brought the lock. w is nil for a caller that does
-// not wait. under is the holder that the caller has already, with which it shares the lock, or nil. Another holder
-// of this client that had the lock is lost, or asks Redis.
+// Register records in the queue of the key that the attempt of w acquired the lock. w is nil for a caller that does not
+// wait. under is the holder with which the caller already shares the lock, or nil. If another holder of this client had
+// the lock, it is lost or asks Redis.
 func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.Time) {
 	granted := queue.Grant{Holder: o, Kind: o.lease.Kind.Family, Shared: o.lease.Kind.Shared(), Sent: sent}
 	if under != nil {
@@ -31,24 +31,24 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 	}
 }
 
-// Doubt asks Redis, in the background, whether holders of this client still have their lock.
+// Doubt asks Redis in the background whether holders of this client still have their lock.
 func (hs *Holdings) Doubt(holders []queue.Holder) {
 	for _, h := range holders {
 		Of(h).lease.Doubt()
 	}
 }
 
-// Hint is Doubt after a message on the channel of a lock. A message of a semaphore says only that one more permit
-// is free, so Hint does nothing then.
+// Hint is Doubt after a message on the channel of a lock. For a semaphore it does nothing, because such a message only
+// means that one more permit is free.
 func (hs *Holdings) Hint(holders []queue.Holder) {
 	if len(holders) > 0 && Of(holders[0]).lease.Kind.Shares != redisstore.Limited {
 		hs.Doubt(holders)
 	}
 }
 
-// Blocking returns the field of the hold of this client that has the lock, or a share of it. blockedBy is the field
-// that Redis has named, or empty. A field of this client alone does not show such a hold, because Leave and
-// abandoned acquisitions leave fields of this client, too.
+// Blocking returns the field of the hold of this client that has the lock, or a share of it. blockedBy is the field that
+// Redis returned, or empty. That it belongs to this client does not prove that such a hold exists, because Leave and
+// abandoned acquisitions also leave fields of this client.
 func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 	known := blockedBy == "" || strings.HasPrefix(blockedBy, hs.ClientID+":")
 	for _, h := range hs.Queues.Holders(key) {
@@ -73,7 +73,7 @@ func (hs *Holdings) List() (list []*Hold) {
 	return list
 }
 
-// Oldest returns when the hold that has lasted longest was acquired. It is zero without a hold.
+// Oldest returns the time at which the oldest hold was acquired. It is zero without a hold.
 func (hs *Holdings) Oldest() (oldest time.Time) {
 	for _, l := range hs.Watchdog.Leases() {
 		at := Of(l.Holder()).since()
@@ -84,8 +84,7 @@ func (hs *Holdings) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// LeaveAll ends every hold with the cause that the client is closed, and returns how many keys are left to their
-// leases.
+// LeaveAll ends every hold with the cause [failure.Closed] and returns how many keys are left to expire.
 func (hs *Holdings) LeaveAll() int {
 	left := hs.Watchdog.Leases()
 	for _, l := range left {

@@ -38,26 +38,26 @@ func (h *Hold) Release(ctx context.Context) error {
 	return err
 }
 
-// release takes the hold away from its holders.
+// release removes the hold from its holders.
 func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err error) {
 	if len(h.holders) == 1 { // the usual release does not pay for the rest
 		return h.holders[0].release(ctx, h, now)
 	}
-	var handovers atomic.Int32
+	var handOffs atomic.Int32
 	err = h.end(func(o *Holder) error {
 		handed, err := o.release(ctx, h, now)
 		if handed {
-			handovers.Add(1)
+			handOffs.Add(1)
 		}
 		return err
 	})
-	return handovers.Load() > 0, err
+	return handOffs.Load() > 0, err
 }
 
-// end calls a function that ends the hold, for all its holders. The loss of leases that the hold does not need is
+// end calls do, which ends the hold at one holder, for all holders. The loss of leases that the hold does not need is
 // not an error, because nothing is left to end.
 func (h *Hold) end(do func(o *Holder) error) error {
-	errs := each(h.holders, do)
+	errs := forEach(h.holders, do)
 	spare := len(errs) - h.needs
 	left := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, failure.Lost) })
 	if len(errs)-len(left) <= spare {
@@ -66,8 +66,8 @@ func (h *Hold) end(do func(o *Holder) error) error {
 	return failure.Join(errs)
 }
 
-// each calls a function for all holders of a lock at once, so that together they take no longer than one.
-func each(holders []*Holder, do func(o *Holder) error) []error {
+// forEach calls do for all holders of a lock concurrently and returns the errors in the order of the holders.
+func forEach(holders []*Holder, do func(o *Holder) error) []error {
 	errs := make([]error, len(holders))
 	if len(holders) == 1 {
 		errs[0] = do(holders[0])
@@ -81,7 +81,7 @@ func each(holders []*Holder, do func(o *Holder) error) []error {
 	return errs
 }
 
-// release takes one hold away from the holder.
+// release removes one hold from the holder.
 func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bool, err error) {
 	now, span, err := o.beginOperation(ctx, now)
 	if err != nil {
@@ -104,7 +104,7 @@ func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bo
 	}
 }
 
-// releaseInner writes in Redis that one hold fewer is left.
+// releaseInner writes the lower count of holds to Redis.
 func (o *Holder) releaseInner(ctx context.Context, left int, s resend.Span) error {
 	if err := o.lease.Loss(); err != nil {
 		return err
@@ -116,17 +116,18 @@ func (o *Holder) releaseInner(ctx context.Context, left int, s resend.Span) erro
 	return err
 }
 
-// chooseNext takes the waiter that gets the lock out of the queue. It returns nil if the lock is to be freed.
+// chooseNext chooses the waiter that gets the lock next and takes it out of the queue. It returns nil if no waiter gets
+// the lock, which is then freed.
 func (o *Holder) chooseNext(now time.Time) *queue.Waiter {
 	if o.in.Acks {
-		return nil // the next holder has the replicas acknowledge its own acquire
+		return nil // replicas have to acknowledge the acquire of the next holder
 	}
 	return o.in.Queues.Choose(o.lease.Key, o, now)
 }
 
-// passes reports whether the holder is passed on to the waiter in memory, after its last hold h. If so, the lease
-// belongs to the waiter when passes returns. If not, a script hands the lock off: see Runs in the comment of
-// package core.
+// passes passes the holder on to the waiter in memory after its last hold h, if that is possible, and reports whether it
+// was. If so, the lease belongs to the waiter when passes returns. If not, a script hands the lock off: see Runs in the
+// comment of package core.
 func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {
 	several := len(h.holders) > 1 // keys, or servers
 	if !o.lease.Kind.Passes() || several || o.token != 0 || w.Token {
@@ -138,14 +139,14 @@ func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {
 	return !amending && o.lease.Pass(now, w.Lease, w.Renewed)
 }
 
-// freeNow is releaseLast for a holder whose turn needs no wait.
+// freeNow is releaseLast for a caller that need not wait for its turn.
 func (o *Holder) freeNow(ctx context.Context) error {
 	now := time.Now()
 	_, err := o.releaseLast(ctx, o.chooseNext(now), now, o.in.Sender.Operation(now))
 	return err
 }
 
-// releaseLast ends the holder after its last hold. The lock goes to the waiter, or is freed if w is nil.
+// releaseLast ends the holder after its last hold. It hands the lock to w, or frees it if w is nil.
 func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
 	if err := o.lease.BeginRelease(); err != nil {
 		if w != nil {
@@ -158,11 +159,11 @@ func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time
 	} else {
 		handed, err = o.handTo(ctx, w, now, s)
 	}
-	o.lease.End() // only now, so that closing the client waits for the release
+	o.lease.End() // only now, because Close waits for the release
 	return handed, err
 }
 
-// handTo hands the lock to a waiter by a script. If Redis refuses that, handTo frees the lock.
+// handTo hands the lock to a waiter by a script. If Redis refuses the script, handTo frees the lock.
 func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
 	next, err := o.handOff(ctx, w, now, s)
 	if err != nil {
@@ -179,14 +180,14 @@ func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s r
 	if o.in.Queues.Handed(w, o, next, time.Now()) {
 		return true, nil
 	}
-	// The waiter left while the lock was on its way to it. This call passes the lock on, but the result of that
-	// is not an error of the release that the caller asked for.
-	_ = next.freeNow(ctx) //nolint:errcheck // see above; the reaper gets what is not answered
+	// The waiter left while the lock was on its way to it. This call frees the lock or hands it to the next waiter, but an
+	// error of that is not an error of the release that the caller asked for.
+	_ = next.freeNow(ctx) //nolint:errcheck // see above; freeNow leaves unanswered commands to the reaper
 	return false, nil
 }
 
-// handOff moves the lock to a new field for the waiter. For a fixed lease it asks Redis for a reserve, so that the
-// next releases can pass the lock on.
+// handOff moves the lock to a new field for the waiter. For a fixed lease it asks Redis for a reserve, so that later
+// releases can pass the lock on.
 func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (*Holder, error) {
 	field, ttl := o.in.NextField(o.lease.Kind), w.Lease
 	if !w.Renewed && !w.Token && o.lease.Kind.Passes() {
@@ -194,7 +195,7 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	}
 	falls := o.expectEcho(o.lease.Left(now), ttl)
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
-		Key: o.lease.Key, Span: s, Subject: o, Counts: foundLate,
+		Key: o.lease.Key, Span: s, Subject: o, Counts: acceptLateChange,
 	}, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return o.in.Redis.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
 	})
@@ -221,18 +222,18 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	return next, nil
 }
 
-// errNextExpired says that a hand-off was sent again and found neither holder within the lease of the old one: the
-// first send was executed, and the lease that it gave has expired.
+// errNextExpired means that a hand-off was sent again, within the old lease, and found neither holder. The first send was
+// executed, and the lease that it gave has expired.
 const errNextExpired = failure.Text("the lease of the next holder has expired")
 
-// errHandOffRefused says that Redis refused a hand-off with an error, such as OOM, and that no send of it is
-// without an answer. The holder still has the lock, and freeing it may work.
+// errHandOffRefused means that Redis refused a hand-off with an error, such as OOM, and that every send was answered. The
+// holder still has the lock, and freeing it may work.
 const errHandOffRefused = failure.Text("hand-off refused")
 
-// free deletes the lock and publishes that.
+// free frees the lock, and the script publishes a message.
 func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Released]{
-		Key: o.lease.Key, Span: s, Subject: o, Counts: freedLate,
+		Key: o.lease.Key, Span: s, Subject: o, Counts: acceptLateRelease,
 	}, func(now time.Time) redisstore.Call[redisstore.Released] {
 		return o.in.Redis.Release(now, o.lease.Claim)
 	})
@@ -253,29 +254,30 @@ func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	default:
 		o.leaveQueue(o.in.othersNotified(o.lease.Key, got.Answer.Notified))
 	}
-	// An earlier send may have freed the lock, unless it was sent after the end of the lease.
+	// An earlier send may have freed the lock, unless it was sent after the lease expired.
 	if got.Answer.Mine || got.Doubt && !o.lease.Expired(got.First) {
 		return nil
 	}
 	return failure.NotMine
 }
 
-// foundLate and freedLate accept a late answer only if the send has found the holder. Otherwise another send of
-// the same operation may have removed it.
-func foundLate(c redisstore.Change) bool   { return c.Mine }
-func freedLate(r redisstore.Released) bool { return r.Mine }
+// acceptLateChange and acceptLateRelease accept a late answer only if the send found the holder. Otherwise another send
+// of the same operation may have removed it.
+func acceptLateChange(c redisstore.Change) bool    { return c.Mine }
+func acceptLateRelease(r redisstore.Released) bool { return r.Mine }
 
-// PassOn frees a holder whose waiter has left, in the background. The release begins at once, so that closing the
-// client waits for it and does not leave the lock to its lease.
+// PassOn frees, in the background, a holder whose waiter has left. The release begins at once, so Close waits for it and
+// does not leave the lock to its lease.
 func (hs *Holdings) PassOn(o *Holder) {
 	_ = o.lease.BeginRelease() //nolint:errcheck // freeNow finds a loss
 	hs.Spawn(func(ctx context.Context) {
-		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // it has no caller; it leaves the rest to the reaper
+		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller gets the error; freeNow leaves the rest to the reaper
 	})
 }
 
-// GiveBack frees holders that no caller has seen yet, all at once. It waits for that no longer than most,
-// and no longer than least once ctx has ended; the rest goes on in the background.
+// GiveBack concurrently frees holders that no caller has seen yet. It waits for that until ctx is done, and no longer
+// than most or least, whichever is longer. If ctx was done before, it waits no longer than least. The rest goes on in
+// the background.
 func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	if len(got) == 0 {
 		return
@@ -304,8 +306,8 @@ func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	}
 }
 
-// othersNotified returns how many subscribers beside this client a message has reached. In a Cluster with classic
-// pub/sub the count covers one node only, and says nothing.
+// othersNotified returns how many subscribers besides this client received a message. In a Cluster with classic pub/sub
+// the count covers only one node, so othersNotified returns [queue.Uncounted].
 func (hs *Holdings) othersNotified(key string, notified int) int {
 	if hs.Redis.CountsOneNode() {
 		return queue.Uncounted
