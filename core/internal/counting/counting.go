@@ -1,8 +1,8 @@
-// Package counting executes operations on counts: the permits of a semaphore without owners, and a latch. Each
-// operation is executed once, however often it has to be sent: it has a separate field, by which Redis remembers it.
+// Package counting executes operations on counts: the permits of a plain semaphore, and latches. Each operation is
+// executed once, however often it is sent: it has a separate field, by which Redis remembers it.
 //
-// This package knows the scripts of counts. It knows neither callers nor waits: taking permits and waiting for a latch
-// are acquisitions, of package acquire, which names the [Settled] operations in its commands. Package core calls it.
+// This package runs the scripts of counts. It does not deal with waiting: to take permits or to wait for a latch is an
+// acquisition of package acquire, whose commands name the [Settled] operations. Package core calls this package.
 package counting
 
 import (
@@ -22,25 +22,25 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// OperationTime is how long an operation is sent again in the background, without the time that the reaper adds for an
-// operation that is executed late. Redis remembers it for longer (lua/once.lua).
+// OperationTime is how long an operation is sent again in the background. The time that the reaper adds for an operation
+// that is executed late is not included. Redis remembers operations for longer (lua/once.lua).
 const OperationTime = 10 * time.Minute
 
-// Config is what the operations of a client need. All of it is required.
+// Config configures a Counter. All fields are required.
 type Config struct {
 	Redis     Redis
 	Sender    *resend.Sender
 	Graves    Graves
-	NextField func(kind *redisstore.Kind) string // makes a field that was never used
+	NextField func(kind *redisstore.Kind) string // returns a field that was never used
 }
 
-// Redis has the script that executes operations.
+// Redis runs the script that executes operations.
 type Redis interface {
 	Settle(now time.Time, k *redisstore.Kind, key string, ops []string) redisstore.Call[[]redisstore.Finding]
 	Detect(ctx context.Context, limit time.Time) error
 }
 
-// Graves send operations without an answer again.
+// Graves sends operations without an answer again.
 type Graves interface {
 	Abandon(kind *redisstore.Kind, keys []string, field string, call reaper.LateAnswer, lease time.Duration)
 }
@@ -54,8 +54,9 @@ type Counter struct {
 // New returns a Counter.
 func New(cfg Config) *Counter { return &Counter{Config: cfg} }
 
-// Execute executes an operation once, also when ctx has ended. It reports whether that has changed the count. Without
-// an answer the operation goes on in the background, unless Redis has refused it for good; the error says which.
+// Execute executes an operation once, even if ctx is done. It reports whether the operation changed the count. Without an
+// answer the operation goes on in the background. If Redis refused it for good, it does not. The error distinguishes the
+// two cases.
 func (c *Counter) Execute(ctx context.Context, kind *redisstore.Kind, key, what string, n int) (changed bool, err error) {
 	op := c.NextField(kind) + ":" + what + ":" + strconv.Itoa(n)
 	found, fate, err := c.send(context.WithoutCancel(ctx), kind, key, op)
@@ -75,7 +76,7 @@ func (c *Counter) Execute(ctx context.Context, kind *redisstore.Kind, key, what 
 	}), nil
 }
 
-// Error says why an operation has no answer, and what becomes of it.
+// Error contains the reason for which an operation failed, and its fate.
 type Error struct {
 	Cause error
 	Fate  error
@@ -83,7 +84,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%v: %v", e.Cause, e.Fate) }
 
-// Unwrap returns both.
+// Unwrap returns the cause and the fate.
 func (e *Error) Unwrap() []error { return []error{e.Cause, e.Fate} }
 
 const (
@@ -93,9 +94,9 @@ const (
 
 var errNoCount = errors.New("the key is not a count")
 
-// send sends an operation until it is answered, or its time has ended. The fate covers all sends together: Unknown
-// if Redis may still execute one of them, or has executed none and the operation may be sent again; Answered with an
-// error says that it will never be executed.
+// send sends an operation until it is answered or its time limit has passed. The fate covers all sends together. It is
+// Unknown if Redis may still execute one of them, or if Redis executed none and the operation may be sent again. It is
+// Answered with an error if Redis will never execute the operation.
 func (c *Counter) send(ctx context.Context, kind *redisstore.Kind, key, op string) (found []string, fate wire.Fate, err error) {
 	ops := append(c.Take(key), op)
 	err = c.Redis.Detect(ctx, c.Sender.DetectLimit(time.Now()))
@@ -122,20 +123,20 @@ func (c *Counter) send(ctx context.Context, kind *redisstore.Kind, key, op strin
 	return found, fate, err
 }
 
-// Settled are operations whose answers have come. The next command on the same key has Redis forget them. If there are
-// too many, later ones are not remembered, and Redis forgets them by their age. It is safe for concurrent use.
+// Settled contains operations that were answered. The next command on the same key makes Redis forget them. If there are
+// too many, Settled drops later ones, and Redis forgets those by their age. It is safe for concurrent use.
 type Settled struct {
 	mu   sync.Mutex
 	keys map[string][]string
 }
 
 const (
-	maxOfKey    = 256
+	maxPerKey   = 256
 	maxKeys     = 1024
-	mostPerSend = 8 // by one command
+	mostPerSend = 8 // operations named by one command
 )
 
-// Note adds an operation.
+// Note adds an operation that was answered.
 func (s *Settled) Note(key, op string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,12 +144,12 @@ func (s *Settled) Note(key, op string) {
 		s.keys = make(map[string][]string)
 	}
 	ops := s.keys[key]
-	if len(ops) < maxOfKey && (ops != nil || len(s.keys) < maxKeys) {
+	if len(ops) < maxPerKey && (ops != nil || len(s.keys) < maxKeys) {
 		s.keys[key] = append(ops, "~"+op)
 	}
 }
 
-// Take returns some operations of a key, for the next command to name.
+// Take removes and returns some operations of a key, for the next command to name.
 func (s *Settled) Take(key string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

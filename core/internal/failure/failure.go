@@ -1,6 +1,6 @@
-// Package failure has the errors by which the parts of a client report how an operation ended. Package core
-// exports the outcomes, and turns [wire.ShortfallError] into its own type. Every part of a client uses this
-// package; it knows only what [wire] reports of an error of Redis.
+// Package failure contains the errors with which the parts of a client report the outcome of an operation. Package core
+// exports the outcomes and converts [wire.ShortfallError] to its own type. Every part of a client uses this package.
+// It depends only on package wire, which classifies the errors of Redis.
 package failure
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Text is an error with a fixed text. The text names no key, so that logs and traces may show it.
+// Text is an error with a fixed message. The message contains no key, so logs and traces may show it.
 type Text string
 
 func (t Text) Error() string { return string(t) }
 
-// prefix begins the text of every outcome.
+// prefix begins the message of every outcome.
 const prefix = "core: "
 
 // The outcomes of an operation. Package core documents them.
@@ -33,7 +33,7 @@ const (
 	Lost           = Loss("")
 )
 
-// Loss says how a lock ended under its holder. It matches [Lost] and [NotHeld]. Its text names no key.
+// Loss is the reason for which a holder lost its lock. It matches [Lost] and [NotHeld]. Its message contains no key.
 type Loss string
 
 func (l Loss) Error() string {
@@ -58,10 +58,10 @@ const (
 	NotMine      = Loss("redis has another holder, or none")
 )
 
-// final says that Redis has refused a command for a reason that does not pass by itself.
+// final means that Redis refused a command for a reason that does not pass by itself.
 const final = Text("redis refuses this until its data or its configuration is changed")
 
-// Outcome reports whether an error says how an operation ended.
+// Outcome reports whether an error matches an outcome.
 func Outcome(err error) bool {
 	for _, outcome := range []error{Unavailable, NotAcquired, NotHeld, Closed, TooManyWaiters, Invalid} {
 		if errors.Is(err, outcome) {
@@ -71,12 +71,12 @@ func Outcome(err error) bool {
 	return false
 }
 
-// Invalidf returns an [Invalid] with a message that says what to write instead.
+// Invalidf returns an [Invalid] error. Its message includes what to write instead.
 func Invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", Invalid, fmt.Errorf(format, args...))
 }
 
-// BecauseOf returns [Unavailable] joined with its cause. It returns nil and an outcome as they are.
+// BecauseOf returns [Unavailable] joined with its cause. If cause is nil or an outcome, BecauseOf returns it unchanged.
 func BecauseOf(cause error) error {
 	switch {
 	case cause == nil, Outcome(cause):
@@ -88,8 +88,8 @@ func BecauseOf(cause error) error {
 	}
 }
 
-// Mention returns the outcome of another operation, such as the loss of an outer lock, as a cause that does not
-// match. It returns other errors as they are.
+// Mention wraps the outcome of another operation, such as the loss of an outer lock, as a cause that does not match. It
+// returns other errors unchanged.
 func Mention(err error) error {
 	if err == nil || !Outcome(err) {
 		return err
@@ -97,27 +97,27 @@ func Mention(err error) error {
 	return Mentioned{err}
 }
 
-// Mentioned is an outcome that is shown and does not match.
+// Mentioned is an outcome that appears in a message but does not match.
 type Mentioned struct{ Of error }
 
 func (e Mentioned) Error() string { return e.Of.Error() }
 
-// Inside returns err for the text of another outcome, which begins with the prefix already.
-func Inside(err error) error { return inside{err} }
+// Inside returns err without the prefix in its message, for use inside another outcome, which begins with the prefix.
+func Inside(err error) error { return insideError{err} }
 
-type inside struct{ of error }
+type insideError struct{ err error }
 
-func (e inside) Error() string { return TrimPrefix(e.of.Error()) }
-func (e inside) Unwrap() error { return e.of }
+func (e insideError) Error() string { return TrimPrefix(e.err.Error()) }
+func (e insideError) Unwrap() error { return e.err }
 
-// TrimPrefix returns the text of an outcome for the text of another one.
+// TrimPrefix removes the prefix from the message of an outcome.
 func TrimPrefix(text string) string { return strings.TrimPrefix(text, prefix) }
 
-// HasPrefix reports whether a text begins like an outcome.
+// HasPrefix reports whether a message begins with the prefix of an outcome.
 func HasPrefix(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// Ended returns why ctx has ended. The error matches both the error and the cause of ctx. The loss of a hold as
-// the cause does not match, because that hold is of another lock.
+// Ended returns an error that matches both the error and the cause of ctx, which is done. If the cause is the loss of a
+// hold, the error does not match that loss, because the hold is of another lock.
 func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(cause, err) {
@@ -126,8 +126,8 @@ func Ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, Inside(Mention(cause)))
 }
 
-// Join joins the errors of the keys of one lock, of which some may be nil. The lock has one outcome: the end of a
-// part of it goes first, and the other errors are mentioned beside it. A single error stays as it is.
+// Join joins the errors of the keys of one lock. Some of them may be nil. The result matches one outcome: if a part of
+// the lock has ended, that is the outcome, and Join only mentions the other errors. It returns a single error unchanged.
 func Join(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
@@ -144,7 +144,7 @@ func Join(errs []error) error {
 		}
 		break
 	}
-	return list(errs)
+	return newList(errs)
 }
 
 // JoinBeyond joins errors if more than spare of them are not nil. Otherwise it returns nil.
@@ -157,13 +157,13 @@ func JoinBeyond(spare int, errs []error) error {
 	if spare >= 0 {
 		return nil
 	}
-	return list(errs)
+	return newList(errs)
 }
 
-// List are several errors of one operation. Like the result of [errors.Join] it matches itself, and only itself.
+// List contains the errors of one operation. Like the result of [errors.Join], a List is equal only to itself.
 type List struct{ errs []error }
 
-func list(errs []error) error {
+func newList(errs []error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {
 		return nil
@@ -176,12 +176,12 @@ func (l *List) Error() string { return errors.Join(l.errs...).Error() }
 // Unwrap returns the errors.
 func (l *List) Unwrap() []error { return l.errs }
 
-// Map returns a List with the result of a function for each error. If the function changes none, it returns l.
+// Map applies change to each error and returns a List of the results. If change changes none of them, Map returns l.
 func (l *List) Map(change func(error) error) error {
 	errs, changed := make([]error, len(l.errs)), false
 	for i, err := range l.errs {
 		errs[i] = change(err)
-		changed = changed || errs[i] != err //nolint:errorlint // whether it is the same value
+		changed = changed || errs[i] != err //nolint:errorlint // compares values
 	}
 	if !changed {
 		return l

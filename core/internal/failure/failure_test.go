@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/failure"
 )
 
-// Callers compare the error of a lock with the cause of its context, and keep errors in maps. So an error of several
-// keys has an identity, and matches itself.
+// Callers compare the error of a lock with the cause of its context and use errors as map keys. So the error of several
+// keys is comparable and matches itself.
 func TestJoin_ComparableWithItself(t *testing.T) {
 	t.Parallel()
 	joined := failure.Join([]error{failure.LeaseExpired, failure.Unavailable, nil})
@@ -32,7 +32,7 @@ func TestJoin_ComparableWithItself(t *testing.T) {
 	}
 }
 
-// The end of a part of a lock goes first: other outcomes are mentioned, and do not match.
+// If a part of a lock has ended, that is the outcome. Other outcomes are mentioned and do not match.
 func TestJoin_OneOutcome(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -58,7 +58,7 @@ func TestJoin_OneOutcome(t *testing.T) {
 	}
 }
 
-// A loss leads to Lost and to NotHeld, also for callers that unwrap it step by step.
+// A loss matches Lost and NotHeld, also for callers that unwrap it step by step.
 func TestLoss_Unwrap(t *testing.T) {
 	t.Parallel()
 	if err := errors.Unwrap(failure.LeaseExpired); err != failure.Lost { //nolint:errorlint // one step

@@ -1,5 +1,5 @@
-// Package identity makes the id of a client and the fields of its holders in Redis, and reads the fields of others. It
-// knows kinds of locks, and nothing that is done with a field. Packages core and acquire use it.
+// Package identity generates the id of a client and the fields of its holders in Redis, and classifies the fields of
+// other clients. It depends on the kinds of locks, but not on the use of fields. Packages core and acquire use it.
 package identity
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Identity is who a client is in Redis: its id, and the numbers after it that its holders have used. It is safe for
-// concurrent use.
+// Identity identifies a client in Redis: it contains the id of the client and the last number that a field of its
+// holders used. It is safe for concurrent use.
 type Identity struct {
 	ID     string
 	fields atomic.Int64
 }
 
-// FirstField is the number before the first field of a client. The threads of Java have smaller numbers, so the
+// FirstField is one less than the number in the first field of a client. The ids of Java threads are smaller, so the
 // fields of this library differ from Redisson's fields.
 const FirstField = 1 << 40
 
-// RivalOf returns what kind of client has made a field.
+// RivalOf returns the kind of client that a field belongs to.
 func RivalOf(field string) queue.Rival {
 	_, number, found := strings.Cut(field, ":")
-	number = strings.TrimSuffix(number, ":write") // of a writer
+	number = strings.TrimSuffix(number, ":write") // the suffix of a writer
 	n, err := strconv.ParseInt(number, 10, 64)
 	switch {
 	case !found:
@@ -40,7 +40,7 @@ func RivalOf(field string) queue.Rival {
 	}
 }
 
-// NewID returns a random UUID (version 4), as the client ids of Redisson are.
+// NewID returns a random UUID (version 4), like the client ids of Redisson.
 func NewID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
@@ -49,9 +49,9 @@ func NewID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// NextField returns a field that was never used, so that a late command of an earlier acquisition is not taken for one
-// of this. Holds that pass the lock on in memory share a field: lease.Pass refuses while a command of an earlier one
-// may be executed late.
+// NextField returns a field that was never used, so that a late command of an earlier acquisition has no effect on this
+// one. Holds that pass the lock on in memory share a field; lease.Pass refuses while a command of an earlier hold may
+// be executed late.
 func (i *Identity) NextField(kind *redisstore.Kind) string {
 	if kind.Holds != redisstore.Reentrant {
 		var id [16]byte

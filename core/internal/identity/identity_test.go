@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// The fields of this library differ from Redisson's fields, whose numbers are threads.
+// The fields of this library differ from Redisson's fields, whose numbers are thread ids.
 func TestRivalOf(t *testing.T) {
 	t.Parallel()
 	i := identity.Identity{ID: identity.NewID()}

@@ -10,16 +10,16 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Result is how an operation of a holder ended.
+// Result describes how an operation of a holder ended.
 type Result[T any] struct {
 	Answer T
-	Sent   time.Time // of the send that was answered, or else of the last one
+	Sent   time.Time // time of the answered send, or else of the last send
 	Doubt  bool      // a send got no answer: Redis may have executed it, or may execute it later
-	First  time.Time // of the first send that Redis may have executed
+	First  time.Time // time of the first send that Redis may have executed
 }
 
-// note adds a send, whose fate says whether it was answered.
-func (r *Result[T]) note(sent time.Time, fate wire.Fate, err error) {
+// record records a send. fate is [wire.Unknown] if the send was not answered.
+func (r *Result[T]) record(sent time.Time, fate wire.Fate, err error) {
 	r.Sent = sent
 	unknown := fate == wire.Unknown
 	if !r.Doubt && (unknown || err == nil) {
@@ -28,35 +28,35 @@ func (r *Result[T]) note(sent time.Time, fate wire.Fate, err error) {
 	r.Doubt = r.Doubt || unknown
 }
 
-// Operation is a harmless script of a holder: Redis may execute it more than once.
+// Operation is a script of a holder that Redis may execute more than once without harm.
 type Operation[T any] struct {
 	Key     string
 	Span    Span
-	Counts  func(T) bool // whether the late answer to an earlier send may be used; nil: always
+	Counts  func(T) bool // reports whether a late answer to an earlier send may be used; nil: always
 	Subject Subject
 }
 
-// Subject is the holder of an operation. It learns what becomes of the sends.
+// Subject is the holder of an operation. It is notified of the fate of each send.
 type Subject interface {
 	Unanswered() // a send got no answer
 	Answered()   // a send was answered in time
 }
 
-// Insist sends an operation until Redis answers, ctx ends, or its time has ended. prepare makes the command of one
-// send. It is a separate parameter, because as a field it would be allocated.
+// Insist sends an operation until Redis answers, ctx is done, or its time limit has passed. prepare builds the command
+// of one send. It is a separate parameter because, as a field, it would be allocated.
 func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func(now time.Time) redisstore.Call[T]) (Result[T], error) {
 	var got Result[T]
-	pending := unanswered[T]{counts: op.Counts}
+	pending := pendingSends[T]{counts: op.Counts}
 	loop := Loop{Sender: s, Key: op.Key, Span: op.Span, Pauser: holderSleeper{}}
 	err := loop.Run(ctx, func() (time.Time, bool, error) {
 		call := prepare(time.Now())
 		answer, fate, err := call.Wait(ctx, op.Span.Limit(s, call.Sent))
 		got.Answer = answer
-		got.note(call.Sent, fate, err)
+		got.record(call.Sent, fate, err)
 		if fate == wire.Unknown {
 			op.Subject.Unanswered()
 			pending.calls = append(pending.calls, call)
-			err = pending.late(&got, err)
+			err = pending.takeLate(&got, err)
 		}
 		switch {
 		case err == nil:
@@ -70,19 +70,19 @@ func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func
 			return got.Sent, true, err
 		}
 	})
-	err = pending.late(&got, err)
+	err = pending.takeLate(&got, err)
 	return got, err
 }
 
-// unanswered are the sends of an operation that got no answer in time, because their connections hang or are slow.
-type unanswered[T any] struct {
+// pendingSends contains the sends of an operation that got no answer in time, because their connections hang or are slow.
+type pendingSends[T any] struct {
 	calls  []redisstore.Call[T]
 	counts func(T) bool
 }
 
-// late looks, after an error, whether one of the sends has been answered since. Where every answer takes long,
-// no other answer may ever come.
-func (u *unanswered[T]) late(got *Result[T], err error) error {
+// takeLate takes, after an error, the answer of a send that was answered since. If every answer takes long, no other
+// answer may ever come.
+func (u *pendingSends[T]) takeLate(got *Result[T], err error) error {
 	if err == nil {
 		return nil
 	}

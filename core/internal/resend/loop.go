@@ -1,8 +1,8 @@
-// Package resend sends the command of one operation, and sends it again while that may help: until Redis answers,
-// the time of the operation has ended, or another send cannot change anything.
+// Package resend sends the command of one operation and sends it again while that may help: until Redis answers, the
+// time limit of the operation has passed, or another send cannot change anything.
 //
-// It knows commands, their fates and time limits. It knows nothing of locks: what a command does, and whether a
-// second execution does harm, its caller knows. Packages acquire, holding and core send through it.
+// It deals with commands, their fates and time limits. It does not depend on locks: its callers are responsible for the
+// effect of a command and of a second execution. Packages acquire, counting, holding and core send through it.
 package resend
 
 import (
@@ -17,37 +17,37 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Sender is what the operations of one client share.
+// Sender contains what the operations of one client share.
 type Sender struct {
-	Timeout time.Duration               // the backend timeout: for so long Redis may say nothing at all
-	Closing <-chan struct{}             // closed when the client is being closed
-	GaveUp  func(key string, err error) // is called when Redis has said nothing until an operation ended
+	Timeout time.Duration               // the backend timeout: how long Redis may be silent
+	Closing <-chan struct{}             // closed when the client begins to close
+	GaveUp  func(key string, err error) // is called when Redis was silent until an operation gave up
 }
 
-// The pauses between two sends of one operation: the first one, doubled each time up to the longest.
+// The first pause between two sends of one operation, and the longest. Each pause is twice as long as the one before.
 const (
 	FirstPause   = 5 * time.Millisecond
 	longestPause = 250 * time.Millisecond
 )
 
-// NextPause returns the pause after a pause.
+// NextPause returns the pause that follows a pause.
 func NextPause(pause time.Duration) time.Duration { return min(2*pause, longestPause) }
 
-// ErrRefused marks an error that is an answer of a Redis that is there: it has refused the lock, and is asked
-// again. Such an error sets the backend timeout back.
+// ErrRefused means that Redis answered and refused the lock, and that the operation asks again. Since Redis answered,
+// the backend timeout starts again.
 const ErrRefused = failure.Text("an acquire of another call without an answer has the lock and is being cleared up")
 
-// Loop sends the command of one operation, and sends it again. A Loop is for one operation, and for one goroutine.
+// Loop sends the command of one operation, again if necessary. A Loop is for one operation and one goroutine.
 type Loop struct {
 	Sender *Sender
 	Key    string
 	Span   Span
 	Pauser Pauser
 
-	Earlier error     // the result of an earlier send; nil: there was none, or it was answered
+	Earlier error     // the error of an earlier send; nil: none
 	AtLeast time.Time // silence does not end the loop before this time; send may set it
 
-	silence time.Time // the end of the backend timeout since Redis last answered; zero: it has just answered
+	silence time.Time // the end of the backend timeout since the last answer; zero: Redis has just answered
 }
 
 // Pauser pauses before the next send. Its error ends the loop.
@@ -55,8 +55,8 @@ type Pauser interface {
 	Pause(ctx context.Context, pause time.Duration) error
 }
 
-// Run calls send until it returns no error, or an error that another send does not help against, or until the
-// time has ended. send returns when it has sent, and whether it may be called again.
+// Run calls send until it succeeds, until another send would not help, or until the time limit has passed. send returns
+// the time at which it sent, and whether another send may help.
 func (l *Loop) Run(ctx context.Context, send func() (sent time.Time, again bool, err error)) error {
 	for pause := FirstPause; ; pause = NextPause(pause) {
 		sent, again, err := send()
@@ -70,15 +70,15 @@ func (l *Loop) Run(ctx context.Context, send func() (sent time.Time, again bool,
 		if ends && time.Now().Add(pause).After(last) {
 			return l.Sender.Concede(ctx, l.Key, last, l.Cause(err))
 		}
-		l.note(err)
+		l.record(err)
 		if err := l.Pauser.Pause(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// note remembers why a command is sent again.
-func (l *Loop) note(err error) {
+// record records the error because of which a command is sent again.
+func (l *Loop) record(err error) {
 	switch {
 	case wire.Passes(err), errors.Is(err, ErrRefused):
 		l.silence, l.Earlier = time.Time{}, err
@@ -87,8 +87,8 @@ func (l *Loop) note(err error) {
 	}
 }
 
-// Cause adds the answer to an earlier send, such as READONLY, to the error of the last send. That the last one
-// got no answer in time says less.
+// Cause adds the answer to an earlier send, such as READONLY, to the error of the last send, which may only be that no
+// answer came in time.
 func (l *Loop) Cause(err error) error {
 	if l.Earlier == nil || wire.Answer(err) || !saysMore(l.Earlier, err.Error()) {
 		return err
@@ -96,7 +96,7 @@ func (l *Loop) Cause(err error) error {
 	return wire.AfterEarlier(err, l.Earlier)
 }
 
-// saysMore reports whether a cause at the bottom of err is missing in the text.
+// saysMore reports whether text lacks one of the innermost causes of err.
 func saysMore(err error, text string) bool {
 	switch e := err.(type) { //nolint:errorlint // it walks through all
 	case interface{ Unwrap() []error }:
@@ -109,8 +109,8 @@ func saysMore(err error, text string) bool {
 	return !strings.Contains(text, err.Error())
 }
 
-// Concede ends an operation that was tried up to last, because it is too late for another try. If Redis has said
-// nothing at all, it reports the node, so that other operations do not try in turn.
+// Concede ends an operation for which it is too late to send again before last. If Redis was silent, Concede waits until
+// last and then reports the node, so that other operations do not wait for it, too.
 func (s *Sender) Concede(ctx context.Context, key string, last time.Time, err error) error {
 	if errors.Is(err, wire.ErrSilent) || wire.Answer(err) {
 		return failure.BecauseOf(err)
@@ -126,13 +126,13 @@ func (s *Sender) Concede(ctx context.Context, key string, last time.Time, err er
 	return failure.BecauseOf(err)
 }
 
-// Sleeper is a Pauser that sleeps until the pause or the context ends. It returns the error of the context.
+// Sleeper is a Pauser that sleeps for the pause, or until the context is done. It returns the error of the context.
 type Sleeper struct{}
 
 // Pause sleeps.
 func (Sleeper) Pause(ctx context.Context, pause time.Duration) error { return jitter.Sleep(ctx, pause) }
 
-// holderSleeper is a Sleeper that returns the outcome of an operation on a lock that is held.
+// holderSleeper is a Sleeper that returns [failure.Unavailable] joined with the error of the context.
 type holderSleeper struct{}
 
 func (holderSleeper) Pause(ctx context.Context, pause time.Duration) error {

@@ -14,13 +14,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// reply is an error that Redis has answered.
+// reply is an error reply of Redis.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// The error names each cause once, however many sends had it. It does not leave out the answer to an earlier send.
+// The error names each cause once, however many sends failed with it. It includes the answer to an earlier send.
 func TestLoop_Cause(t *testing.T) {
 	t.Parallel()
 	dial := func() error { return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} }

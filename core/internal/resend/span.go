@@ -6,10 +6,10 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Span is the time that an operation has. Zero times set no limit, so the zero Span lasts as long as its context.
+// Span contains the time limits of an operation. A zero time is no limit, so the zero Span lasts as long as the context.
 //
-// An operation on a held lock, such as a release, has six time limits. The earliest limit wins, but for an error that
-// passes by itself only Passing and the context count:
+// An operation on a held lock, such as a release, has six time limits. The earliest limit wins. For an
+// error that passes by itself, only Passing and the context count:
 //
 //	limit                             what it bounds                                who sets it
 //	one call: 8 backend timeouts      a single send, from a Redis that answers      Sender.CallLimit
@@ -18,24 +18,24 @@ import (
 //	                                                                                turns of a holder's operations, by
 //	                                                                                what is left of the backend timeout
 //	Span.Passing: 1 backend timeout   errors that pass by themselves (LOADING, …)   Sender.Operation
-//	silence: 1 backend timeout        a Redis that has said nothing at all          Loop
+//	silence: 1 backend timeout        a Redis that has sent nothing at all          Loop
 //	the context                       everything                                    the caller; a release has none
 type Span struct {
-	End     time.Time // of the operation
-	Passing time.Time // up to here an error that passes by itself is waited out; zero: until the context ends
-	Answers time.Time // up to here answers are waited for, in all sends together
+	End     time.Time // end of the operation
+	Passing time.Time // until when the operation waits out errors that pass by themselves; zero: until the context is done
+	Answers time.Time // until when the operation waits for answers, in all sends together
 }
 
 // callTimeouts is how many backend timeouts a command may take from a Redis that answers: it may need a
 // connection, with up to four round trips, and wait for a batch before it.
 const callTimeouts = 8
 
-// CallLimit returns the time up to which a command that is sent now may take, from a Redis that answers. A
-// Redis that does not answer is found out elsewhere, and ends the command earlier.
+// CallLimit returns the time limit of a command that is sent now, if Redis answers. A silent Redis is detected
+// elsewhere, which ends the command earlier.
 func (s *Sender) CallLimit(now time.Time) time.Time { return now.Add(callTimeouts * s.Timeout) }
 
-// DetectLimit returns the time up to which reaching a Cluster for the first time may take: several connections
-// and commands, one after the other.
+// DetectLimit returns the time limit for reaching a Cluster for the first time, which takes several connections and
+// commands, one after the other.
 func (s *Sender) DetectLimit(now time.Time) time.Time { return now.Add(4 * callTimeouts * s.Timeout) }
 
 // Operation returns the span of an operation without a wait time. It lasts as long as Redis answers, within the
@@ -44,13 +44,13 @@ func (s *Sender) Operation(now time.Time) Span {
 	return Span{Passing: now.Add(s.Timeout), Answers: s.CallLimit(now)}
 }
 
-// Limit returns the time up to which a command that is sent now may take.
+// Limit returns the time limit of a command that is sent now.
 func (p Span) Limit(s *Sender, now time.Time) time.Time {
 	return Earliest(s.CallLimit(now), p.End, p.Answers)
 }
 
-// last returns the time after which a command is not sent again after an error. silence is the end of the backend
-// timeout. ends reports whether there is such a time.
+// last returns the time after which a command that failed with err is not sent again. silence is the end of the backend
+// timeout. ends is false if there is no such time.
 func (p Span) last(err error, silence time.Time) (last time.Time, ends bool) {
 	if wire.Passes(err) {
 		return p.Passing, !p.Passing.IsZero()
@@ -68,7 +68,7 @@ func Earliest(times ...time.Time) (earliest time.Time) {
 	return earliest
 }
 
-// Latest returns the latest of the times.
+// Latest returns the later of two times.
 func Latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
