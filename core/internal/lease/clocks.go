@@ -2,10 +2,10 @@ package lease
 
 import "time"
 
-// This file is for tests only. It moves the clocks as a suspended machine or a stopped process does, and notifies no
-// holder. It is not a test file, because the tests of core need it, too.
+// This file is for tests only. It moves the clocks as they appear after a machine was suspended or a process was stopped.
+// It notifies no holder. It is not a test file because the tests of core use it, too.
 
-// AdvanceClocks brings one lease nearer to its deadline on both clocks.
+// AdvanceClocks brings one lease closer to its deadline on both clocks.
 func (l *Lease) AdvanceClocks(mono, wall time.Duration) {
 	l.deadline.mono.Add(-int64(mono))
 	l.deadline.wall.Add(-int64(wall))

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// deadline is the time at which a holder stops relying on its lease. It is kept on two clocks, and the earlier
-// one counts. The monotonic clock does not step, but stands still while a virtual machine is suspended. The wall
-// clock continues.
+// deadline is the time at which a holder stops relying on its lease. It is measured on two clocks, and the
+// earlier one counts. The monotonic clock does not step, but it stands still while a virtual machine is suspended. The
+// wall clock continues.
 type deadline struct {
 	mono atomic.Int64 // nanoseconds since the client's start
 	wall atomic.Int64 // Unix nanoseconds
 }
 
-// margin returns the time between the deadline of the holder and the end in Redis. It covers the drift of two
-// clocks over the lease, and the granularity of both. It is never more than half the lease, so that leases of a
-// few milliseconds can be used.
+// margin returns the time between the deadline of the holder and the end of the lease in Redis. It covers the drift of
+// two clocks over the lease and the granularity of both. It is never more than half the lease, so that leases of a few
+// milliseconds are usable.
 func margin(ttl time.Duration) time.Duration {
 	return min(ttl/100+granularity, ttl/2)
 }
 
-// granularity is how far two readings of clocks may be apart.
+// granularity is how far two readings of the clocks may be apart.
 const granularity = 2 * time.Millisecond
 
 // DeadlineAfter returns the deadline of a lease of length ttl whose command was sent at sent.
@@ -41,7 +41,7 @@ func (d *deadline) set(start, t time.Time) {
 	d.wall.Store(t.UnixNano())
 }
 
-// raise moves the deadline to t if that is later, and returns by how much.
+// raise moves the deadline to t if that is later and returns by how much.
 func (d *deadline) raise(start, t time.Time) time.Duration {
 	by := t.Sub(start) - time.Duration(d.mono.Load())
 	if by > 0 {
@@ -50,7 +50,7 @@ func (d *deadline) raise(start, t time.Time) time.Duration {
 	return max(by, 0)
 }
 
-// left returns the time that is left on the clock that has less.
+// left returns the time that is left, on the clock that shows less.
 func (d *deadline) left(start, now time.Time) time.Duration {
 	mono := d.mono.Load() - int64(now.Sub(start))
 	wall := d.wall.Load() - now.UnixNano()

@@ -14,7 +14,7 @@ func TestDeadlineAfter_KeepsAMargin(t *testing.T) {
 		30 * time.Second:      30*time.Second - 302*time.Millisecond,
 		time.Second:           988 * time.Millisecond,
 		10 * time.Millisecond: 7900 * time.Microsecond,
-		4 * time.Millisecond:  2 * time.Millisecond, // half, not less
+		4 * time.Millisecond:  2 * time.Millisecond, // exactly half
 		time.Millisecond:      500 * time.Microsecond,
 		time.Hour:             time.Hour - 36*time.Second - 2*time.Millisecond,
 	} {
@@ -46,7 +46,7 @@ func TestExpired_ByEitherClock(t *testing.T) {
 	}
 }
 
-// The clock that has less left decides, whichever that is.
+// The clock that shows less time left decides.
 func TestLease_DeadlineOnBothClocks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ mono, wall, left time.Duration }{

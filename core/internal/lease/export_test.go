@@ -2,7 +2,7 @@ package lease
 
 import "time"
 
-// Landing is until when commands without an answer may land, zero if there are none.
+// Landing returns the time until which commands without an answer may be executed; zero if there are none.
 func (l *Lease) Landing() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// inquiry asks Redis about a lease that is in doubt. One question is on its way at a time, after a pause since
-// the last one. A doubt that is raised while a question is on its way leads to one more question after it. So
-// does a question that was refused or has no answer.
+// inquiry schedules the questions to Redis about a lease that is in doubt. At most one question is on its way, and each
+// follows the last one after a pause. A doubt that arises while a question is on its way leads to one more question. So
+// does a question that was refused or got no answer.
 //
 //	quiet ── Doubt ──▶ waiting ── pause ends ──▶ asking ── Doubt ──▶ askAgain
 //	  ▲                  ▲  ▲                    │    │                 │
@@ -19,12 +19,12 @@ import (
 //	  └──────────────────│────── answered ────────────┘                 │
 //	                     └────── answered, or failed ───────────────────┘
 //
-// Redis is not asked about a lease that is not held any more. Times are since the client's start.
+// The watchdog does not ask about a lease that is no longer held. Times are since the client's start.
 type inquiry struct {
 	state inquiryState
 	pause time.Duration // after the last question; it grows while questions fail
-	from  time.Duration // when the next question may travel with questions about other leases
-	at    time.Duration // when it is sent, also alone
+	from  time.Duration // from then on the next question may travel with questions about other leases
+	at    time.Duration // the next question is sent then at the latest, even alone
 }
 
 type inquiryState uint8
@@ -36,34 +36,34 @@ const (
 	askAgain
 )
 
-// The pause between two questions about one lease. It doubles with every question that fails, so
-// that an outage does not cause a flood of questions.
+// The first and the longest pause between two questions about one lease. The pause doubles with every question that
+// fails, so that an outage does not cause a flood of questions.
 const (
 	questionPause    = 20 * time.Millisecond
 	maxQuestionPause = 5 * time.Second
 )
 
-// Doubt asks Redis, in the background, whether the claim still holds, until there is an answer. If it does not
-// hold, the lease is lost. If the lease is not under watch yet, Redis is asked when it is.
+// Doubt asks Redis in the background whether the claim still holds, and repeats the question until Redis answers. If the
+// claim does not hold, the lease is lost. If the lease is not under watch yet, the question waits until it is.
 func (l *Lease) Doubt() { l.dog.doubt(l) }
 
 func (w *Watchdog) doubt(l *Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l.schedule.inquiry.doubted() {
+	if l.schedule.inquiry.recordDoubt() {
 		w.replan(&l.schedule, time.Now())
 	}
 }
 
-// doubts reports whether there is a doubt without an answer.
+// doubts reports whether a doubt about the lease has no answer yet.
 func (w *Watchdog) doubts(l *Lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return l.schedule.inquiry.state != quiet
 }
 
-// doubted notes a doubt, and reports whether a question has to be planned for it.
-func (i *inquiry) doubted() (plan bool) {
+// recordDoubt records a doubt and reports whether the caller has to plan a question.
+func (i *inquiry) recordDoubt() (plan bool) {
 	switch i.state {
 	case quiet:
 		i.state = waiting
@@ -74,12 +74,12 @@ func (i *inquiry) doubted() (plan bool) {
 	return false
 }
 
-// due reports whether the next question is sent now. others reports whether questions about other leases are.
+// due reports whether the next question is due now. others means that questions about other leases are sent now.
 func (i *inquiry) due(now time.Duration, others bool) bool {
 	return i.state == waiting && (i.at <= now || others && i.from <= now)
 }
 
-func (i *inquiry) asked(now time.Duration, failed bool) {
+func (i *inquiry) finish(now time.Duration, failed bool) {
 	if failed {
 		i.pause = min(max(2*i.pause, questionPause), maxQuestionPause)
 	} else {
@@ -93,10 +93,9 @@ func (i *inquiry) asked(now time.Duration, failed bool) {
 	}
 }
 
-// askBatch asks about leases that one script can ask about. It applies the verdicts to all of them before it
-// notifies any holder.
+// askBatch asks about leases for which one script suffices. It applies all verdicts before it notifies any holder.
 func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
-	leases, claims := stillHeld(batch)
+	leases, claims := filterHeld(batch)
 	if len(leases) == 0 {
 		return
 	}
@@ -104,12 +103,12 @@ func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 	defer cancel()
 	verdicts := w.cfg.Renewer.Renew(ctx, claims, 0)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return // the client has ended: a question that was cut short has no answer
+		return // the client was closed: a question that was cut short has no answer
 	}
 	var over []*Lease
 	for i, l := range leases {
 		v := verdicts[i]
-		w.asked(l, v.Err != nil)
+		w.finishQuestion(l, v.Err != nil)
 		if v.Err == nil && !v.Held && l.lose(w.cfg.Gone) {
 			over = append(over, l)
 		}
@@ -119,8 +118,8 @@ func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 	}
 }
 
-// stillHeld returns the leases that are still held, and their claims.
-func stillHeld(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
+// filterHeld returns the leases that are still held, and their claims.
+func filterHeld(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	for _, l := range batch {
 		if l.Held() {
 			leases, claims = append(leases, l), append(claims, l.Claim)
@@ -129,11 +128,11 @@ func stillHeld(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	return leases, claims
 }
 
-// asked ends a question about l, and plans the next one if there has to be one.
-func (w *Watchdog) asked(l *Lease, failed bool) {
+// finishQuestion records the end of a question about l and plans the next one if necessary.
+func (w *Watchdog) finishQuestion(l *Lease, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	l.schedule.inquiry.asked(now.Sub(w.cfg.Start), failed)
+	l.schedule.inquiry.finish(now.Sub(w.cfg.Start), failed)
 	w.replan(&l.schedule, now)
 }

@@ -38,8 +38,7 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 	}
 }
 
-// A question that Redis has not answered, or has refused, is repeated: it is asked until
-// there is one.
+// A question that Redis refused or did not answer is repeated until Redis answers.
 func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,8 +76,8 @@ func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// The pause after a failed question grows up to a bound and is jittered; further doubts do
-// not shorten it. After an answer it is as short as before.
+// The pause after a failed question grows up to a limit and is jittered. Further doubts do not shorten it. After an answer
+// it is as short as at first.
 func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -113,8 +112,7 @@ func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 	})
 }
 
-// An outage in which many leases are in doubt costs a handful of questions at a time,
-// and no goroutine each.
+// If many leases are in doubt during an outage, a few questions at a time cover all of them, without a goroutine each.
 func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -150,7 +148,7 @@ func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 	})
 }
 
-// The question about a lease that is not under watch yet is asked when it is.
+// The question about a lease that is not under watch yet is sent once it is.
 func TestLease_DoubtBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -164,8 +162,8 @@ func TestLease_DoubtBeforeTheWatch(t *testing.T) {
 	})
 }
 
-// A flood of doubts costs one question at a time, and one every 20 ms at most; the last
-// doubt is answered by a question that was sent after it.
+// A flood of doubts costs one question at a time, at most one every 20 ms. A question that was sent after the last doubt
+// answers it.
 func TestLease_DoubtsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, takes := range map[string]time.Duration{"at once": 0, "slowly": 150 * time.Millisecond} {
@@ -199,7 +197,7 @@ func TestLease_DoubtsAreBounded(t *testing.T) {
 	}
 }
 
-// A question that gets no answer takes its time, and no longer.
+// A question without an answer takes its time limit and no longer.
 func TestLease_DoubtGivesUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -236,7 +234,7 @@ func TestLease_DoubtAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The end of the client is not the end of the lease.
+// Closing the client does not lose the lease.
 func TestLease_DoubtAtTheEndOfTheClient(t *testing.T) {
 	t.Parallel()
 	h := &holding{}

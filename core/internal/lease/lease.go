@@ -7,63 +7,63 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// phase is the life of a lease. It only goes forward, by [Lease.become].
+// phase is the phase of a lease. It only goes forward, by [Lease.become].
 //
 //	held ── BeginRelease ──▶ releasing ── End ──▶ ended
 //	  │                                             ▲
 //	  ├── End ──────────────────────────────────────┘
 //	  └── Lose, the deadline, Redis ──▶ lost
 //
-// A lease that is held or releasing stays under watch, once it is, so that a caller that waits until no lease is
-// left waits for releases, too. A lease that is ended or lost is forgotten.
+// A watched lease stays under watch while it is held or releasing, so that a caller that waits until no lease is left
+// also waits for releases. The watchdog forgets a lease that is ended or lost.
 type phase uint8
 
 const (
 	held      phase = iota
-	releasing       // the last release has begun: renewals and losses do not count any more
+	releasing       // the last release has begun: renewals and losses no longer count
 	ended           // released, left to expire, or passed on
 	lost            // ended under its holder
 )
 
-// Lease is a claim in Redis, and how long the client can rely on it. A claim was never used before and is never
-// used again. [Watchdog.Open] makes a Lease in memory of its holder. All methods are safe for concurrent use.
-// Only Lose, CheckClock and methods that say so call the holder.
+// Lease is a claim in Redis with the deadline up to which the client can rely on it. A claim was never used before and is
+// never used again. [Watchdog.Open] initializes a Lease in memory that its holder provides. All methods are safe for
+// concurrent use. Only Lose and CheckClock call the holder.
 type Lease struct {
 	redisstore.Claim
 
 	dog      *Watchdog
 	holder   Holder
 	deadline deadline
-	schedule schedule // with the inquiry; guarded by the watchdog
+	schedule schedule // contains the inquiry; guarded by the mutex of the watchdog
 
 	mu      sync.Mutex
 	phase   phase
-	asked   bool  // a TTL was asked for, and no reply has confirmed one since
-	wishes  int32 // how many want it renewed
-	cause   error // of the loss
-	granted granted
+	asked   bool  // a command that asks for a TTL was sent, and no reply has confirmed a TTL since
+	wishes  int32 // how many holds want it renewed
+	cause   error // cause of the loss
+	granted grantedTTL
 	trust   trust
-	reserve time.Duration // how much longer than the deadline Redis has confirmed the lease: see Pass
+	reserve time.Duration // how much longer than until the deadline Redis confirmed the lease: see Pass
 }
 
 // trust limits what the lease believes of Redis after commands without an answer.
 type trust struct {
-	landing time.Duration // until when such a command may be executed, since the client's start; 0: there is none
-	most    time.Duration // longest TTL that a reply confirms; 0: any
+	landing time.Duration // such a command may be executed until then, since the client's start; 0: there is none
+	most    time.Duration // longest TTL that a reply can confirm; 0: no limit
 }
 
-// Holder has a lease.
+// Holder is the owner of a lease.
 type Holder interface {
-	// Lost is called once when the lease has ended under its holder, in the goroutine that found out.
+	// Lost is called once when the lease was lost, in the goroutine that found the loss.
 	Lost(cause error)
 
-	// Renewed reports that Redis was asked to renew the lease. err is why it has not. late is how much later
-	// than planned the request was sent.
+	// Renewed reports a renewal. err is its error, or nil if Redis renewed the lease. late is how much later than
+	// planned the command was sent.
 	Renewed(err error, late time.Duration)
 }
 
-// Open makes l the lease of a claim that Redis has granted for ttl to a command sent at sent. The lease is not
-// under watch yet.
+// Open initializes l for a claim that Redis granted for ttl in reply to a command sent at sent. The lease is not under
+// watch yet.
 func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
 	l.Claim, l.dog, l.holder, l.granted.longest = claim, w, holder, ttl
 	l.schedule.lease = l
@@ -73,7 +73,7 @@ func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent ti
 // Holder returns the holder.
 func (l *Lease) Holder() Holder { return l.holder }
 
-// become goes to the next phase if the phase can follow, and reports whether it did. The mutex is held.
+// become goes to the phase next if it can follow the present one, and reports whether it did. The caller holds the mutex.
 func (l *Lease) become(next phase) bool {
 	if next <= l.phase || next == lost && l.phase != held {
 		return false
@@ -82,8 +82,8 @@ func (l *Lease) become(next phase) bool {
 	return true
 }
 
-// BeginRelease makes replies to renewals void and a loss impossible. If the lease was lost before, it returns
-// the cause.
+// BeginRelease begins the last release. From then on replies to renewals have no effect, and the lease cannot be lost. If
+// it was lost before, BeginRelease returns the cause.
 func (l *Lease) BeginRelease() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *Lease) BeginRelease() error {
 	return l.cause
 }
 
-// End ends the lease, unless it was lost, and ends the watch over it.
+// End ends the lease, unless it was lost, and takes it off the watch.
 func (l *Lease) End() {
 	l.mu.Lock()
 	l.become(ended)
@@ -99,15 +99,14 @@ func (l *Lease) End() {
 	l.dog.forget(l)
 }
 
-// Lose ends the lease because Redis does not have it any more, and notifies the holder. It does nothing once a
-// release has begun.
+// Lose records the loss of the lease and notifies the holder. It does nothing once a release has begun.
 func (l *Lease) Lose(cause error) {
 	if l.lose(cause) {
 		l.announce()
 	}
 }
 
-// lose is Lose without notifying the holder. It reports whether the holder has to be notified.
+// lose is Lose without the notification. It reports whether the caller has to notify the holder.
 func (l *Lease) lose(cause error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,8 +122,8 @@ func (l *Lease) announce() {
 	l.holder.Lost(l.Loss())
 }
 
-// CheckClock loses the lease if its deadline has passed. Then it returns the cause of the loss, also if another
-// goroutine found it and has not finished calling Lost.
+// CheckClock loses the lease if its deadline has passed, and then returns the cause of the loss. It does so even if
+// another goroutine found the loss and has not finished calling Lost.
 func (l *Lease) CheckClock(now time.Time) error {
 	if !l.Expired(now) {
 		return nil
@@ -133,7 +132,7 @@ func (l *Lease) CheckClock(now time.Time) error {
 	return l.Loss()
 }
 
-// Loss returns why the lease was lost, nil if it was not.
+// Loss returns the cause of the loss, or nil if the lease was not lost.
 func (l *Lease) Loss() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +149,7 @@ func (l *Lease) Held() bool {
 // Alive reports whether the client can rely on the lease: it is held, and its deadline has not passed.
 func (l *Lease) Alive(now time.Time) bool { return l.Remaining(now) > 0 }
 
-// Remaining returns how long the client can rely on the lease; 0 after its end.
+// Remaining returns how long the client can still rely on the lease; 0 if it no longer can.
 func (l *Lease) Remaining(now time.Time) time.Duration {
 	if !l.Held() {
 		return 0
@@ -158,10 +157,10 @@ func (l *Lease) Remaining(now time.Time) time.Duration {
 	return max(l.Left(now), 0)
 }
 
-// Left returns how long the lease lasts by the clocks, in any phase; negative after its end.
+// Left returns the time until the deadline by the clocks, in any phase. It is negative after the deadline.
 func (l *Lease) Left(now time.Time) time.Duration {
 	return l.deadline.left(l.dog.cfg.Start, now)
 }
 
-// Expired reports whether either clock is at the deadline.
+// Expired reports whether either clock has reached the deadline.
 func (l *Lease) Expired(now time.Time) bool { return l.Left(now) <= 0 }

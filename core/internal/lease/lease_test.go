@@ -43,7 +43,7 @@ func TestLease_CheckClock(t *testing.T) {
 	})
 }
 
-// One loss is the loss, whoever else finds one; it is reported once.
+// Only the first loss counts and is reported, whoever finds another one.
 func TestLease_IsLostOnceAndForAll(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -94,7 +94,7 @@ func TestLease_ManyFindTheLossAtOnce(t *testing.T) {
 	})
 }
 
-// A release that has begun cannot be lost any more: what comes then is its own affair.
+// Once a release has begun, the lease cannot be lost any more.
 func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 	t.Parallel()
 	for name, find := range map[string]func(b *bed, h *holding){
@@ -133,8 +133,8 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 	}
 }
 
-// A lease that is being released is under watch until it has ended, so that who waits for
-// the last one has waited for the release.
+// A lease that is being released stays under watch until it has ended, so that a caller that waits for the last lease also
+// waits for the release.
 func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -154,7 +154,7 @@ func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 	})
 }
 
-// The same is true when its lease ends in between, whatever else the scheduler does.
+// The same is true if the lease expires in between, whatever else the scheduler does.
 func TestLease_IsUnderWatchUntilItsEnd_AfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(b *bed, h *holding){

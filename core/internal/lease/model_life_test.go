@@ -6,24 +6,24 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// model is what a lease should be: the same life in plain variables, without a scheduler,
-// mutexes or atomics. Times are since the start.
+// model is a reference implementation of a lease in plain variables, without a scheduler, mutexes or atomics. Times are
+// since the start.
 type model struct {
 	phase      string // held, releasing, ended, lost
 	cause      error
 	mono, wall time.Duration // the deadline
 	wishes     int
 	longest    time.Duration
-	lowerTo    time.Duration // 0: nothing was asked for to lower it since
-	landing    time.Duration // 0: nothing may land
+	lowerTo    time.Duration // 0: no command to lower it was the last one
+	landing    time.Duration // 0: no command without an answer may be executed
 	most       time.Duration
 	announced  []error
 	reported   []error
-	quietFrom  time.Duration // since when it is renewed and no renewal was answered
+	quietFrom  time.Duration // start of the time in which it is renewed and no renewal was answered
 	wire       bool          // a renewal is on its way
 	asked      bool          // a question is on its way
 	doubt      bool          // no question that was sent since the last doubt was answered
-	doubtFrom  time.Duration // since when there is a doubt, or no question was answered
+	doubtFrom  time.Duration // start of the time in which there is a doubt, or no question was answered
 }
 
 func (m *model) left(now time.Duration) time.Duration { return min(m.mono, m.wall) - now }
@@ -47,7 +47,7 @@ func (m *model) acknowledge(sent, now, ttl time.Duration) {
 	}
 }
 
-// confirm is acknowledge of a command that a holder has sent.
+// confirm is acknowledge for a command that a holder sent.
 func (m *model) confirm(sent, now, ttl time.Duration) {
 	if m.phase == "held" && m.left(now) > 0 && m.lowerTo > 0 {
 		m.longest, m.lowerTo = m.lowerTo, 0
@@ -88,16 +88,16 @@ func (m *model) wish(n int, now time.Duration) {
 	m.wishes += n
 }
 
-func (m *model) doubted(now time.Duration) {
+func (m *model) recordDoubt(now time.Duration) {
 	if !m.doubt {
 		m.doubt, m.doubtFrom = true, now
 	}
 }
 
-// question sends one, which answers the doubts up to now.
+// question sends a question, which covers the doubts up to now.
 func (m *model) question() { m.asked, m.doubt = true, false }
 
-// answered is what becomes of a renewal, or of a question, when Redis has answered.
+// answered applies the answer of Redis to a renewal or a question.
 func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Duration) {
 	switch {
 	case v == gone:

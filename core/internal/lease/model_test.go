@@ -30,32 +30,32 @@ type duel struct {
 	t     *testing.T
 	rand  *rand.Rand
 	start time.Time
-	trail []string // what was done
-	fresh int      // leases so far
+	trail []string // the steps so far
+	fresh int      // number of leases so far
 	idle  <-chan struct{}
-	blind time.Duration // until when a step of the wall clock may not have been noticed
+	blind time.Duration // until then the scheduler may not have noticed a step of the wall clock
 
 	mu    sync.Mutex // the models are notified of renewals by the watchdog's goroutines
 	pairs map[string]*pair
-	ever  map[string]*pair // with those that were replaced
+	ever  map[string]*pair // includes pairs that were replaced
 }
 
 func (d *duel) now() time.Duration { return time.Since(d.start) }
 
-// pause is a time to let pass.
+// pause returns a random time to let pass.
 func (d *duel) pause() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Duration(d.rand.Int64N(int64(1500 * time.Millisecond)))
 }
 
-func (d *duel) notedf(format string, args ...any) {
+func (d *duel) logf(format string, args ...any) {
 	d.trail = append(d.trail, fmt.Sprintf("%s: ", d.now())+fmt.Sprintf(format, args...))
 }
 
 func (*duel) NodeName(_ context.Context, key string) string { return node(key) }
 
-// Renew has Redis answer at random, after some time, and notifies the models.
+// Renew answers at random after some time, and notifies the models.
 func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict {
 	d.mu.Lock()
 	sent := d.now()
@@ -85,12 +85,12 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 		d.checkClock(p)
 		verdicts[i] = [...]redisstore.Verdict{there, there, there, there, there, twice, noAnswer, noAnswer, refused, refused, gone}[d.rand.IntN(11)]
 		p.answered(verdicts[i], ttl == 0, sent, d.now())
-		d.notedf("%s answered (ttl %s, after %s): %v", c.Key, ttl, takes, verdicts[i])
+		d.logf("%s answered (ttl %s, after %s): %v", c.Key, ttl, takes, verdicts[i])
 	}
 	return verdicts
 }
 
-// checkClock has both notice that the deadline has passed, if it has.
+// checkClock lets both check the deadline.
 func (d *duel) checkClock(p *pair) {
 	if p.left(d.now()) <= 0 {
 		p.lose(errOver)
@@ -100,7 +100,7 @@ func (d *duel) checkClock(p *pair) {
 	}
 }
 
-// step does one random thing to a random lease and its model.
+// step performs one random operation on a random lease and its model.
 func (d *duel) step() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,42 +116,42 @@ func (d *duel) step() {
 	switch what := d.rand.IntN(17); what {
 	case 0, 1:
 		sent := time.Duration(d.rand.Int64N(int64(3 * time.Second)))
-		d.notedf("%s acknowledge %s, sent %s ago", p.Key, span, sent)
+		d.logf("%s acknowledge %s, sent %s ago", p.Key, span, sent)
 		p.Acknowledge(now.Add(-sent), span)
 		p.confirm(at-sent, at, span)
 	case 2, 3:
-		d.notedf("%s lower to %s", p.Key, span)
+		d.logf("%s lower to %s", p.Key, span)
 		if got, want := p.Lower(now, span), p.lower(at, span); got != want {
 			d.t.Errorf("%s lowered: %v, the model %v", p.Key, got, want)
 		}
 	case 4:
-		d.notedf("%s unanswered", p.Key)
+		d.logf("%s unanswered", p.Key)
 		p.Unanswered()
 		p.landing = at + landing
 	case 5:
-		d.notedf("%s believe %s", p.Key, span)
+		d.logf("%s believe %s", p.Key, span)
 		p.BelieveAtMost(span)
 		if p.most == 0 || span < p.most {
 			p.most = span
 		}
 	case 6, 7, 8:
-		d.notedf("%s renew", p.Key)
+		d.logf("%s renew", p.Key)
 		p.Renew(now)
 		p.wish(1, at)
 	case 9:
 		if p.wishes > 0 {
-			d.notedf("%s stop renewal", p.Key)
+			d.logf("%s stop renewal", p.Key)
 			p.StopRenewal()
 			p.wish(-1, at)
 		}
 	case 10, 11:
-		d.notedf("%s doubt", p.Key)
-		p.doubted(at)
+		d.logf("%s doubt", p.Key)
+		p.recordDoubt(at)
 		p.Doubt()
 	case 12:
 		cause := errors.New("cause " + strconv.Itoa(len(d.trail)))
 		if d.rand.IntN(3) == 0 {
-			d.notedf("%s lose: %v", p.Key, cause)
+			d.logf("%s lose: %v", p.Key, cause)
 			p.Lose(cause)
 			p.lose(cause)
 		}
@@ -159,22 +159,22 @@ func (d *duel) step() {
 		if d.rand.IntN(3) > 0 {
 			break
 		}
-		d.notedf("%s release", p.Key)
+		d.logf("%s release", p.Key)
 		if got, want := p.BeginRelease(), p.release(); !errors.Is(got, want) {
 			d.t.Errorf("%s released: %v, the model %v", p.Key, got, want)
 		}
 	case 14:
 		if p.phase != "held" || d.rand.IntN(5) == 0 {
-			d.notedf("%s end", p.Key)
+			d.logf("%s end", p.Key)
 			p.End()
 			p.end()
 		}
 	case 15:
-		d.notedf("%s ask %s", p.Key, span)
+		d.logf("%s ask %s", p.Key, span)
 		p.Ask(span)
 		p.ask(span)
 	case 16:
-		d.notedf("suspended for %s", span/10)
+		d.logf("suspended for %s", span/10)
 		for _, l := range d.Leases() {
 			d.ever[l.Key].wall -= span / 10
 		}
@@ -183,7 +183,7 @@ func (d *duel) step() {
 	}
 }
 
-// compare finds what differs between a lease and its model.
+// compare reports differences between a lease and its model.
 func (d *duel) compare() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +194,7 @@ func (d *duel) compare() {
 	for key, p := range d.pairs {
 		left := p.left(d.now())
 		if left <= 0 && (left > -5*time.Millisecond || d.now() < d.blind) {
-			continue // the scheduler has until then
+			continue // the scheduler may react later
 		}
 		if left <= 0 {
 			p.lose(errOver)
@@ -239,7 +239,7 @@ func (d *duel) isIdle() bool {
 	}
 }
 
-// replace begins a new life in the place of an ended one.
+// replace replaces leases that have ended by new ones.
 func (d *duel) replace() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -258,16 +258,16 @@ func (d *duel) replace() {
 		d.Open(&p.Lease, redisstore.Claim{Key: key, Field: "f"}, p.holding, time.Now(), given)
 		p.Watch(time.Now())
 		d.pairs[key], d.ever[key] = p, p
-		d.notedf("%s opened for %s", key, given)
+		d.logf("%s opened for %s", key, given)
 	}
 	d.idle = d.Drained()
 }
 
-// Real leases under a real watchdog, and models of them, live through the same events.
+// Real leases under a real watchdog and their models go through the same events.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		seed := rand.Uint64() // the jitter is not in it
+		seed := rand.Uint64() // does not determine the jitter
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// witness is a holder and a Redis that look whether they are called under a mutex. While
-// they look, no other goroutine of the bubble runs.
+// witness is a holder and a Redis that check whether they are called under a mutex. During the check, no other goroutine
+// of the bubble runs.
 type witness struct {
 	lease Lease
 	dog   *Watchdog
@@ -51,7 +51,7 @@ func (w *witness) Renew(context.Context, []redisstore.Claim, time.Duration) []re
 
 var errTest = errors.New("test")
 
-// Nothing of this room's callers runs under a mutex of it, whatever the way there.
+// The package never calls a Holder or a Renewer while it holds a mutex.
 func TestNoCallUnderAMutex(t *testing.T) {
 	t.Parallel()
 	none := redisstore.Verdict{}
@@ -105,7 +105,7 @@ func TestNoCallUnderAMutex(t *testing.T) {
 	}
 }
 
-// All methods at once: for the race detector, and for mutexes taken in two orders.
+// All methods run concurrently, for the race detector and to find mutexes that are locked in two orders.
 func TestAllPathsAtOnce(t *testing.T) {
 	t.Parallel()
 	life, end := context.WithCancel(t.Context())
@@ -144,7 +144,7 @@ func TestAllPathsAtOnce(t *testing.T) {
 	work.Wait()
 }
 
-// yes is a Redis that has everything, and a holder that calls back.
+// yes is a Redis that confirms every claim, and a holder that does nothing.
 type yes struct{}
 
 func (yes) Lost(error)                              {}

@@ -11,15 +11,15 @@ import (
 
 // Renewer sends renewals to Redis.
 type Renewer interface {
-	// NodeName names the node that has a key.
+	// NodeName returns the name of the node that has a key.
 	NodeName(ctx context.Context, key string) string
 
-	// Renew raises the TTL of claims of one kind on one node to ttl where they still hold, or
-	// only looks when ttl is 0. The verdicts are in the order of the claims.
+	// Renew raises the TTL of claims of one kind on one node to ttl if they still hold. If ttl is 0, it only checks
+	// whether they hold. The verdicts are in the order of the claims.
 	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
 }
 
-// inBatches calls do for leases, in one batch per node and kind. No batch waits for another.
+// inBatches calls do once per node and kind, with a batch of leases. No batch waits for another.
 func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx context.Context, batch []*Lease)) {
 	type path struct {
 		node string
@@ -35,10 +35,10 @@ func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx c
 	}
 }
 
-// renewBatch renews leases that one script can renew. It applies the verdicts to all of them before it notifies
-// any holder, because a holder may take its time. It reports losses first.
+// renewBatch renews leases for which one script suffices. It applies all verdicts before it notifies any holder, because
+// a holder may be slow. It reports losses first.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
-	leases, claims := w.stillWanted(batch)
+	leases, claims := w.filterWanted(batch)
 	if len(leases) == 0 {
 		return
 	}
@@ -48,8 +48,8 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	verdicts := w.cfg.Renewer.Renew(ctx, claims, w.cfg.TTL)
 	over, late := make([]bool, len(leases)), make([]time.Duration, len(leases))
 	for i, l := range leases {
-		over[i] = l.judged(verdicts[i], sent)
-		late[i] = w.renewed(l, sent, verdicts[i].Err != nil)
+		over[i] = l.applyVerdict(verdicts[i], sent)
+		late[i] = w.finishRenewal(l, sent, verdicts[i].Err != nil)
 	}
 	for i, l := range leases {
 		if over[i] {
@@ -57,7 +57,7 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return // the client has ended: a renewal that was cut short has not failed
+		return // the client was closed: a renewal that was cut short has not failed
 	}
 	for i, l := range leases {
 		if v := verdicts[i]; v.Held || v.Err != nil {
@@ -66,13 +66,13 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	}
 }
 
-// stillWanted returns the leases that still need a renewal, and their claims.
-func (w *Watchdog) stillWanted(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
+// filterWanted returns the leases that still need a renewal, and their claims.
+func (w *Watchdog) filterWanted(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	for _, l := range batch {
 		if l.beginRenewal() {
 			leases, claims = append(leases, l), append(claims, l.Claim)
 		} else {
-			w.renewed(l, time.Now(), false)
+			w.finishRenewal(l, time.Now(), false)
 		}
 	}
 	return leases, claims
@@ -90,31 +90,31 @@ func (l *Lease) beginRenewal() bool {
 	return wanted
 }
 
-// judged applies a verdict, and reports whether the lease is lost by it. If a release has begun, the verdict has
-// no effect.
-func (l *Lease) judged(v redisstore.Verdict, sent time.Time) (over bool) {
+// applyVerdict applies a verdict and reports whether the lease was lost by it. If a release has begun, the verdict has no
+// effect.
+func (l *Lease) applyVerdict(v redisstore.Verdict, sent time.Time) (over bool) {
 	if v.MayLand() {
 		l.Unanswered()
 	}
 	switch {
-	case v.Err != nil: // it extends nothing
+	case v.Err != nil: // the lease is not extended
 	case v.Held:
-		l.renewedAt(sent)
+		l.confirmRenewal(sent)
 	default:
 		return l.lose(l.dog.cfg.Gone)
 	}
 	return false
 }
 
-func (l *Lease) renewedAt(sent time.Time) {
+func (l *Lease) confirmRenewal(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.confirm(sent, l.dog.cfg.TTL)
 }
 
-// renewed ends a renewal that was sent at sent, and plans the next one. A failed one is tried again soon, until
-// the deadline. It returns how late this one was.
-func (w *Watchdog) renewed(l *Lease, sent time.Time, failed bool) (late time.Duration) {
+// finishRenewal records the end of a renewal that was sent at sent, and plans the next one. A renewal that failed is
+// repeated soon, until the deadline. finishRenewal returns how late this one was.
+func (w *Watchdog) finishRenewal(l *Lease, sent time.Time, failed bool) (late time.Duration) {
 	wait := w.period()
 	if failed {
 		wait = jitter.Of(min(w.cfg.TTL/coalesce, time.Second))

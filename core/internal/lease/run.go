@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// The scheduler looks for a step of the wall clock every clockCheck while there are leases. It follows a step that
-// is larger than clockJump, which is within the margin.
+// While there are leases, the scheduler looks for a step of the wall clock every clockCheck. It reacts to a step that is
+// larger than clockJump, which is within the margin.
 const (
 	clockJump  = granularity
 	clockCheck = time.Second
 )
 
-// A renewal is sent up to TTL/coalesce earlier to travel with others.
+// A renewal may be sent up to TTL/coalesce early to travel with others.
 const coalesce = 30
 
-// Run runs the scheduler until ctx ends.
+// Run runs the scheduler until ctx is done.
 func (w *Watchdog) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -31,7 +31,7 @@ func (w *Watchdog) Run(ctx context.Context) {
 	}
 }
 
-// look handles what is due, and returns when the next look is.
+// look handles everything that is due and returns the time until the next look.
 func (w *Watchdog) look() time.Duration {
 	now := time.Now()
 	found := w.collect(now)
@@ -45,8 +45,8 @@ func (w *Watchdog) look() time.Duration {
 	return found.next
 }
 
-// end loses leases whose deadline has passed. Leases that were renewed in this instant, or are being released,
-// stay under watch.
+// end loses leases whose deadline has passed. A lease that was renewed at the last moment, or is being released, stays
+// under watch.
 func (w *Watchdog) end(over []*Lease, now time.Time) {
 	for _, l := range over {
 		if l.CheckClock(now) == nil {
@@ -55,16 +55,16 @@ func (w *Watchdog) end(over []*Lease, now time.Time) {
 	}
 }
 
-// findings are what one look has found.
+// findings contains the results of one look.
 type findings struct {
-	over      []*Lease // whose deadline has passed
-	renewals  []*Lease // that are due
-	questions []*Lease // that are due
-	next      time.Duration
+	over      []*Lease      // leases whose deadline has passed
+	renewals  []*Lease      // leases whose renewal is due
+	questions []*Lease      // leases about which a question is due
+	next      time.Duration // until the next look
 }
 
-// collect finds what is due. A lease that has expired leaves the heap only when it is lost or ended, so that a
-// caller that waits until no lease is left does not miss it; until then it is at the end of the heap.
+// collect finds everything that is due. An expired lease leaves the heap only when it is lost or ended, so that a caller
+// that waits until no lease is left does not miss it. Until then it is at the end of the heap.
 func (w *Watchdog) collect(now time.Time) (f findings) {
 	at := now.Sub(w.cfg.Start)
 	soon := at + w.cfg.TTL/coalesce
@@ -100,8 +100,8 @@ func (w *Watchdog) collect(now time.Time) (f findings) {
 	return f
 }
 
-// followWallClock plans again if the wall clock was moved, because the machine was suspended or the clock was
-// set. The mutex is held.
+// followWallClock plans all looks again if the wall clock has stepped, because the machine was suspended or the clock was
+// set. The caller holds the mutex.
 func (w *Watchdog) followWallClock(now time.Time) {
 	ahead := time.Duration(now.UnixNano()-w.cfg.Start.UnixNano()) - now.Sub(w.cfg.Start)
 	if (ahead - w.ahead).Abs() <= clockJump {

@@ -10,7 +10,7 @@ import (
 )
 
 // The scheduler finds that the deadline has passed, and then loses the lease. A reply between these two steps keeps the
-// lease under watch without a gap: a caller that waits until no lease is left does not take it for gone.
+// lease under watch without a gap, so a caller that waits until no lease is left goes on waiting.
 func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 		if len(found.over) != 1 {
 			t.Fatalf("%d have ended", len(found.over))
 		}
-		l.Acknowledge(time.Now(), time.Minute) // this goroutine looked at the clock before
+		l.Acknowledge(time.Now(), time.Minute) // this goroutine read the clock earlier
 		select {
 		case <-drained:
 			t.Error("drained under a lease that is held")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A machine that was suspended finds out within a second, whatever the heap says.
+// After a suspend the scheduler finds expired leases within a second, whenever the next look was planned.
 func TestWatchdog_WallClockJumps(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -24,8 +24,7 @@ func TestWatchdog_WallClockJumps(t *testing.T) {
 	})
 }
 
-// A machine that was suspended for a part of a lease has that much less of it, and the holder is
-// notified in time.
+// A machine that was suspended for a part of a lease has that much less of it left, and the holder is notified in time.
 func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -41,7 +40,7 @@ func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
 	})
 }
 
-// A wall clock that is set back costs nothing but a second look.
+// Setting the wall clock back has no effect but an extra look.
 func TestWatchdog_WallClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -82,7 +81,7 @@ func TestWatchdog_Drained(t *testing.T) {
 	})
 }
 
-// Many leases cost a handful of calls per interval, and no goroutine each.
+// Many leases cost a few calls per interval, and no goroutine each.
 func TestWatchdog_ManyLeases(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -7,34 +7,33 @@ import (
 	"github.com/interlock-go/interlock/core/internal/dueheap"
 )
 
-// schedule is when the watchdog looks at a lease. Times are since the client's start.
+// schedule plans the looks of the watchdog at a lease. Times are since the client's start.
 //
-//	no wish ── Renew ──▶ waits until renewAt ──▶ renewing ── answered, or not ──▶ waits
+//	no wish ── Renew ──▶ waits until renewAt ──▶ renewing ── answered, or failed ─▶ waits
 //	   ▲                                            │
 //	   └───────────── no wish is left ──────────────┘
 //
-// In each state the watchdog also looks at the deadline, and at questions that are due, while the lease is held.
-// A lease is in the heap, where [Watchdog.Drained] sees it, from Watch until it is lost or ended. It stays there
-// while it is being released, however long ago its deadline was, although the watchdog has nothing to look at
-// then.
+// In each state, while the lease is held, the watchdog also checks the deadline and sends questions that are due. A lease
+// is in the heap, and so in the count of [Watchdog.Drained], from Watch until it is lost or ended. It stays there while
+// it is being released, however long ago its deadline was, although the watchdog then has nothing to do for it.
 type schedule struct {
 	dueheap.Slot
 
 	lease    *Lease
-	next     time.Duration // the next look
+	next     time.Duration // time of the next look
 	renewAt  time.Duration // 0: no renewal is planned
 	renewing bool
-	answered chan struct{} // closed when that renewal was answered, or not; nil if no caller waits for it
+	answered chan struct{} // closed when that renewal was answered or failed; nil if no caller waits for it
 	inquiry  inquiry
 }
 
-// never is when the watchdog looks at a lease that is not held any more but has not ended.
+// never is the time of the next look at a lease that is no longer held but has not ended.
 const never time.Duration = math.MaxInt64
 
 // DueBefore orders the heap.
 func (s *schedule) DueBefore(other *schedule) bool { return s.next < other.next }
 
-// plan sets the next look by the clocks as they are now.
+// plan sets the time of the next look by the present clocks.
 func (s *schedule) plan(now time.Time) {
 	if !s.lease.Held() {
 		s.next = never
@@ -49,7 +48,7 @@ func (s *schedule) plan(now time.Time) {
 	}
 }
 
-// done ends a renewal; the next one is at renewAt.
+// done records the end of a renewal. The next one is at renewAt.
 func (s *schedule) done(renewAt time.Duration) {
 	s.renewing, s.renewAt = false, renewAt
 	if s.answered != nil {
@@ -58,17 +57,17 @@ func (s *schedule) done(renewAt time.Duration) {
 	}
 }
 
-// Watch puts the lease under watch: from now on the watchdog looks at its deadline.
+// Watch puts the lease under watch: from now on the watchdog checks its deadline.
 func (l *Lease) Watch(now time.Time) { l.dog.watch(l, now) }
 
-// Renew puts the lease under watch and renews it every third of the watchdog's TTL, until StopRenewal was called
-// as often as Renew.
+// Renew puts the lease under watch. The watchdog renews it every third of its TTL until StopRenewal was called as often
+// as Renew.
 func (l *Lease) Renew(now time.Time) {
 	l.wish(1)
 	l.dog.watch(l, now)
 }
 
-// StopRenewal takes one call of Renew back. A renewal on its way is not stopped.
+// StopRenewal undoes one call of Renew. It does not stop a renewal that is on its way.
 func (l *Lease) StopRenewal() { l.wish(-1) }
 
 func (l *Lease) wish(n int32) {
@@ -84,8 +83,8 @@ func (l *Lease) wanted() bool {
 	return l.phase == held && l.wishes > 0
 }
 
-// Renewing returns a channel that is closed when the renewal on its way was answered, or not. It is nil if there
-// is none.
+// Renewing returns a channel that is closed when the renewal on its way was answered or failed. It returns nil if no
+// renewal is on its way.
 func (l *Lease) Renewing() <-chan struct{} {
 	l.dog.mu.Lock()
 	defer l.dog.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the watchdog of a test is given.
+// The configuration of the watchdog in tests.
 const (
 	ttl     = 30 * time.Second
 	timeout = 5 * time.Second
@@ -32,14 +32,14 @@ var (
 	errRefused  = refusal("OOM")
 )
 
-// refusal is an answer of Redis that is an error.
+// refusal is an error reply of Redis.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
 func (refusal) RedisError() {}
 
-// What Redis says of a claim.
+// The verdicts of Redis on a claim.
 var (
 	there    = redisstore.Verdict{Held: true}
 	twice    = redisstore.Verdict{Held: true, Twice: true}
@@ -48,7 +48,7 @@ var (
 	refused  = redisstore.Verdict{Err: errRefused}
 )
 
-// bed is a watchdog that runs, with a Redis of which tests say what it answers.
+// bed is a running watchdog with a Redis whose answers the tests set.
 type bed struct {
 	*lease.Watchdog
 
@@ -57,11 +57,11 @@ type bed struct {
 	redis  *redis
 	work   sync.WaitGroup
 	life   context.Context
-	spawns int // goroutines, so far
+	spawns int // number of goroutines so far
 	mu     sync.Mutex
 }
 
-// inBubble runs a test with a watchdog, which ends with the test.
+// inBubble runs a test with a watchdog, which stops at the end of the test.
 func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
 	inBubbleThen(t, test, func(*testing.T) {})
@@ -75,7 +75,7 @@ func parallelBubble(t *testing.T, name string, test func(t *testing.T, b *bed)) 
 	})
 }
 
-// inBubbleThen looks also at what is left then.
+// inBubbleThen also calls then after the watchdog has stopped.
 func inBubbleThen(t *testing.T, test func(t *testing.T, b *bed), then func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,14 +106,14 @@ func (b *bed) spawned() int {
 	return b.spawns
 }
 
-// held is a lease that Redis has just given, and that is watched.
+// held returns a watched lease that Redis has just granted.
 func (b *bed) held(key string, ttl time.Duration) *holding {
 	h := b.opened(key, ttl)
 	h.Watch(time.Now())
 	return h
 }
 
-// renewed is a lease of the watchdog's TTL that is renewed.
+// renewed returns a renewed lease with the watchdog's TTL.
 func (b *bed) renewed(key string) *holding {
 	h := b.opened(key, ttl)
 	h.Renew(time.Now())
@@ -137,7 +137,7 @@ type holding struct {
 	mu      sync.Mutex
 	losses  []loss
 	reports []report
-	slow    time.Duration // of its calls
+	slow    time.Duration // how long its methods take
 }
 
 type loss struct {
@@ -177,20 +177,20 @@ func (h *holding) renewals() []report {
 	return append([]report(nil), h.reports...)
 }
 
-// redis is the way to Redis of a test. The node of a key is what stands before the slash.
+// redis is the Renewer of a test. The node of a key is the part before the slash.
 type redis struct {
 	mu     sync.Mutex
-	says   map[string]redisstore.Verdict // by key; there, unless said
-	takes  map[string]time.Duration      // by node, until the answer
-	naming time.Duration                 // until a node is named
+	says   map[string]redisstore.Verdict // by key; held by default
+	takes  map[string]time.Duration      // time until the answer, by node
+	naming time.Duration                 // time that NodeName takes
 	asked  []call
 }
 
-// call is one renewal of several claims, or a question.
+// call is one renewal of, or one question about, several claims.
 type call struct {
 	at   time.Time
 	keys []string
-	kind *redisstore.Kind // of all of them
+	kind *redisstore.Kind // kind of all claims
 	ttl  time.Duration
 }
 
@@ -236,36 +236,36 @@ func (r *redis) Renew(ctx context.Context, claims []redisstore.Claim, ttl time.D
 	})
 }
 
-func answers(claims []redisstore.Claim, of func(key string) redisstore.Verdict) []redisstore.Verdict {
+func answers(claims []redisstore.Claim, verdictOn func(key string) redisstore.Verdict) []redisstore.Verdict {
 	verdicts := make([]redisstore.Verdict, len(claims))
 	for i, c := range claims {
-		verdicts[i] = of(c.Key)
+		verdicts[i] = verdictOn(c.Key)
 	}
 	return verdicts
 }
 
-// say sets what Redis says of a key from now on.
+// say sets the verdict on a key from now on.
 func (r *redis) say(key string, v redisstore.Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.says[key] = v
 }
 
-// delay sets how long a node takes from now on.
+// delay sets how long a node takes to answer from now on.
 func (r *redis) delay(node string, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takes[node] = d
 }
 
-// nameIn sets how long it takes to name a node from now on.
+// nameIn sets how long NodeName takes from now on.
 func (r *redis) nameIn(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.naming = d
 }
 
-// calls are the renewals and questions since the last call of this.
+// calls returns the renewals and questions since it was last called.
 func (r *redis) calls() []call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,13 +274,13 @@ func (r *redis) calls() []call {
 	return calls
 }
 
-// pass lets time go by, and what is due happen.
+// pass lets time pass and everything that is due happen.
 func pass(d time.Duration) {
 	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()
 }
 
-// after is a time of the bubble to be compared.
+// after returns the time of the bubble after d, for comparisons.
 func after(d time.Duration) time.Time { return time.Now().Add(d) }
 
 func wantHeld(t *testing.T, h *holding) {
@@ -290,7 +290,7 @@ func wantHeld(t *testing.T, h *holding) {
 	}
 }
 
-// wantLost says that a loss was announced, once.
+// wantLost checks that exactly one loss was reported.
 func wantLost(t *testing.T, h *holding, cause error) {
 	t.Helper()
 	if h.Held() || !errors.Is(h.Loss(), cause) {
@@ -308,7 +308,7 @@ func wantLeft(t *testing.T, h *holding, want time.Duration) {
 	}
 }
 
-// margin is what a lease is shorter by for its holder.
+// margin returns how much earlier than the lease the deadline of its holder is.
 func margin(ttl time.Duration) time.Duration {
 	return min(ttl/100+2*time.Millisecond, ttl/2)
 }

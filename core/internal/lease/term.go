@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. It does
-// nothing once a release has begun or the deadline has passed, because a reply that comes then does not count.
-// The command is the last one prepared by Lower or Ask.
+// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. The command must be the
+// last one prepared by Lower or Ask. Acknowledge does nothing once a release has begun or the deadline has passed,
+// because such a late reply does not count.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
 	l.dog.update(l)
@@ -14,11 +14,11 @@ func (l *Lease) acknowledge(sent time.Time, ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.confirm(sent, ttl) {
-		l.granted.lowered()
+		l.granted.confirmLower()
 	}
 }
 
-// confirm raises the deadline, and reports whether the reply counts. The mutex is held.
+// confirm raises the deadline and reports whether the reply counts. The caller holds the mutex.
 func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	if l.phase != held || l.Expired(time.Now()) {
 		return false
@@ -31,8 +31,8 @@ func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	return true
 }
 
-// Ask notes that a TTL is asked for, which Redis may grant whatever it answers. Call it before every command
-// that may raise the TTL. Renewals call it themselves.
+// Ask records that a command asks for a TTL. Redis may set it even if the answer is lost. Call Ask before every command
+// that may raise the TTL. Renewals do so themselves.
 func (l *Lease) Ask(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,55 +40,55 @@ func (l *Lease) Ask(ttl time.Duration) {
 	l.asked = true
 }
 
-// Longest returns the longest TTL that Redis may still have.
+// Longest returns the longest TTL that the lease may have in Redis.
 func (l *Lease) Longest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.granted.longest
 }
 
-// Outlasts reports whether Redis may have the lease after the deadline for longer than the margin, because a
-// command that raises the TTL has no answer.
+// Outlasts reports whether the lease in Redis may outlast the deadline by more than the margin, because a command that
+// raises the TTL has no answer.
 func (l *Lease) Outlasts(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked || now.Sub(l.dog.cfg.Start) < l.trust.landing
 }
 
-// granted is the TTL that Redis may have granted. A command that asks for more raises it, before it is sent. It
-// falls only when Redis has confirmed a lower TTL, and nothing was asked for in between.
-type granted struct {
+// grantedTTL is the longest TTL that Redis may have granted. Before a command asks for a longer TTL, it is raised. It is
+// lowered only when Redis confirms a lower TTL and no other TTL was asked for in between.
+type grantedTTL struct {
 	longest time.Duration
-	lowerTo time.Duration // the lower TTL that was prepared; 0: none was, or another command came since
+	lowerTo time.Duration // the lower TTL that was prepared; 0: none, or another command came later
 }
 
-func (g *granted) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
+func (g *grantedTTL) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
 
-// lower notes a TTL that is set whatever the present one is.
-func (g *granted) lower(ttl time.Duration) {
+// lower records a command that sets the TTL, up or down.
+func (g *grantedTTL) lower(ttl time.Duration) {
 	g.ask(ttl)
 	g.lowerTo = ttl
 }
 
-// lowered notes that Redis has confirmed the lower TTL, if one was prepared.
-func (g *granted) lowered() {
+// confirmLower records that Redis confirmed the lower TTL, if one was prepared.
+func (g *grantedTTL) confirmLower() {
 	if g.lowerTo > 0 {
 		g.longest, g.lowerTo = g.lowerTo, 0
 	}
 }
 
-// Lower prepares to lower the TTL in Redis, and reports whether that is possible: not while a command without an
-// answer may still be executed and raise it again. It lowers the local deadline at once, because a reply may
-// never come. Only the reply, with Acknowledge, shows that Redis has the shorter TTL.
+// Lower prepares a command that lowers the TTL in Redis. It reports whether that is possible: it is not while a command
+// without an answer may still be executed and raise the TTL again. Lower lowers the local deadline at once, because a
+// reply may never come. Only the reply, passed to Acknowledge, confirms the shorter TTL.
 func (l *Lease) Lower(now time.Time, ttl time.Duration) bool {
-	if !l.lowered(now, ttl) {
+	if !l.prepareLower(now, ttl) {
 		return false
 	}
 	l.dog.update(l)
 	return true
 }
 
-func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
+func (l *Lease) prepareLower(now time.Time, ttl time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != held || now.Sub(l.dog.cfg.Start) < l.trust.landing {
@@ -102,25 +102,24 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 	return true
 }
 
-// longestReserve bounds [Reserve].
+// longestReserve is the upper limit of [Reserve].
 const longestReserve = 100 * time.Millisecond
 
-// Reserve returns how much longer than a fixed lease a hand-off asks Redis for. For that time the lease can be
-// passed on to a holder that wants the same lease.
+// Reserve returns the time that a hand-off adds to a fixed lease in Redis. During that time the lease can be passed on to
+// a holder that wants a lease of the same length.
 func Reserve(ttl time.Duration) time.Duration {
 	return min(ttl, longestReserve).Truncate(time.Millisecond)
 }
 
-// Pass gives the lease to the next holder, which wants it for ttl from now on, renewed or fixed. It sends
-// nothing, and reports whether the next holder has the lease. The next holder gets the whole length of a fixed
-// lease, and at least half of a renewed one. The rest that Redis has confirmed beyond a fixed lease becomes the
-// reserve.
+// Pass gives the lease to the next holder, which wants it for ttl from now on, renewed or fixed. It sends nothing and
+// reports whether the next holder has the lease. The next holder gets the whole length of a fixed lease, and at least
+// half of a renewed one. The time that Redis confirmed beyond a fixed lease becomes the reserve.
 //
 // Pass refuses if Redis was asked for a longer lease than the next holder wants, because that lease would
-// outlive the process of the next holder. It also refuses while a command without an answer may be executed, and
-// while it is in doubt whether Redis still has the lease.
+// outlive the process of the next holder. It also refuses while a command without an answer may be executed, and while
+// the client is asking Redis whether it still has the lease.
 //
-// The watchdog looks at the new deadline when the next holder calls Watch or Renew.
+// The watchdog applies the new deadline when the next holder calls Watch or Renew.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	if l.dog.doubts(l) {
 		return false
@@ -144,15 +143,15 @@ func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	return true
 }
 
-// Unanswered notes that a command of this holder has no answer and may still be executed.
+// Unanswered records that a command of this holder has no answer and may still be executed.
 func (l *Lease) Unanswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trust.landing = time.Since(l.dog.cfg.Start) + l.dog.cfg.Landing
 }
 
-// BelieveAtMost caps the TTLs that later replies confirm, because a command that lowers the TTL may be executed
-// at any time.
+// BelieveAtMost limits the TTLs that later replies can confirm, because a command that lowers the TTL may be executed at
+// any time.
 func (l *Lease) BelieveAtMost(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,9 +14,9 @@ func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
 		pass(5 * time.Second)
 		h.Acknowledge(after(-time.Second), 10*time.Second)
 		wantLeft(t, h, 9*time.Second-margin(10*time.Second))
-		h.Acknowledge(time.Now(), 2*time.Second) // never lower
+		h.Acknowledge(time.Now(), 2*time.Second) // does not lower the deadline
 		wantLeft(t, h, 9*time.Second-margin(10*time.Second))
-		pass(8 * time.Second) // and the scheduler knows
+		pass(8 * time.Second) // the scheduler uses the new deadline
 		wantHeld(t, h)
 		pass(time.Second)
 		wantLost(t, h, errOver)
@@ -36,7 +36,7 @@ func TestLease_AcknowledgeAfterTheDeadline(t *testing.T) {
 	})
 }
 
-// The local deadline is lowered before the command goes out, and the scheduler knows.
+// The local deadline is lowered before the command is sent, and the scheduler uses it.
 func TestLease_Lower(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -57,7 +57,7 @@ func TestLease_Lower(t *testing.T) {
 	})
 }
 
-// A command that may land would raise the TTL again.
+// A command without an answer that is executed later would raise the TTL again.
 func TestLease_LowerWaitsForCommandsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -86,12 +86,12 @@ func TestLease_BelieveAtMost(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", 10*time.Second)
 		h.BelieveAtMost(20 * time.Second)
-		h.BelieveAtMost(time.Minute) // the lower one stays
+		h.BelieveAtMost(time.Minute) // the lower limit stays
 		h.Acknowledge(time.Now(), time.Hour)
 		wantLeft(t, h, 20*time.Second-margin(20*time.Second))
 		h.BelieveAtMost(time.Second)
 		h.Acknowledge(after(0), time.Hour)
-		wantLeft(t, h, 20*time.Second-margin(20*time.Second)) // what was confirmed is
+		wantLeft(t, h, 20*time.Second-margin(20*time.Second)) // the confirmed lease
 	})
 }
 
@@ -111,8 +111,8 @@ func TestLease_LongestTTLAskedFor(t *testing.T) {
 	})
 }
 
-// A lease that was prepared to be lowered is lower when Redis has confirmed that. Until then, and if the
-// lease was raised by another command since, Redis may have what it had.
+// The reply to a prepared command lowers the longest TTL. Until then, and if another command raised the lease in between,
+// Redis may still have the longer TTL.
 func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
 	t.Parallel()
 	lower := func(h *holding, ttl time.Duration) { h.Lower(time.Now(), ttl) }
@@ -156,7 +156,7 @@ func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
 	})
 }
 
-// passing is a lease that was given for ttl, perhaps with its reserve, as a hand-off asks for it.
+// passing returns a lease that was granted for ttl, perhaps with the reserve that a hand-off asks for.
 func (b *bed) passing(t *testing.T, ttl time.Duration, reserved bool) *holding {
 	t.Helper()
 	if !reserved {
@@ -183,7 +183,7 @@ func TestLease_Pass(t *testing.T) {
 		what     func(h *holding)
 		wants    time.Duration
 		renewed  bool
-		left     time.Duration // 0: it is not passed
+		left     time.Duration // 0: the lease is not passed on
 	}{
 		{"renewed, at once", ttl, false, 0, nothing, ttl, renewed, ttl - margin(ttl)},
 		{"renewed, half is left", ttl, false, ttl/2 - margin(ttl), nothing, ttl, renewed, ttl / 2},
@@ -243,8 +243,8 @@ func TestLease_Pass(t *testing.T) {
 	}
 }
 
-// However often a fixed lease is passed on, each holder gets all of it, and the last one believes in it for
-// no longer than Redis has confirmed.
+// However often a fixed lease is passed on, each holder gets its whole length, and the last one relies on it no longer
+// than Redis confirmed.
 func TestLease_PassedOnAndOn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -263,7 +263,7 @@ func TestLease_PassedOnAndOn(t *testing.T) {
 		if passes != 10 {
 			t.Errorf("passed on %d times", passes)
 		}
-		pass(want) // the watchdog knows the last deadline
+		pass(want) // the watchdog applies the last deadline
 		wantLost(t, h, errOver)
 	})
 }

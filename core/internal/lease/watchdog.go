@@ -9,31 +9,31 @@ import (
 	"github.com/interlock-go/interlock/core/internal/dueheap"
 )
 
-// Config is what a [Watchdog] needs. All of it is required.
+// Config configures a [Watchdog]. All fields are required.
 type Config struct {
-	Start   time.Time     // of the client; all times count from it
-	TTL     time.Duration // that a renewal sets
-	Timeout time.Duration // of one batch of renewals or questions; several fit into TTL
+	Start   time.Time     // start of the client; all times count from it
+	TTL     time.Duration // TTL that a renewal sets
+	Timeout time.Duration // time limit of one batch of renewals or questions; several fit into TTL
 	Landing time.Duration // how long a command without an answer may still be executed
 
 	Renewer Renewer
-	Spawn   func(work func(ctx context.Context)) // runs background work; after the end of the client it need not
+	Spawn   func(work func(ctx context.Context)) // runs background work; once the client is closed it need not
 
 	Over error // cause of a loss: the deadline has passed
-	Gone error // cause of a loss: Redis says that there is another holder, or none
+	Gone error // cause of a loss: Redis has another holder, or none
 }
 
-// Watchdog is the scheduler of a client: it renews leases in time, and loses leases whose deadline has passed.
+// Watchdog is the scheduler of a client: it renews leases in time and ends leases whose deadline has passed.
 // Renewals that are due at the same time travel together.
 type Watchdog struct {
 	cfg  Config
-	wake chan struct{} // the first look has changed; capacity 1
+	wake chan struct{} // the time of the first look has changed; capacity 1
 
 	mu    sync.Mutex
 	heap  dueheap.Heap[*schedule]
-	ahead time.Duration // how far the wall clock was from the monotonic one when the heap was ordered
-	alarm time.Duration // when the scheduler looks next, since the client's start
-	idle  chan struct{} // closed when the last lease has gone; nil if no caller waits for that
+	ahead time.Duration // how far the wall clock was ahead of the monotonic clock when the heap was ordered
+	alarm time.Duration // time of the next look, since the client's start
+	idle  chan struct{} // closed when the last lease leaves the heap; nil if no caller waits for that
 }
 
 // NewWatchdog returns the watchdog of a client. It does nothing before Run.
@@ -41,12 +41,12 @@ func NewWatchdog(cfg Config) *Watchdog {
 	return &Watchdog{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
-// watch puts a lease under watch, or looks again at a lease that is under watch.
+// watch puts a lease under watch, or plans the next look at a lease that already is.
 func (w *Watchdog) watch(l *Lease, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !l.Held() {
-		return // lost or released in this instant
+		return // just lost or released
 	}
 	s := &l.schedule
 	if s.renewAt == 0 && l.wanted() {
@@ -58,7 +58,7 @@ func (w *Watchdog) watch(l *Lease, at time.Time) {
 	w.replan(s, at)
 }
 
-// update looks again at the deadline of a lease that is under watch.
+// update plans the next look at a lease, if it is under watch, by its new deadline.
 func (w *Watchdog) update(l *Lease) {
 	now := time.Now()
 	w.mu.Lock()
@@ -66,8 +66,8 @@ func (w *Watchdog) update(l *Lease) {
 	w.replan(&l.schedule, now)
 }
 
-// replan moves a lease to its place in the heap, and wakes the scheduler if it would look too late. The mutex is
-// held.
+// replan moves a lease to its place in the heap and wakes the scheduler if it would look too late. The caller holds the
+// mutex.
 func (w *Watchdog) replan(s *schedule, now time.Time) {
 	if !s.Queued() {
 		return
@@ -84,8 +84,8 @@ func (w *Watchdog) replan(s *schedule, now time.Time) {
 	}
 }
 
-// period returns a third of the TTL, less some jitter, so that processes that were started together do not renew
-// together.
+// period returns a third of the TTL, less some jitter, so that processes that were started together do not renew at the
+// same time.
 func (w *Watchdog) period() time.Duration {
 	third := w.cfg.TTL / 3
 	return third - rand.N(third/10+1)
@@ -97,7 +97,7 @@ func (w *Watchdog) forget(l *Lease) {
 	w.drop(&l.schedule)
 }
 
-// drop removes a lease from the heap. The mutex is held.
+// drop removes a lease from the heap. The caller holds the mutex.
 func (w *Watchdog) drop(s *schedule) {
 	w.heap.Remove(s)
 	if w.heap.Len() == 0 && w.idle != nil {

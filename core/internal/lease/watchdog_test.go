@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// third is when a lease is renewed at the latest, and jitter by how much it may be earlier.
+// third is the latest time of a renewal, and jitter is how much earlier it may be.
 const (
 	third  = ttl / 3
 	jitter = third / 10
-	retry  = ttl / 30 // and by how much to travel with others; also the pause after a failure
+	retry  = ttl / 30 // how much earlier a renewal may be to travel with others; also the pause after a failure
 )
 
 func TestWatchdog_RenewsEveryThird(t *testing.T) {
@@ -44,7 +44,7 @@ func TestWatchdog_RenewsEveryThird(t *testing.T) {
 	})
 }
 
-// A fleet that was started together does not renew together.
+// Processes that were started together do not renew at the same time.
 func TestWatchdog_Jitters(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -71,7 +71,7 @@ func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 		}
 		pass(third + time.Millisecond)
 		calls := b.redis.calls()
-		if len(calls) > 2 { // the jitter is as long as what is brought forward
+		if len(calls) > 2 { // the jitter is as long as the time by which a renewal may be early
 			t.Errorf("%d calls", len(calls))
 		}
 		var keys []string
@@ -84,7 +84,7 @@ func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 	})
 }
 
-// Each kind has its script, and so its call.
+// Each kind has its own script, and so a separate call.
 func TestWatchdog_RenewsKindsApart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -107,7 +107,7 @@ func TestWatchdog_RenewsKindsApart(t *testing.T) {
 	})
 }
 
-// Leases whose renewal no holder wants are not renewed, and end.
+// A lease is not renewed, and expires, if no hold wants it renewed.
 func TestWatchdog_RenewsOnlyWhatIsWished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -127,7 +127,7 @@ func TestWatchdog_RenewsOnlyWhatIsWished(t *testing.T) {
 	})
 }
 
-// A renewal that is wished for again has its time from then on.
+// After a pause in renewals, the next one is due a third of the TTL after the new call of Renew.
 func TestWatchdog_RenewsAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -178,7 +178,7 @@ func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// One renewal that works again is enough.
+// One renewal that succeeds is enough.
 func TestWatchdog_SurvivesFailures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -215,7 +215,7 @@ func TestWatchdog_RedisSaysGone(t *testing.T) {
 	})
 }
 
-// One node that is slow, or dead, delays no other.
+// A slow or dead node does not delay other nodes.
 func TestWatchdog_SlowNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -252,7 +252,7 @@ func TestWatchdog_SlowNodeDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The deadline counts from when the renewal was sent, not from its answer.
+// The deadline counts from the time at which the renewal was sent, not from its answer.
 func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -264,8 +264,7 @@ func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
 	})
 }
 
-// What Redis says of a lease that is being released does not count, and its renewal is not
-// repeated.
+// The verdict on a lease that is being released does not count, and its renewal is not repeated.
 func TestWatchdog_ReleaseMakesARenewalVoid(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]error{"there": nil, "gone": errGone, "no answer": errNoAnswer} {
@@ -295,7 +294,7 @@ func TestWatchdog_ReleaseMakesARenewalVoid(t *testing.T) {
 	}
 }
 
-// One can wait for the renewal that is on the wire.
+// A caller can wait for the renewal that is on its way.
 func TestLease_Renewing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -317,8 +316,8 @@ func TestLease_Renewing(t *testing.T) {
 	})
 }
 
-// All of a batch are renewed before a holder who takes its time is notified of any, losses
-// come first, and the next renewal does not wait for it.
+// All leases of a batch are renewed before a slow holder is notified of any of them. Losses come first. The next renewal
+// does not wait for the holder.
 func TestWatchdog_SlowHolderDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -340,11 +339,11 @@ func TestWatchdog_SlowHolderDelaysNoOther(t *testing.T) {
 		for _, h := range holders {
 			h.End()
 		}
-		pass(2 * time.Hour * time.Duration(len(holders))) // they have been notified of all
+		pass(2 * time.Hour * time.Duration(len(holders))) // all holders have been notified
 	})
 }
 
-// A renewal that could not be sent in its time is reported as late.
+// A renewal that could not be sent in time is reported as late.
 func TestWatchdog_ReportsLateRenewals(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
