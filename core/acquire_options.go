@@ -11,7 +11,7 @@ import (
 )
 
 // AcquireOption configures one acquisition. Make it with [WaitTime], [LeaseTime], [Label], [MaxWaiters],
-// [BeforeWait] or [WithToken]; the zero value changes nothing. It is a value, so options cost no allocation.
+// [BeforeWait] or [WithToken]. The zero value changes nothing. It is a value, so options do not allocate.
 type AcquireOption struct {
 	field acquireField
 	d     time.Duration
@@ -32,52 +32,51 @@ const (
 	fieldToken
 )
 
-// WaitTime sets how long Acquire may take, network included; it never takes longer than until the context's
-// deadline. With 0, Acquire makes one attempt in one round trip. It attempts again, for up to a second, while
+// WaitTime sets how long Acquire may take, network included. Acquire never waits beyond the deadline of its
+// context. With 0, Acquire makes one attempt in one round trip. It attempts again, for up to a second, while
 // the lock is held only by an abandoned acquire of the same client (an acquire that got no answer and is being cleared
-// up). Without this option Acquire waits until the context ends. A wait time between 0 and 1 ms, a negative one,
+// up). Without this option Acquire waits until the context is done. A wait time between 0 and 1 ms, a negative one,
 // or one over [MaxDuration] is [ErrInvalid].
 func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
 
-// LeaseTime gives the lock a fixed lease: the lease ends after d unless it is refreshed, and with it the hold's
-// context. Without this option the watchdog renews the lease while the process lives and the lock is held. In
-// Redis the lease may last up to 100 ms longer, so that callers of the client can pass the lock on; the hold
-// ends in time. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
+// LeaseTime gives the lock a fixed lease, which expires after d unless it is refreshed. The hold's context ends with
+// the lease. Without this option the watchdog renews the lease while the process lives and the lock is held. In
+// Redis the lease may last up to 100 ms longer, so that callers of the client can pass the lock on. The hold
+// ends after d all the same. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
 func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
 
 // Label gives observers a low-cardinality name for the acquisition, such as the rule or the operation:
 // "pay-order", never an id.
 func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, s: name} }
 
-// MaxWaiters refuses with [ErrTooManyWaiters] when n callers of this client already
-// wait for the key. 0 leaves the client's limit alone.
+// MaxWaiters makes Acquire fail with [ErrTooManyWaiters] if n callers of this client already wait for the key. With 0
+// only the limits of the client apply.
 func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
 
 // BeforeWait sets a function that Acquire calls before it waits: after its first attempt was refused, or if
 // callers of this client are before it. Use it for work that is too expensive while the lock may be free, such
-// as reading a request. While prepare runs, the caller is not in the queue and delays no other caller. After
-// that it takes the place of its age, and attempts again. The context of prepare ends with the wait time, with
-// the caller's context, and when the client is closed: prepare has to return then. An error of prepare ends the
-// acquisition with that error. prepare is called once at most, and never with [WaitTime] 0.
+// as reading a request. While prepare runs, the caller is not in the queue and delays no other caller. Then
+// it takes the place in the queue that its age gives it and attempts again. The context of prepare is canceled at the
+// end of the wait time, with the caller's context, and when the client is closed: prepare has to return then. If prepare
+// returns an error, the acquisition fails with it. prepare is called at most once, and never with [WaitTime] 0.
 func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 	return AcquireOption{field: fieldBeforeWait, f: prepare}
 }
 
 // WithToken asks for a fencing token: see [Hold.Token]. Every lock with one name, one client and one holder at a
 // time can have one; [Client.FencedLock] always does. It costs no round trip, but a second key in the script
-// that takes the lock: the counter that FencedLock also uses. If another program has set that counter to 2^53 or
-// more, nothing is acquired, and the error is [ErrUnavailable]. No counter orders the holders of a
+// that takes the lock: the counter that FencedLock also uses. If another program set that counter to 2^53 or
+// more, nothing is acquired and the error is [ErrUnavailable]. No counter orders the holders of a
 // [Client.MultiLock] with several names, of a [Redlock], or of a lock that several hold at a time
 // ([Client.ReadLock], [Client.Semaphore]): for these the option is [ErrInvalid].
 //
-// Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next token, by a
-// script.
+// Callers of one client do not pass on a lock with a token in memory: a script hands it off and draws the next token.
 //
 // A re-entry has the token of the hold that it re-enters, also without this option. If that hold has none, the
 // option is [ErrInvalid], without a command: ask for the token in the outer acquisition.
 func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
 
-// readOptions fills w with what is asked of a lock of a kind, and returns the label.
+// readOptions fills w with the options of an acquisition of a lock of a kind. It returns the label.
 func (c *config) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []AcquireOption) (label string, err error) {
 	*w = acquire.Wish{Kind: kind, Forever: true, Renewed: true, Lease: c.watchdog}
 	if kind.Holds == redisstore.Unheld {

@@ -9,26 +9,26 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// ForAdapters returns what adapters, such as package ginlock, need beside the rest of this package. It is not
-// stable. Programs do not need it.
+// ForAdapters returns the methods that only adapters need, such as package ginlock. They are not part of the stable API.
+// Programs do not need them.
 func (c *Client) ForAdapters() forAdapters { return forAdapters{c} } //nolint:revive // so that what is not stable is not listed among the rest
 
-// forAdapters is a client as adapters see it.
+// forAdapters has the methods of a client for adapters.
 type forAdapters struct{ client *Client }
 
 // Observers returns the observers given to [WithObserver], in order. Adapters notify those that
 // observe rules.
 func (a forAdapters) Observers() []*Observer { return slices.Clone(a.client.cfg.observers.given) }
 
-// MaxNameLength returns the longest name of a lock in bytes: what the prefix leaves of [WithMaxKeyLength]. With
-// a [WithNameMapper] it maps some names that consist of the letter x, and returns the length of the longest one
-// whose key fits, which costs time at start-up. Acquire measures the key itself.
+// MaxNameLength returns the length of the longest name of a lock in bytes: [WithMaxKeyLength] less the prefix. With a
+// [WithNameMapper] it maps some names that consist of the letter x and returns the length of the longest one whose key
+// fits, which costs time at start-up. Acquire measures the key itself.
 func (a forAdapters) MaxNameLength() int { return a.client.cfg.longestName() }
 
 // MaxKeyLength returns the limit of [WithMaxKeyLength].
 func (a forAdapters) MaxKeyLength() int { return a.client.cfg.maxKeyLength }
 
-// LockOf names a lock by the word of its kind, as rules have it. permits is for [KindSemaphore]. LockOf returns
+// LockOf returns the lock with a name and a kind, as written in rules. permits is for [KindSemaphore]. LockOf returns
 // false for a kind without holders, such as a latch, and for an unknown one.
 func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 	for _, k := range a.client.kinds.All() {
@@ -44,12 +44,12 @@ func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 	return Lock{}, false
 }
 
-// Refusal returns the error with which an acquisition of any single lock would fail at once, as far as that is
-// known without asking Redis: [ErrInvalid]; [ErrClosed]; [ErrUnavailable] while Redis is known to be down; or
-// [ErrTooManyWaiters] if the call may wait. It returns nil if Acquire would get further. It is for callers for
-// which the name of the lock is costly to find out, for instance from the body of a request. Nothing is
-// reserved: the answer may differ a moment later. A call that holds a lock of this or another client, which it
-// may enter again, is not refused because of the number of waiters.
+// Refusal returns the error with which an acquisition of any single lock would fail at once, as far as the client knows
+// that without asking Redis: [ErrInvalid]; [ErrClosed]; [ErrUnavailable] while Redis is known to be down; or
+// [ErrTooManyWaiters] if the call may wait. It returns nil if Acquire would get further. It is for callers that pay
+// to find the name of the lock, for instance in the body of a request. It reserves nothing: the answer may
+// differ a moment later. A caller that holds a lock of this or another client, which it may re-enter, is not
+// refused because of the number of waiters.
 func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := a.client
 	var w acquire.Wish
@@ -59,7 +59,7 @@ func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	if c.isClosing() {
 		return ErrClosed
 	}
-	if !c.store.Clustered() { // there the node of the key counts
+	if !c.store.Clustered() { // in a Cluster the node of the key counts
 		if err := c.failFast(ctx, ""); err != nil {
 			return err
 		}
@@ -70,12 +70,12 @@ func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	return nil
 }
 
-// FindThrough is for frameworks whose own context type is passed on as a context.Context and does not lead to
-// the context of its request. Under key, that context has to return the request: a value with a method Context()
+// FindThrough supports frameworks whose own context type is passed as a context.Context and does not lead to the context
+// of its request. The Value of such a context for key has to be the request: a value with a method Context()
 // context.Context, such as an *http.Request. If such a context carries no lock, an Acquire with it uses the
 // locks that the request carries at that time. A second call with the same key changes nothing.
 //
-// [Held] and [MustHold] do not know a client and do not look there.
+// [Held] and [MustHold] are not tied to a client and do not look there.
 func (a forAdapters) FindThrough(key any) {
 	for {
 		known := a.client.carriers.keys.Load()

@@ -12,18 +12,17 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// backendQuiet is how long after a report of an outage no other outage is reported, so that a single key which
-// cannot be locked, beside others that can, is reported once in a while. The same is true of a key that is not a
-// lock.
+// backendQuiet is the least time between two reports of an outage. It limits the reports if a single key cannot be locked
+// while others can. It is also the least time between two reports of a key that is not a lock.
 const backendQuiet = 10 * time.Second
 
-// availability is whether locks can be acquired from Redis, as the acquisitions find it.
+// availability records whether locks can be acquired from Redis, by the outcomes of acquisitions.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
-// Both changes are reported, unless the outage began too soon after the last one. A key that is not a lock is
-// not an outage. A missing answer at the end of a short wait time is not one, either: if no answer comes at all,
-// the node is found silent after the backend timeout, and the next acquisitions fail with that.
+// Both changes are reported, unless the outage began too soon after the last one. A key that is not a lock is not an
+// outage. Neither is a missing answer at the end of a short wait time: if no answer comes at all, the node counts as
+// silent after the backend timeout, and further acquisitions fail because of that.
 type availability struct {
 	observers *observers
 	clientID  string
@@ -31,35 +30,34 @@ type availability struct {
 	down      atomic.Bool
 
 	mu       sync.Mutex
-	reported bool // the present outage was reported
+	reported bool // whether the present outage was reported
 	since    time.Time
-	quiet    time.Time // no outage is reported before
-	keyQuiet time.Time // no key that is not a lock is reported before
+	quiet    time.Time // until then no outage is reported
+	keyQuiet time.Time // until then no key that is not a lock is reported
 }
 
-// note records how the acquisition of a key that began at start has ended. If it has succeeded, note reads one
-// atomic.
-func (b *availability) note(ctx context.Context, key string, start time.Time, err error) {
+// record records the outcome of an acquisition of a key that began at start. After a success it only reads one atomic.
+func (b *availability) record(ctx context.Context, key string, start time.Time, err error) {
 	switch {
 	case err == nil:
 		if b.down.Load() {
-			b.returned(ctx)
+			b.recordReturn(ctx)
 		}
 	case wire.WrongType(err):
-		b.noLock(ctx, key, err)
+		b.reportNotLock(ctx, key, err)
 	case errors.Is(err, ErrUnavailable):
 		if !b.down.Load() && !b.tooEarly(start, err) {
-			b.failed(ctx, err)
+			b.recordOutage(ctx, err)
 		}
 	}
 }
 
-// tooEarly reports whether an acquisition gave up before it could know that Redis is silent.
+// tooEarly reports whether an acquisition gave up too early to conclude that Redis is silent.
 func (b *availability) tooEarly(start time.Time, err error) bool {
 	return (wire.Unanswered(err) || errors.Is(err, acquire.ErrNoAnswer)) && time.Since(start) < b.timeout
 }
 
-func (b *availability) failed(ctx context.Context, cause error) {
+func (b *availability) recordOutage(ctx context.Context, cause error) {
 	b.mu.Lock()
 	if b.down.Load() {
 		b.mu.Unlock()
@@ -78,7 +76,7 @@ func (b *availability) failed(ctx context.Context, cause error) {
 	}
 }
 
-func (b *availability) returned(ctx context.Context) {
+func (b *availability) recordReturn(ctx context.Context) {
 	b.mu.Lock()
 	if !b.down.Load() {
 		b.mu.Unlock()
@@ -92,8 +90,8 @@ func (b *availability) returned(ctx context.Context) {
 	}
 }
 
-// notify notifies the observers. Without an observer of the backend it logs what package telemetry would
-// log, so that a search finds both.
+// notify notifies the observers. Without an observer of the backend it logs the same messages as package telemetry, so
+// that a search finds both.
 func (b *availability) notify(ctx context.Context, change BackendChange) {
 	obs := b.observers
 	switch {
@@ -108,9 +106,9 @@ func (b *availability) notify(ctx context.Context, change BackendChange) {
 	}
 }
 
-// noLock logs once in a while that a key is not a lock, unless there is an observer of acquisitions, which gets
-// that as the outcome of each.
-func (b *availability) noLock(ctx context.Context, key string, cause error) {
+// reportNotLock logs, at most every backendQuiet, that a key is not a lock. If there is an observer of acquisitions, it
+// logs nothing, because the observer gets that as the outcome of each acquisition.
+func (b *availability) reportNotLock(ctx context.Context, key string, cause error) {
 	if b.observers.acquireEnd.Observed() {
 		return
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // Client takes locks on one Redis. It is safe for concurrent use. Use one per process and Redis: callers of one
-// client wait in one queue and give locks to each other without asking Redis who is next.
+// client wait in one queue and hand locks to each other.
 type Client struct {
 	lifetime
 	rooms
@@ -32,15 +32,15 @@ type Client struct {
 	id           identity.Identity
 	availability availability
 	carriers     carriers
-	spare        sync.Pool             // of *acquisition
-	ownRedis     redis.UniversalClient // of Open; closed with this client
-	borrowed     bool                  // the store is another client's, which closes it
-	closed       []func()              // of the observers
+	spare        sync.Pool             // *acquisition values
+	ownRedis     redis.UniversalClient // created by Open; closed with this client
+	borrowed     bool                  // the store belongs to another client, which closes it
+	closed       []func()              // functions of the observers, called at the end of Close
 
 	oneScript func(keys []string) bool // reports whether one script may use all keys; tests replace it
 }
 
-// newClient makes a client without a store.
+// newClient returns a client without a store.
 func newClient(cfg config) *Client {
 	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
 	c.lifetime.open()
@@ -49,7 +49,7 @@ func newClient(cfg config) *Client {
 	return c
 }
 
-// startOn gives the client its store, and starts its background work.
+// startOn sets the store and starts the background work.
 func (c *Client) startOn(store *redisstore.Store) {
 	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
 	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, GaveUp: store.GaveUp}
@@ -61,7 +61,7 @@ func (c *Client) startOn(store *redisstore.Store) {
 	c.spawn(c.watchdog.Run)
 }
 
-// connect makes the parts that take, hold and count locks.
+// connect creates the parts that acquire, hold and count.
 func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
 		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Graves: c.reaper, Watchdog: c.watchdog,
@@ -75,7 +75,7 @@ func (c *Client) connect() {
 		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
 		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
 		OneScript: func(keys []string) bool { return c.oneScript(keys) },
-		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.availability.note,
+		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.availability.record,
 	})
 }
 
@@ -84,18 +84,18 @@ func (c *Client) connect() {
 // another shard, and the client of redis.NewFailoverClusterClient takes the servers of Sentinels for a Cluster.
 // The caller closes rdb, after the Client. New sends nothing, so Redis may be down: see [Client.Ready].
 //
-// The client makes connections for lock commands with the options of rdb (Dialer, TLSConfig, credentials, DB,
+// The client opens connections for lock commands with the options of rdb (Dialer, TLSConfig, credentials, DB,
 // ClientName, OnConnect), beside its pool and its Limiter, and not through its dial hooks. They use RESP2. When
 // a StreamingCredentialsProvider sends new credentials, the client replaces connections before the old
 // credentials expire. With a CredentialsProvider, set ConnMaxLifetime below the life of its credentials.
 //
 // Hooks that rdb has when New is called see the commands of locks: the hooks of AddHook and, for a ClusterClient,
-// those that OnNewNode adds to its nodes. Hooks that are added later do not.
+// the hooks that OnNewNode adds to its nodes. Hooks that are added later do not.
 //
 //   - Each command passes the hooks separately, also if several commands share a pipeline. The context has
 //     the values of the caller's context, such as its span, but does not end with it, because a command that
 //     was sent cannot be taken back.
-//   - A hook sees the outcome of its command. If the caller leaves before the answer, that is an error. A
+//   - A hook sees the outcome of its command. If the caller leaves before the answer, the outcome is an error. A
 //     command that a Cluster redirects appears twice: the first time with the redirection as its error, the
 //     second time with its outcome.
 //   - If a hook fails, the error matches [ErrUnavailable]. If a hook runs the command again, it gets the
@@ -106,7 +106,7 @@ func (c *Client) connect() {
 //     with its WAIT. Renewals appear as pipelines in a context without values.
 //   - Of subscriptions, hooks see only the dial. They do not see the questions whether Redis answers.
 //
-// To a ClusterClient New adds a hook, which passes on every command of others.
+// New adds a hook to a ClusterClient, which passes on all other commands unchanged.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -122,11 +122,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// ID returns the client id: a UUID, the first half of the holder fields in Redis.
+// ID returns the client id: a UUID, which is the first part of the holder fields in Redis.
 func (c *Client) ID() string { return c.id.ID }
 
-// Address returns, for people, where the Redis of the client is: the address and the database, or the addresses
-// that the client of a Cluster was given. It contains neither a user name nor a password.
+// Address describes where the Redis of the client is: the address and the database, or the addresses that were
+// given to the client of a Cluster. It contains neither a user name nor a password.
 func (c *Client) Address() string { return c.store.Address() }
 
 // Prefix returns the prefix of [WithPrefix]. It is empty with a [WithNameMapper].
@@ -135,7 +135,7 @@ func (c *Client) Prefix() string { return c.cfg.prefix }
 // Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or
 // [ErrClosed]. Use it for the readiness probe of a service that can do nothing without Redis: when Redis is
 // down, all instances fail the probe at once. Do not use it for liveness probes. Ready is cheap. It does not
-// notice missing rights, channels that other clients do not hear, eviction, or an endpoint that cannot serve
+// find missing rights, channels that other clients do not hear, eviction, or an endpoint that cannot serve
 // several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
@@ -162,9 +162,9 @@ func (c *Client) Holds() []HoldInfo {
 
 // Stats is a cheap snapshot of a client, for gauges.
 type Stats struct {
-	// Holds is how many locks are held.
+	// Holds is the number of held locks.
 	Holds int
-	// Waiters is how many callers are in an Acquire that may wait, including those that get the lock at once.
+	// Waiters is the number of callers in an Acquire that may wait, including callers that get the lock at once.
 	Waiters int
 	// OldestWait is how long the oldest of these callers has waited.
 	OldestWait time.Duration
@@ -172,7 +172,7 @@ type Stats struct {
 	OldestHold time.Duration
 }
 
-// Stats reads the counters of the client. It makes no request. It looks at every hold.
+// Stats returns a snapshot of the client. It sends nothing to Redis, but looks at every hold.
 func (c *Client) Stats() Stats {
 	s := Stats{Holds: c.watchdog.Count(), Waiters: c.queues.Waiting()}
 	if oldest := c.queues.Oldest(); !oldest.IsZero() {
@@ -184,17 +184,17 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Close ends the client. New and waiting acquisitions get [ErrClosed] at once. An acquisition whose command is
-// at Redis gets it when the command is answered, within the backend timeout. Close waits for the holds until ctx
-// ends. Then their contexts end with the cause ErrClosed, renewal stops, and their keys are left to expire,
+// Close closes the client. New and waiting acquisitions get [ErrClosed] at once. An acquisition whose command is
+// at Redis gets it when the command is answered, within the backend timeout. Close waits for the holds until ctx is
+// done. Then their contexts end with the cause ErrClosed, renewal stops, and their keys are left to expire,
 // because a lock is never freed under a running handler. Close does not close the Redis client given to [New].
 //
-// If Redis does not answer, Close takes a few backend timeouts, even if ctx ends before, because it waits for
+// If Redis does not answer, Close takes a few backend timeouts, even if ctx is done before, because it waits for
 // commands on their way.
 //
-// Shut down in this order: the server, the Client, the Redis client. Call Close at the same time as the Shutdown
-// of the server if calls that wait for a lock should end, because Shutdown waits for them. Close returns
-// ErrClosed joined with the cause of ctx if holds were left. A second call returns ErrClosed alone.
+// Shut down in this order: the server, the Client, the Redis client. The Shutdown
+// of a server waits for its handlers. To make handlers that wait for a lock return, call Close at the same time as
+// Shutdown. If holds were left, Close returns ErrClosed joined with the cause of ctx. A second call returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {
 	if !c.beginClose() {
 		return ErrClosed
@@ -218,15 +218,15 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// drainReaper lets the reaper ask once about each abandoned field, if Redis answers. The fields that are left
-// end with their leases.
+// drainReaper lets the reaper ask once about each abandoned field, if Redis answers. Fields that remain expire with their
+// leases.
 func (r *rooms) drainReaper(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.sender.Timeout)
 	defer cancel()
 	r.reaper.Drain(ctx)
 }
 
-// leaveHolds ends the contexts of the holds that are left.
+// leaveHolds ends the remaining holds. Its error contains their number and the cause of ctx.
 func (r *rooms) leaveHolds(ctx context.Context) error {
 	left := r.holdings.LeaveAll()
 	if left == 0 {
@@ -239,9 +239,8 @@ func (r *rooms) leaveHolds(ctx context.Context) error {
 	return fmt.Errorf("%w with %s: %w", ErrClosed, held, failure.Inside(context.Cause(ctx)))
 }
 
-// Open is [New] with a Redis client that it makes from a URL, as redis.ParseURL understands it:
-// redis://user:password@host:6379/0 or rediss://… . Close closes it. The error never contains the user or the
-// password.
+// Open is [New] with a Redis client for a URL in the format of redis.ParseURL: redis://user:password@host:6379/0 or
+// rediss://… . [Client.Close] closes that Redis client. The error never contains the user or the password.
 func Open(url string, opts ...Option) (*Client, error) {
 	parsed, err := redis.ParseURL(url)
 	if err != nil {
@@ -256,9 +255,9 @@ func Open(url string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// withoutCredentials returns the error in a URL. The parsers of net/url and go-redis quote the part that they do
-// not understand. If a password has a raw % or /, that part is the password, so withoutCredentials parses the
-// URL again without it.
+// withoutCredentials returns the error of a URL without its user and password. The parsers of net/url and go-redis quote
+// the part that they do not understand. If a password contains a raw % or /, that part is the password, so
+// withoutCredentials parses the URL again without the credentials.
 func withoutCredentials(url string, err error) error {
 	at := strings.LastIndex(url, "@")
 	if at < 0 {

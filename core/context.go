@@ -12,13 +12,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// ContextKey is the key under which the context of a hold returns its hold. Only frameworks need it whose own
-// context type is passed on as a context.Context and looks values up by string: store ctx.Value(ContextKey)
-// there under this key, and an Acquire with that type finds the hold.
+// ContextKey is the key under which the context of a hold returns its hold. It is for frameworks whose own context type
+// is passed as a context.Context and looks values up by string: store ctx.Value(ContextKey) in such a context under this
+// key, and an Acquire with that context finds the hold.
 const ContextKey = "github.com/interlock-go/interlock/core.hold"
 
-// holdContext is the context of one hold. It is a cancellable context whose Err compares the lease with the
-// clock, and whose Value leads to the hold.
+// holdContext is the context of one hold. Its Err compares the lease with the clock, and its Value leads to the hold.
 type holdContext struct {
 	context.Context //nolint:containedctx // this type is a context
 	hold            *Hold
@@ -35,7 +34,7 @@ func (c *holdContext) Err() error {
 	return c.Context.Err()
 }
 
-// Value leads to the hold under [ContextKey].
+// Value returns c itself for [ContextKey].
 func (c *holdContext) Value(key any) any {
 	if key == ContextKey {
 		return c
@@ -43,7 +42,7 @@ func (c *holdContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// String describes the context for logs.
+// String returns a description of the context for logs.
 func (c *holdContext) String() string {
 	return fmt.Sprintf("%v.WithLock(%s)", c.parent, c.hold.Key())
 }
@@ -57,15 +56,15 @@ func innermost(ctx context.Context) *holdContext {
 	return h
 }
 
-// carriers find the holds of a client that a context carries.
+// carriers finds the holds of a client that a context carries.
 type carriers struct {
 	holdings *holding.Holdings
-	keys     atomic.Pointer[[]any] // that were given to forAdapters.FindThrough
+	keys     atomic.Pointer[[]any] // the keys given to forAdapters.FindThrough
 }
 
-// find returns the holder of a key that ctx carries and that has the lock: the nearest one of a kind, or else the
-// nearest one of another kind. It looks in ctx, and then in the request of a framework to which ctx leads. That
-// request is followed once, because its context may lead back to ctx.
+// find returns the holder of a key that ctx carries and that has the lock: the nearest holder of the given kind, or else
+// the nearest holder of another kind. It looks in ctx and then in the request of a framework to which ctx leads. It
+// follows only one such request, because its context may lead back to ctx.
 func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) *holding.Holder {
 	o, outermost := c.along(ctx, key, kind)
 	if o != nil && o.Kind() == kind {
@@ -79,9 +78,9 @@ func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) 
 	return o
 }
 
-// forWish returns what ctx carries of a key for an acquisition: a holder to enter again, or one under which the
-// lock can be acquired, which is a writer for a caller that wants to read. The error is [ErrInvalid] if ctx carries the
-// key as another kind, or without a token that is wanted.
+// forWish returns the holder of a key that ctx carries, for an acquisition: again is a holder to re-enter, and under is a
+// holder under which the lock can be acquired, such as the writer for a caller that wants to read. The error is
+// [ErrInvalid] if ctx carries the key as another kind, or without the token that the caller wants.
 func (c *carriers) forWish(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
 	kind, o := w.Kind, c.find(ctx, key, w.Kind)
 	switch {
@@ -102,12 +101,12 @@ func (c *carriers) forWish(ctx context.Context, key string, w *acquire.Wish) (ag
 	}
 }
 
-// along looks at the holds on the way up from ctx. outermost is the context at which the search ended, if none
-// is of the kind.
+// along looks at the holds on the way up from ctx. If none of them has the kind, outermost is the context at which the
+// search ended.
 func (c *carriers) along(ctx context.Context, key string, kind *redisstore.Kind) (nearest *holding.Holder, outermost context.Context) {
 	outermost = ctx
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		outermost = h.parent //nolint:fatcontext // it is found, not made
+		outermost = h.parent //nolint:fatcontext // found, not created
 		o := h.hold.handle.Hold.Holder(c.holdings, key)
 		if o != nil && o.Kind() == kind {
 			return o, outermost
@@ -119,7 +118,7 @@ func (c *carriers) along(ctx context.Context, key string, kind *redisstore.Kind)
 	return nearest, outermost
 }
 
-// lost returns why one of the keys that ctx carries was lost; nil if none was.
+// lost returns the loss of one of the keys that ctx carries; nil if none was lost.
 func (c *carriers) lost(ctx context.Context, keys []string) error {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if loss := h.hold.handle.Hold.LossOf(c.holdings, keys); loss != nil {
@@ -129,8 +128,8 @@ func (c *carriers) lost(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// requestOf returns the context of the request to which ctx leads under one of the keys. It is nil if there is
-// none, or if [Detach] has hidden it.
+// requestOf returns the context of the request to which ctx leads under one of the keys. It returns nil if there is no
+// request or if [Detach] hides it.
 func (c *carriers) requestOf(ctx context.Context) context.Context {
 	keys := c.keys.Load()
 	if keys == nil {
@@ -158,10 +157,10 @@ func Held(ctx context.Context, name string) (*Hold, bool) {
 	return nil, false
 }
 
-// HoldsOf lists the holds that ctx carries and that last, of whichever client, the innermost first. If a lock
-// was entered again, the list has each hold of it. HoldsOf is for observers that want to know what a caller
-// holds while it waits. Like [Held] it does not follow the context of a framework to its request. It makes no
-// request. Without a hold it allocates nothing.
+// HoldsOf returns the holds that ctx carries and that last, of whichever client, the innermost first. If a lock was
+// re-entered, the list contains each of its holds. HoldsOf is for observers that report the locks that a caller holds
+// while it waits. Like [Held] it does not follow the context of a framework to its request. It sends nothing to Redis.
+// Without a hold it does not allocate.
 func HoldsOf(ctx context.Context) []HoldInfo {
 	var list []HoldInfo
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
@@ -172,7 +171,7 @@ func HoldsOf(ctx context.Context) []HoldInfo {
 	return list
 }
 
-// holds reports whether the hold has the lock name, and lasts.
+// holds reports whether the hold lasts and has the lock name.
 func (h *Hold) holds(name string) bool {
 	return h.Remaining() > 0 && h.handle.Hold.Covers(name)
 }
@@ -200,7 +199,7 @@ type detached struct {
 // detachedKey is the key under which a detached context is recognized.
 type detachedKey struct{}
 
-// Value hides the holds.
+// Value hides the holds and marks the context as detached.
 func (d detached) Value(key any) any {
 	switch key {
 	case ContextKey:

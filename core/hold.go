@@ -17,8 +17,8 @@ type Hold struct {
 }
 
 // newHold makes the handle of a hold and begins the hold.
-func newHold(ctx context.Context, of *holding.Hold) *Hold {
-	h := &Hold{handle: holding.Handle{Hold: of}}
+func newHold(ctx context.Context, inner *holding.Hold) *Hold {
+	h := &Hold{handle: holding.Handle{Hold: inner}}
 	h.bind(ctx)
 	h.handle.Hold.Begin()
 	return h

@@ -21,14 +21,14 @@ type lifetime struct {
 	life    context.Context //nolint:containedctx // canceled by endWork; the work ends because of it
 	end     context.CancelFunc
 
-	mu         sync.Mutex
-	closeBegun bool // beginClose was called
-	workers    sync.WaitGroup
+	mu           sync.Mutex
+	closeStarted bool // beginClose was called
+	workers      sync.WaitGroup
 }
 
 func (l *lifetime) open() {
 	l.life, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own context
-	l.callers.gone = make(chan struct{})
+	l.callers.drained = make(chan struct{})
 	l.service, l.shut = context.WithCancel(context.Background()) //nolint:forbidigo // as above
 	l.closing = l.service.Done()
 }
@@ -49,11 +49,11 @@ func (l *lifetime) isClosing() bool { return l.service.Err() != nil }
 // return false at once.
 func (l *lifetime) beginClose() bool {
 	l.mu.Lock()
-	if l.closeBegun {
+	if l.closeStarted {
 		l.mu.Unlock()
 		return false
 	}
-	l.closeBegun = true
+	l.closeStarted = true
 	l.shut()
 	l.mu.Unlock()
 	<-l.callers.refuse()
@@ -71,9 +71,9 @@ func (l *lifetime) endWork() {
 // callers counts the callers inside the client, so that Close can wait for them. It is one atomic counter,
 // because every acquisition passes through it.
 type callers struct {
-	n    atomic.Int64
-	once sync.Once
-	gone chan struct{} // closed when callers are refused and the last one has left
+	n       atomic.Int64
+	once    sync.Once
+	drained chan struct{} // closed when callers are refused and the last one has left
 }
 
 // refused is added to the count when no more callers are admitted.
@@ -91,7 +91,7 @@ func (c *callers) enter() error {
 // exit records that a caller has left.
 func (c *callers) exit() {
 	if c.n.Add(-1) == refused {
-		c.closeGone()
+		c.closeDrained()
 	}
 }
 
@@ -99,12 +99,12 @@ func (c *callers) exit() {
 // once.
 func (c *callers) refuse() <-chan struct{} {
 	if c.n.Add(refused) == refused {
-		c.closeGone()
+		c.closeDrained()
 	}
-	return c.gone
+	return c.drained
 }
 
-// closeGone closes gone. It may run again when a later caller is refused.
-func (c *callers) closeGone() {
-	c.once.Do(func() { close(c.gone) })
+// closeDrained closes drained. It may run again when a later caller is refused.
+func (c *callers) closeDrained() {
+	c.once.Do(func() { close(c.drained) })
 }

@@ -166,7 +166,7 @@ func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) 
 		return nil, err
 	}
 	defer c.callers.exit()
-	hold, err := a.observed(ctx, Kind(l.kind.Name), 1, &a.Wish, &a.Report, a.Acquire)
+	hold, err := a.runObserved(ctx, Kind(l.kind.Name), 1, &a.Wish, &a.Report, a.Acquire)
 	if err == nil && a.Reusable() {
 		c.spare.Put(a)
 	}
@@ -188,7 +188,7 @@ func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, e
 		r.Members = append(r.Members, &m.Acquisition)
 	}
 	leading := members[0]
-	return leading.observed(ctx, KindRedlock, acquire.Quorum(len(members)), &leading.Wish, &r.Report, r.Acquire)
+	return leading.runObserved(ctx, KindRedlock, acquire.Quorum(len(members)), &leading.Wish, &r.Report, r.Acquire)
 }
 
 // redlock prepares the acquisition of a Redlock on each of its servers.
@@ -276,48 +276,48 @@ func (l Lock) checkToken() error {
 	return nil
 }
 
-// observed runs take, and reports its start and its end to the observers. It returns the hold of the result, which
+// runObserved runs take and reports its start and its end to the observers. It returns the hold of the result, which
 // needs as many of the holders as needs says, and all holders of a MultiLock.
-func (a *acquisition) observed(
+func (a *acquisition) runObserved(
 	ctx context.Context, kind Kind, needs int, w *acquire.Wish, r *acquire.Report, take func(context.Context) ([]*holding.Holder, error),
 ) (*Hold, error) {
 	c, observers := a.client, &a.client.cfg.observers
 	r.Start = time.Now()
-	of := a.describe(kind, w.Keys, r.Start)
-	inside := observers.observeAcquireStart(ctx, of)
+	acq := a.describe(kind, w.Keys, r.Start)
+	inside := observers.observeAcquireStart(ctx, acq)
 	if observers.contention.Observed() {
 		w.Contended = func(blockedBy string, ttl time.Duration) {
-			observers.contention.Notify(inside, Contention{Acquisition: of, BlockedBy: blockedBy, TTL: ttl})
+			observers.contention.Notify(inside, Contention{Acquisition: acq, BlockedBy: blockedBy, TTL: ttl})
 		}
 	}
 	holders, err := take(inside)
 	err = public(err)
 	if observers.acquireEnd.Observed() {
-		observers.acquireEnd.Notify(inside, resultOf(inside, of, r, err))
+		observers.acquireEnd.Notify(inside, resultOf(inside, acq, r, err))
 	}
 	if err != nil || len(holders) == 0 {
 		return nil, err
 	}
 	return newHold(ctx, c.holdings.NewHold(holders, max(needs, len(w.Keys)), holding.Info{
-		Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: of.all, Keys: int32(of.Keys),
+		Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: acq.all, Keys: int32(acq.Keys),
 		Renewed: w.Renewed, Reentrant: r.Reentered, Redlock: kind == KindRedlock,
 	})), nil
 }
 
 // describe describes the acquisition to the observers.
 func (a *acquisition) describe(kind Kind, keys []string, start time.Time) Acquisition {
-	of := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
+	acq := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
 	if len(keys) > 1 {
 		all := keys // not the parameter, which would be allocated each time
-		of.all = &all
+		acq.all = &all
 	}
-	return of
+	return acq
 }
 
 // resultOf describes the end of an acquisition in ctx to the observers.
-func resultOf(ctx context.Context, of Acquisition, r *acquire.Report, err error) AcquireResult {
+func resultOf(ctx context.Context, acq Acquisition, r *acquire.Report, err error) AcquireResult {
 	result := AcquireResult{
-		Acquisition: of, Outcome: outcomeOf(ctx, err), Err: err, Waited: time.Since(of.Start), Contended: r.Contended, Attempts: r.Attempts,
+		Acquisition: acq, Outcome: outcomeOf(ctx, err), Err: err, Waited: time.Since(acq.Start), Contended: r.Contended, Attempts: r.Attempts,
 		RoundTrip: r.RoundTrip, HandedOff: r.HandedOff, BlockedBy: r.BlockedBy,
 	}
 	if err == nil {

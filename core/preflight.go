@@ -145,7 +145,7 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	probes := make([]*probe, len(kinds))
 	var all sync.WaitGroup
 	for i, kind := range probed {
-		probes[i] = &probe{Kind: kind, of: c}
+		probes[i] = &probe{Kind: kind, client: c}
 		all.Go(func() { probes[i].run(ctx) })
 	}
 	all.Wait()
@@ -277,7 +277,7 @@ var (
 type probe struct {
 	*redisstore.Kind
 
-	of         *Client
+	client     *Client
 	name       string
 	waitTime   time.Duration
 	one, other *Client
@@ -288,12 +288,12 @@ type probe struct {
 
 func (p *probe) run(ctx context.Context) {
 	p.name = "interlock_preflight:" + p.Name + ":" + identity.NewID()[:8]
-	p.waitTime = 8 * p.of.cfg.backendTimeout
+	p.waitTime = 8 * p.client.cfg.backendTimeout
 	p.contended, p.renewed = make(chan struct{}, 1), make(chan error, 1)
-	p.one, p.other = p.apart(), p.apart()
+	p.one, p.other = p.newClient(), p.newClient()
 	names := []string{p.name}
 	p.tryKind(ctx)
-	if p.Kind == p.of.kinds.Reentrant {
+	if p.Kind == p.client.kinds.Reentrant {
 		several := make([]string, preflightKeys)
 		for i := range several {
 			several[i] = fmt.Sprintf("%s:%d", p.name, i)
@@ -321,40 +321,40 @@ func (p *probe) forget(ctx context.Context, name string) (removal string, err er
 	if p.Counts() {
 		removal = "DEL " + key
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.of.cfg.backendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.client.cfg.backendTimeout)
 	defer cancel()
-	return removal, p.of.store.Forget(ctx, p.Kind, key)
+	return removal, p.client.store.Forget(ctx, p.Kind, key)
 }
 
 // lock names a lock of the kind, of the client that is asked.
-func (p *probe) lock(name string) Lock { return Lock{client: p.of, kind: p.Kind, name: name} }
+func (p *probe) lock(name string) Lock { return Lock{client: p.client, kind: p.Kind, name: name} }
 
-// apart makes a client with the configuration of the probed client, but without its observers: they
+// newClient returns a client with the configuration of the probed client, but without its observers: they
 // do not see probes.
-func (p *probe) apart() *Client {
-	cfg := p.of.cfg
+func (p *probe) newClient() *Client {
+	cfg := p.client.cfg
 	cfg.watchdog = min(cfg.watchdog, preflightLease)
 	cfg.observers = observers{}
 	cfg.observers.add(&Observer{
-		Contention: func(context.Context, Contention) { note(p.contended, struct{}{}) },
-		Renewal:    func(_ context.Context, r Renewal) { note(p.renewed, r.Err) },
+		Contention: func(context.Context, Contention) { trySend(p.contended, struct{}{}) },
+		Renewal:    func(_ context.Context, r Renewal) { trySend(p.renewed, r.Err) },
 		Backend:    func(context.Context, BackendChange) {}, // the report has the failures, not the log
 	})
 	c := newClient(cfg)
 	c.borrowed = true
-	c.startOn(p.of.store)
+	c.startOn(p.client.store)
 	return c
 }
 
-// note sends v unless an earlier value was not received yet.
-func note[T any](to chan T, v T) {
+// trySend sends v unless an earlier value was not received yet.
+func trySend[T any](to chan T, v T) {
 	select {
 	case to <- v:
 	default:
 	}
 }
 
-// try notes how one step ended, and reports whether it works.
+// try records how one step ended, and reports whether it works.
 func (p *probe) try(name string, step func() error) bool {
 	check := PreflightCheck{Kind: Kind(p.Name), Name: name, Err: step()}
 	if errors.Is(check.Err, errElsewhere) {
@@ -494,11 +494,11 @@ func (p *probe) hear(ctx context.Context, release func() error) error {
 	}
 	field := ""
 	if p.Waits == redisstore.InRedis { // each waiter has its own channel
-		if field, err = p.of.store.FirstInQueue(ctx, key); err != nil {
+		if field, err = p.client.store.FirstInQueue(ctx, key); err != nil {
 			return errors.Join(err, release())
 		}
 	}
-	messages, err := p.of.store.Subscriptions(ctx, key)
+	messages, err := p.client.store.Subscriptions(ctx, key)
 	if err != nil {
 		return errors.Join(err, release())
 	}
@@ -516,7 +516,7 @@ func (p *probe) hear(ctx context.Context, release func() error) error {
 // await waits for an event on the channel of the lock.
 func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, kind redisstore.EventKind) error {
 	for {
-		switch event, err := messages.Receive(ctx, p.of.cfg.backendTimeout); {
+		switch event, err := messages.Receive(ctx, p.client.cfg.backendTimeout); {
 		case err != nil && messages.Rejected(err):
 			return err
 		case errors.Is(err, os.ErrDeadlineExceeded):

@@ -57,14 +57,14 @@ func (s Semaphore) Held(ctx context.Context) bool {
 // client is closed, unless Redis refuses it for a reason that does not pass by itself. The error says whether it
 // goes on or was not executed.
 func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
-	if err := s.byHand("TrySetPermits", permits); err != nil {
+	if err := s.checkManual("TrySetPermits", permits); err != nil {
 		return false, err
 	}
-	return counted{s.Lock}.trySet(ctx, "TrySetPermits", permits)
+	return count{s.Lock}.trySet(ctx, "TrySetPermits", permits)
 }
 
-// byHand refuses to change a number that the next acquisition would change back.
-func (s Semaphore) byHand(method string, n int) error {
+// checkManual refuses to change a number that the next acquisition would change back.
+func (s Semaphore) checkManual(method string, n int) error {
 	if s.demand == "0" {
 		return nil
 	}
@@ -75,13 +75,13 @@ func (s Semaphore) byHand(method string, n int) error {
 // SetPermits sets the number of permits in all, including those that are out. It is for a semaphore that was
 // made with 0; for one with a fixed number it is [ErrInvalid].
 func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
-	if err := s.byHand("SetPermits", permits); err != nil {
+	if err := s.checkManual("SetPermits", permits); err != nil {
 		return err
 	}
 	if err := checkCount("SetPermits", permits, 0); err != nil {
 		return err
 	}
-	_, err := counted{s.Lock}.operate(ctx, "total", permits)
+	_, err := count{s.Lock}.operate(ctx, "total", permits)
 	return err
 }
 
@@ -89,13 +89,13 @@ func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 // until some come back. [ErrInvalid] says that there would be more permits than Redisson can read, which is
 // 2147483647, or that the semaphore was not made with 0; nothing was changed.
 func (s Semaphore) AddPermits(ctx context.Context, n int) error {
-	if err := s.byHand("AddPermits", n); err != nil {
+	if err := s.checkManual("AddPermits", n); err != nil {
 		return err
 	}
 	if err := checkCount("AddPermits", n, -math.MaxInt32); err != nil {
 		return err
 	}
-	return counted{s.Lock}.change(ctx, "add", "AddPermits", n)
+	return count{s.Lock}.change(ctx, "add", "AddPermits", n)
 }
 
 // ReleasePermit gives a permit back by its id, whichever client holds it. It is Redisson's release(permitId). It
@@ -116,7 +116,7 @@ func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 		return err
 	}
 	defer s.client.callers.exit()
-	released, err := counted{s.Lock}.execute(ctx, key, permit+":back", 1)
+	released, err := count{s.Lock}.execute(ctx, key, permit+":back", 1)
 	s.client.holdings.Doubt(slices.DeleteFunc(s.client.queues.Holders(key), func(h queue.Holder) bool { return h.Field() != permit }))
 	if err == nil && !released {
 		return ErrNotHeld
@@ -134,19 +134,19 @@ func permitID(id string) (string, error) {
 
 // Available returns how many permits are free. It asks the master.
 func (s Semaphore) Available(ctx context.Context) (int, error) {
-	counts, err := counted{s.Lock}.counts(ctx)
+	counts, err := count{s.Lock}.counts(ctx)
 	return counts.Left, err
 }
 
 // Acquired returns how many permits are out. It asks the master.
 func (s Semaphore) Acquired(ctx context.Context) (int, error) {
-	counts, err := counted{s.Lock}.counts(ctx)
+	counts, err := count{s.Lock}.counts(ctx)
 	return counts.Acquired, err
 }
 
 // PlainSemaphore is a number of permits without holders: any caller may give permits back, whether it took some
 // or not. It comes from a [Client]: the zero value cannot be used.
-type PlainSemaphore struct{ counted }
+type PlainSemaphore struct{ count }
 
 // PlainSemaphore names a semaphore without holders and leases. It is Redisson's RSemaphore, with which it shares
 // the layout in Redis. The permits of a process that has died do not come back: prefer [Client.Semaphore]. It
@@ -155,7 +155,7 @@ type PlainSemaphore struct{ counted }
 // Each operation that changes the number is executed once, however often it has to be sent. For that, the last
 // operations of each client are kept for 15 minutes in a key beside the number, "{name}:interlock_ops".
 func (c *Client) PlainSemaphore(name string) PlainSemaphore {
-	return PlainSemaphore{counted{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
+	return PlainSemaphore{count{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
 }
 
 // Acquire takes n permits at once, waiting as [WaitTime] says. Callers of one client get permits in the order in
@@ -224,12 +224,12 @@ func (s PlainSemaphore) Available(ctx context.Context) (int, error) {
 }
 
 // counted is the count of a semaphore or a latch.
-type counted struct{ lock Lock }
+type count struct{ lock Lock }
 
 // operate executes an operation once, however often it has to be sent, also when ctx has
 // ended. It reports whether that has changed the count. Without an answer the operation goes on in the
 // background, unless Redis has refused it for good; the error says which.
-func (c counted) operate(ctx context.Context, what string, n int) (changed bool, err error) {
+func (c count) operate(ctx context.Context, what string, n int) (changed bool, err error) {
 	key, err := c.lock.admit()
 	if err != nil {
 		return false, err
@@ -239,7 +239,7 @@ func (c counted) operate(ctx context.Context, what string, n int) (changed bool,
 }
 
 // execute is operate for a caller that was admitted.
-func (c counted) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
+func (c count) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
 	if err := c.checkKind(key); err != nil {
 		return false, err
 	}
@@ -247,7 +247,7 @@ func (c counted) execute(ctx context.Context, key, what string, n int) (changed 
 	return changed, public(err)
 }
 
-func (c counted) change(ctx context.Context, what, method string, n int) error {
+func (c count) change(ctx context.Context, what, method string, n int) error {
 	changed, err := c.operate(ctx, what, n)
 	if err == nil && !changed {
 		return invalidf("%s(%d): there would be more than %d permits, or less than %d, which Redisson cannot read; nothing was changed",
@@ -256,7 +256,7 @@ func (c counted) change(ctx context.Context, what, method string, n int) error {
 	return err
 }
 
-func (c counted) trySet(ctx context.Context, method string, n int) (bool, error) {
+func (c count) trySet(ctx context.Context, method string, n int) (bool, error) {
 	if err := checkCount(method, n, 0); err != nil {
 		return false, err
 	}
@@ -264,14 +264,14 @@ func (c counted) trySet(ctx context.Context, method string, n int) (bool, error)
 }
 
 // checkKind refuses a name that this client has in use as another kind.
-func (c counted) checkKind(key string) error {
+func (c count) checkKind(key string) error {
 	if err := c.lock.client.queues.Check(key, c.lock.kind.Family); err != nil {
 		return acquire.NotQueued(err, key, c.lock.kind)
 	}
 	return nil
 }
 
-func (c counted) counts(ctx context.Context) (redisstore.Counts, error) {
+func (c count) counts(ctx context.Context) (redisstore.Counts, error) {
 	counts, _, err := ask(ctx, c.lock, "the count", (*redisstore.Store).Count)
 	return counts, err
 }
@@ -286,13 +286,13 @@ func checkCount(what string, n, least int) error {
 
 // CountDownLatch is a count that opens for all waiters when it is down to zero. It comes from a [Client]: the
 // zero value cannot be used.
-type CountDownLatch struct{ counted }
+type CountDownLatch struct{ count }
 
 // CountDownLatch names a latch. It is Redisson's RCountDownLatch, with which it shares the layout in Redis. It
 // is open while it has no count. Operations are kept beside it, as for a [Client.PlainSemaphore]. In a
 // Cluster a name with braces is [ErrInvalid], because Redisson's channel would be in another slot.
 func (c *Client) CountDownLatch(name string) CountDownLatch {
-	return CountDownLatch{counted{Lock{client: c, kind: c.kinds.Latch, name: name}}}
+	return CountDownLatch{count{Lock{client: c, kind: c.kinds.Latch, name: name}}}
 }
 
 // TrySetCount closes a latch that is open, and reports whether it did. n is how often it has to be counted down.
