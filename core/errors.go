@@ -22,54 +22,53 @@ import (
 // closing connections in [Client.Close], the errors of the function given to [Lock.Do], and
 // the errors of the URL's parser in [Open] that would show a password.
 var (
-	// ErrNotAcquired says that the lock was not acquired: another holder had it for the whole wait time, or the
+	// ErrNotAcquired means that the lock was not acquired: another holder had it for the whole wait time, or the
 	// caller's context ended first. It is always inside a [*NotAcquiredError].
 	ErrNotAcquired error = failure.NotAcquired
 
-	// ErrUnavailable says that Redis did not answer, or answered with an error that says nothing about the lock.
+	// ErrUnavailable means that Redis did not answer, or answered with an error that reveals nothing about the lock.
 	// The lock is then neither held nor known to be taken. If Redis refuses a command for a reason that passes
 	// by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), the operation waits
-	// within its wait time, or within the backend timeout if it has none. The error of any other refusal says
-	// that the reason does not pass.
+	// within its wait time, or within the backend timeout if it has none. The message of any other refusal
+	// contains that the reason does not pass.
 	ErrUnavailable error = failure.Unavailable
 
-	// ErrNotHeld says that the hold is not held any more, or never was: for instance, it was released twice, or
+	// ErrNotHeld means that the lock is no longer held, or never was: for instance, a hold was released twice, or
 	// refreshed after its end. It is also the error for a permit that is not out.
 	ErrNotHeld error = failure.NotHeld
 
-	// ErrLost says that the lock ended under its holder: the lease expired, or the key was deleted or forced
+	// ErrLost means that the lock ended under its holder: the lease expired, or the key was deleted or forced
 	// away. It matches [ErrNotHeld] too.
 	ErrLost error = failure.Lost
 
-	// ErrReleased is the cause with which the context of a hold ends when the hold
-	// is released.
+	// ErrReleased is the cause of the context of a hold that was released.
 	ErrReleased error = failure.Released
 
-	// ErrTooManyWaiters says that the limit of waiters per key, per client or of
+	// ErrTooManyWaiters means that the limit of waiters per key, per client or of
 	// [MaxWaiters] was reached. Nothing was sent to Redis.
 	ErrTooManyWaiters error = failure.TooManyWaiters
 
-	// ErrClosed says that the client was closed.
+	// ErrClosed means that the client was closed.
 	ErrClosed error = failure.Closed
 
-	// ErrInvalid says that an argument or an option cannot be used. Nothing was sent to Redis, or nothing was
+	// ErrInvalid means that an argument or an option cannot be used. Nothing was sent to Redis, or nothing was
 	// changed there, because a count would have become a number that Redisson cannot read.
 	ErrInvalid error = failure.Invalid
 )
 
-// NotAcquiredError says why a lock was not acquired, and how long the acquisition took.
+// NotAcquiredError describes why a lock was not acquired and how long the acquisition took.
 //
-// It is for the logs and the decisions of the server. Do not send its text to a client, because it contains the
-// key. The text of [ErrorText] does not.
+// It is for the logs and the decisions of the server. Do not send its message to a client, because it contains the
+// key. The result of [ErrorText] does not.
 type NotAcquiredError struct {
-	// Key is the Redis key of the lock, prefix included. Of a [Client.MultiLock] it is the key that was taken.
+	// Key is the Redis key of the lock, prefix included. For a [Client.MultiLock] it is the key that was taken.
 	Key string
 
 	// Waited is the time spent in Acquire.
 	Waited time.Duration
 
 	// RetryAfter is the time until the end of the lease that the last refused attempt saw, 0 if unknown. For
-	// a fixed lease it is an upper bound. For a watchdog it says little, because the lease is renewed.
+	// a fixed lease it is an upper bound. For a renewed lease it is only a hint, because the watchdog extends the lease.
 	RetryAfter time.Duration
 
 	// BlockedBy is the holder field ("<client id>:<n>", see [Hold.Field]) that had the lock at the last
@@ -78,12 +77,12 @@ type NotAcquiredError struct {
 
 	// OwnHold reports that another hold of this client had the lock, or a share of it. If that hold belongs to
 	// the same call, the inner acquisition waited for its own caller: it needs the context that the outer
-	// Acquire returned, and got another one, such as context.Background().
+	// Acquire returned, but got another one, such as context.Background().
 	OwnHold bool
 
 	// Cause is a reason beyond "taken": the error and the cause of a context, or that a semaphore has no permits
-	// at all. It is nil if the wait time ended. It matches none of the other sentinels but ErrReleased: the
-	// outcome of another lock appears only in its text.
+	// at all. It is nil if the wait time ended. It matches no other sentinel but ErrReleased: the
+	// outcome of another lock appears only in its message.
 	Cause error
 }
 
@@ -104,24 +103,24 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return []error{ErrNotAcquired, e.Cause}
 }
 
-// ReplicationError says that Redis has granted or extended a lock, or changed a count, and that fewer replicas
-// than [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. The grant of an
-// acquisition is given back. A hold that could not be extended is unchanged. The change of a count stays.
+// ReplicationError means that Redis granted or extended a lock, or changed a count, but fewer replicas than
+// [WithReplicaAcks] wants acknowledged that in time. It matches [ErrUnavailable]. The grant of an acquisition is given
+// back. A hold that could not be extended is unchanged. The change of a count stays.
 type ReplicationError struct {
-	// Wanted is how many replicas had to acknowledge.
+	// Wanted is the number of replicas that had to acknowledge.
 	Wanted int
 
-	// Acknowledged is how many did; 0 if that is unknown, and then Cause says why.
+	// Acknowledged is the number of replicas that did; 0 if that is unknown, for the reason in Cause.
 	Acknowledged int
 
-	// Replicas is how many replicas the master had when it was last asked; -1 if it was never asked.
+	// Replicas is the number of replicas that the master had when it was last asked; -1 if it was never asked.
 	Replicas int
 
-	// Cause is why WAIT had no answer, or was refused; nil if it had an answer.
+	// Cause is the error of a WAIT that was refused or not answered; nil if it was answered.
 	Cause error
 }
 
-// Error describes the shortfall. It names no key.
+// Error describes the shortfall. It contains no key.
 func (e *ReplicationError) Error() string {
 	text := e.text()
 	if e.Cause != nil {
@@ -146,13 +145,13 @@ func (e *ReplicationError) Unwrap() []error {
 	return []error{ErrUnavailable, e.Cause}
 }
 
-// invalidf returns an [ErrInvalid] with a message that says what to write instead.
+// invalidf returns an [ErrInvalid]. Its message includes what to write instead.
 func invalidf(format string, args ...any) error { return failure.Invalidf(format, args...) }
 
-// unavailable returns [ErrUnavailable] joined with its cause, or the outcome that the cause is.
+// unavailable returns [ErrUnavailable] joined with its cause. If the cause is an outcome, unavailable returns the cause.
 func unavailable(cause error) error { return public(failure.BecauseOf(cause)) }
 
-// public turns the errors of the inner packages into the types that this package documents.
+// public converts the errors of the inner packages to the types that this package documents.
 func public(err error) error {
 	switch e := err.(type) { //nolint:errorlint // the inner packages return these as they are
 	case nil:
@@ -174,12 +173,12 @@ func public(err error) error {
 	return err
 }
 
-// ErrorText returns the text of an error of this package for logs and traces. It contains no key, only its
-// [KeyHash]. It consists of texts that are known to contain none: texts of this package, of the network and of
-// TLS. Of an error of Redis it has the code and the known part of the rest, because Redis quotes arguments in
-// some errors. Of any other error it has the type.
+// ErrorText returns a description of an error of this package for logs and traces. It contains the [KeyHash] of a key, but
+// never the key. It consists of messages that are known to contain no key: messages of this package, of the network and
+// of TLS. For an error of Redis it contains the code and the known part of the rest, because Redis quotes arguments in
+// some errors. For any other error it contains the type.
 //
-// The text of the error itself has everything, and is for the operators of the server only.
+// The message of the error itself contains everything. It is only for the operators of the server.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""
@@ -189,7 +188,7 @@ func ErrorText(err error) string {
 	return strings.Join(parts, ": ")
 }
 
-// collectText walks through an error and what it wraps.
+// collectText appends the descriptions of an error and of the errors that it wraps.
 func collectText(err error, parts *[]string) {
 	if taken, ok := err.(*NotAcquiredError); ok { //nolint:errorlint // only err itself
 		addText(parts, taken.text(KeyHash(taken.Key)))
@@ -225,7 +224,7 @@ func collectText(err error, parts *[]string) {
 	}
 }
 
-// addText adds a text that is not there yet, without the prefix of this package if another text has it.
+// addText appends a text unless parts contains it. It removes the prefix of this package if another text has it.
 func addText(parts *[]string, text string) {
 	if len(*parts) > 0 && failure.HasPrefix((*parts)[0]) {
 		text = failure.TrimPrefix(text)
@@ -244,7 +243,7 @@ func knownText(err error) (string, bool) {
 	return redisstore.KnownText(err)
 }
 
-// text describes the failure without its cause, with a name for the key.
+// text describes the failure without its cause. key stands for the key.
 func (e *NotAcquiredError) text(key string) string {
 	text := fmt.Sprintf("core: lock %q not acquired after %s", key, e.Waited.Round(time.Microsecond))
 	switch {
@@ -259,12 +258,11 @@ func (e *NotAcquiredError) text(key string) string {
 }
 
 // KeyHash returns the name of a key in traces and logs: the first 16 hexadecimal digits of its SHA-256. The key
-// is the Redis key, prefix included. A shell computes it with
+// is the Redis key, prefix included. In a shell it is
 //
 //	printf %s 'shop:order:42' | sha256sum | cut -c1-16
 //
-// It hides keys from readers of traces, but not from people who guess: the hash of a short number is found by
-// trying all of them.
+// It hides keys from readers of traces, but not from people who guess: all short numbers can be tried.
 func KeyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:8])

@@ -9,14 +9,15 @@ import (
 	"github.com/interlock-go/interlock/core/internal/holding"
 )
 
-// Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and so
-// has a handler that runs unlocked: its Release is [ErrNotHeld], and its other methods return zero values.
+// Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold,
+// and a handler that runs unlocked gets one. The Release of a nil Hold returns [ErrNotHeld], and its other methods return
+// zero values.
 type Hold struct {
 	handle holding.Handle
 	ctx    holdContext
 }
 
-// newHold makes the handle of a hold and begins the hold.
+// newHold returns the handle of a hold and begins the hold.
 func newHold(ctx context.Context, inner *holding.Hold) *Hold {
 	h := &Hold{handle: holding.Handle{Hold: inner}}
 	h.bind(ctx)
@@ -24,7 +25,7 @@ func newHold(ctx context.Context, inner *holding.Hold) *Hold {
 	return h
 }
 
-// bind gives the hold its context, and notifies the observers of its begin.
+// bind gives the hold its context and notifies the observers of its start.
 func (h *Hold) bind(parent context.Context) {
 	var observed context.Context
 	if observers := watcherOf(h.handle.Hold).observers; len(observers.given) > 0 {
@@ -44,7 +45,7 @@ func (h *Hold) derive(parent, observed context.Context) {
 // watch makes the client notice when the hold is garbage-collected without a Release.
 func (h *Hold) watch() { h.handle.Hold.Watch(&h.handle) }
 
-// Key returns the Redis key of the lock, prefix included. Of a [Client.MultiLock] it is the first one.
+// Key returns the Redis key of the lock, prefix included. For a [Client.MultiLock] it is the first one.
 func (h *Hold) Key() string {
 	if h == nil {
 		return ""
@@ -70,12 +71,12 @@ func (h *Hold) Keys() []string {
 	return keys
 }
 
-// Field returns the holder's field in the lock's hash: "<client id>:<n>". It shows in
-// Redis and in traces who holds the lock. Of a [Redlock] it is the field on the first server that
+// Field returns the holder's field in the lock's hash: "<client id>:<n>". It identifies
+// the holder in Redis and in traces. For a [Redlock] it is the field on the first server that
 // granted the lock.
 //
 // A field is new for every acquire and every hand-off, and never comes back. While callers of one
-// client pass the lock on in memory, Redis sees one holder: their holds have one field, one after the
+// client pass the lock on in memory, Redis sees one holder: their holds share one field, one after the
 // other. They differ in the Acquired time of [HoldInfo]. See Runs in the package comment.
 func (h *Hold) Field() string {
 	if h == nil {
@@ -86,8 +87,8 @@ func (h *Hold) Field() string {
 
 // Token returns the fencing token: a number that is larger for every later holder. It is 0
 // where the lock has none, such as a plain lock that was acquired without [WithToken]. A re-entry has the
-// token of the first acquisition, also if it does not ask for one. If it asks and the first acquisition has none,
-// the error of Acquire is [ErrInvalid].
+// token of the first acquisition, even if it does not ask for one. If it asks for one and the first acquisition has
+// none, Acquire returns [ErrInvalid].
 func (h *Hold) Token() int64 {
 	if h == nil {
 		return 0
@@ -95,8 +96,8 @@ func (h *Hold) Token() int64 {
 	return h.first().Token()
 }
 
-// Remaining returns how long the lock is still safe to rely on without another renewal.
-// It is 0 or less after the end. No request is made.
+// Remaining returns how long the caller can rely on the lock without another renewal.
+// It is 0 or less after the end. Remaining sends nothing to Redis.
 func (h *Hold) Remaining() time.Duration {
 	if h == nil {
 		return 0
@@ -110,19 +111,19 @@ func (h *Hold) Remaining() time.Duration {
 // script, or passes it on in memory (see Runs in the package comment). An inner hold only
 // lowers the count.
 //
-// Release goes on when ctx has ended. It ends when Redis has answered, has said nothing for the backend
-// timeout, has refused everything for as long, or has been so slow that it takes eight of them. The time in which
-// it waits for another operation of this holder counts.
+// Release goes on when ctx is done. It returns when Redis has answered, has been silent for the backend timeout, has
+// refused everything for that long, or has been so slow that eight backend timeouts have passed. The time in which
+// Release waits for another operation of this holder counts.
 //
 // nil means that this holder will never appear in Redis again. If the release has passed the lock on,
-// the field stands for the next holder. Passing on asks Redis nothing, and does not find out that
-// the lock was deleted or forced away.
+// the field stands for the next holder. Passing on does not ask Redis, and so does not find
+// that the lock was deleted or forced away.
 //
-//   - [ErrLost] says that the lock had ended before.
-//   - [ErrNotHeld] says that this hold was released already, or is nil. The lock of another holder is not touched.
-//   - [ErrUnavailable] says that Redis did not confirm: the release goes on in the background until the lease has
+//   - [ErrLost] means that the lock had ended before.
+//   - [ErrNotHeld] means that this hold was released already, or is nil. The lock of another holder is not touched.
+//   - [ErrUnavailable] means that Redis did not confirm: the release goes on in the background until the lease has
 //     expired.
-//   - [ErrClosed] says that the client was closed under the hold: the key ends with its lease.
+//   - [ErrClosed] means that the client was closed under the hold: the key expires with its lease.
 func (h *Hold) Release(ctx context.Context) error {
 	if h == nil {
 		return ErrNotHeld
@@ -131,14 +132,14 @@ func (h *Hold) Release(ctx context.Context) error {
 }
 
 // Refresh gives the lock a new lease, counted from now: longer or shorter, but
-// never shorter than other holds of the same acquisition need. A hold with a
+// never shorter than another hold of the same acquisition needs. A hold with a
 // watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
-// [MaxDuration]. If the lease ends earlier than before, waiters are notified, in whatever process.
+// [MaxDuration]. If the lease ends earlier than before, waiters in all processes are notified.
 //
 // While a command of this holder without an answer may still be executed (for two minutes), Refresh makes the
-// lease only longer, never shorter, and returns nil then. With a Redis that
-// does not answer it takes the backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
-// new one if that is earlier, and the watchdog stays off. If the new lease has ended before the answer comes,
+// lease only longer, never shorter, and still returns nil. If Redis does not
+// answer, it takes at most the backend timeout. After [ErrUnavailable] the hold keeps its old deadline,
+// or has the new one if that is earlier, and is not renewed any more. If the new lease expires before the answer comes,
 // Refresh returns nil, even if the lock was deleted or forced away before: the hold has ended either way.
 func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	if h == nil || h.handle.Hold.Ended() {
@@ -153,14 +154,14 @@ func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 // Leave ends the hold without freeing the lock: the key stays for d, as a marker
 // that no client holds, and then expires. The marker has a different holder field, so
 // that no command of the holder that is still on its way can prolong it. If the marker ends earlier than the lease
-// would have, waiters are notified, in whatever process. Only the last
-// hold of an acquisition can leave. An inner hold gets [ErrInvalid] and goes on.
+// would have, waiters in all processes are notified. Only the last
+// hold of an acquisition can leave. For an inner hold Leave returns [ErrInvalid], and the hold continues.
 //
-// Otherwise the hold and its context end as with [Hold.Release], also if Redis refuses the marker or
-// ctx has ended. nil means that the marker was set; d counts from the moment at which
+// Otherwise the hold and its context end as with [Hold.Release], even if Redis refuses the marker or
+// ctx is done. nil means that the marker was set; d counts from the moment at which
 // Redis executes the command. Leave has the errors of Release, but does nothing in the
-// background: after [ErrUnavailable] the key ends with the lease, or d after
-// Redis has executed the command, which may come late.
+// background: after [ErrUnavailable] the key expires with the lease, or d after
+// Redis executes the command, which may be late.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if h == nil || h.handle.Hold.Ended() {
 		return ErrNotHeld
@@ -173,15 +174,15 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 
 // Handover moves the hold to work that outlives the caller, such as a goroutine
 // that goes on after the response. The new context has the values of the old one
-// but not its cancellation. The new Hold is the one to release. The old handle has no effect any more: its Release is
+// but not its cancellation. The new Hold is the one to release. The old handle no longer has an effect: its Release returns
 // [ErrNotHeld] and frees nothing, its context ends with its
-// parent but not with the lock, and an Acquire with it does not re-enter.
+// parent but not with the lock, and an Acquire with that context does not re-enter.
 //
-// If the hold has ended, Handover returns an ended context and a handle without an effect. If the hold is nil, because
-// a handler runs without its lock, Handover returns an ended context and nil.
+// If the hold has ended, Handover returns a canceled context and a handle without an effect. If the hold is nil, because
+// a handler runs without its lock, Handover returns a canceled context and nil.
 func (h *Hold) Handover() (context.Context, *Hold) {
 	if h == nil {
-		ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // it has ended
+		ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // canceled at once
 		cancel(ErrNotHeld)
 		return ctx, nil
 	}
@@ -199,7 +200,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	return &next.ctx, next
 }
 
-// infoOf describes a hold to the observers.
+// infoOf returns the description of a hold for the observers.
 func infoOf(h *holding.Hold) HoldInfo {
 	info, first := h.Info(), h.Holders()[0]
 	kind := Kind(first.Kind().Name)
@@ -220,7 +221,7 @@ func infoOf(h *holding.Hold) HoldInfo {
 	}
 }
 
-// watcher reports what happens to the holds of a client to its observers.
+// watcher notifies the observers of a client of the events of its holds.
 type watcher struct {
 	observers *observers
 	clientID  string

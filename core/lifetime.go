@@ -18,7 +18,7 @@ type lifetime struct {
 	service context.Context //nolint:containedctx // canceled by beginClose
 	closing <-chan struct{} // service.Done()
 	shut    context.CancelFunc
-	life    context.Context //nolint:containedctx // canceled by endWork; the work ends because of it
+	life    context.Context //nolint:containedctx // canceled by endWork, which stops the work
 	end     context.CancelFunc
 
 	mu           sync.Mutex
@@ -45,8 +45,8 @@ func (l *lifetime) spawn(work func(ctx context.Context)) {
 // isClosing reports whether callers are refused.
 func (l *lifetime) isClosing() bool { return l.service.Err() != nil }
 
-// The first call of beginClose refuses new callers, waits until the last caller has left, and returns true. Later calls
-// return false at once.
+// beginClose refuses new callers, waits until the last caller has left, and returns true. Later calls return false at
+// once.
 func (l *lifetime) beginClose() bool {
 	l.mu.Lock()
 	if l.closeStarted {
@@ -60,7 +60,7 @@ func (l *lifetime) beginClose() bool {
 	return true
 }
 
-// endWork ends all work and waits for it.
+// endWork stops all work and waits for it.
 func (l *lifetime) endWork() {
 	l.mu.Lock()
 	l.end()
@@ -68,8 +68,8 @@ func (l *lifetime) endWork() {
 	l.workers.Wait()
 }
 
-// callers counts the callers inside the client, so that Close can wait for them. It is one atomic counter,
-// because every acquisition passes through it.
+// callers counts the callers inside the client, so that Close can wait for them. It is one atomic counter because every
+// acquisition uses it.
 type callers struct {
 	n       atomic.Int64
 	once    sync.Once
@@ -95,8 +95,8 @@ func (c *callers) exit() {
 	}
 }
 
-// refuse stops admitting callers and returns a channel that is closed when the last caller has left. Call it only
-// once.
+// refuse stops the admission of callers and returns a channel that is closed when the last caller has left. It must be
+// called only once.
 func (c *callers) refuse() <-chan struct{} {
 	if c.n.Add(refused) == refused {
 		c.closeDrained()
@@ -104,7 +104,7 @@ func (c *callers) refuse() <-chan struct{} {
 	return c.drained
 }
 
-// closeDrained closes drained. It may run again when a later caller is refused.
+// closeDrained closes drained. It may be called again when a later caller is refused.
 func (c *callers) closeDrained() {
 	c.once.Do(func() { close(c.drained) })
 }

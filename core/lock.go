@@ -13,20 +13,20 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Lock names a lock of a [Client]. It is a small immutable value without a state: make it where it is needed,
+// Lock names a lock of a [Client]. It is a small immutable value without a state: create it where it is needed,
 // share it, drop it. Every acquisition has its own [Hold]. A Lock comes from a [Client] or from [Redlock]: the
 // zero value cannot be used.
 type Lock struct {
 	client *Client
 	kind   *redisstore.Kind
 	name   string
-	names  []string // of a MultiLock, sorted; otherwise nil
-	demand string   // of a semaphore: see [redisstore.Terms], or the operation that takes some
+	names  []string // names of a MultiLock, sorted; otherwise nil
+	demand string   // permits of a semaphore: see [redisstore.Terms]; or the operation of a plain semaphore
 
-	clients []*Client // of a Redlock; otherwise nil
+	clients []*Client // clients of a Redlock; otherwise nil
 }
 
-// keys returns the Redis keys of the lock, checked.
+// keys checks the names of the lock and returns its Redis keys.
 func (l Lock) keys() ([]string, error) {
 	names := l.names
 	if names == nil {
@@ -46,7 +46,7 @@ func (l Lock) keys() ([]string, error) {
 	return l.client.cfg.inOrder(keys), nil
 }
 
-// keyOf returns the Redis key of one name, checked.
+// keyOf checks one name and returns its Redis key.
 func (l Lock) keyOf(name string) (string, error) {
 	if name == "" {
 		return "", invalidf("empty lock name")
@@ -80,19 +80,19 @@ func (l Lock) members() ([]Lock, error) {
 	return members, nil
 }
 
-// Acquire takes the lock, waiting as [WaitTime] says, for as long as [LeaseTime]
-// says. The returned context carries the lock: an Acquire of the same lock
+// Acquire takes the lock. It waits as set by [WaitTime], with a lease as set by [LeaseTime].
+// The returned context carries the lock: an Acquire of the same lock
 // with it, through the same client, re-enters. It ends with the cause [ErrLost],
-// [ErrReleased] or [ErrClosed], or with ctx. After Release go on with ctx.
+// [ErrReleased] or [ErrClosed], or with ctx. After Release continue with ctx.
 //
-// On error it returns ctx as given and a nil *Hold. The error matches one of
-// [ErrNotAcquired] (and the context's error, if that is why), [ErrUnavailable],
+// On error Acquire returns ctx unchanged and a nil *Hold. The error matches one of
+// [ErrNotAcquired] (and the error of ctx, if ctx was the reason), [ErrUnavailable],
 // [ErrTooManyWaiters], [ErrClosed] and [ErrInvalid]. If ctx carries the lock, the error may also match
-// [ErrLost], if the lock was lost, or [ErrNotHeld], if it was released in between. A Redis that
+// [ErrLost] if the lock was lost, or [ErrNotHeld] if it was released in between. A Redis that
 // does not answer is never reported as a lock that is taken: the error is ErrUnavailable within
 // the backend timeout, or within the wait time if that is shorter. While Redis answers
-// that it cannot serve just now, such as LOADING, BUSY or NOREPLICAS, Acquire waits within
-// the wait time.
+// that it temporarily cannot serve, for instance with LOADING, BUSY or NOREPLICAS, Acquire waits
+// within the wait time.
 //
 // Without contention it costs one round trip, and so does Release. Prefer [Lock.Do].
 func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
@@ -104,8 +104,8 @@ func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Conte
 	return &hold.ctx, hold, nil
 }
 
-// Do takes the lock, runs fn with the context of the hold, and releases the lock, also
-// when fn panics or calls [runtime.Goexit]. It returns the error of Acquire. If the lock was acquired, it returns
+// Do takes the lock, runs fn with the context of the hold, and releases the lock, even
+// if fn panics or calls [runtime.Goexit]. It returns the error of Acquire. If the lock was acquired, it returns
 // the error of fn, joined with [ErrLost] if the lock was lost while fn ran. If fn returns nil, Do returns the
 // error of the release. fn may release the hold early or hand it over. If fn is nil, nothing
 // is acquired, and the error is [ErrInvalid].
@@ -121,7 +121,7 @@ func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts .
 	return fn(&hold.ctx)
 }
 
-// nothingToDo returns the error of a Do without a function. An error in the name goes first.
+// nothingToDo returns the error of a Do without a function. An error in the name takes precedence.
 func (l Lock) nothingToDo() error {
 	var err error
 	if l.clients == nil {
@@ -135,7 +135,7 @@ func (l Lock) nothingToDo() error {
 	return invalidf("Do without a function: want one to run while the lock is held, or call Acquire")
 }
 
-// conclude releases at the end of Do and merges the errors.
+// conclude releases the hold at the end of Do and merges the errors.
 func (h *Hold) conclude(ctx context.Context, err error) error {
 	released := h.Release(ctx)
 	switch {
@@ -144,7 +144,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	case errors.Is(released, ErrLost) && err != nil && !errors.Is(err, ErrLost):
 		return errors.Join(err, released)
 	case errors.Is(released, ErrNotHeld) && !errors.Is(released, ErrLost):
-		return err // fn released it itself, or handed it over
+		return err // fn released the hold or handed it over
 	case err != nil:
 		return err
 	default:
@@ -152,7 +152,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	}
 }
 
-// acquire is Acquire without the guard against leaks. It returns no hold for a kind that is not held.
+// acquire is Acquire without the guard against leaks. For a kind without holders it returns a nil hold.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	if l.clients != nil {
 		return l.acquireOnMost(ctx, opts)
@@ -173,7 +173,7 @@ func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) 
 	return hold, err
 }
 
-// acquireOnMost is acquire for a Redlock. It is a caller of every client.
+// acquireOnMost is acquire for a Redlock. It counts as a caller of every client.
 func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	members, err := l.redlock(opts)
 	if err != nil {
@@ -184,7 +184,7 @@ func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, e
 		if err := m.client.callers.enter(); err != nil {
 			return nil, err
 		}
-		defer m.client.callers.exit() //nolint:gocritic // at the end of all: there are few
+		defer m.client.callers.exit() //nolint:gocritic // deferred to the end because there are few members
 		r.Members = append(r.Members, &m.Acquisition)
 	}
 	leading := members[0]
@@ -208,7 +208,7 @@ func (l Lock) redlock(opts []AcquireOption) ([]*acquisition, error) {
 	return list, nil
 }
 
-// acquisition is one call of Acquire or Do. A client uses one again that no other goroutine can know.
+// acquisition is one call of Acquire or Do. A client reuses it if no other goroutine can refer to it.
 type acquisition struct {
 	acquire.Acquisition
 
@@ -229,7 +229,7 @@ func (c *Client) newAcquisition() *acquisition {
 	return a
 }
 
-// read checks and keeps what was asked for.
+// read checks the lock and the options and stores them in a.
 func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	keys := a.key[:]
 	if l.names == nil {
@@ -261,7 +261,7 @@ func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	return nil
 }
 
-// checkToken refuses a fencing token of a lock that cannot have one: no single counter orders its holders.
+// checkToken refuses a fencing token for a lock whose holders no single counter orders.
 func (l Lock) checkToken() error {
 	switch {
 	case l.clients != nil:
@@ -276,8 +276,8 @@ func (l Lock) checkToken() error {
 	return nil
 }
 
-// runObserved runs take and reports its start and its end to the observers. It returns the hold of the result, which
-// needs as many of the holders as needs says, and all holders of a MultiLock.
+// runObserved runs take and reports its start and its end to the observers. It returns a hold of the resulting holders.
+// The hold needs the leases of at least needs holders, and of all holders of a MultiLock.
 func (a *acquisition) runObserved(
 	ctx context.Context, kind Kind, needs int, w *acquire.Wish, r *acquire.Report, take func(context.Context) ([]*holding.Holder, error),
 ) (*Hold, error) {
@@ -304,17 +304,17 @@ func (a *acquisition) runObserved(
 	})), nil
 }
 
-// describe describes the acquisition to the observers.
+// describe returns the description of the acquisition for the observers.
 func (a *acquisition) describe(kind Kind, keys []string, start time.Time) Acquisition {
 	acq := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
 	if len(keys) > 1 {
-		all := keys // not the parameter, which would be allocated each time
+		all := keys // a copy, because the parameter would be allocated each time
 		acq.all = &all
 	}
 	return acq
 }
 
-// resultOf describes the end of an acquisition in ctx to the observers.
+// resultOf returns the result of an acquisition in ctx for the observers.
 func resultOf(ctx context.Context, acq Acquisition, r *acquire.Report, err error) AcquireResult {
 	result := AcquireResult{
 		Acquisition: acq, Outcome: outcomeOf(ctx, err), Err: err, Waited: time.Since(acq.Start), Contended: r.Contended, Attempts: r.Attempts,
