@@ -29,8 +29,8 @@ var (
 	// ErrUnavailable means that Redis did not answer, or answered with an error that reveals nothing about the lock.
 	// The lock is then neither held nor known to be taken. If Redis refuses a command for a reason that passes
 	// by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), the operation waits
-	// within its wait time, or within the backend timeout if it has none. The message of any other refusal
-	// contains that the reason does not pass.
+	// within its wait time, or within the backend timeout if it has none. For any other refusal the message
+	// adds that the reason does not pass by itself.
 	ErrUnavailable error = failure.Unavailable
 
 	// ErrNotHeld means that the lock is no longer held, or never was: for instance, a hold was released twice, or

@@ -14,18 +14,18 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// State is a lock as the master has it at one instant.
+// State is the state of a lock on the master at one instant.
 type State struct {
 	// Key is the Redis key.
 	Key string
 	// Holders maps the holder fields ("<client id>:<n>", see [Hold.Field]) to their hold counts. It is empty if
 	// the lock is free.
 	Holders map[string]int
-	// TTL is what is left of the lease: 0 if the lock is free, negative if the key has no TTL.
+	// TTL is the rest of the lease: 0 if the lock is free, negative if the key has no TTL.
 	TTL time.Duration
 }
 
-// State reads who holds the lock. If the key is not a lock of this kind, the error is [ErrUnavailable]. For a
+// State reads the holders of the lock from Redis. If the key is not a lock of this kind, the error is [ErrUnavailable]. For a
 // MultiLock or a Redlock it is [ErrInvalid].
 func (l Lock) State(ctx context.Context) (State, error) {
 	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
@@ -49,10 +49,10 @@ func (l Lock) State(ctx context.Context) (State, error) {
 
 // ForceRelease takes the lock from every holder that it has at that moment, like RLock.forceUnlock, and reports
 // whether it was held. To take it only from the holders that an operator has seen, use [Client.Evict], whose
-// comment says how a holder finds out. It is for operators: the work that the lock guarded may still go on. For
+// comment describes how a holder is notified. It is for operators: the work that the lock guarded may still go on. For
 // a MultiLock or a Redlock it is [ErrInvalid].
 //
-// Only a lock is freed. If the key has another type, or is a hash that is not a plain lock's, it stays, and the
+// Only a lock is freed. If the key has another type, or is a hash other than that of a plain lock, it stays, and the
 // error is [ErrUnavailable]. A holder is "<UUID>:<number>"; anything else is not a lock. That includes
 // Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks have the hash of a
 // plain lock and are freed, but only waiters of the kind of this Lock are notified.
@@ -65,7 +65,7 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	return freed, nil
 }
 
-// ask sends one question about a single lock.
+// ask sends one query about a single lock.
 func ask[T any](
 	ctx context.Context, l Lock, what string, send func(*redisstore.Store, time.Time, *redisstore.Kind, string) redisstore.Call[T],
 ) (answer T, key string, err error) {
@@ -88,13 +88,13 @@ func ask[T any](
 	return answer, key, err
 }
 
-// askWithin sends a question, and sends it again while Redis refuses it for a reason that passes by itself.
+// askWithin sends a query and sends it again while Redis refuses it for a reason that passes by itself.
 func askWithin[T any](ctx context.Context, c *Client, key string, prepare func(now time.Time) redisstore.Call[T]) (T, error) {
 	answer, err := resend.WaitOut(ctx, c.sender, key, prepare)
 	return answer, public(err)
 }
 
-// admit admits a caller with an operation on a single lock until it exits, and returns the key.
+// admit returns the key of a single lock and admits a caller with an operation on it. The caller has to exit.
 func (l Lock) admit() (key string, err error) {
 	if key, err = l.keyOf(l.name); err != nil {
 		return "", err
@@ -102,13 +102,13 @@ func (l Lock) admit() (key string, err error) {
 	return key, l.client.callers.enter()
 }
 
-// LockEntry is a Redis key read as a lock, whichever client has made it: this one, another one or Redisson. It
-// is read from the master in one instant.
+// LockEntry describes a Redis key as a lock, whichever client created it: this one, another one or Redisson. It
+// is read from the master at one instant.
 type LockEntry struct {
 	// Key is the Redis key.
 	Key string
 
-	// Exists reports whether there is such a key. A lock without a holder has none; if it is fair, its queue is
+	// Exists reports whether there is such a key. A lock without a holder has no key; the queue of a fair lock is
 	// another key.
 	Exists bool
 
@@ -122,17 +122,17 @@ type LockEntry struct {
 	// one whose permits are all free, a latch, or something that is not a lock at all.
 	Kind Kind
 
-	// Holders are the holders, 50 at most; empty if the lock is free. HolderCount is how many there are. Of a
-	// read/write lock with very many readers, dead ones are among them.
+	// Holders are at most 50 of the holders; empty if the lock is free. HolderCount is the number of holders. For a
+	// read/write lock with very many readers, it includes dead ones.
 	Holders     []Holder
 	HolderCount int
 
-	// TTL is what is left of the lease; of a semaphore, of the lease that ends first. It is 0 if the lock is
-	// free, negative if the lease has no end.
+	// TTL is the rest of the lease; for a semaphore, of the lease that ends first. It is 0 if the lock is free,
+	// negative if the lease has no end.
 	TTL time.Duration
 
-	// Waiters are the fields in the queue of a fair lock, the next one first, 50 at most. Some of the waiters
-	// may have died. WaiterCount is how many there are. Waiters for a lock of another kind are not in Redis.
+	// Waiters are at most 50 of the fields in the queue of a fair lock, the next one first. Some of the waiters may
+	// have died. WaiterCount is the number of waiters. Waiters for a lock of another kind are not in Redis.
 	Waiters     []string
 	WaiterCount int
 
@@ -140,27 +140,27 @@ type LockEntry struct {
 	// counter.
 	Token int64
 
-	// Available is how many permits are left, or what a latch counts.
+	// Available is the number of free permits, or the count of a latch.
 	Available int64
 }
 
-// Holder is a holder of a lock, as Redis has it.
+// Holder is a holder of a lock in Redis.
 type Holder struct {
-	// Field names the holder in Redis: "<client id>:<n>", for a writer followed by ":write", for a semaphore the
+	// Field is the name of the holder in Redis: "<client id>:<n>", for a writer followed by ":write", for a semaphore the
 	// permit id. Callers of one client that pass the lock on in memory are one holder here, with one field: see
 	// [Hold.Field].
 	Field string
 
-	// Count is how often the holder has it.
+	// Count is the number of holds: how often the holder has entered the lock.
 	Count int64
 
-	// TTL is what is left of the lease of this holder; negative if it has no end. If a kind has one lease for
-	// all holders, it is that lease.
+	// TTL is the rest of the lease of this holder; negative if it has no end. If a kind has one lease for all
+	// holders, it is the rest of that lease.
 	TTL time.Duration
 }
 
 // ClientID returns the id of the client that has the lock, see [Client.ID]. It is empty if the field does not
-// show it, as in a semaphore.
+// contain an id, as in a semaphore.
 func (h Holder) ClientID() string {
 	field := strings.TrimSuffix(h.Field, ":write")
 	if i := strings.LastIndexByte(field, ':'); i > 0 {
@@ -171,8 +171,8 @@ func (h Holder) ClientID() string {
 
 // Inspect reads a Redis key as a lock, of whatever kind. key is the key in Redis, not the name of a lock of this
 // client. If the key is not a lock, or does not exist, the entry has no kind, and the error is nil. Inspect
-// costs one round trip, and Redis about ten microseconds, or some tenths of a millisecond if thousands hold the
-// lock.
+// costs one round trip, and in Redis about ten microseconds, or some tenths of a millisecond if the lock has
+// thousands of holders.
 //
 // The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a key that is empty, or that no lock of a
 // Cluster can have.
@@ -188,7 +188,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (LockEntry, error) {
 	return entryOf(&found), nil
 }
 
-// enterKey admits a caller with a question about a key, until it exits.
+// enterKey admits a caller with a query about a key. The caller has to exit.
 func (c *Client) enterKey(ctx context.Context, key string) error {
 	if key == "" {
 		return invalidf("empty key")
@@ -199,7 +199,7 @@ func (c *Client) enterKey(ctx context.Context, key string) error {
 	return c.enterAny(ctx)
 }
 
-// enterAny admits a caller with a question about any locks, until it exits.
+// enterAny admits a caller with a query about any lock. The caller has to exit.
 func (c *Client) enterAny(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (c *Client) inspect(ctx context.Context, key string) (redisstore.Found, err
 // absentTTL is the TTL that Redis returns for a key that does not exist.
 const absentTTL = -2 * time.Millisecond
 
-// entryOf returns the entry of a key for callers.
+// entryOf converts the result of an inspection to an entry.
 func entryOf(f *redisstore.Found) LockEntry {
 	e := LockEntry{
 		Key: f.Key, Exists: f.TTL != absentTTL, Kind: Kind(f.What), HolderCount: f.Held, Waiters: f.Waiters, WaiterCount: f.Waiting,
@@ -235,14 +235,14 @@ func entryOf(f *redisstore.Found) LockEntry {
 
 // LockQuery selects the locks that [Client.Locks] lists.
 type LockQuery struct {
-	// Prefix is the begin of the Redis keys; the prefix of the client is not added. If it is empty, it is the
-	// prefix of the client. If that is empty, too, Locks looks at all keys of the database.
+	// Prefix is the prefix of the Redis keys; the prefix of the client is not added. The default is the prefix of
+	// the client. If that is empty, too, Locks looks at all keys of the database.
 	Prefix string
 
-	// Cursor is the cursor of the page before; empty for the first page.
+	// Cursor is the cursor of the previous page; empty for the first page.
 	Cursor string
 
-	// Limit is how many keys Locks looks at for one page, whether they are locks or not. 0 means 1000.
+	// Limit is the number of keys that Locks looks at for one page, whether they are locks or not. 0 means 1000.
 	Limit int
 
 	// Counts also lists keys of [KindPlainSemaphore]. By its layout any number is one.
@@ -257,8 +257,8 @@ type LockPage struct {
 	// Cursor is for the next page; empty if this is the last one.
 	Cursor string
 
-	// Looked is about how many keys were looked at for this page. Keys is how many there are in all masters,
-	// locks or not. Over all pages, Looked adds up to about Keys.
+	// Looked is the approximate number of keys that Locks looked at for this page. Keys is the number of keys on all
+	// masters, locks or not. Over all pages, Looked adds up to about Keys.
 	Looked, Keys int64
 }
 
@@ -375,7 +375,7 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 	return entryOf(&found), unavailable(fmt.Errorf("key %q has become a lock of another kind, several times", key))
 }
 
-// checkHolders refuses texts that cannot be the fields of holders.
+// checkHolders refuses strings that cannot be the fields of holders.
 func checkHolders(fields []string) error {
 	for _, field := range fields {
 		if !redisstore.IsHolder(field) {
@@ -404,7 +404,7 @@ func (c *Client) evicted(key string) {
 
 var errNotTheirs = fmt.Errorf("%w by one of the given fields", ErrNotHeld)
 
-// notEvicted returns why a key has no holder that could lose it.
+// notEvicted returns the error for a key without a holder that could lose it.
 func notEvicted(f *redisstore.Found) error {
 	switch {
 	case f.Absent:

@@ -20,52 +20,50 @@ const (
 	KindLatch          Kind = "latch"           // RCountDownLatch: [Client.CountDownLatch]
 )
 
-// Lock names a reentrant lock. It is Redisson's RLock, with which it shares the layout in Redis. Acquire checks
-// the name.
+// Lock returns the reentrant lock with a name. It shares its layout in Redis with Redisson's RLock. Acquire checks the name.
 func (c *Client) Lock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Reentrant, name: name}
 }
 
-// FencedLock names a lock whose holds have a fencing token. It is Redisson's RFencedLock, with which it shares
-// the layout in Redis and the counter of tokens. [Hold.Token] is larger for every later holder. A store that
-// remembers the largest token that it has seen can refuse the late write of a holder that was paused beyond its
-// lease. A re-entry has the token of the hold that it re-enters. Otherwise it is like [Client.Lock].
+// FencedLock returns a lock whose holds have a fencing token. It is compatible with Redisson's RFencedLock: the two
+// share the layout in Redis and the counter of tokens. [Hold.Token] is larger for every later holder. A store that
+// records the largest token that it has seen can refuse the late write of a holder that was paused beyond its
+// lease. A re-entry has the token of the hold that it re-enters. Otherwise the lock is like [Client.Lock].
 // The two must not share a name: within one client that is [ErrInvalid] while the name is in use.
 //
 // The counter is a separate key, "redisson_lock_token:{name}", without a TTL. A token is at least the time of
 // the server in microseconds, so tokens continue to rise after the counter was deleted or lost. Redisson only
-// counts, and continues from there.
+// increments the counter, and so continues from there.
 func (c *Client) FencedLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fenced, name: name}
 }
 
-// SpinLock names a lock without messages. It is Redisson's RedissonSpinLock, with which it shares the layout in
-// Redis. A waiter of another process attempts again after 1 ms, and then less and less often, up to every 50 ms,
-// jittered. Callers of one client wait in a queue and pass the lock on like callers of a [Client.Lock]. Use it for
+// SpinLock returns a lock without messages. It shares its layout in Redis with Redisson's RedissonSpinLock. A waiter of another
+// process attempts again after 1 ms, and then less and less often, down to once every 50 ms, with jitter. Callers of one client wait in a queue and pass the lock on like callers of a [Client.Lock]. Use it for
 // very many locks with little contention, where subscriptions and messages would be a burden. It must not share
 // a name with another kind, because it would not wake the waiters of that kind.
 func (c *Client) SpinLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Spin, name: name}
 }
 
-// MultiLock names several locks that are taken together or not at all. Names may come in any order and repeat;
-// at least one is needed. Callers that name the same locks in different orders do not deadlock. If all names
+// MultiLock returns a lock over several names, which are acquired together or not at all. Names may come in any order
+// and repeat; at least one is needed. Callers that name the same locks in different orders do not deadlock. If all names
 // share a slot, which is always so outside a Cluster, one script takes them. If an endpoint in front of several
 // servers refuses that script, the client takes the keys one by one, as it does in a Cluster.
 //
 // While it waits, a MultiLock holds none of its keys and does not block callers of the free ones. Among the
-// callers of one client it keeps the place of its age, but lets others pass at one lock while another one is
-// taken.
+// callers of one client it keeps the place in the queue that its age gives it, but lets others pass at one lock while
+// another one is taken.
 //
-// After others were first 16 times, or for a second, it takes the locks one after the other, and holds those
-// that it has while it waits for the next one. It does so for a quarter of the time that it has waited so far, 1
-// s at most. That time begins again when the next lock passes from one holder to another, up to four times in
-// all. Then it gives all back and waits without holding a key again.
+// After others were first 16 times, or for a second, it takes the locks one after the other and holds the ones that it
+// has while it waits for the next. It does so for a quarter of the time that it has waited so far, 1 s at most. That
+// time starts again when the next lock passes from one holder to another, but is never more than four times as long in
+// all. Then it gives all locks back and again waits without holding a key.
 //
 // The lease starts when the last lock is acquired. It has no fencing token: with several names [WithToken] is
 // [ErrInvalid].
 func (c *Client) MultiLock(names ...string) Lock {
-	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
+	sorted := append([]string{}, names...) // not nil, which marks a MultiLock even without names
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
 	if len(sorted) == 1 {
@@ -74,70 +72,70 @@ func (c *Client) MultiLock(names ...string) Lock {
 	return Lock{client: c, kind: c.kinds.Reentrant, names: sorted}
 }
 
-// ReadLock names the lock of the readers of name, which is shared with [Client.WriteLock]: any number of readers
-// hold it at a time, or one writer. It is Redisson's RReadWriteLock.readLock, with which it shares the layout in
-// Redis. Every reader has a separate lease, in a key beside the lock. A reader that has died keeps no other
+// ReadLock returns the lock of the readers of name, which they share with the writers ([Client.WriteLock]): any number
+// of readers hold it at a time, or one writer. It shares its layout in Redis with Redisson's RReadWriteLock.readLock. Every reader has
+// a separate lease, in a key beside the lock. A reader that has died keeps no other
 // holder out after its lease has expired. A Redisson reader may be alive although those keys are gone, because
 // some versions do not renew all of them: it keeps writers out until the lock expires, up to half a minute after
 // other readers have gone.
 //
 // Readers and writers of one client wait in one queue, first come first served. Readers that are next to each
-// other get in together. Writers do not starve, in whatever process: while a writer waits for readers, no more
-// readers are let in, also with a [WaitTime] of 0, until the writer has had its turn, or 0.9 s after it gave up.
-// After a writer it is the turn of the readers that wait. Redisson's readers do not know this rule: they pass a
-// writer that waits.
+// other in the queue get the lock together. Writers do not starve, in whatever process: while a writer waits for readers, no further
+// reader gets the lock, even with a [WaitTime] of 0, until the writer has had its turn, or until 0.9 s after it gave up.
+// After a writer it is the turn of the waiting readers. Redisson's readers do not follow this rule: they pass a
+// waiting writer.
 //
 // A reader cannot become a writer: if a context holds the lock as a reader, acquiring the write lock is
 // [ErrInvalid] at once, because another reader may want the same. A writer can read: with the context of the
-// write lock the read lock is acquired in one round trip, also if others wait. That is another hold. When the
-// write lock is released, it continues as the hold of a reader. Its context ends with the context that it was
-// acquired with, so move a hold that is to continue by [Hold.Handover]:
+// write lock, the read lock is acquired in one round trip, even if others wait. That is another hold. When the write
+// lock is released, the other hold continues as the hold of a reader. Its context ends with the context that it was
+// acquired with, so move a hold that has to continue by [Hold.Handover]:
 //
 //	writing, w, err := locks.WriteLock("map").Acquire(ctx)
 //	…
 //	_, r, err := locks.ReadLock("map").Acquire(writing)
 //	…
 //	reading, r := r.Handover()
-//	err = w.Release(ctx) // waiting readers get in, writers do not
+//	err = w.Release(ctx) // waiting readers get the lock, writers do not
 //
 // Each of the two has a separate lease, and neither changes the lease of the other. When the lease of the writer
 // has expired, or the writer has left ([Hold.Leave]), the reader continues as if the writer had released. No
-// client notifies others at that moment: waiting readers of this library find it out by themselves, Redisson's
+// client notifies others at that moment: waiting readers of this library find the change themselves, Redisson's
 // readers when the reader ends. If a writer was taken away in Redis, acquiring the read lock with its context is
 // [ErrLost].
 //
-// A plain lock of the same name blocks readers and writers. It does not block Redisson's, which do not see it:
-// use one name for one kind of lock. [WithToken] is not for readers. [Lock.State] shows the readers and the
-// writer, whose field ends in ":write". [Lock.ForceRelease] of the read lock takes it from the readers only. Of
-// the write lock it takes it from the writer and from the readers that acquired it with the writer's context.
+// A plain lock of the same name blocks readers and writers, but not Redisson's, which do not see it: use one name for
+// one kind of lock. [WithToken] is not for readers. [Lock.State] shows the readers and the
+// writer, whose field ends in ":write". [Lock.ForceRelease] of the read lock takes the lock only from the readers.
+// That of the write lock takes it from the writer and from the readers that acquired it with the writer's context.
 func (c *Client) ReadLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Read, name: name}
 }
 
-// WriteLock names the lock of the writers of name: see [Client.ReadLock]. It is Redisson's
-// RReadWriteLock.writeLock. It has one writer at a time. In a run the lock is handed off from writer to writer
+// WriteLock returns the lock of the writers of name: see [Client.ReadLock]. It shares its layout in Redis with
+// Redisson's RReadWriteLock.writeLock. It has one writer at a time. In a run the lock is handed off from writer to writer
 // of the client. Once a hold has extended the lease, no other hold of the same writer shortens it.
 func (c *Client) WriteLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Write, name: name}
 }
 
-// FairLock names a lock that goes to the waiter that has waited longest, in whatever process and language. It is
-// Redisson's RedissonFairLock, with which it shares the layout in Redis. Each waiter stands in a queue in Redis
-// and gets separate messages. So callers of one client do not pass the lock on, and under contention it costs
-// some round trips more than [Client.Lock]. A single attempt ([WaitTime] 0) takes no place in the queue, and
+// FairLock returns a lock that goes to the waiter that has waited longest, in whatever process and language. It shares
+// its layout in Redis with Redisson's RedissonFairLock. Each waiter has a place in a queue in Redis and gets separate messages. So
+// callers of one client do not pass the lock on, and under contention it costs some round trips more than
+// [Client.Lock]. A single attempt ([WaitTime] 0) takes no place in the queue, and
 // fails while others are in it.
 //
-// A waiter that goes away leaves the queue within milliseconds. A waiter looks every 0.5 s, to show that it is
-// alive; behind 300 others it looks every 1.25 s. While the lock is free, others pass over a waiter that has not
-// looked for 0.75 s if its process has died, and for 1.1 s if its process is stopped and its connections are
+// A waiter that gives up leaves the queue within milliseconds. A waiter asks Redis every 0.5 s, which shows that it is
+// alive; behind 300 others it asks every 1.25 s. While the lock is free, others pass over a waiter that has not
+// asked for 0.75 s if its process has died, and for 1.1 s if its process is stopped and its connections are
 // open; for 0.75 s more behind 300 others. The waiter behind it passes it over, or a caller with a single
 // attempt: the third such caller at the latest, if they come within five minutes of each other. A waiter of
-// Redisson whose connection is open is passed over after half a minute, or after a minute if no client looks at
+// Redisson whose connection is open is passed over after half a minute, or after a minute if no client asks for
 // the lock every 0.6 s. A waiter that was passed over and continues goes to the end of the queue.
 //
 // A waiter whose ACL has none of the lock's channels keeps its place and has its turn, if its round trip takes
-// less than 0.2 s, but finds out late: the lock is free for up to 0.5 s first. The same happens when such a
-// client releases.
+// less than 0.2 s, but up to 0.5 s late, while the lock is free. The same delay occurs when such a client
+// releases the lock.
 //
 // The queue lists each waiter with an allowance of 300 s, as Redisson does: Redisson's fairLockWaitTimeout must
 // not be more. The lock must not share a name with another kind. It needs Redis 6.0.6.
@@ -145,30 +143,29 @@ func (c *Client) FairLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fair, name: name}
 }
 
-// Redlock names a lock on several independent Redis servers, with a client for each. It is held while a majority
+// Redlock returns a lock on several independent Redis servers, with a client for each. It is held while a majority
 // of the servers (n/2+1 of n) has granted it, and continues when the others fail. Acquire returns [ErrInvalid]
-// if a client is given twice or there are none. Two clients of one Redis are not noticed: they exclude each
-// other. On each server it is the lock that [Client.Lock] names there. So it excludes a RedissonRedLock over the
-// same servers, in whatever order, and is excluded by it.
+// without a client, or if a client is given twice. It does not detect two clients of one Redis, which exclude each
+// other. On each server the lock is that of [Client.Lock]. So it excludes a RedissonRedLock over the same servers, in
+// whatever order, and is excluded by it.
 //
 // Acquire asks all servers at the same time, each for at most two of its backend timeouts and a quarter of the
 // lease. A server that is known not to answer costs no time. [Hold.Remaining] is the time for which a majority
 // still grants the lock after that, less the margin for the drift of clocks (1 % of the lease and 2 ms). An
-// attempt that fails gives back the grants that it has got; what was not answered is cleared up in the
-// background. A waiter then waits at one of the servers that refused, in the queue of that client, where
-// messages wake it. It asks the other servers when it has the lock there, or every second. If an attempt got a
-// part of the servers only, the waiter first pauses for a random time of up to 200 ms. Without contention,
+// attempt that fails gives its grants back; commands without an answer are cleared up in the background. A waiter then waits at one of the servers that refused, in the queue of that client, where
+// messages wake it. It asks the other servers when it has the lock there, or every second. If an attempt got the lock on
+// some servers only, the waiter first pauses for a random time of up to 200 ms. Without contention,
 // Acquire costs one round trip to each server.
 //
 // Every client renews its lease. The hold is lost when fewer than a majority of the leases last: a server that
 // loses the lock is not asked again. So a rolling restart of servers without persistence ends every hold that
-// was there before it. [Hold.Release] and [Hold.Leave] return nil when nothing is left on any server that had
-// granted the lock, if the hold had lasted until then. If one of them does not answer, the error is
+// was there before it. [Hold.Release] and [Hold.Leave] return nil when nothing is left on any server that
+// granted the lock, if the hold lasted until then. If one of them does not answer, the error is
 // [ErrUnavailable]. [Hold.Refresh] needs a majority. A re-entry needs a majority of the servers on which the
-// context holds the lock. [ErrUnavailable] from Acquire says that no majority of servers can answer.
-// [ErrNotAcquired] says that a majority can, but others have the lock. When one of the clients is closed,
+// context holds the lock. [ErrUnavailable] from Acquire means that no majority of servers can answer.
+// [ErrNotAcquired] means that a majority can, but others have the lock. When one of the clients is closed,
 // Acquire returns [ErrClosed], and a hold loses its part there. Acquire notifies the observers of the first
-// client. That a server is unavailable is reported to the observers of its client.
+// client. An outage of a server is reported to the observers of its client.
 //
 // A Redlock has no fencing token: [WithToken] is [ErrInvalid]. It is only as safe as its clocks. As Martin
 // Kleppmann has shown, two clients can hold it at once if a holder pauses, a clock steps, or a server restarts

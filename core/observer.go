@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
-// Outcome is how an acquisition ended, as a low-cardinality word.
+// Outcome describes how an acquisition ended, in a low-cardinality word.
 type Outcome string
 
 // The outcomes of an acquisition.
@@ -17,7 +17,7 @@ const (
 	OutcomeReentered Outcome = "reentered" // the context already held it
 	OutcomeBusy      Outcome = "busy"      // the wait time ended
 	OutcomeOverload  Outcome = "overload"  // too many waiters
-	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
+	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or answered with an error
 	OutcomeKey       Outcome = "key"       // [ErrInvalid]: the key cannot be used for this lock, for instance because another kind of lock uses it
 	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, the lock it carried was lost, or the client was closed
 )
@@ -25,13 +25,13 @@ const (
 // Acquisition describes one call of Acquire or Do to the observers. It is passed by value; observers may keep
 // it.
 type Acquisition struct {
-	Key   string // Redis key, prefix included; of a MultiLock the first one
-	Keys  int    // how many keys, 1 except for a MultiLock
+	Key   string // Redis key, prefix included; for a MultiLock the first one
+	Keys  int    // number of keys, 1 except for a MultiLock
 	Kind  Kind
-	Label string // what [Label] said, else empty
+	Label string // the name given by [Label], or empty
 	Start time.Time
 
-	ClientID string // see [Client.ID]; of a Redlock the first client
+	ClientID string // see [Client.ID]; for a Redlock that of the first client
 
 	all *[]string // the keys of a MultiLock; a pointer keeps the struct comparable
 }
@@ -74,19 +74,19 @@ type HoldInfo struct {
 type HoldResult struct {
 	HoldInfo
 	Held      time.Duration
-	Remaining time.Duration // of the lease, when the end began; 0 when lost, and when the client was closed before
+	Remaining time.Duration // rest of the lease when the end began; 0 when lost, and when the client was closed before
 	Lost      bool          // the lock had ended under its holder
 	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed under the hold
-	Moved     bool          // ended by [Hold.Handover]; another hold goes on for the same lock
+	Moved     bool          // ended by [Hold.Handover]; another hold of the same lock continues
 	HandedOff bool          // the release gave the lock to a waiter of this client: handed it off by a script, or passed it on in memory
-	Err       error         // what Release returned
+	Err       error         // the error that Release returned
 }
 
 // Contention describes the first time that an acquisition found the lock taken.
 type Contention struct {
 	Acquisition
 	BlockedBy string        // holder field, empty when the acquisition queued behind local waiters only
-	TTL       time.Duration // what was left of the lease of the holder
+	TTL       time.Duration // rest of the lease of the holder
 }
 
 // Renewal describes one renewal of one hold's lease.
@@ -103,7 +103,7 @@ type Loss struct {
 	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed under the hold
 }
 
-// BackendChange says that locks cannot be acquired from Redis any more, or again.
+// BackendChange reports that locks can no longer be acquired from Redis, or that they can again.
 type BackendChange struct {
 	ClientID  string // see [Client.ID]
 	Available bool
@@ -111,13 +111,12 @@ type BackendChange struct {
 	Lasted    time.Duration // how long the outage lasted; 0 when one begins
 }
 
-// Observer has functions that a client calls, given by [WithObserver]. A client does not call functions that are
-// nil. It calls the others synchronously and from many goroutines at once, functions of several observers in the
-// order in which they were given. They must not block. A panic in one is contained: the others still run, and
-// [slog.Default] gets one record of each function that has panicked.
+// Observer contains functions that a client calls; see [WithObserver]. Functions may be nil. A client calls the others
+// synchronously and from many goroutines at once, functions of several observers in the order in which they were given.
+// They must not block. A panic in a function does not affect the others. The first panic of each function is logged to
+// [slog.Default].
 type Observer struct {
-	// Client is called with a client that [New] has made. [Client.Close] calls closed when the client has ended,
-	// unless closed is nil.
+	// Client is called with a new client. At its end [Client.Close] calls closed, unless it is nil.
 	Client func(c *Client) (closed func())
 
 	// AcquireStart is called before an acquisition starts. The acquisition continues with the context that it
@@ -135,8 +134,8 @@ type Observer struct {
 	HoldStart func(ctx context.Context, h HoldInfo) context.Context
 
 	// HoldEnd is called when a hold has ended: released, left, or moved by [Hold.Handover]. A moved hold
-	// continues as another hold of the same lock, whose start and end are reported, too. To count locks, leave
-	// moved holds out. A lost hold ends when it is released. Leak reports a hold that is never released.
+	// continues as another hold of the same lock, whose start and end are reported, too. To count locks, ignore
+	// moved holds. A lost hold ends when it is released. Leak reports a hold that is never released.
 	HoldEnd func(ctx context.Context, r HoldResult)
 
 	// Renewal is called for every renewal of a watchdog lease.
@@ -151,21 +150,20 @@ type Observer struct {
 	// hold with a fixed lease is not checked until the lease has expired.
 	Leak func(ctx context.Context, h HoldInfo)
 
-	// Backend is called when an acquisition finds Redis unavailable that was available before, and when the
-	// first one succeeds after that. A key that is not a lock does not count as an outage. Neither does a
+	// Backend is called when an acquisition finds that Redis has become unavailable, and when the first
+	// acquisition succeeds after that. A key that is not a lock does not count as an outage. Neither does a
 	// missing answer at the end of a wait time that is shorter than the backend timeout. Each such acquisition
 	// ends with [OutcomeBackend]. An outage that begins within 10 s after another one began is not reported.
 	// Without a function of this kind both changes are written to [slog.Default]. ctx is the context of the
 	// acquisition.
 	Backend func(ctx context.Context, b BackendChange)
 
-	// Rules observes the rules of the adapters over the client and the reloads of their rule files. It is a
+	// Rules observes the rules of the adapters over the client and the reloads of their rule files. It is an
 	// *aspect.Observer of package core/aspect.
 	Rules interface{ ObservesRules() }
 }
 
-// observers are the functions of the observers given to WithObserver, by kind. An empty list costs one length
-// check.
+// observers contains the functions of the observers given to WithObserver, by kind. An empty list costs one length check.
 type observers struct {
 	given        []*Observer // in order
 	panics       *notify.Panics
@@ -199,7 +197,7 @@ func (o *observers) add(v *Observer) {
 	o.backend.Add(o.panics, v.Backend)
 }
 
-// observeClient reports a client that begins, and returns the functions to call when it has ended.
+// observeClient reports a new client and returns the functions to call when it is closed.
 func (o *observers) observeClient(c *Client) (closed []func()) {
 	notify.Each(o.panics, o.client, func(observe func(*Client) func()) {
 		if end := observe(c); end != nil {

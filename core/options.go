@@ -91,8 +91,8 @@ func newConfig(opts []Option) (config, error) {
 	return cfg, errors.Join(errs...)
 }
 
-// minNameLength is the room that a prefix has to leave. Names of a few words fit into it, and the names of
-// rules, which end in a hash of 34 bytes if they are too long.
+// minNameLength is the length of a name for which a prefix has to leave room. It suffices for names of a few words, and
+// for the names of rules, which end in a hash of 34 bytes if they are too long.
 const minNameLength = 64
 
 func (c *config) checkPrefix() error {
@@ -137,8 +137,8 @@ func WithWatchdog(lease time.Duration) Option {
 
 // WithBackendTimeout sets how long Redis may say nothing at all before operations end with [ErrUnavailable],
 // whatever their wait time. Further operations then fail at once, until Redis answers again. While Redis answers
-// anything, it counts as slow, not as silent: an operation that needs several round trips, for a connection for
-// instance, may take longer than this, up to its wait time, and eight times this without a wait time. To tell a
+// at all, it counts as slow, not as silent: an operation that needs several round trips, for instance to connect, may
+// take longer than this, up to its wait time, or eight times this without a wait time. To tell a
 // slow Redis from a silent one, a client that has had no answer for some milliseconds pings on a separate
 // connection. The timeout is 10 ms to 1 minute, and has to be longer than a round trip. Default:
 // [DefaultBackendTimeout].
@@ -152,7 +152,7 @@ func WithBackendTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxWaitersPerKey limits the callers of this client that wait for one key.
+// WithMaxWaitersPerKey limits the number of callers of this client that wait for one key.
 // Default: [DefaultMaxWaitersPerKey].
 func WithMaxWaitersPerKey(n int) Option {
 	return func(c *config) error {
@@ -192,10 +192,10 @@ func WithPubSub(mode PubSub) Option {
 }
 
 // WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME. The
-// name is redis.Options.ClientName, or else "interlock", then a colon and the client's [Client.ID]. So the field
-// of a holder leads to the address of its process: the command interlock who shows it, and so does CLIENT LIST
-// in redis-cli. The user of Redis needs +client|setname. If a server or a proxy refuses the name, the connection
-// works without it. Default: no connection is named.
+// name is redis.Options.ClientName, or "interlock" if that is empty, then a colon and the client's [Client.ID]. So the
+// field of a holder leads to the address of its process, which the command interlock who and CLIENT LIST in redis-cli
+// show. The Redis user needs +client|setname. If a server or a proxy refuses the name, the connection works without it.
+// Default: no connection is named.
 func WithNamedConnections() Option {
 	return func(c *config) error {
 		c.namesConnections = true
@@ -224,18 +224,18 @@ func atLeastOne(name string, n int) error {
 	return nil
 }
 
-// WithNameMapper sets the function that makes the Redis key of every lock name, like Redisson's NameMapper: use
+// WithNameMapper sets the function that maps every lock name to its Redis key, like Redisson's NameMapper: use
 // the same mapping on both sides. The other keys of a lock in Redis, and its channel, are named after the key.
-// For a prefix, the usual mapping, [WithPrefix] is simpler. To give both is an error, because Redisson knows one
+// For a prefix, the usual mapping, [WithPrefix] is simpler. To give both is an error, because Redisson has only one
 // mapping, and readers would not see which of the two comes first: write the prefix into the mapper.
 //
 // The mapper must be pure: for one name it always returns the same key, without waiting and without a state, and
 // any number of goroutines call it. Two names with one key are one lock. It is called once for every Acquire of
 // a name and for every other question by name ([Held], [Lock.State]), before anything is sent, so every
-// acquisition pays for it. A mapper that joins texts costs as much as a prefix: one allocation. It is never
+// acquisition pays for it. A mapper that joins strings costs as much as a prefix: one allocation. It is never
 // called with an empty name, and never with a key. If it returns an empty key, or one over [WithMaxKeyLength],
-// the error is [ErrInvalid]. So it is, in a Redis Cluster, for a key whose braces put the lock and its channel
-// into different slots. Names of 64 bytes have to fit: New maps one to find out.
+// the error is [ErrInvalid]. In a Redis Cluster the error is the same for a key whose braces put the lock and its
+// channel into different slots. Names of 64 bytes have to fit: New checks that with one name.
 func WithNameMapper(mapper func(name string) string) Option {
 	return func(c *config) error {
 		c.mapper = mapper
@@ -258,7 +258,7 @@ func (c *config) mapped(name string) string {
 	}
 }
 
-// inOrder sorts the keys of sorted names, and removes repetitions. A prefix keeps the order; a mapper need not,
+// inOrder returns the keys of sorted names in order and without repetitions. A prefix keeps the order; a mapper need not,
 // so its keys are sorted again.
 func (c *config) inOrder(keys []string) []string {
 	if c.mapper == nil {
@@ -268,7 +268,7 @@ func (c *config) inOrder(keys []string) []string {
 	return slices.Compact(keys)
 }
 
-// fits reports whether a name of n bytes makes a key within the limit.
+// fits reports whether the key of a name of n bytes is within the limit.
 func (c *config) fits(n int) bool { return len(c.mapped(strings.Repeat("x", n))) <= c.maxKeyLength }
 
 // longestName returns the length of the longest name whose key is within the limit.
@@ -293,12 +293,11 @@ func (c *config) checkMapper() error {
 	return nil
 }
 
-// Acks is how many replicas of the master have to acknowledge a lock, for [WithReplicaAcks]. Acks(n) is a fixed
-// number.
+// Acks is the number of replicas of the master that have to acknowledge a lock, for [WithReplicaAcks]. Acks(n) is a
+// fixed number.
 type Acks int
 
-// The numbers that depend on the number of replicas. The largest number that the client
-// has seen in its life counts.
+// The numbers that depend on the number of replicas. The largest number of replicas that the client has seen counts.
 const (
 	// AcksNone asks no replica. It is the default.
 	AcksNone Acks = Acks(wire.NoAcks)
@@ -316,10 +315,10 @@ const maxAcks = 1000
 // renewal and [Hold.Leave], and every operation that changes the count of a semaphore or a latch. Default:
 // [AcksNone].
 //
-// Without it, a lock that the master has granted is forgotten when the master dies before a replica has it, and
-// another client can take it from the new master. With it, Acquire succeeds only if so many replicas have the
+// Without it, a lock that the master granted is forgotten if the master dies before a replica has it, and another
+// client can take it from the new master. With it, Acquire succeeds only if so many replicas have the
 // lock. Otherwise it gives the lock back and fails with a [*ReplicationError], which matches [ErrUnavailable].
-// Only a renewal that so many replicas have acknowledged extends the deadline of a hold. A renewal with fewer
+// Only a renewal that so many replicas acknowledged extends the deadline of a hold. A renewal with fewer
 // acknowledgements counts as failed (Err of [Renewal]) and is tried again, and the hold is lost at its deadline.
 // A Refresh or a re-entry with fewer acknowledgements is a ReplicationError, too, and the hold continues
 // unchanged. An operation on a count with fewer is a ReplicationError, and continues in the background until so
@@ -336,12 +335,12 @@ const maxAcks = 1000
 // the token of a [Client.FencedLock].
 //
 // The master reports how many replicas it has (INFO replication). The client asks once before the first
-// acquisition, and then once a second at most, together with a command that it sends anyway. With AcksAll and
+// acquisition, and then at most once a second, together with a command that it sends anyway. With AcksAll and
 // AcksMajority a disconnected replica still counts: otherwise the promise would become weaker just when it
 // matters. So after a failover from a master with two replicas, AcksAll fails until the old master is back as a
 // replica. When a replica is removed for good, restart the clients, or use Acks(n). In a Cluster the number is
-// the number of the slot's master, also across its failovers. A client that starts while a replica is missing cannot
-// know about it; Acks(n) does not depend on that. If n is larger than the number of replicas, every acquisition
+// the number of the slot's master, also across its failovers. A client that starts while a replica is missing does not
+// count that replica; Acks(n) does not depend on this. If n is larger than the number of replicas, every acquisition
 // fails after timeout.
 //
 // The cost: the same single round trip, plus the time of the replicas. A command has a separate connection,
@@ -351,7 +350,7 @@ const maxAcks = 1000
 // command. Redis has to allow the user WAIT and INFO, in a Cluster also ASKING.
 //
 // timeout is 1 ms to a tenth of [WithWatchdog], so that several renewals fit into a lease. An acquisition with a
-// shorter wait time ends with that.
+// shorter wait time waits no longer than that.
 func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
 	return func(c *config) error {
 		c.replication = wire.Replication{Acks: wire.Acks(acks), Timeout: timeout}
@@ -362,7 +361,7 @@ func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
 	}
 }
 
-// checkReplication checks what depends on the order of options otherwise.
+// checkReplication checks the timeout of WithReplicaAcks against WithWatchdog, in whatever order the two were given.
 func (c *config) checkReplication() error {
 	timeout, most := c.replication.Timeout, c.watchdog/10
 	if c.replication.Acks == wire.NoAcks || timeout >= time.Millisecond && timeout <= most {

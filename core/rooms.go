@@ -18,20 +18,20 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// rooms are the parts of a client, each a package. Those above call those below:
+// rooms contains the parts of a client, each a package. The upper ones call the lower ones:
 //
 //	acquire, counting    from the wish of a caller to the grant; operations on counts
 //	holding              from the grant to the end of a hold
-//	queue, reaper        the waiters of this process; what has no answer
+//	queue, reaper        the waiters of this process; commands without an answer
 //	lease, wakeup        renewals and deadlines; subscriptions
 //	redisstore, wire     scripts; connections
 //
-// What a part has to report upward, it reports by a function that it was given here:
+// To report upward, a part calls a function that was passed to it here:
 //
 //	wakeup           -> woken: the queue of the key looks, and a holder of this client asks Redis
 //	lease, holding   -> the holds of the lease end; watcher: the observers
 //	reaper           -> a lock was freed: the queue of the key wakes
-//	redisstore       -> a node falls silent, or answers: the circuit breaker
+//	redisstore       -> a node falls silent or answers: the circuit breaker
 type rooms struct {
 	kinds    redisstore.Kinds
 	store    *redisstore.Store
@@ -46,7 +46,7 @@ type rooms struct {
 	counter  *counting.Counter
 }
 
-// open makes the parts that do not need the store.
+// open creates the parts that do not need the store.
 func (r *rooms) open(cfg *config, life *lifetime) {
 	r.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
 	r.breaker = breaker.New(func(ctx context.Context, key string) string { return r.store.NodeName(ctx, key) })
@@ -88,7 +88,7 @@ func (r *rooms) failFast(ctx context.Context, key string) error {
 	return nil
 }
 
-// woken is called when something has happened to the subscription of a topic.
+// woken handles an event on the subscription of a topic.
 func (r *rooms) woken(about wakeup.Topic, why wakeup.Reason) {
 	key := about.Key
 	if about.Lane == "" {
@@ -114,7 +114,7 @@ func (r *rooms) woken(about wakeup.Topic, why wakeup.Reason) {
 // subscribing opens the connections of subscriptions.
 type subscribing struct{ *rooms }
 
-// NodeOf names the master of key, if channels belong to masters.
+// NodeOf returns the name of the master of key if channels belong to masters, and "" otherwise.
 func (w subscribing) NodeOf(ctx context.Context, key string) string {
 	if !w.store.Sharded() {
 		return ""
@@ -127,13 +127,13 @@ func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection
 	return w.store.Subscriptions(ctx, key)
 }
 
-// clearing sends the questions of the reaper.
+// clearing sends the commands of the reaper.
 type clearing struct{ *rooms }
 
-// Clears returns how many keys one question may be about.
+// Clears returns the largest number of keys of one command.
 func (r clearing) Clears() int { return r.store.Clears() }
 
-// Clear sends one question.
+// Clear sends one command.
 func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error) {
 	now, store, sender := time.Now(), r.store, r.sender
 	if err := store.Detect(ctx, sender.DetectLimit(now)); err != nil {
