@@ -17,42 +17,42 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// PreflightReport is the result of [Client.Preflight]. Its texts name keys, channels, servers and
-// the Redis user: they are for operators.
+// PreflightReport is the result of [Client.Preflight]. Its strings contain keys, channels, servers
+// and the Redis user: they are for operators.
 type PreflightReport struct {
 	// Servers are the masters, such as "redis 7.0.15 at 10.0.0.7:6379". Empty if the user may
 	// not run INFO.
 	Servers []string
 
 	// Rights are the rules of ACL SETUSER that suffice for the kinds of the preflight. With a
-	// [WithNameMapper], which makes keys that no prefix describes, they allow all keys. For a new
+	// [WithNameMapper] they allow all keys, because no prefix describes its keys. For a new
 	// user of Redis 6.2, which has all channels, write resetchannels in front.
 	Rights string
 
-	// Checks are the steps that were tried, for each kind of lock in their order.
+	// Checks are the steps that were tried, in order, for each kind of lock.
 	Checks []PreflightCheck
 }
 
 // PreflightCheck is one step of a preflight.
 type PreflightCheck struct {
-	// Kind is the kind of lock that takes this step; empty: every kind needs it.
+	// Kind is the kind of lock that needs this step; empty if every kind needs it.
 	Kind Kind
 
-	// Name is what was tried, such as "acquire" or "notify".
+	// Name is the name of the step, such as "acquire" or "notify".
 	Name string
 
-	// Err is why it does not work; nil if it works.
+	// Err is the error of the step; nil if the step works.
 	Err error
 
-	// Unseen reports that it could not be tried, for the reason in Err.
+	// Unseen reports that the step could not be tried, for the reason in Err.
 	Unseen bool
 
-	// Advice is what to change, such as a line of ACL or of redis.conf, also where a check that works
-	// is most likely not meant. May be empty.
+	// Advice is the change to make, such as a line of ACL or of redis.conf. A step that works may have
+	// an Advice if its result is most likely not intended. May be empty.
 	Advice string
 }
 
-// Err joins what does not work; nil if all that was tried works.
+// Err joins the errors of the steps that do not work; nil if every step that was tried works.
 func (r PreflightReport) Err() error {
 	var errs []error
 	for _, c := range r.Checks {
@@ -63,7 +63,7 @@ func (r PreflightReport) Err() error {
 	return errors.Join(errs...)
 }
 
-// String returns a table of the checks: each works, fails or is unseen. The advice of a check is in
+// String returns a table of the checks: each works, fails or is unseen. The advice of a check is on
 // the line below it.
 func (r PreflightReport) String() string {
 	var text strings.Builder
@@ -99,16 +99,16 @@ func (c *PreflightCheck) title() string {
 // given kinds of lock need from this Redis: an acquisition, which keeps another client out, a
 // re-entry, a renewal, a hand-off to a waiter of the same client, a message to a waiter of
 // another one, and the release. Without kinds it tries [KindReentrant]. For that kind it also takes a
-// MultiLock of several slots, which shows a proxy that sends a script to the server of its first
+// MultiLock over several slots, which detects a proxy that sends a script to the server of its first
 // key: MultiLocks and lists of keys do not exclude others there. It asks the masters for their
-// role and their maxmemory-policy, and has the warnings of [Client.Wire]. Probe keys are deleted at the end. If
-// that fails, they expire within seconds, except for plain semaphores and latches: the report has the
+// role and their maxmemory-policy, and includes the warnings of [Client.Wire]. Probe keys are deleted at the end. If
+// that fails, they expire within seconds, except for plain semaphores and latches: the report contains the
 // command that deletes those.
 //
 // It is for a deployment test, a start-up that may take seconds, and `interlock doctor`: it takes
 // 2 s or more, because it waits for a renewal, and about a hundred commands for each kind.
-// Observers do not see the probes. The report has what it finds, also that Redis does not
-// answer. The error is [ErrInvalid] for a kind that is not of one client, or [ErrClosed].
+// Observers do not see the probes. The report contains all findings, even that Redis does not
+// answer. The error is [ErrInvalid] for a kind that no single client has, or [ErrClosed].
 func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport, error) {
 	if len(kinds) == 0 {
 		kinds = []Kind{KindReentrant}
@@ -178,7 +178,7 @@ func (p *preflight) add(check PreflightCheck) {
 }
 
 // checkPrefix advises a separator for a prefix that ends in a letter or a digit. Such a prefix works,
-// and keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
+// but keys of two prefixes may be the same: "shop" + "s:42" is "shops" + ":42".
 func (p *preflight) checkPrefix(prefix string) {
 	last, _ := utf8.DecodeLastRuneInString(prefix)
 	if prefix == "" || !unicode.IsLetter(last) && !unicode.IsDigit(last) {
@@ -190,14 +190,14 @@ func (p *preflight) checkPrefix(prefix string) {
 	})
 }
 
-// advice returns what to change for an error whose text does not say that itself. The text may contain a key, so
-// the parts are spelled as Redis spells them.
+// advice returns the change to make for an error whose message does not contain it. The message may contain a key, so
+// the parts are in the spelling of Redis.
 func (p *preflight) advice(err error) string {
 	text := err.Error()
 	for _, known := range []struct{ part, advice string }{
 		{"no permissions", p.rights()},
 		{"No permissions", p.rights()},
-		{"can't run this command", p.rights()}, // of a script
+		{"can't run this command", p.rights()}, // in a script
 		{errNotHeard.Error(), p.rights() + "; of these +publish and the channels (&); behind a proxy: let it pass PUBLISH, SUBSCRIBE and messages"},
 		{"WRONGPASS ", "give the Redis client the user and password of the server"},
 		{"NOAUTH ", "give the Redis client the user and password of the server"},
@@ -216,7 +216,7 @@ func (p *preflight) rights() string {
 	return "ACL SETUSER " + p.client.store.Username() + " " + p.report.Rights
 }
 
-// askServers checks what the masters say of themselves, and reports whether they take writes.
+// askServers checks the role and the policy of the masters and reports whether they accept writes.
 func (p *preflight) askServers(ctx context.Context) (writable bool) {
 	writable = true
 	servers, err := p.client.store.Servers(ctx)
@@ -257,7 +257,7 @@ func (p *preflight) askServers(ctx context.Context) (writable bool) {
 	return writable
 }
 
-// preflightLease is the longest lease of a probe: its renewal comes after a third of it.
+// preflightLease is the longest lease of a probe, which is renewed after a third of it.
 const preflightLease = 6 * time.Second
 
 // preflightKeys is how many keys the probe of a MultiLock has. If a proxy routes each key to one of two
@@ -273,7 +273,7 @@ var (
 	errNotRenewed = errors.New("the lease was not renewed in time")
 )
 
-// probe tries one kind of lock with two clients, which share the store of the client that is asked.
+// probe tries one kind of lock with two clients, which share the store of the probed client.
 type probe struct {
 	*redisstore.Kind
 
@@ -312,7 +312,7 @@ func (p *probe) run(ctx context.Context) {
 	_, _ = p.one.Close(ctx), p.other.Close(ctx) //nolint:errcheck // what is left was reported
 }
 
-// forget deletes a probe. It returns the command that does so if the probe never expires.
+// forget deletes a probe. If the probe never expires, forget returns the command that deletes it.
 func (p *probe) forget(ctx context.Context, name string) (removal string, err error) {
 	key, err := p.lock(name).keyOf(name)
 	if err != nil {
@@ -326,7 +326,7 @@ func (p *probe) forget(ctx context.Context, name string) (removal string, err er
 	return removal, p.client.store.Forget(ctx, p.Kind, key)
 }
 
-// lock names a lock of the kind, of the client that is asked.
+// lock returns a lock of the kind on the probed client.
 func (p *probe) lock(name string) Lock { return Lock{client: p.client, kind: p.Kind, name: name} }
 
 // newClient returns a client with the configuration of the probed client, but without its observers: they
@@ -338,7 +338,7 @@ func (p *probe) newClient() *Client {
 	cfg.observers.add(&Observer{
 		Contention: func(context.Context, Contention) { trySend(p.contended, struct{}{}) },
 		Renewal:    func(_ context.Context, r Renewal) { trySend(p.renewed, r.Err) },
-		Backend:    func(context.Context, BackendChange) {}, // the report has the failures, not the log
+		Backend:    func(context.Context, BackendChange) {}, // failures are in the report, not in the log
 	})
 	c := newClient(cfg)
 	c.borrowed = true
@@ -346,7 +346,7 @@ func (p *probe) newClient() *Client {
 	return c
 }
 
-// trySend sends v unless an earlier value was not received yet.
+// trySend sends v unless the channel is full.
 func trySend[T any](to chan T, v T) {
 	select {
 	case to <- v:
@@ -354,7 +354,7 @@ func trySend[T any](to chan T, v T) {
 	}
 }
 
-// try records how one step ended, and reports whether it works.
+// try runs one step, records its result, and reports whether it works.
 func (p *probe) try(name string, step func() error) bool {
 	check := PreflightCheck{Kind: Kind(p.Name), Name: name, Err: step()}
 	if errors.Is(check.Err, errElsewhere) {
@@ -364,8 +364,8 @@ func (p *probe) try(name string, step func() error) bool {
 	return check.Err == nil
 }
 
-// tryKind takes a lock through its life, as two clients see it. After a failure the later steps
-// say nothing, and are left out.
+// tryKind runs the steps in the life of a lock, with two clients. After a failure it skips the later steps, because
+// their results would mean nothing.
 func (p *probe) tryKind(ctx context.Context) {
 	var held context.Context
 	var end, next func(context.Context) error
@@ -420,7 +420,7 @@ func (p *probe) tryKind(ctx context.Context) {
 	}
 }
 
-// take gets the lock for a client. The function that it returns gives the lock back.
+// take takes the lock with a client. It returns a function that gives the lock back.
 func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (context.Context, func(context.Context) error, error) {
 	switch kinds := &c.kinds; p.Kind {
 	case kinds.PlainSemaphore:
@@ -452,7 +452,7 @@ func (p *probe) rival(ctx context.Context, opts ...AcquireOption) (end func(cont
 	return end, err
 }
 
-// acquire takes a lock with a lease. Its semaphore has one permit.
+// acquire takes a lock with a lease. A semaphore has one permit.
 func (p *probe) acquire(
 	ctx context.Context, c *Client, kind *redisstore.Kind, opts []AcquireOption,
 ) (context.Context, func(context.Context) error, error) {
@@ -467,10 +467,10 @@ func (p *probe) acquire(
 	return held, hold.Release, err
 }
 
-// whileWaiting calls wait, and calls then as soon as wait waits for the lock. It returns when both have.
+// whileWaiting calls wait, and calls then as soon as wait waits for the lock. It returns when both have returned.
 func (p *probe) whileWaiting(wait, then func() error) error {
 	select {
-	case <-p.contended: // of an earlier step
+	case <-p.contended: // left over from an earlier step
 	default:
 	}
 	done := make(chan error, 1)
@@ -486,7 +486,7 @@ func (p *probe) whileWaiting(wait, then func() error) error {
 	}
 }
 
-// hear calls release, and waits for the message that the waiter of the other client gets.
+// hear calls release and waits for the message to the waiter of the other client.
 func (p *probe) hear(ctx context.Context, release func() error) error {
 	key, err := p.lock(p.name).keyOf(p.name)
 	if err != nil || p.Channel(key) == "" {
@@ -502,7 +502,7 @@ func (p *probe) hear(ctx context.Context, release func() error) error {
 	if err != nil {
 		return errors.Join(err, release())
 	}
-	defer messages.Close() //nolint:errcheck // nothing was entrusted to it
+	defer messages.Close() //nolint:errcheck // it is only read
 	messages.Subscribe(ctx, []string{p.WaiterChannel(key, field)})
 	if err := p.await(ctx, messages, redisstore.Subscribed); err != nil {
 		return errors.Join(err, release())
@@ -529,7 +529,7 @@ func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, k
 	}
 }
 
-// awaitRenewal waits until the lease was renewed once. A renewal that got no answer is tried again, as for any lock.
+// awaitRenewal waits for one renewal of the lease. A renewal that got no answer is tried again, as for any lock.
 func (p *probe) awaitRenewal(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, preflightLease, errNotRenewed)
 	defer cancel()
@@ -545,7 +545,7 @@ func (p *probe) awaitRenewal(ctx context.Context) error {
 	}
 }
 
-// trySeveral takes several keys at once, and asks for each of them by itself who has it.
+// trySeveral takes several keys at once and then asks for the state of each key separately.
 func (p *probe) trySeveral(ctx context.Context, names []string) {
 	var hold *Hold
 	works := p.try("several keys", func() (err error) {
@@ -567,7 +567,7 @@ func (p *probe) trySeveral(ctx context.Context, names []string) {
 		return
 	}
 	select {
-	case <-p.renewed: //nolint:errcheck // of the single key
+	case <-p.renewed: //nolint:errcheck // left over from the single key
 	default:
 	}
 	if p.try("renew several keys", func() error { return p.awaitRenewal(ctx) }) {

@@ -20,26 +20,27 @@ import (
 // [Client]: the zero value cannot be used.
 type Semaphore struct{ Lock }
 
-// Semaphore names a semaphore whose permits have leases. It is Redisson's RPermitExpirableSemaphore, with which
-// it shares the layout in Redis. The permit of a process that has died comes back when its lease ends.
+// Semaphore returns a semaphore whose permits have leases. It shares its layout in Redis with Redisson's
+// RPermitExpirableSemaphore. The permit of a process that has died comes back when its lease expires.
 //
-// permits is the number of permits in all. An acquisition that finds another number sets it. If processes are
+// permits is the number of permits in all. An acquisition that finds another number changes it to permits. If processes are
 // configured differently, for instance during a rollout, the number of the last acquisition counts. Then more
-// permits than that may be out; they come back one by one. With 0 the number stays as others have set it, by
-// [Semaphore.TrySetPermits] or from Java. Before that no acquisition succeeds; the [*NotAcquiredError] says why.
+// permits than that may be out; they come back one by one. With 0 the number stays as others set it, by
+// [Semaphore.TrySetPermits] or from Java. Before that no acquisition succeeds; the [*NotAcquiredError] contains the
+// reason.
 //
 // Callers of one client get permits in the order in which they came. While there are permits, up to eight of
-// them ask at the same time, so a caller that is refused may be overtaken by some of those behind it until it is
-// the first. The field of a hold is its permit id: 32 hex digits, as Redisson shows them. Leases end by the
-// clock of the server. [Lock.State] shows the lease that ends first. [Lock.ForceRelease] gives all permits back;
+// them ask at the same time, so some callers behind a refused caller may overtake it until it is the
+// first. The field of a hold is its permit id: 32 hex digits, in the form of Redisson. Leases expire by
+// the clock of the server. [Lock.State] shows the lease that ends first. [Lock.ForceRelease] gives all permits back;
 // their number stays.
 func (c *Client) Semaphore(name string, permits int) Semaphore {
 	return Semaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
 }
 
 // Held reports whether ctx carries a permit that was acquired through the same client. A caller that needs one
-// permit for all of its work asks before it acquires, because a second permit may never come while the first one
-// is out. Like [Held] it finds no permit that was released, lost or handed over.
+// permit for all of its work calls Held before it acquires, because a second permit may never come while the first
+// one is out. Like [Held] it finds no permit that was released, lost or handed over.
 func (s Semaphore) Held(ctx context.Context) bool {
 	key, err := s.keyOf(s.name)
 	if err != nil {
@@ -50,12 +51,12 @@ func (s Semaphore) Held(ctx context.Context) bool {
 }
 
 // TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether it did. It is
-// for a semaphore that was made with 0; for one with a fixed number it is [ErrInvalid].
+// for a semaphore created with 0; for one with a fixed number it returns [ErrInvalid].
 //
-// Like every operation that changes a number, it goes on when ctx has ended, and is executed once, however often
-// it has to be sent. After [ErrUnavailable] it goes on in the background, for ten minutes at most and until the
-// client is closed, unless Redis refuses it for a reason that does not pass by itself. The error says whether it
-// goes on or was not executed.
+// Like every operation that changes a number, it goes on when ctx is done, and is executed once, however often it is
+// sent. After [ErrUnavailable] it goes on in the background, for at most ten minutes and until the client is closed,
+// unless Redis refuses it for a reason that does not pass by itself. The message of the error contains whether it goes
+// on or was not executed.
 func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	if err := s.checkManual("TrySetPermits", permits); err != nil {
 		return false, err
@@ -72,8 +73,8 @@ func (s Semaphore) checkManual(method string, n int) error {
 		method, n, s.name, s.demand, s.demand, s.name)
 }
 
-// SetPermits sets the number of permits in all, including those that are out. It is for a semaphore that was
-// made with 0; for one with a fixed number it is [ErrInvalid].
+// SetPermits sets the number of permits in all, including permits that are out. It is for a semaphore created with
+// 0; for one with a fixed number it returns [ErrInvalid].
 func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 	if err := s.checkManual("SetPermits", permits); err != nil {
 		return err
@@ -85,9 +86,9 @@ func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 	return err
 }
 
-// AddPermits changes the number of permits by n, which may be negative. Then fewer than none may be available
-// until some come back. [ErrInvalid] says that there would be more permits than Redisson can read, which is
-// 2147483647, or that the semaphore was not made with 0; nothing was changed.
+// AddPermits changes the number of permits by n, which may be negative. The number of free permits
+// may then be negative until some come back. [ErrInvalid] means that there would be more than 2147483647 permits,
+// which Redisson cannot read, or that the semaphore was not created with 0; nothing was changed.
 func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 	if err := s.checkManual("AddPermits", n); err != nil {
 		return err
@@ -100,11 +101,11 @@ func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 
 // ReleasePermit gives a permit back by its id, whichever client holds it. It is Redisson's release(permitId). It
 // is for permits that come from elsewhere, such as a Java service, and for operators. A caller that has a [Hold]
-// releases the hold instead. A holder in Go finds out at its next renewal or, if its lease is fixed, when it
-// releases or refreshes; a holder in Java when it releases.
+// releases the hold instead. A holder in Go finds the loss at its next renewal or, if its lease is fixed,
+// when it releases or refreshes; a holder in Java when it releases.
 //
-// [ErrNotHeld] says that no such permit is out, or that its lease had expired; in that case it was given back if
-// it had not been before. [ErrInvalid] says that id is not 32 hex digits. The operation goes on like
+// [ErrNotHeld] means that no such permit is out, or that its lease had expired; in that case it was given back if it
+// had not been before. [ErrInvalid] means that id is not 32 hex digits. The operation goes on like
 // [Semaphore.TrySetPermits], is executed once, and costs a round trip.
 func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	permit, err := permitID(id)
@@ -124,7 +125,7 @@ func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	return err
 }
 
-// permitID returns an id as the fields of holds have it.
+// permitID returns an id in the form of the fields of holds.
 func permitID(id string) (string, error) {
 	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 {
 		return "", invalidf("ReleasePermit(%.40q): want a permit id, 32 hex digits", id)
@@ -148,20 +149,20 @@ func (s Semaphore) Acquired(ctx context.Context) (int, error) {
 // or not. It comes from a [Client]: the zero value cannot be used.
 type PlainSemaphore struct{ count }
 
-// PlainSemaphore names a semaphore without holders and leases. It is Redisson's RSemaphore, with which it shares
-// the layout in Redis. The permits of a process that has died do not come back: prefer [Client.Semaphore]. It
+// PlainSemaphore returns a semaphore without holders and leases. It shares its layout in Redis with Redisson's
+// RSemaphore. The permits of a process that has died do not come back: prefer [Client.Semaphore]. It
 // has no permits before [PlainSemaphore.TrySetPermits].
 //
-// Each operation that changes the number is executed once, however often it has to be sent. For that, the last
+// Each operation that changes the number is executed once, however often it is sent. For that, the last
 // operations of each client are kept for 15 minutes in a key beside the number, "{name}:interlock_ops".
 func (c *Client) PlainSemaphore(name string) PlainSemaphore {
 	return PlainSemaphore{count{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
 }
 
-// Acquire takes n permits at once, waiting as [WaitTime] says. Callers of one client get permits in the order in
-// which they came, like callers of a [Client.Semaphore], also a caller that wants many: once the first caller is
-// refused, no caller behind it asks. It has the errors of [Lock.Acquire]. After an error nothing is taken, or
-// it is given back as soon as Redis answers.
+// Acquire takes n permits at once. It waits as set by [WaitTime]. Callers of one client get permits in the order in
+// which they came, like callers of a [Client.Semaphore], even a caller that wants many: once the first caller is
+// refused, no caller behind it asks. The errors are those of [Lock.Acquire]. After an error no permit is taken, or
+// the permits are given back as soon as Redis answers.
 func (s PlainSemaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
 	if err := checkCount("Acquire", n, 1); err != nil {
 		return err
@@ -176,9 +177,9 @@ func (s PlainSemaphore) take(ctx context.Context, what string, n int, opts ...Ac
 	return err
 }
 
-// Release gives n permits back. It goes on when ctx has ended and after [ErrUnavailable], like
-// [Semaphore.TrySetPermits]: do not repeat it unless the error says that it was not executed. [ErrInvalid] says
-// that there would be more permits than Redisson can read, which is 2147483647; nothing was changed.
+// Release gives n permits back. It goes on when ctx is done and after [ErrUnavailable], like
+// [Semaphore.TrySetPermits]: do not repeat it unless the error contains that it was not executed. [ErrInvalid] means
+// that there would be more than 2147483647 permits, which Redisson cannot read; nothing was changed.
 func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 	if err := checkCount("Release", n, 1); err != nil {
 		return err
@@ -200,8 +201,8 @@ func (s PlainSemaphore) AddPermits(ctx context.Context, n int) error {
 	return s.change(ctx, "give", "AddPermits", n)
 }
 
-// Drain takes all free permits, and returns how many. Each time that others change the number in between, it
-// takes another round trip.
+// Drain takes all free permits and returns their number. Each time that others change the number in between costs two
+// more round trips.
 func (s PlainSemaphore) Drain(ctx context.Context) (int, error) {
 	for {
 		n, err := s.Available(ctx)
@@ -226,9 +227,9 @@ func (s PlainSemaphore) Available(ctx context.Context) (int, error) {
 // counted is the count of a semaphore or a latch.
 type count struct{ lock Lock }
 
-// operate executes an operation once, however often it has to be sent, also when ctx has
-// ended. It reports whether that has changed the count. Without an answer the operation goes on in the
-// background, unless Redis has refused it for good; the error says which.
+// operate executes an operation once, however often it is sent, even if ctx is done. It reports whether the operation
+// changed the count. Without an answer the operation goes on in the background. If Redis refused it for good, it does
+// not. The error distinguishes the two cases.
 func (c count) operate(ctx context.Context, what string, n int) (changed bool, err error) {
 	key, err := c.lock.admit()
 	if err != nil {
@@ -238,7 +239,7 @@ func (c count) operate(ctx context.Context, what string, n int) (changed bool, e
 	return c.execute(ctx, key, what, n)
 }
 
-// execute is operate for a caller that was admitted.
+// execute is operate for an admitted caller.
 func (c count) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
 	if err := c.checkKind(key); err != nil {
 		return false, err
@@ -263,7 +264,7 @@ func (c count) trySet(ctx context.Context, method string, n int) (bool, error) {
 	return c.operate(ctx, "set", n)
 }
 
-// checkKind refuses a name that this client has in use as another kind.
+// checkKind refuses a name that this client uses as another kind.
 func (c count) checkKind(key string) error {
 	if err := c.lock.client.queues.Check(key, c.lock.kind.Family); err != nil {
 		return acquire.NotQueued(err, key, c.lock.kind)
@@ -284,12 +285,12 @@ func checkCount(what string, n, least int) error {
 	return nil
 }
 
-// CountDownLatch is a count that opens for all waiters when it is down to zero. It comes from a [Client]: the
+// CountDownLatch is a count that opens for all waiters when it reaches zero. It comes from a [Client]: the
 // zero value cannot be used.
 type CountDownLatch struct{ count }
 
-// CountDownLatch names a latch. It is Redisson's RCountDownLatch, with which it shares the layout in Redis. It
-// is open while it has no count. Operations are kept beside it, as for a [Client.PlainSemaphore]. In a
+// CountDownLatch returns a latch. It shares its layout in Redis with Redisson's RCountDownLatch. It is open while it
+// has no count. Operations are kept beside it, as for a [Client.PlainSemaphore]. In a
 // Cluster a name with braces is [ErrInvalid], because Redisson's channel would be in another slot.
 func (c *Client) CountDownLatch(name string) CountDownLatch {
 	return CountDownLatch{count{Lock{client: c, kind: c.kinds.Latch, name: name}}}
@@ -304,9 +305,9 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	return l.operate(ctx, "begin", n)
 }
 
-// CountDown counts one down. The last one opens the latch. If the latch is open, CountDown changes nothing. It
-// goes on when ctx has ended and after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
-// the error says that it was not executed.
+// CountDown counts down by one. At zero the latch opens. If the latch is open, CountDown changes nothing. It
+// goes on when ctx is done and after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
+// the error contains that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)
 	return err
@@ -318,8 +319,8 @@ func (l CountDownLatch) Count(ctx context.Context) (int, error) {
 	return counts.Left, err
 }
 
-// Await waits until the latch is open, as [WaitTime] says. All waiters continue together, after each has asked
-// Redis. It has the errors of [Lock.Acquire]: a latch that stays closed is [ErrNotAcquired].
+// Await waits until the latch is open, as set by [WaitTime]. All waiters continue together, after each has asked
+// Redis. The errors are those of [Lock.Acquire]: a latch that stays closed is [ErrNotAcquired].
 func (l CountDownLatch) Await(ctx context.Context, opts ...AcquireOption) error {
 	_, err := l.lock.acquire(ctx, opts)
 	return err

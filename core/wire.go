@@ -15,54 +15,54 @@ const (
 	topologyCluster  = "Cluster"
 )
 
-// The ways of wake-up messages. A client that listens in one way does not hear messages that are sent
-// in the other.
+// The channels of wake-up messages. A client that listens on one sort of channel does not receive messages that are sent
+// on the other.
 const (
 	channelsClassic = "classic" // PUBLISH and SUBSCRIBE
 	channelsSharded = "sharded" // SPUBLISH and SSUBSCRIBE
 )
 
-// Wire is how a client meets others at the locks of a Redis: see [Client.Wire]. String says how Redisson has to
-// be configured. Warnings say what was found that does not fit.
+// Wire describes the settings in which the programs that share the locks of a Redis have to agree: see [Client.Wire].
+// String describes the configuration that Redisson needs. Warnings lists the findings that do not fit.
 type Wire struct {
 	// Topology is the topology of the client: "single server", "Sentinel" or "Cluster". A client for a single
 	// server is not a Cluster's, even if the server is.
 	Topology string
 
-	// Database is its number; 0 in a Cluster.
+	// Database is the number of the database; 0 in a Cluster.
 	Database int
 
-	// Channels is how this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or "sharded" (SPUBLISH
+	// Channels is the sort of channel on which this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or "sharded" (SPUBLISH
 	// and SSUBSCRIBE). In a Cluster it is the mode of [WithPubSub], or what the servers support; elsewhere it is
 	// always classic.
 	Channels string
 
-	// ServerSharded reports that the servers of the Cluster have sharded pub/sub, which Redisson uses by itself
+	// ServerSharded reports that the servers of the Cluster have sharded pub/sub, which Redisson uses by default
 	// since 3.22.
 	ServerSharded bool
 
-	// Prefix is the prefix of the keys. Mapped reports that [WithNameMapper] makes them instead.
+	// Prefix is the prefix of the keys. Mapped reports that a [WithNameMapper] maps names to keys instead.
 	Prefix string
 	Mapped bool
 
-	// Warnings are signs that another program is set up differently, in words, with what to do. They contain
+	// Warnings describe signs that another program is configured differently, and the change to make. They contain
 	// channels, and so keys, and servers: they are for the log of the program.
 	Warnings []string
 }
 
-// Wire finds out how this client meets others at its locks, and asks the servers whether another program listens
-// for the wake-ups of its keys in the other mode (PUBSUB CHANNELS, or SHARDCHANNELS, on every node). Java
-// services and others whose mode differs still exclude each other, but they sleep until the end of a lease that
+// Wire returns the settings of this client in which other programs have to agree. It asks the servers whether another
+// program listens for the wake-ups of its keys in the other mode (PUBSUB CHANNELS, or SHARDCHANNELS, on every node).
+// Programs whose modes differ still exclude each other, but a waiter sleeps until the end of the lease although the lock
 // was released long before.
 //
 // Call it once when a program starts, or in a command or a test of the deployment, and log the result. It costs
 // a few round trips and, in a Cluster, connections to all nodes, so for a readiness probe use [Client.Ready].
-// Programs subscribe to channels only while they wait: warnings prove that programs use the wrong mode, but no
-// warnings do not prove that none does, and Wire sees more after all programs have started. Redis does not know
-// which database and which names the others use.
+// Programs subscribe to channels only while they wait: a warning proves that a program uses the wrong
+// mode, but the absence of warnings does not prove that none does, and Wire sees more after all programs have started.
+// Redis cannot report which database and which names the others use.
 //
-// The error matches [ErrUnavailable] or [ErrClosed]. A server that does not answer the question, because it is
-// silent for four backend timeouts or because the user may not ask, is a warning.
+// The error matches [ErrUnavailable] or [ErrClosed]. A server that does not answer the query, because it is
+// silent for four backend timeouts or because the user has no right to it, causes a warning.
 func (c *Client) Wire(ctx context.Context) (Wire, error) {
 	if err := c.callers.enter(); err != nil {
 		return Wire{}, err
@@ -95,7 +95,7 @@ func (c *Client) Wire(ctx context.Context) (Wire, error) {
 	return w, nil
 }
 
-// warnings returns the findings that do not fit.
+// warnings returns the warnings for the findings.
 func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 	if found.Stray {
 		list = append(list, "the server belongs to a Cluster, and this client is for a single one: use redis.NewClusterClient, "+
@@ -113,7 +113,7 @@ func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 	return list
 }
 
-// elsewhere says that others listen where this client's messages are not heard.
+// elsewhere returns the warning that others listen on channels to which this client does not send.
 func (w *Wire) elsewhere(n int, example string) string {
 	theirs, ours, change := "SSUBSCRIBE", "PUBLISH", "shardedSubscriptionMode OFF (core.PubSubClassic in Go), or this client core.PubSubSharded"
 	switch {
@@ -127,7 +127,8 @@ func (w *Wire) elsewhere(n int, example string) string {
 		"give them %s", theirs, example, n, ours, change)
 }
 
-// String says in two sentences what this client uses, and how Redisson has to be configured to share its locks.
+// String describes in two sentences the settings of this client and the configuration with which Redisson shares its
+// locks.
 func (w Wire) String() string {
 	place, theirs := fmt.Sprintf("database %d of a %s", w.Database, w.Topology), fmt.Sprintf("database %d", w.Database)
 	if w.Topology == topologyCluster {
@@ -143,7 +144,7 @@ func (w Wire) String() string {
 	return fmt.Sprintf("This client uses %s, %s channels and %s. Redisson needs %s, %s and %s.", place, w.Channels, keys, theirs, w.mode(), mapper)
 }
 
-// mode returns the versions and modes of Redisson that send and listen like this client.
+// mode returns the versions and modes of Redisson that use the channels of this client.
 func (w *Wire) mode() string {
 	switch {
 	case w.Topology != topologyCluster:
