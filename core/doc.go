@@ -1,6 +1,6 @@
-// Package core takes locks on Redis: the kinds of locks that Redisson has, with its layout and
-// its messages. A Java program that uses a lock of the same name and kind on the same
-// Redis is excluded, waits, and is woken like any other client.
+// Package core takes locks on Redis. It implements the kinds of locks that Redisson has, with the same layout and
+// messages. A Java program that uses a lock of the same name and kind on the same Redis is excluded, waits, and is
+// woken like any other client.
 //
 //	locks, err := core.New(rdb)
 //	…
@@ -15,16 +15,16 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer hold.Release(ctx) // also when ctx has ended
+//	defer hold.Release(ctx) // even if ctx is done
 //	return pay(ctx, order)
 //
-// Without [WaitTime] an acquisition waits until its context ends. Without [LeaseTime] the
+// Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the
 // lease is 30 s, and the watchdog renews it every 10 s while the process lives and holds the lock.
 //
 // # Kinds
 //
-// All kinds wait, renew, lose and release in the same way. The sections below are about all of them. The
-// comment of each function says what its kind does differently.
+// Waiting, renewal, loss and release are the same for all kinds, and the sections below apply to all of them. The
+// comment of each function describes the differences of its kind.
 //
 //   - [Client.Lock] is the reentrant lock. [Client.MultiLock] takes several of them at once.
 //   - [Client.FencedLock] returns a fencing token with each grant. Other locks with one holder and
@@ -35,17 +35,17 @@
 //   - [Client.PlainSemaphore] and [Client.CountDownLatch] are numbers without holders.
 //   - [Redlock] is one lock on several independent servers.
 //
-// Which kind to take, and with which times, is in examples/choosing/README.md.
+// See examples/choosing/README.md for the choice of a kind and of times.
 //
 // # Errors
 //
 //	error              means
 //	ErrNotAcquired     the lock was taken for the whole wait time, or the context ended; a *NotAcquiredError
-//	                   has the time that was spent, and when to retry
+//	                   contains the time spent and the time until a retry may succeed
 //	ErrUnavailable     Redis did not answer, or answered with an error: the lock is neither held nor known to be taken
 //	ErrLost            the lock ended under its holder; also the cause with which the context of the hold ends
-//	ErrReleased        only the cause with which the context of a hold ends at its release
-//	ErrNotHeld         released twice, or never held; ErrLost matches it too
+//	ErrReleased        only a cause: with it the context of a hold ends at its release
+//	ErrNotHeld         the hold was released twice, or never held; ErrLost matches it too
 //	ErrTooManyWaiters  a limit was reached; nothing was sent
 //	ErrClosed          the client was closed
 //	ErrInvalid         an argument cannot be used, and nothing was sent; or a count would become too
@@ -53,42 +53,42 @@
 //
 // # What is promised
 //
-// The promises hold while one Redis master keeps its data, its clock does not step, and every name is
-// used for one kind of lock. (A master that evicts keys does not keep its data.)
+// The promises apply while one Redis master keeps its data, its clock does not step, and every name is used for one
+// kind of lock. (A master that evicts keys does not keep its data.)
 //
 //   - A lock has one holder at most. A read lock has readers only, and a semaphore at most as
 //     many holders as permits.
-//   - A holder learns of the end of its lease before another client can acquire the lock: the
+//   - A holder is notified of the end of its lease before another client can acquire the lock: the
 //     context of the hold ends with the cause [ErrLost]. The client counts the lease from the
 //     time at which it sends the command, less a margin of 1 % and 2 ms, on the monotonic and on the
 //     wall clock.
-//   - If a lock is deleted or forced away, its holder learns that at the next renewal.
-//     A fixed lease is not renewed: its holder learns it when it releases, re-enters
-//     or refreshes. A release that passes the lock on (see Runs) does not ask Redis, and returns
-//     nil. Then the next renewal, or the next command of the run, ends the hold that has the lock at
-//     that time. Earlier holders of the run have released, and are not notified.
+//   - If a lock is deleted or forced away, its holder finds the loss at the next renewal.
+//     A fixed lease is not renewed: its holder finds the loss when it releases, re-enters
+//     or refreshes. A release that passes the lock on (see Runs) does not ask Redis and returns
+//     nil. In that case the next renewal, or the next command of the run, ends the hold that has the
+//     lock at that time. Earlier holders of the run have released and are not notified.
 //   - After Release has returned nil, the holder never appears in Redis again. If the release
-//     has passed the lock on, its field stays in Redis until the lock is handed off
+//     passed the lock on, its field stays in Redis until the lock is handed off
 //     or freed: it stands for the callers that have the lock after it.
 //   - While Redis answers, a failed Acquire leaves nothing behind for longer than a second. Neither
 //     does a hold whose lease has expired, even if a renewal without an
-//     answer has reached Redis.
+//     answer reached Redis.
 //   - A waiter finds a free lock within a second, whether or not messages arrive:
-//     a message, the end of the holder's lease, or a poll of at most 1 s wakes it. A [Client.FairLock] says how
-//     long a waiter that was stopped delays those behind it.
-//   - Callers of one client get a lock in the order in which they came. They have it one
+//     a message, the end of the holder's lease, or a poll of at most 1 s wakes it. The comment of
+//     [Client.FairLock] says how long a stopped waiter delays the waiters behind it.
+//   - Callers of one client get a lock in the order in which they came. They hold it one
 //     after the other in a run, which ends so that other processes get their turns. A run ends after
-//     150 ms at most beside other clients of this library, after 5 ms or 16 callers beside Redisson,
+//     at most 150 ms beside other clients of this library, after 5 ms or 16 callers beside Redisson,
 //     and otherwise after 500 ms; the turn under way at that time is the last one.
-//     [Client.MultiLock] says how long a caller that wants several locks lets others pass.
+//     The comment of [Client.MultiLock] says how long a caller that wants several locks lets others pass.
 //   - Between processes the turn goes to the process that has waited longest. It attempts
 //     as soon as the lock is freed, and the other processes attempt a few milliseconds later.
-//     Processes of this library keep this rule; Redis does not enforce it. A caller with
-//     WaitTime(0), or one whose wait is about to end, does not keep it.
-//   - Redisson's threads do not know this rule. After a run of n turns, a process leaves the
+//     Processes of this library follow this rule; Redis does not enforce it. A caller with
+//     WaitTime(0), or one whose wait is about to end, does not follow it.
+//   - Redisson's threads do not follow this rule. After a run of n turns, a process leaves the
 //     next n turns to them, at least two, unless they leave the lock free for 3 to 6 ms.
 //   - A waiter that gets no messages, for instance because its ACL lacks the channel, polls
-//     every 50 ms and has its turn within two seconds, also beside processes that keep
+//     every 50 ms and has its turn within two seconds, even beside processes that keep
 //     the lock busy. This does not hold beside Redisson, beside a caller with WaitTime(0), for a MultiLock with
 //     more than one such key, and where clocks differ by more than 20 ms.
 //   - The lock of a process that died ends within one lease. In Redis a fixed lease may last
@@ -97,18 +97,18 @@
 //   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of
 //     1 s ([WithBackendTimeout]). It is never reported as taken, and never as acquired. Further
 //     callers fail at once until a probe is answered. If a connection breaks at the end of that time and Redis
-//     answers pings, the command is sent again, and has as much time once more.
+//     answers pings, the command is sent again, with the same time limit.
 //     A Redis that answers slowly counts as available: an operation waits for it within
-//     the wait time, and without a wait time, as in a release, for eight backend timeouts at
-//     most. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
+//     the wait time, and without a wait time, as in a release, for at most eight backend
+//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
 //     waits within the wait time.
 //   - After an outage a client sends at most a few hundred commands a second to clear up, however many
-//     attempts the outage has cut short.
+//     attempts the outage cut short.
 //
 // Package core/internal/history judges these promises: processes take, re-enter, hand over
-// and force locks while faults cut off, stop and kill their network, their Redis and the processes themselves. It
-// searches the records for two holders, lost updates, waits that were
-// too long and keys that were left behind. Package core/internal/model checks the promises on a model in TLA+, and
+// and force locks while faults cut off, stop and kill their network, their Redis and the processes themselves. The
+// package searches the records of these processes for two holders, lost updates, waits that were too long and keys that
+// were left behind. Package core/internal/model checks the promises on a model in TLA+, and
 // checks recorded runs against this model. Its documentation lists each promise with its
 // property, the rule that judges it, and tests.
 //
@@ -122,7 +122,7 @@
 //     the same field ([Hold.Field]).
 //   - It hands the lock off, by one script that replaces the old field by a new one.
 //
-// A [Client.Lock] or a [Client.SpinLock] is passed on if the lease that Redis has confirmed suffices for
+// A [Client.Lock] or a [Client.SpinLock] is passed on if the lease that Redis confirmed suffices for
 // the next caller: for the whole of a fixed lease, or for half of a renewed one. A hand-off of a fixed
 // lease asks Redis for a reserve, so that later releases can pass the lock on: for 100 ms more, or for
 // twice the lease if that is shorter. The deadline of a hold never includes the reserve.
@@ -142,25 +142,25 @@
 //
 // # What is not promised, and what helps
 //
-//   - Safety across a failover. Replication is asynchronous: a new master may not
-//     know a lock, and grant it to a second holder. What helps: work that does no harm
+//   - Safety across a failover. Replication is asynchronous: a new master may lack
+//     a lock and grant it to a second holder. What helps: work that does no harm
 //     when it is done twice; a condition in the database (a version, a unique key);
 //     replicas that acknowledge ([WithReplicaAcks]), which make the window smaller; and a Redis
-//     that loses fewer writes (min-replicas-to-write). The same is true of
+//     that loses fewer writes (min-replicas-to-write). The same applies to
 //     FLUSHALL, eviction, and a server that restarts without its data.
 //   - Safety when the clock of Redis steps: leases then end early. What helps: NTP that slews.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off
 //     for longer than its lease, loses the lock and is notified by its context, but nothing
 //     keeps it from writing. What helps: check [Hold.Remaining], or Err
 //     of the hold's own context, before work that cannot be undone. Both compare the clock
-//     themselves, so a process that was stopped does not continue before a timer
-//     has fired. A context that is derived with a timeout or a cancel, such as the context of an errgroup,
-//     is notified only by that timer.
+//     themselves, so they are right even if the process was stopped and no timer has
+//     fired yet. A context that is derived with a timeout or a cancel function, such as that of an errgroup,
+//     is canceled only by that timer.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Record finished work in your database.
 //   - Fencing by the lock alone. [Hold.Token] is 0 unless the lock is a [Client.FencedLock]
 //     or was acquired [WithToken]. A token helps only if the store refuses a write
-//     with a smaller token than it has seen.
+//     with a smaller token than the largest that it has seen.
 //
 // # What the caller does
 //
@@ -169,10 +169,10 @@
 //     [Client] with it, or with a context derived from it, re-enters, in whatever
 //     goroutine. With any other context, Acquire waits for the lock that the caller itself holds.
 //     [Detach] is for work that must not inherit the lock, [Hold.Handover] for work
-//     that goes on holding it.
+//     that continues to hold it.
 //   - Release every Hold, typically by defer. If a Hold is garbage-collected
-//     before that, it is not renewed any more, it is reported to the observers, and its key
-//     ends with its lease. The garbage collector finds a renewed Hold only after its first renewal, and
+//     before that, it is no longer renewed, it is reported to the observers, and its key
+//     expires with its lease. The garbage collector finds a renewed Hold only after its first renewal, and
 //     never while its context, or one derived from it, is in use.
 //   - Use one Client per process and Redis. Two clients of one process exclude each other like clients
 //     of two processes.
@@ -194,6 +194,6 @@
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
 // package notifies observers ([WithObserver]). It writes to the log only two things: that
-// locks cannot be acquired from Redis any more, and that they can again, unless an
+// locks can no longer be acquired from Redis, and that they can again, unless an
 // [Observer] has a function Backend; and the first panic of each function of an observer.
 package core

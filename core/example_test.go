@@ -52,7 +52,7 @@ func ExampleLock_Acquire() {
 	// the context says: core: lock released
 }
 
-// exampleLocks makes a lock client on an embedded Redis.
+// exampleLocks returns a lock client on an embedded Redis.
 func exampleLocks() (*core.Client, func()) {
 	server, err := redistest.Start()
 	if err != nil {

@@ -22,10 +22,10 @@ func EndLeaseOnMonotonicClock(h *Hold) {
 	}
 }
 
-// NeedsOnly makes a hold need only n of its leases.
+// NeedsOnly returns a hold need only n of its leases.
 func NeedsOnly(h *Hold, n int) { h.handle.Hold.NeedOnly(n) }
 
-// EndLeaseEarlier makes a lease of a hold end earlier by d. The watchdog learns of it.
+// EndLeaseEarlier returns a lease of a hold end earlier by d. The watchdog learns of it.
 func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
 	l := h.handle.Hold.Holders()[index].Lease()
 	l.AdvanceClocks(d, d)

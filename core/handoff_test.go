@@ -121,7 +121,7 @@ func newHandoff(t *testing.T, q queued, f locktest.Fault) *handoff {
 	return h
 }
 
-// release starts the release, and waits until the fault has its hand-off.
+// release starts the release and waits until the fault has its hand-off.
 func (h *handoff) release() <-chan error {
 	h.T.Helper()
 	done, ended := make(chan error, 1), make(chan struct{})
@@ -233,7 +233,7 @@ func TestHandoff_LeaseHasExpired(t *testing.T) {
 	}
 }
 
-// The reply arrives when the lease of the chosen waiter has expired, too. The waiter does not have the lock, and goes
+// The reply arrives when the lease of the chosen waiter has expired, too. The waiter does not have the lock and goes
 // on waiting.
 func TestHandoff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()

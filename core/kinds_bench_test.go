@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// BenchmarkKinds takes and releases a free lock of each kind with one caller, and reports how long the server was
+// BenchmarkKinds takes and releases a free lock of each kind with one caller and reports how long the server was
 // busy with each script. Compare the kinds with the first one.
 func BenchmarkKinds(b *testing.B) {
 	rdb := redisserver.Start(b).Client()

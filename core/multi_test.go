@@ -135,7 +135,7 @@ func TestMultiLock_BlackHole(t *testing.T) {
 			t.Fatalf("%d keys are taken: nothing is tested", held)
 		}
 		proxy.BlackHole(true)
-		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // long enough, also if the test fails
+		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // long enough, even if the test fails
 		start := time.Now()
 		cancel()
 		o := <-got

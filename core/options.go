@@ -140,7 +140,7 @@ func WithWatchdog(lease time.Duration) Option {
 // at all, it counts as slow, not as silent: an operation that needs several round trips, for instance to connect, may
 // take longer than this, up to its wait time, or eight times this without a wait time. To tell a
 // slow Redis from a silent one, a client that has had no answer for some milliseconds pings on a separate
-// connection. The timeout is 10 ms to 1 minute, and has to be longer than a round trip. Default:
+// connection. The timeout is 10 ms to 1 minute and has to be longer than a round trip. Default:
 // [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
@@ -321,7 +321,7 @@ const maxAcks = 1000
 // Only a renewal that so many replicas acknowledged extends the deadline of a hold. A renewal with fewer
 // acknowledgements counts as failed (Err of [Renewal]) and is tried again, and the hold is lost at its deadline.
 // A Refresh or a re-entry with fewer acknowledgements is a ReplicationError, too, and the hold continues
-// unchanged. An operation on a count with fewer is a ReplicationError, and continues in the background until so
+// unchanged. An operation on a count with fewer is a ReplicationError and continues in the background until so
 // many replicas have it. Releases and forced releases wait for no replica: after a failover such a lock may be
 // there again, until its lease ends.
 //

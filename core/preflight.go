@@ -178,7 +178,7 @@ func (p *preflight) add(check PreflightCheck) {
 }
 
 // checkPrefix advises a separator for a prefix that ends in a letter or a digit. Such a prefix works,
-// but keys of two prefixes may be the same: "shop" + "s:42" is "shops" + ":42".
+// but keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
 func (p *preflight) checkPrefix(prefix string) {
 	last, _ := utf8.DecodeLastRuneInString(prefix)
 	if prefix == "" || !unicode.IsLetter(last) && !unicode.IsDigit(last) {
@@ -467,7 +467,7 @@ func (p *probe) acquire(
 	return held, hold.Release, err
 }
 
-// whileWaiting calls wait, and calls then as soon as wait waits for the lock. It returns when both have returned.
+// whileWaiting calls wait and calls then as soon as wait waits for the lock. It returns when both have returned.
 func (p *probe) whileWaiting(wait, then func() error) error {
 	select {
 	case <-p.contended: // left over from an earlier step

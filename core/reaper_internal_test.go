@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// orphaned makes a client with fields of attempts without an answer, in several keys, and a count of the questions
+// orphaned returns a client with fields of attempts without an answer, in several keys, and a count of the questions
 // about them.
 func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// redissonWaits starts a Lock of key, and sends the time at which the thread gets it.
+// redissonWaits starts a Lock of key and sends the time at which the thread gets it.
 func redissonWaits(t *testing.T, j *locktest.Redisson, key string) <-chan time.Time {
 	t.Helper()
 	got, ended := make(chan time.Time, 1), make(chan struct{})

@@ -211,7 +211,7 @@ func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
 	})
 }
 
-// newRestricted makes a lock client of an ACL user whose rights the test changes.
+// newRestricted returns a lock client of an ACL user whose rights the test changes.
 func newRestricted(b *locktest.Redis) (locks *core.Client, allow func(rules ...any)) {
 	b.T.Helper()
 	allow = func(rules ...any) {
@@ -226,7 +226,7 @@ func newRestricted(b *locktest.Redis) (locks *core.Client, allow func(rules ...a
 	return locktest.NewClient(b.T, rdb, locktest.Patient), allow
 }
 
-// A user without the right to set a TTL gets no lock, and leaves no lock without a lease behind.
+// A user without the right to set a TTL gets no lock and leaves no lock without a lease behind.
 func TestAcquire_TTLForbiddenLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)

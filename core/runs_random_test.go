@@ -52,7 +52,7 @@ func TestRun_RandomOperations(t *testing.T) {
 	}
 }
 
-// newFarAway makes a client whose commands and answers take up to a millisecond each.
+// newFarAway returns a client whose commands and answers take up to a millisecond each.
 func newFarAway(b *locktest.Redis) *core.Client {
 	b.T.Helper()
 	rdb := b.Connect()
@@ -190,7 +190,7 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	m.end(held, rnd, lock, hold, keys)
 }
 
-// end performs random operations on a hold, and ends it.
+// end performs random operations on a hold and ends it.
 func (m *mixture) end(ctx context.Context, rnd *rand.Rand, lock core.Lock, hold *core.Hold, keys []string) {
 	within := func(d time.Duration) time.Duration { return time.Duration(1 + rnd.Int64N(int64(d))) }
 	free := context.Background()

@@ -430,7 +430,7 @@ func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 	})
 }
 
-// If the lock is passed to a waiter that has just given up, the client frees it, also if it is closed at that
+// If the lock is passed to a waiter that has just given up, the client frees it, even if it is closed at that
 // instant, because no caller holds the lock.
 func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()

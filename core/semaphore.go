@@ -55,8 +55,8 @@ func (s Semaphore) Held(ctx context.Context) bool {
 //
 // Like every operation that changes a number, it goes on when ctx is done, and is executed once, however often it is
 // sent. After [ErrUnavailable] it goes on in the background, for at most ten minutes and until the client is closed,
-// unless Redis refuses it for a reason that does not pass by itself. The message of the error contains whether it goes
-// on or was not executed.
+// unless Redis refuses it for a reason that does not pass by itself. The error message says whether it goes on or was
+// not executed.
 func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	if err := s.checkManual("TrySetPermits", permits); err != nil {
 		return false, err
@@ -178,7 +178,7 @@ func (s PlainSemaphore) take(ctx context.Context, what string, n int, opts ...Ac
 }
 
 // Release gives n permits back. It goes on when ctx is done and after [ErrUnavailable], like
-// [Semaphore.TrySetPermits]: do not repeat it unless the error contains that it was not executed. [ErrInvalid] means
+// [Semaphore.TrySetPermits]: do not repeat it unless the error says that it was not executed. [ErrInvalid] means
 // that there would be more than 2147483647 permits, which Redisson cannot read; nothing was changed.
 func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 	if err := checkCount("Release", n, 1); err != nil {
@@ -307,7 +307,7 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 
 // CountDown counts down by one. At zero the latch opens. If the latch is open, CountDown changes nothing. It
 // goes on when ctx is done and after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
-// the error contains that it was not executed.
+// the error says that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)
 	return err

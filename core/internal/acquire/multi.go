@@ -158,7 +158,7 @@ func (m *multi) takeTogether(ctx context.Context) error {
 	return err
 }
 
-// takeApart waits for the taken key, and then takes the others if they are free.
+// takeApart waits for the taken key and then takes the others if they are free.
 func (m *multi) takeApart(ctx context.Context) error {
 	missing, err := m.takeOneByOne(ctx, m.first, nil)
 	if !errors.Is(err, errGaveUp) {

@@ -128,7 +128,7 @@ func (r *Redlock) begin(ctx context.Context) {
 	}
 }
 
-// round waits at one server, and then asks the servers that have not granted the lock yet.
+// round waits at one server and then asks the servers that have not granted the lock yet.
 func (r *Redlock) round(ctx context.Context) {
 	if r.at != nil && r.at.got == nil {
 		r.first.reportContention(0)

@@ -36,7 +36,7 @@ const clearingUp = 3
 // unending is the duration of a wait without an end.
 const unending = 10 * 365 * 24 * time.Hour
 
-// send sends the command, and sends it again while that may help.
+// send sends the command and sends it again while that may help.
 func (a *attempt) send(ctx context.Context) (g grant, err error) {
 	a.loop = resend.Loop{Sender: a.in.Sender, Key: a.key, Span: a.span(), Pauser: a, Earlier: a.loop.Earlier}
 	err = a.loop.Run(ctx, func() (sent time.Time, again bool, err error) {

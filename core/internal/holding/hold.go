@@ -110,7 +110,7 @@ func (h *Hold) Begin() {
 }
 
 // Watch makes the client notice that the handle of a renewed or observed hold is garbage-collected. A fixed lease
-// expires by itself, and is lost then; for observers its hold continues until it is released.
+// expires by itself and is lost then; for observers its hold continues until it is released.
 func (h *Hold) Watch(handle *Handle) {
 	if h.observed == nil && !h.renewed.Load() {
 		return

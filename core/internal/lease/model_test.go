@@ -55,7 +55,7 @@ func (d *duel) logf(format string, args ...any) {
 
 func (*duel) NodeName(_ context.Context, key string) string { return node(key) }
 
-// Renew answers at random after some time, and notifies the models.
+// Renew answers at random after some time and notifies the models.
 func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict {
 	d.mu.Lock()
 	sent := d.now()

@@ -78,7 +78,7 @@ func (w *Watchdog) filterWanted(batch []*Lease) (leases []*Lease, claims []redis
 	return leases, claims
 }
 
-// beginRenewal prepares a renewal with the watchdog's TTL, and reports whether the lease still needs one.
+// beginRenewal prepares a renewal with the watchdog's TTL and reports whether the lease still needs one.
 func (l *Lease) beginRenewal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

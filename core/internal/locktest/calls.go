@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// MustNew makes a lock client that the test closes.
+// MustNew returns a lock client that the test closes.
 func MustNew(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(rdb, opts...)
@@ -91,7 +91,7 @@ func GoRelease(hold *core.Hold) <-chan error {
 	return done
 }
 
-// GoClose starts a Close that waits for nothing, as at the crash of a process: holds stay in Redis.
+// GoClose starts a Close that waits for nothing, like a crash of the process: holds stay in Redis.
 func GoClose(locks *core.Client) <-chan error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -100,7 +100,7 @@ func GoClose(locks *core.Client) <-chan error {
 	return done
 }
 
-// AcquiredAt takes and frees a lock in another goroutine, and sends when it had the lock.
+// AcquiredAt takes and frees a lock in another goroutine. It sends the time at which it had the lock.
 func AcquiredAt(t *testing.T, locks *core.Client, name string) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
@@ -130,7 +130,7 @@ func AwaitWaiters(t *testing.T, locks *core.Client, n int) {
 	Eventually(t, "the expected number of waiters", func() bool { return locks.Stats().Waiters == n })
 }
 
-// WaysToLeave returns the ways to leave an Acquire before its end, each with the error that says so.
+// WaysToLeave returns the ways to leave an Acquire before its end, each with its error.
 func WaysToLeave() map[string]error {
 	return map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled, "wait time": core.ErrUnavailable}
 }

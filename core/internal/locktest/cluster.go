@@ -29,7 +29,7 @@ func ClusterOf(c *redisserver.Cluster) *Cluster {
 	return &Cluster{Cluster: c, Redis: c.Client()}
 }
 
-// Locks makes a Patient lock client, as another process would have it. Holds that are left at the end of the test stay
+// Locks returns a Patient lock client, as another process would have it. Holds that are left at the end of the test stay
 // in Redis.
 func (c *Cluster) Locks(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
@@ -44,7 +44,7 @@ func (c *Cluster) OnMaster(t *testing.T, key string) *redis.Client {
 	return node
 }
 
-// WantGone wants keys not to exist.
+// WantGone checks that keys do not exist.
 func (c *Cluster) WantGone(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
@@ -54,7 +54,7 @@ func (c *Cluster) WantGone(t *testing.T, keys ...string) {
 	}
 }
 
-// ClusterClient makes a Patient lock client whose holds have to be released when the test ends.
+// ClusterClient returns a Patient lock client whose holds have to be released when the test ends.
 func ClusterClient(t *testing.T, cluster *redisserver.Cluster) *core.Client {
 	t.Helper()
 	locks, err := core.New(cluster.Client(), Patient)

@@ -1,11 +1,11 @@
-// Package locktest is the kit of the tests of package core. The tests stand in package core and in the folders below
-// this one, each of which has a table in its comment: promise → test.
+// Package locktest is the kit of the tests of package core. The tests are in package core and in the folders below
+// this one. The comment of each folder contains a table: promise → test.
 //
 //	redis.go      Redis: one server of a test, embedded or real, with clients beside it and behind a proxy
 //	kinds.go      Kinds: one table of all kinds of locks
 //	world.go      World: the servers of one kind, a process behind proxies, and a process beside it
-//	faults.go     Fault: what happens to one command on its way; Outage: what happens to all; matches of scripts
-//	redisson.go   Redisson's clients, written by hand: what they see in Redis and what they do
+//	faults.go     Fault: a fault of one command on its way; Outage: a fault of all commands; matches of scripts
+//	redisson.go   Redisson's clients, written by hand: their reads and writes in Redis
 //	calls.go      calls that must succeed, and calls in other goroutines
 //	load.go       callers that take a lock again and again
 //	want.go       assertions
@@ -14,6 +14,6 @@
 //	child.go      other processes
 //	main.go       Main, for TestMain
 //
-// The kit knows package core by its exported API only. It knows the names of scripts from package redisstore, and the
-// keys of Redisson by itself, so that a change of the layout fails a test.
+// The kit uses only the exported API of package core. It takes the names of scripts from package redisstore, but spells
+// out the keys of Redisson, so that a change of the layout fails a test.
 package locktest

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// A Fault is what happens to one command on its way to Redis or back.
+// A Fault disturbs one command on its way to Redis or back.
 type Fault struct {
 	Name   string
 	Inject func(*faultproxy.Proxy, faultproxy.Match) *faultproxy.Rule
@@ -36,7 +36,7 @@ func Refuse(says string) Fault {
 	return Fault{"refused: " + says, func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, says) }}
 }
 
-// An Outage is what happens to all connections to a server. Begin returns a function that ends it.
+// An Outage disturbs all connections to a server. Begin returns a function that ends it.
 type Outage struct {
 	Name  string
 	Begin func(p *faultproxy.Proxy) (end func())
@@ -59,8 +59,8 @@ func Slow(d time.Duration) Outage {
 	return Outage{"replies take " + d.String(), func(p *faultproxy.Proxy) func() { return p.DelayReply(faultproxy.Any(), d).Remove }}
 }
 
-// Passing returns replies that say that Redis cannot serve the command now. None of them comes of a script that Redis
-// has executed.
+// Passing returns replies with which Redis refuses a command temporarily. Redis sends none of them for a script that it
+// executed.
 func Passing() []string {
 	return []string{"BUSY a script runs", "LOADING from disk", "TRYAGAIN a slot moves"}
 }
@@ -116,7 +116,7 @@ func Land(t *testing.T, rule *faultproxy.Rule) {
 	Eventually(t, "the held command to land", func() bool { return rule.Executed() >= held })
 }
 
-// LandAll removes rules in a bubble, and waits until Redis has executed what they held.
+// LandAll removes rules in a bubble and waits until Redis has executed the commands that they held.
 func LandAll(rules []*faultproxy.Rule) {
 	for _, r := range rules {
 		r.Remove()

@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// Kind is a kind of lock, as the tests of all kinds need to know it.
+// Kind describes a kind of lock for the tests of all kinds.
 type Kind struct {
 	Name    string
 	Scripts string // prefix of the names of its scripts
 	Nodes   int    // independent servers that one lock needs
 
-	// Lock makes the lock of a name from one client for each server. Rival makes a lock that a holder of Lock excludes.
-	// Both are nil for a number that no client holds.
+	// Lock returns the lock with a name from one client for each server. Rival returns a lock that a holder of Lock excludes.
+	// Both are nil for a count without holders.
 	Lock, Rival func(clients []*core.Client, key string) core.Lock
 
 	Channel func(key string) string // prefix of the channels of its waiters; nil: it has no messages
@@ -68,7 +68,7 @@ func KindsInWorlds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.InWorlds })
 }
 
-// KindNamed returns the kind of a name, if it exists.
+// KindNamed returns the kind with a name, if it exists.
 func KindNamed(name string) (Kind, bool) {
 	i := slices.IndexFunc(Kinds(), func(k Kind) bool { return k.Name == name })
 	if i < 0 {
@@ -81,10 +81,10 @@ func onOne(lock func(*core.Client, string) core.Lock) func([]*core.Client, strin
 	return func(clients []*core.Client, key string) core.Lock { return lock(clients[0], key) }
 }
 
-// Taken is a lock that a caller has, or a number that it has changed.
+// Taken is a lock that a caller holds, or a count that it changed.
 type Taken struct {
 	Ctx      context.Context //nolint:containedctx // of the hold
-	Hold     *core.Hold      // nil of a number
+	Hold     *core.Hold      // nil for a count
 	GiveBack func() error
 }
 
@@ -105,7 +105,7 @@ func (k Kind) Take(ctx context.Context, locks *core.Client, key string) (Taken, 
 	return Taken{outer.Ctx, outer.Hold, func() error { return errors.Join(inner.GiveBack(), outer.GiveBack()) }}, nil
 }
 
-// Want takes what a caller of Take excludes: it waits until that caller gives it back.
+// Want acquires a lock that a caller of Take excludes. It waits until that caller gives its lock back.
 func (k Kind) Want(ctx context.Context, locks *core.Client, key string) (Taken, error) {
 	if k.want != nil {
 		return k.want(ctx, locks, key)
@@ -118,7 +118,7 @@ func takeOnce(ctx context.Context, lock core.Lock) (Taken, error) {
 	return Taken{held, hold, func() error { return hold.Release(context.Background()) }}, err
 }
 
-// MultiLockOf makes a MultiLock of three names in the slot of a key.
+// MultiLockOf returns a MultiLock of three names in the slot of a key.
 func MultiLockOf(locks *core.Client, key string) core.Lock {
 	tag := Tagged(key)
 	tag = tag[strings.Index(tag, "{") : strings.Index(tag, "}")+1]

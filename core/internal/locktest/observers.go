@@ -160,7 +160,7 @@ func (r *BackendRecorder) All() []core.BackendChange {
 	return slices.Clone(r.events)
 }
 
-// Renewals counts renewals, and keeps the first failure.
+// Renewals counts renewals and keeps the first failure.
 type Renewals struct {
 	mu    sync.Mutex
 	good  int

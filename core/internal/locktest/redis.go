@@ -96,14 +96,14 @@ func (b *Redis) LoadScripts() {
 	}
 }
 
-// Locks makes a lock client, as another process would have it. Holds that are left at the end of the test stay in
+// Locks returns a lock client, as another process would have it. Holds that are left at the end of the test stay in
 // Redis.
 func (b *Redis) Locks(opts ...core.Option) *core.Client {
 	b.T.Helper()
 	return NewClient(b.T, b.Connect(), slices.Concat(b.Opts, opts)...)
 }
 
-// NewClient makes a lock client on rdb. It is closed at the end of the test and leaves its holds in Redis.
+// NewClient returns a lock client on rdb. It is closed at the end of the test and leaves its holds in Redis.
 func NewClient(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(rdb, opts...)
@@ -112,14 +112,14 @@ func NewClient(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *co
 	return locks
 }
 
-// Counted makes a lock client, and a rule that counts the scripts that it sends.
+// Counted returns a lock client, and a rule that counts the scripts that it sends.
 func (b *Redis) Counted(opts ...core.Option) (*core.Client, *faultproxy.Rule) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)
 	return NewClient(b.T, rdb, slices.Concat(b.Opts, opts)...), proxy.Watch(Scripts)
 }
 
-// BehindAProxy makes a lock client with a separate proxy. The server knows all scripts.
+// BehindAProxy returns a lock client with a separate proxy. The server knows all scripts.
 func (b *Redis) BehindAProxy(opts ...core.Option) (*core.Client, *faultproxy.Proxy) {
 	b.T.Helper()
 	b.LoadScripts()
@@ -135,7 +135,7 @@ func (b *Redis) BehindAFreshProxy(opts ...core.Option) (*core.Client, *faultprox
 	return locks, proxy
 }
 
-// Behind makes a lock client of a real server that connects through Proxy, with its connections open.
+// Behind returns a lock client of a real server that connects through Proxy, with its connections open.
 func (b *Redis) Behind(opts ...core.Option) *core.Client {
 	b.T.Helper()
 	return b.BehindWith(nil, opts...)
@@ -155,7 +155,7 @@ func (b *Redis) BehindWith(change func(*redis.Options), opts ...core.Option) *co
 	return locks
 }
 
-// Beside makes a Patient lock client that does not pass through Proxy, with its connections open.
+// Beside returns a Patient lock client that does not pass through Proxy, with its connections open.
 func (b *Redis) Beside() *core.Client {
 	b.T.Helper()
 	locks := NewClient(b.T, b.Connect(), Patient)
@@ -163,7 +163,7 @@ func (b *Redis) Beside() *core.Client {
 	return locks
 }
 
-// BehindHooks makes a lock client whose Redis client has these hooks.
+// BehindHooks returns a lock client whose Redis client has these hooks.
 func (b *Redis) BehindHooks(hooks ...redis.Hook) (*faultproxy.Proxy, *core.Client) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)
@@ -173,7 +173,7 @@ func (b *Redis) BehindHooks(hooks ...redis.Hook) (*faultproxy.Proxy, *core.Clien
 	return proxy, NewClient(b.T, rdb)
 }
 
-// WithoutMessages makes a lock client whose subscriptions are never confirmed, as with an ACL that lacks the channel.
+// WithoutMessages returns a lock client whose subscriptions are never confirmed, as with an ACL that lacks the channel.
 func (b *Redis) WithoutMessages() *core.Client {
 	b.T.Helper()
 	locks, proxy := b.BehindAProxy()
@@ -181,7 +181,7 @@ func (b *Redis) WithoutMessages() *core.Client {
 	return locks
 }
 
-// BehindEach makes one lock client for each server, behind its proxy, as one process would have them.
+// BehindEach returns one lock client for each server, behind its proxy, as one process would have them.
 func BehindEach(t *testing.T, servers []*Redis, opts ...core.Option) []*core.Client {
 	t.Helper()
 	clients := make([]*core.Client, len(servers))
@@ -206,7 +206,7 @@ func Warm(t *testing.T, clients ...*core.Client) {
 	}
 }
 
-// Nowhere makes a client of a port on which no server listens.
+// Nowhere returns a client of a port on which no server listens.
 func Nowhere(t *testing.T) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})

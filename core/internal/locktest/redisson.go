@@ -77,7 +77,7 @@ const RedissonTryLock = `
 // RedissonField is a field of a thread of a Redisson client. Tests append digits to it.
 const RedissonField = "5a1f0a0e-9f0b-4a3e-8d33-3f5a1be0b1de:71"
 
-// Redisson is a thread of a Redisson client. Its locks wait as RLock does: they do not know the rule of turns.
+// Redisson is a thread of a Redisson client. Its locks wait as RLock does: they do not follow the rule of turns.
 type Redisson struct {
 	Redis *redis.Client
 	Field string
@@ -86,7 +86,7 @@ type Redisson struct {
 	attempts atomic.Int32
 }
 
-// NewRedisson makes a thread with a separate connection.
+// NewRedisson returns a thread with a separate connection.
 func (b *Redis) NewRedisson(t *testing.T, field string) *Redisson {
 	t.Helper()
 	return &Redisson{t: t, Redis: b.Connect(), Field: field}
@@ -158,7 +158,7 @@ type ReadWriteThread struct {
 	Field string
 }
 
-// NewReadWriteThread makes the nth thread of Stranger's client.
+// NewReadWriteThread returns the nth thread of Stranger's client.
 func (b *Redis) NewReadWriteThread(n string) *ReadWriteThread {
 	return &ReadWriteThread{b, "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:" + n}
 }
@@ -323,10 +323,10 @@ type FairThread struct {
 	Redis *redis.Client
 	Key   string
 	Field string
-	Wait  int64 // of its deadline, in ms
+	Wait  int64 // added to its deadline, in ms
 }
 
-// NewFairThread makes a thread with a separate connection.
+// NewFairThread returns a thread with a separate connection.
 func (b *Redis) NewFairThread(key string) *FairThread {
 	return &FairThread{
 		Redis: b.Connect(), Key: key, Wait: fairWait,
@@ -369,7 +369,7 @@ func (j *FairThread) Lock(ctx context.Context) error {
 	}
 }
 
-// Listen subscribes to the channel of the thread, so that it seems to wait.
+// Listen subscribes to the channel of the thread, which then looks like a waiter.
 func (j *FairThread) Listen(t *testing.T) (stop func()) {
 	t.Helper()
 	sub := j.Redis.Subscribe(context.Background(), ChannelOf(j.Key)+":"+j.Field)
@@ -413,12 +413,12 @@ func (b *Redis) FreeFair(key string) {
 	b.T.Helper()
 	Must(b.T, b.Del(context.Background(), key).Err())
 	_, err := b.NewFairThread(key).eval(context.Background(), redissonFairUnlock, 0)
-	if err != nil && !errors.Is(err, redis.Nil) { // nil: the head of the queue has looked and has the lock
+	if err != nil && !errors.Is(err, redis.Nil) { // nil: the head of the queue has taken the lock
 		b.T.Error(err)
 	}
 }
 
-// Permits is the semaphore "pool", as Redisson sees and uses it.
+// Permits is the semaphore "pool" in the form in which Redisson uses it.
 type Permits struct {
 	*Redis
 }

@@ -51,7 +51,7 @@ func bubbleStacks() string {
 	}), "\n\n")
 }
 
-// Pass lets d go by in a bubble, and then waits until all its goroutines are blocked.
+// Pass lets d go by in a bubble and then waits until all its goroutines are blocked.
 func Pass(d time.Duration) {
 	<-time.NewTimer(d).C
 	synctest.Wait()
@@ -80,7 +80,7 @@ func Unhurried(d time.Duration) time.Duration {
 	return d + 8*time.Second
 }
 
-// HangTimeout is the time after which a test is taken to hang. No test asserts it.
+// HangTimeout is the time after which a test counts as hanging. No test asserts it.
 const HangTimeout = 5 * time.Minute
 
 // Slack is added to a bound on real time on any machine.
@@ -99,7 +99,7 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// EventuallyCollected is Eventually for conditions that the garbage collector brings about. It collects every 50 ms,
+// EventuallyCollected is Eventually for conditions that depend on the garbage collector. It collects every 50 ms,
 // because each collection stops the tests beside this one.
 func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -114,7 +114,7 @@ func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// WithinASecond polls until ok, and fails the test after a second: a failed Acquire may leave keys for so long.
+// WithinASecond polls until ok, and fails the test after a second: a failed Acquire may leave keys for that long.
 func WithinASecond(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Measured(time.Second)); !ok(); time.Sleep(200 * time.Microsecond) { // a poll with a bound, not a guess
@@ -158,13 +158,13 @@ type Subtest struct {
 	Body func(t *testing.T)
 }
 
-// Together runs subtests at once that do hardly anything but wait. They count as one of the tests that run in parallel.
+// Together concurrently runs subtests that mostly wait. They count as one of the tests that run in parallel.
 func Together(t *testing.T, subtests ...Subtest) {
 	t.Helper()
 	Concurrently(len(subtests), func(i int) { t.Run(subtests[i].Name, subtests[i].Body) })
 }
 
-// Concurrently makes n calls at once and waits for them.
+// Concurrently runs n calls at the same time and waits for them.
 func Concurrently(n int, call func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {

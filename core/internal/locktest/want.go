@@ -48,7 +48,7 @@ func WantGot[T comparable](t *testing.T, what string, want T) func(got T, err er
 	}
 }
 
-// WantSoon wants at most bound to have passed since start. The format has one verb, for the time that has passed.
+// WantSoon checks that at most bound has passed since start. The format has one verb, for the elapsed time.
 func WantSoon(t *testing.T, format string, start time.Time, bound time.Duration) {
 	t.Helper()
 	if took := time.Since(start); took > bound {
@@ -56,7 +56,7 @@ func WantSoon(t *testing.T, format string, start time.Time, bound time.Duration)
 	}
 }
 
-// WantAtMost wants a call to have taken at most bound of real time. It allows for Slack.
+// WantAtMost checks that a call took at most bound of real time. It allows for Slack.
 func WantAtMost(t *testing.T, what string, took, bound time.Duration) {
 	t.Helper()
 	if took > Measured(bound+Slack) {
@@ -64,8 +64,8 @@ func WantAtMost(t *testing.T, what string, took, bound time.Duration) {
 	}
 }
 
-// WantErr wants err to match every sentinel. It also wants each line of the message to have the prefix of the package
-// at most once.
+// WantErr checks that err matches every sentinel, and that each line of the message contains the prefix of the package at
+// most once.
 func WantErr(t *testing.T, err error, sentinels ...error) {
 	t.Helper()
 	for line := range strings.Lines(fmt.Sprint(err)) {
@@ -80,7 +80,7 @@ func WantErr(t *testing.T, err error, sentinels ...error) {
 	}
 }
 
-// WantOnly wants err to match one sentinel, and none of the others.
+// WantOnly checks that err matches one sentinel and none of the others.
 func WantOnly(t *testing.T, err, want error, others ...error) {
 	t.Helper()
 	WantErr(t, err, want)
@@ -98,7 +98,7 @@ func Outcomes() []error {
 	}
 }
 
-// WantOutcome wants err to match one of Outcomes, and none of the others. ErrLost matches ErrNotHeld by definition.
+// WantOutcome checks that err matches one of Outcomes and none of the others. ErrLost matches ErrNotHeld by definition.
 func WantOutcome(t *testing.T, what string, err, want error) {
 	t.Helper()
 	for _, s := range Outcomes() {
@@ -119,7 +119,7 @@ func NotAcquired(t *testing.T, err error) *core.NotAcquiredError {
 	return e
 }
 
-// WantShort wants err to say that too few replicas acknowledged an acquisition.
+// WantShort checks that err means that too few replicas acknowledged an acquisition.
 func WantShort(t *testing.T, err error, wanted, acknowledged int) {
 	t.Helper()
 	WantErr(t, err, core.ErrUnavailable)
@@ -132,7 +132,7 @@ func WantShort(t *testing.T, err error, wanted, acknowledged int) {
 	}
 }
 
-// WantEnded wants ctx to have ended with cause.
+// WantEnded checks that ctx is done with cause.
 func WantEnded(t *testing.T, ctx context.Context, cause error) {
 	t.Helper()
 	if ctx.Err() == nil {
@@ -142,7 +142,7 @@ func WantEnded(t *testing.T, ctx context.Context, cause error) {
 	WantErr(t, context.Cause(ctx), cause)
 }
 
-// WantAlive wants ctx not to have ended.
+// WantAlive checks that ctx is not done.
 func WantAlive(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := ctx.Err(); err != nil {
@@ -150,7 +150,7 @@ func WantAlive(t *testing.T, ctx context.Context) {
 	}
 }
 
-// AwaitEnd waits for the end of ctx.
+// AwaitEnd waits until ctx is done.
 func AwaitEnd(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
@@ -168,13 +168,13 @@ func (b *Redis) WantHolders(key string, want map[string]string) {
 	}
 }
 
-// WantHolder wants one holder of a lock, which has not re-entered it.
+// WantHolder checks that a lock has one holder, which has not re-entered it.
 func (b *Redis) WantHolder(key, field string) {
 	b.T.Helper()
 	b.WantHolders(key, map[string]string{field: "1"})
 }
 
-// WantCount wants a hold to be the only holder of its lock, with this count.
+// WantCount checks that a hold is the only holder of its lock, with this count.
 func (b *Redis) WantCount(h *core.Hold, count string) {
 	b.T.Helper()
 	b.WantHolders(h.Key(), map[string]string{h.Field(): count})
@@ -190,7 +190,7 @@ func (b *Redis) WantInside(key string, want map[string]string) {
 	}
 }
 
-// WantGone wants keys not to exist.
+// WantGone checks that keys do not exist.
 func (b *Redis) WantGone(keys ...string) {
 	b.T.Helper()
 	for _, key := range keys {
@@ -200,13 +200,13 @@ func (b *Redis) WantGone(keys ...string) {
 	}
 }
 
-// WantFreed wants a key to be gone within a second.
+// WantFreed checks that a key is gone within a second.
 func (b *Redis) WantFreed(key string) {
 	b.T.Helper()
 	WithinASecond(b.T, key+" gone", func() bool { return !b.Has(key) })
 }
 
-// WantNothing wants no keys to exist but these.
+// WantNothing checks that no other keys exist.
 func (b *Redis) WantNothing(but ...string) {
 	b.T.Helper()
 	keys := b.Keys(context.Background(), "*").Val()
@@ -216,7 +216,7 @@ func (b *Redis) WantNothing(but ...string) {
 	}
 }
 
-// WantTTL wants the TTL of a key to be in (low, high].
+// WantTTL checks that the TTL of a key is in (low, high].
 func (b *Redis) WantTTL(key string, low, high time.Duration) {
 	b.T.Helper()
 	if got := b.PTTL(context.Background(), key).Val(); got <= low || got > high {
@@ -224,7 +224,7 @@ func (b *Redis) WantTTL(key string, low, high time.Duration) {
 	}
 }
 
-// WantQueue wants these fields to wait for a fair lock, in this order, each with a deadline.
+// WantQueue checks that these fields wait for a fair lock, in this order, each with a deadline.
 func (b *Redis) WantQueue(key string, want ...string) {
 	b.T.Helper()
 	if got := b.Queued(key); !slices.Equal(got, want) {
@@ -235,7 +235,7 @@ func (b *Redis) WantQueue(key string, want ...string) {
 	}
 }
 
-// WantNoQueue wants a fair lock and its queue to be gone within a second.
+// WantNoQueue checks that a fair lock and its queue are gone within a second.
 func (b *Redis) WantNoQueue(key string) {
 	b.T.Helper()
 	WithinASecond(b.T, "no waiter queued", func() bool {
@@ -243,7 +243,7 @@ func (b *Redis) WantNoQueue(key string) {
 	})
 }
 
-// WantHeldOn wants a lock to exist on so many servers.
+// WantHeldOn checks that a lock exists on this number of servers.
 func WantHeldOn(t *testing.T, servers []*Redis, key string, want int) {
 	t.Helper()
 	if got := HeldOn(servers, key); got != want {
@@ -251,7 +251,7 @@ func WantHeldOn(t *testing.T, servers []*Redis, key string, want int) {
 	}
 }
 
-// WantNowhere wants a lock to be gone from all servers within a second of the bubble.
+// WantNowhere checks that a lock is gone from all servers within a second of the bubble.
 func WantNowhere(t *testing.T, servers []*Redis, key string) {
 	t.Helper()
 	for range 100 {

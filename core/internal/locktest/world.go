@@ -45,7 +45,7 @@ func ParallelEachKind(t *testing.T, name string, body func(t *testing.T, w *Worl
 	Parallel(t, name, func(t *testing.T) { EachKind(t, body, opts...) })
 }
 
-// NewWorld makes a World. The options are for the process behind the proxies.
+// NewWorld returns a World. The options are for the process behind the proxies.
 func NewWorld(t *testing.T, kind Kind, opts ...core.Option) *World {
 	t.Helper()
 	w := &World{Kind: kind, T: t, Servers: NewServers(t, kind.Nodes)}
@@ -105,7 +105,7 @@ func (w *World) HeldOn() int {
 	return HeldOn(w.Servers, Pool)
 }
 
-// WantNothing wants the lock to have left no key in Redis, except the number of a semaphore with its one permit.
+// WantNothing checks that the lock left no key in Redis, except the number of a semaphore with its one permit.
 func (w *World) WantNothing(when string) {
 	w.T.Helper()
 	for i, s := range w.Servers {
@@ -122,7 +122,7 @@ func (w *World) WantNothing(when string) {
 	}
 }
 
-// WantTaken wants the other process not to get the lock.
+// WantTaken checks that the other process cannot get the lock.
 func (w *World) WantTaken() {
 	w.T.Helper()
 	_, hold, err := w.Other.Acquire(context.Background(), core.WaitTime(0))
@@ -133,7 +133,7 @@ func (w *World) WantTaken() {
 	WantErr(w.T, err, core.ErrNotAcquired)
 }
 
-// WantFree wants the other process to get the lock at once, and no key to be left after it.
+// WantFree checks that the other process gets the lock at once and that no key is left after it.
 func (w *World) WantFree() {
 	w.T.Helper()
 	_, hold := MustAcquire(w.T, context.Background(), w.Other, core.WaitTime(time.Second), core.LeaseTime(time.Minute))

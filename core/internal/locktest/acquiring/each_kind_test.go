@@ -39,7 +39,7 @@ func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
 }
 
 // An abandoned acquire lands late, in every order with a newer acquisition by the same or another client. It takes
-// nothing from the newer holder, and does not appear later.
+// nothing from the newer holder and does not appear later.
 func TestAcquire_EachKind_LandsAfterItsCallerLeft(t *testing.T) {
 	t.Parallel()
 	soon := func(w *locktest.World, newer core.Lock) {

@@ -74,7 +74,7 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	locktest.Together(t, cases...)
 }
 
-// unreachable makes a client whose pool never dials in the background after too many failures. Such dials would go on
+// unreachable returns a client whose pool never dials in the background after too many failures. Such dials would go on
 // after the test.
 func unreachable(t *testing.T, addr string, config *tls.Config, cluster bool) (rdb redis.UniversalClient) {
 	t.Helper()
@@ -120,7 +120,7 @@ func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 	}
 }
 
-// refusing makes a client of a server that answers every command with an error.
+// refusing returns a client of a server that answers every command with an error.
 func refusing(t *testing.T, refuse func(args []string) string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{

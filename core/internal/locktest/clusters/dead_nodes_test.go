@@ -30,7 +30,7 @@ func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.
 
 // TestCluster_DeadNodeDelaysNoOther stops one master of a Cluster. Several clients have holds on every master. Holds
 // on the other masters are renewed in time for several leases. Holds on the dead master are lost in time. An acquire
-// there fails soon, and acquires elsewhere succeed. When the master is back, its locks can be acquired again.
+// there fails soon and acquires elsewhere succeed. When the master is back, its locks can be acquired again.
 func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const perNode = 5
@@ -122,7 +122,7 @@ func (r *renewalTimes) observeRenewal(_ context.Context, renewal core.Renewal) {
 	}
 }
 
-// wantInTime wants n renewals in time. The bound allows for a busy machine, and is much less than the time limit of a
+// wantInTime wants n renewals in time. The bound allows for a busy machine and is much less than the time limit of a
 // renewal.
 func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	t.Helper()
@@ -195,7 +195,7 @@ func newFailover(t *testing.T, opts ...core.Option) *failover {
 	return f
 }
 
-// take takes all locks, and waits until the replica has them.
+// take takes all locks and waits until the replica has them.
 func (f *failover) take() {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -215,7 +215,7 @@ func (f *failover) wait() {
 	locktest.AwaitWaiters(f.t, f.locks, len(f.held))
 }
 
-// wantLost wants the contexts of all holds to end with ErrLost, and releases them.
+// wantLost wants the contexts of all holds to end with ErrLost and releases them.
 func (f *failover) wantLost(since time.Time, bound time.Duration) {
 	f.t.Helper()
 	for _, m := range f.held {

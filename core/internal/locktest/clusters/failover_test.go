@@ -101,7 +101,7 @@ func (f *failovers) end() {
 	f.all.Wait()
 }
 
-// next kills the master at a random time, and returns when locks can be acquired again.
+// next kills the master at a random time and returns when locks can be acquired again.
 func (f *failovers) next() {
 	f.t.Helper()
 	before := f.book.taken.Load()

@@ -437,7 +437,7 @@ func lifeOfALock(t *testing.T, locks *core.Client, key string) {
 	locktest.MustRelease(t, hold)
 }
 
-// A slot moves while readers have the lock. Renewals and releases are not refused, also if a timeout key has moved
+// A slot moves while readers have the lock. Renewals and releases are not refused, even if a timeout key has moved
 // first. A missing timeout key does not count as a dead reader then.
 func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	t.Parallel()
@@ -514,7 +514,7 @@ func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 	}
 }
 
-// The lease of a writer is kept with the lock. It counts while the slot moves, also if the timeout key of the reader
+// The lease of a writer is kept with the lock. It counts while the slot moves, even if the timeout key of the reader
 // inside is still on the old node.
 func TestCluster_WriterWithAReaderInsideOnASlotOnTheMove(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func acrossSlots(cmd []string) bool {
 	return slices.ContainsFunc(cmd[3:3+n], func(key string) bool { return wire.Slot(key) != wire.Slot(cmd[3]) })
 }
 
-// eachShardedEndpoint runs a test in a bubble for each of the refusals, and counts them.
+// eachShardedEndpoint runs a test in a bubble for each of the refusals and counts them.
 func eachShardedEndpoint(t *testing.T, body func(t *testing.T, b *locktest.Redis, refused *faultproxy.Rule)) {
 	t.Helper()
 	for name, says := range refusals {

@@ -47,7 +47,7 @@ func TestRefresh_LowersNothingWhileACommandMayStillLand(t *testing.T) {
 	})
 }
 
-// A refresh that shortens the lease and has no answer ends the hold in time, also if the watchdog has to look at
+// A refresh that shortens the lease and has no answer ends the hold in time, even if the watchdog has to look at
 // another hold first.
 func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 	t.Parallel()

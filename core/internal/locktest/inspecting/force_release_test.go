@@ -37,7 +37,7 @@ func TestForceRelease_OfACart(t *testing.T) {
 	})
 }
 
-// ForceRelease frees only a lock. A key of another type stays, and is an error.
+// ForceRelease frees only a lock. A key of another type stays and is an error.
 func TestForceRelease_OfSomethingElse(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -262,7 +262,7 @@ func TestClient_Preflight_Proxy(t *testing.T) {
 	}
 }
 
-// byFirstKey makes a client of an endpoint in front of two servers.
+// byFirstKey returns a client of an endpoint in front of two servers.
 func byFirstKey(t *testing.T) *redis.Client {
 	t.Helper()
 	shards := []*redis.Client{redistest.New(t).Client(), redistest.New(t).Client()}

@@ -22,7 +22,7 @@ func hangInQueue(b *locktest.Redis, key string) (stop func()) {
 	return j.Listen(b.T)
 }
 
-// A waiter passes over a hanging thread of Redisson after half a minute, also if the waiter is far from Redis and
+// A waiter passes over a hanging thread of Redisson after half a minute, even if the waiter is far from Redis and
 // looks less often. Then the half minute may start again once.
 func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 // fairNotes is the name of the hash with the times at which waiters of a fair lock were seen, or found missing.
 func fairNotes(key string) string { return locktest.Tagged(key) + ":interlock_seen" }
 
-// dieWaiting makes a client wait for a fair lock n times, and its process die.
+// dieWaiting returns a client wait for a fair lock n times, and its process die.
 func dieWaiting(b *locktest.Redis, key string, n int) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)

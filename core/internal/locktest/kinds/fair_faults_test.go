@@ -242,7 +242,7 @@ func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The attempts of a waiter get no answer and land late in any order. The waiter has one place, and gets one grant.
+// The attempts of a waiter get no answer and land late in any order. The waiter has one place and gets one grant.
 func TestFair_LateLandingWhileItWaits(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

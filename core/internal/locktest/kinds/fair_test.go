@@ -175,7 +175,7 @@ func TestFair_OrderOfArrival(t *testing.T) {
 	})
 }
 
-// A caller with one attempt takes no place, and does not overtake waiters.
+// A caller with one attempt takes no place and does not overtake waiters.
 func TestFair_OneAttempt(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -131,7 +131,7 @@ func (c court) play(t *testing.T) *reign {
 	return r
 }
 
-// turn takes the lock once, and reports whether it got the lock. Some holders re-enter, some writers read, and some
+// turn takes the lock once and reports whether it got the lock. Some holders re-enter, some writers read, and some
 // writers go on as readers.
 func (c court) turn(ctx context.Context, r *reign, locks *core.Client, kind string, lock core.Lock) bool {
 	start := time.Now()

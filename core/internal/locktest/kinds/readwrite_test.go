@@ -51,7 +51,7 @@ func TestReadWrite_ReadersOfOneClient(t *testing.T) {
 	})
 }
 
-// ForceRelease takes the lock only from holders of its kind, and removes their other keys.
+// ForceRelease takes the lock only from holders of its kind and removes their other keys.
 func TestReadWrite_ForceRelease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -149,7 +149,7 @@ func TestReadWrite_DeletedTimeoutKeyIsALoss(t *testing.T) {
 	})
 }
 
-// A waiting writer excludes later readers of other processes, and has its turn although readers always want the lock.
+// A waiting writer excludes later readers of other processes and has its turn although readers always want the lock.
 func TestReadWrite_WriterDoesNotStarve(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

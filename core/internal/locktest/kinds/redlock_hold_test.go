@@ -250,7 +250,7 @@ func TestRedlock_OneClientIsClosed(t *testing.T) {
 	})
 }
 
-// The observers of the first client are notified of one lock, also if its server is dead.
+// The observers of the first client are notified of one lock, even if its server is dead.
 func TestRedlock_Observers(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {

@@ -78,7 +78,7 @@ func TestRedlock_OnRealServers(t *testing.T) {
 }
 
 // Real servers are stopped one by one while the lock is held and wanted. The hold lasts as long as a majority goes
-// on, and is lost when its leases have expired. When the servers go on, the lock can be acquired again. Commands that
+// on and is lost when its leases have expired. When the servers go on, the lock can be acquired again. Commands that
 // they execute late do no harm and leave nothing.
 func TestRedlock_StoppedServers(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A client that waits beside a client that keeps all permits busy gets its turns, also if it is farther from Redis.
+// A client that waits beside a client that keeps all permits busy gets its turns, even if it is farther from Redis.
 // Connections have a latency here. Without it, a release and the attempts after it would happen at one instant of the
 // bubble, and the scheduler would decide which is first, perhaps always in the same way.
 func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 	}
 }
 
-// poolAway makes a semaphore of two permits whose client is d away from Redis once it has subscribed. go-redis
+// poolAway returns a semaphore of two permits whose client is d away from Redis once it has subscribed. go-redis
 // subscribes under a mutex, which stops the time of a bubble.
 func poolAway(b *locktest.Redis, d time.Duration) core.Lock {
 	b.T.Helper()

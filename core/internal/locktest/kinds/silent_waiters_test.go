@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// locksWithoutChannels makes a client whose ACL has no channels.
+// locksWithoutChannels returns a client whose ACL has no channels.
 func locksWithoutChannels(b *locktest.Redis) *core.Client {
 	b.T.Helper()
 	locktest.Must(b.T, b.Do(b.T.Context(), "acl", "setuser", "deaf", "on", ">secret", "~*", "+@all", "resetchannels").Err())

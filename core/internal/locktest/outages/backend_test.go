@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// recordBackend makes a client behind a proxy that has taken a lock once, and a recorder of what it reports about
+// recordBackend returns a client behind a proxy that has taken a lock once, and a recorder of what it reports about
 // Redis.
 func recordBackend(t *testing.T, b *locktest.Redis) (*core.Client, *faultproxy.Proxy, *locktest.BackendRecorder) {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 	})
 }
 
-// A permanently silent Redis is an outage also if no caller waits as long as the backend timeout.
+// A permanently silent Redis is an outage even if no caller waits as long as the backend timeout.
 func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -347,7 +347,7 @@ func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *lockte
 	}
 }
 
-// dialed makes a client like rdb, changed by opts, and a count of its connections.
+// dialed returns a client like rdb, changed by opts, and a count of its connections.
 func dialed(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*atomic.Int64, *redis.Client) {
 	t.Helper()
 	var made atomic.Int64
@@ -365,7 +365,7 @@ func dialed(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*ato
 	return &made, client
 }
 
-// countDials makes a client behind a proxy, and a count of its attempts to connect.
+// countDials returns a client behind a proxy, and a count of its attempts to connect.
 func countDials(b *locktest.Redis, opts ...core.Option) (*core.Client, *faultproxy.Proxy, *atomic.Int64) {
 	b.T.Helper()
 	var dials atomic.Int64

@@ -440,7 +440,7 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 	}
 }
 
-// A renewal travels in a pipeline, without the context of a caller. The client renews no other key, and does not
+// A renewal travels in a pipeline, without the context of a caller. The client renews no other key and does not
 // report a loss because a changed key does not exist.
 func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 	t.Parallel()

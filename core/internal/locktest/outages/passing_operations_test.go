@@ -347,7 +347,7 @@ func TestPassing_MajorityOfARedlock(t *testing.T) {
 	}
 }
 
-// The first operation of a client goes on in the background also if its Cluster cannot be reached.
+// The first operation of a client goes on in the background even if its Cluster cannot be reached.
 func TestPassing_ClusterIsNotReachedYet(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

@@ -45,7 +45,7 @@ func TestPassing_Loading(t *testing.T) {
 	})
 }
 
-// load makes a server load the data of another server slowly. It returns when the server loads.
+// load returns a server load the data of another server slowly. It returns when the server loads.
 func load(t *testing.T, rdb *redis.Client, takes time.Duration) {
 	t.Helper()
 	const keys = 100
@@ -191,7 +191,7 @@ func TestPassing_IsWaitedOutByHolders(t *testing.T) {
 	}
 }
 
-// TestPassing_ClusterDown takes the slot of a lock away from a Cluster, and gives it back.
+// TestPassing_ClusterDown takes the slot of a lock away from a Cluster and gives it back.
 func TestPassing_ClusterDown(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

@@ -102,7 +102,7 @@ func TestReplicas_Acknowledge(t *testing.T) {
 	}
 }
 
-// A stopped replica does not acknowledge. The acquisition fails within the time for acknowledgements, and frees the
+// A stopped replica does not acknowledge. The acquisition fails within the time for acknowledgements and frees the
 // lock. Clients without acknowledgements go on, and clients that ask for fewer replicas succeed.
 func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 )
 
 // TestBackend_ErrorReplies makes Redis answer with every kind of error that is not about the lock. The result is
-// neither "acquired" nor "taken", and has the cause. If the error is permanent, the caller does not wait: it fails
+// neither "acquired" nor "taken" and has the cause. If the error is permanent, the caller does not wait: it fails
 // within a few backend timeouts.
 func TestBackend_ErrorReplies(t *testing.T) {
 	t.Parallel()

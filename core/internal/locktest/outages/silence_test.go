@@ -216,7 +216,7 @@ func TestSilence_OperationsWithOneAttempt(t *testing.T) {
 	}
 }
 
-// A renewal whose connection hangs is sent again on another connection, and has not failed. Because the first command
+// A renewal whose connection hangs is sent again on another connection and has not failed. Because the first command
 // may land late, Refresh does not lower the lease.
 func TestSilence_Renewal(t *testing.T) {
 	t.Parallel()

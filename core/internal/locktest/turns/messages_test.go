@@ -279,7 +279,7 @@ func TestQueue_WaitersCostNoConnections(t *testing.T) {
 	})
 }
 
-// On a real server a hundred waiters need a few connections more, because commands may overlap, also if each waits
+// On a real server a hundred waiters need a few connections more, because commands may overlap, even if each waits
 // for another key.
 func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 	t.Parallel()

@@ -584,7 +584,7 @@ func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 		locktest.Pass(500 * time.Millisecond)
 		locktest.AwaitWaiters(t, locks, 5)
 		proxy.BlackHole(true)
-		time.AfterFunc(2500*time.Millisecond, func() { proxy.BlackHole(false) }) // long enough, also if the test fails
+		time.AfterFunc(2500*time.Millisecond, func() { proxy.BlackHole(false) }) // long enough, even if the test fails
 		for _, g := range got {
 			o := <-g
 			locktest.WantErr(t, o.Err, core.ErrUnavailable)
@@ -618,7 +618,7 @@ func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 }
 
 // Callers behind a caller without an answer do not know whether the lock is taken: they get ErrUnavailable, not
-// ErrNotAcquired, also if their wait ends together with the wait of the caller before them.
+// ErrNotAcquired, even if their wait ends together with the wait of the caller before them.
 func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
