@@ -33,7 +33,7 @@ var (
 	// adds that the reason does not pass by itself.
 	ErrUnavailable error = failure.Unavailable
 
-	// ErrNotHeld means that the lock is no longer held, or never was: for instance, a hold was released twice, or
+	// ErrNotHeld means that the lock is not held any more, or never was: for instance, a hold was released twice, or
 	// refreshed after its end. It is also the error for a permit that is not out.
 	ErrNotHeld error = failure.NotHeld
 

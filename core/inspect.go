@@ -52,7 +52,7 @@ func (l Lock) State(ctx context.Context) (State, error) {
 // comment describes how a holder is notified. It is for operators: the work that the lock guarded may still go on. For
 // a MultiLock or a Redlock it is [ErrInvalid].
 //
-// Only a lock is freed. If the key has another type, or is a hash other than that of a plain lock, it stays, and the
+// Only a lock is freed. If the key has another type, or is a hash that a plain lock cannot have, it stays, and the
 // error is [ErrUnavailable]. A holder is "<UUID>:<number>"; anything else is not a lock. That includes
 // Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks have the hash of a
 // plain lock and are freed, but only waiters of the kind of this Lock are notified.

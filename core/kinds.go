@@ -107,7 +107,8 @@ func (c *Client) MultiLock(names ...string) Lock {
 // A plain lock of the same name blocks readers and writers, but not Redisson's, which do not see it: use one name for
 // one kind of lock. [WithToken] is not for readers. [Lock.State] shows the readers and the
 // writer, whose field ends in ":write". [Lock.ForceRelease] of the read lock takes the lock only from the readers.
-// That of the write lock takes it from the writer and from the readers that acquired it with the writer's context.
+// ForceRelease of the write lock takes it from the writer and from the readers that acquired it with the writer's
+// context.
 func (c *Client) ReadLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Read, name: name}
 }
@@ -146,7 +147,7 @@ func (c *Client) FairLock(name string) Lock {
 // Redlock returns a lock on several independent Redis servers, with a client for each. It is held while a majority
 // of the servers (n/2+1 of n) has granted it, and continues when the others fail. Acquire returns [ErrInvalid]
 // without a client, or if a client is given twice. It does not detect two clients of one Redis, which exclude each
-// other. On each server the lock is that of [Client.Lock]. So it excludes a RedissonRedLock over the same servers, in
+// other. On each server it is the lock of [Client.Lock]. So it excludes a RedissonRedLock over the same servers, in
 // whatever order, and is excluded by it.
 //
 // Acquire asks all servers at the same time, each for at most two of its backend timeouts and a quarter of the

@@ -31,7 +31,7 @@ type Acquisition struct {
 	Label string // the name given by [Label], or empty
 	Start time.Time
 
-	ClientID string // see [Client.ID]; for a Redlock that of the first client
+	ClientID string // see [Client.ID]; for a Redlock the id of the first client
 
 	all *[]string // the keys of a MultiLock; a pointer keeps the struct comparable
 }

@@ -161,7 +161,7 @@ func (c *Client) PlainSemaphore(name string) PlainSemaphore {
 
 // Acquire takes n permits at once. It waits as set by [WaitTime]. Callers of one client get permits in the order in
 // which they came, like callers of a [Client.Semaphore], even a caller that wants many: once the first caller is
-// refused, no caller behind it asks. The errors are those of [Lock.Acquire]. After an error no permit is taken, or
+// refused, no caller behind it asks. It returns the same errors as [Lock.Acquire]. After an error no permit is taken, or
 // the permits are given back as soon as Redis answers.
 func (s PlainSemaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
 	if err := checkCount("Acquire", n, 1); err != nil {
@@ -320,7 +320,7 @@ func (l CountDownLatch) Count(ctx context.Context) (int, error) {
 }
 
 // Await waits until the latch is open, as set by [WaitTime]. All waiters continue together, after each has asked
-// Redis. The errors are those of [Lock.Acquire]: a latch that stays closed is [ErrNotAcquired].
+// Redis. It returns the same errors as [Lock.Acquire]: a latch that stays closed is [ErrNotAcquired].
 func (l CountDownLatch) Await(ctx context.Context, opts ...AcquireOption) error {
 	_, err := l.lock.acquire(ctx, opts)
 	return err

@@ -57,7 +57,7 @@ func (t *operations) begin(ctx context.Context) error {
 }
 
 // beginBy is begin with a time budget. It returns what remains of the budget, never more than the backend
-// timeout while an earlier command is unanswered. Its error is that of ctx, or errNoTurn.
+// timeout while an earlier command is unanswered. It returns errNoTurn, or an error of ctx.
 func (t *operations) beginBy(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
 	turn := t.requestTurn()
 	if turn == nil {

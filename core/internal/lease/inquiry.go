@@ -19,7 +19,7 @@ import (
 //	  └──────────────────│────── answered ────────────┘                 │
 //	                     └────── answered, or failed ───────────────────┘
 //
-// The watchdog does not ask about a lease that is no longer held. Times are since the client's start.
+// The watchdog does not ask about a lease that is not held any more. Times are since the client's start.
 type inquiry struct {
 	state inquiryState
 	pause time.Duration // after the last question; it grows while questions fail

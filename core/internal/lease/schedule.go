@@ -27,7 +27,7 @@ type schedule struct {
 	inquiry  inquiry
 }
 
-// never is the time of the next look at a lease that is no longer held but has not ended.
+// never is the time of the next look at a lease that is not held any more but has not ended.
 const never time.Duration = math.MaxInt64
 
 // DueBefore orders the heap.

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Span contains the time limits of an operation. A zero time is no limit, so the zero Span lasts as long as the context.
+// Span contains the time limits of an operation. A zero time sets no limit, so the zero Span lasts as long as the context.
 //
 // An operation on a held lock, such as a release, has six time limits. The earliest limit wins. For an
 // error that passes by itself, only Passing and the context count:
@@ -50,7 +50,7 @@ func (p Span) Limit(s *Sender, now time.Time) time.Time {
 }
 
 // last returns the time after which a command that failed with err is not sent again. silence is the end of the backend
-// timeout. ends is false if there is no such time.
+// timeout. ends is false if no such time exists.
 func (p Span) last(err error, silence time.Time) (last time.Time, ends bool) {
 	if wire.Passes(err) {
 		return p.Passing, !p.Passing.IsZero()
