@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// backendQuiet is the least time between two reports of an outage. It limits the reports if a single key cannot be locked
-// while others can. It is also the least time between two reports of a key that is not a lock.
+// backendQuiet is the least time between two reports of an outage. It limits the reports if a single key cannot be
+// locked while others can. It is also the least time between two reports of a key that is not a lock.
 const backendQuiet = 10 * time.Second
 
 // availability records whether locks can be acquired from Redis, by the outcomes of acquisitions.

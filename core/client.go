@@ -192,9 +192,9 @@ func (c *Client) Stats() Stats {
 // If Redis does not answer, Close takes a few backend timeouts, even if ctx is done before, because it waits for
 // commands on their way.
 //
-// Shut down in this order: the server, the Client, the Redis client. The Shutdown
-// of a server waits for its handlers. To make handlers that wait for a lock return, call Close at the same time as
-// Shutdown. If holds were left, Close returns ErrClosed joined with the cause of ctx. A second call returns ErrClosed alone.
+// Shut down in this order: the server, the Client, the Redis client. The Shutdown of a server waits for its handlers.
+// To make handlers that wait for a lock return, call Close at the same time as Shutdown. If holds were left, Close
+// returns ErrClosed joined with the cause of ctx. A second call returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {
 	if !c.beginClose() {
 		return ErrClosed
@@ -218,8 +218,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// drainReaper lets the reaper ask once about each abandoned field, if Redis answers. Fields that remain expire with their
-// leases.
+// drainReaper lets the reaper ask once about each abandoned field, if Redis answers. Fields that remain expire with
+// their leases.
 func (r *rooms) drainReaper(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.sender.Timeout)
 	defer cancel()

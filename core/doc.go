@@ -171,7 +171,7 @@
 //     [Detach] is for work that must not inherit the lock, [Hold.Handover] for work
 //     that continues to hold it.
 //   - Release every Hold, typically by defer. If a Hold is garbage-collected
-//     before that, it is no longer renewed, it is reported to the observers, and its key
+//     before that, it is not renewed any more, it is reported to the observers, and its key
 //     expires with its lease. The garbage collector finds a renewed Hold only after its first renewal, and
 //     never while its context, or one derived from it, is in use.
 //   - Use one Client per process and Redis. Two clients of one process exclude each other like clients

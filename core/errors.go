@@ -173,10 +173,10 @@ func public(err error) error {
 	return err
 }
 
-// ErrorText returns a description of an error of this package for logs and traces. It contains the [KeyHash] of a key, but
-// never the key. It consists of messages that are known to contain no key: messages of this package, of the network and
-// of TLS. For an error of Redis it contains the code and the known part of the rest, because Redis quotes arguments in
-// some errors. For any other error it contains the type.
+// ErrorText returns a description of an error of this package for logs and traces. It contains the [KeyHash] of a key,
+// but never the key. It consists of messages that are known to contain no key: messages of this package, of the network
+// and of TLS. For an error of Redis it contains the code and the known part of the rest, because Redis quotes arguments
+// in some errors. For any other error it contains the type.
 //
 // The message of the error itself contains everything. It is only for the operators of the server.
 func ErrorText(err error) string {

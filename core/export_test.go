@@ -32,7 +32,8 @@ func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
 	l.Watch(time.Now())
 }
 
-// JumpWallClock sets the wall clock of all watched leases forward by d, as after a suspension of that length. It sends no notification.
+// JumpWallClock sets the wall clock of all watched leases forward by d, as after a suspension of that length. It sends
+// no notification.
 func JumpWallClock(c *Client, d time.Duration) {
 	c.watchdog.AdvanceWallClock(d)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/holding"
 )
 
-// Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold,
-// and a handler that runs unlocked gets one. The Release of a nil Hold returns [ErrNotHeld], and its other methods return
+// Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and a
+// handler that runs unlocked gets one. The Release of a nil Hold returns [ErrNotHeld], and its other methods return
 // zero values.
 type Hold struct {
 	handle holding.Handle
@@ -172,11 +172,10 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	return public(h.handle.Hold.Leave(ctx, d.Truncate(time.Millisecond)))
 }
 
-// Handover moves the hold to work that outlives the caller, such as a goroutine
-// that goes on after the response. The new context has the values of the old one
-// but not its cancellation. The new Hold is the one to release. The old handle no longer has an effect: its Release returns
-// [ErrNotHeld] and frees nothing, its context ends with its
-// parent but not with the lock, and an Acquire with that context does not re-enter.
+// Handover moves the hold to work that outlives the caller, such as a goroutine that goes on after the response. The
+// new context has the values of the old one but not its cancellation. The new Hold is the one to release. The old
+// handle no longer has an effect: its Release returns [ErrNotHeld] and frees nothing, its context ends with its parent
+// but not with the lock, and an Acquire with that context does not re-enter.
 //
 // If the hold has ended, Handover returns a canceled context and a handle without an effect. If the hold is nil, because
 // a handler runs without its lock, Handover returns a canceled context and nil.

@@ -25,8 +25,8 @@ type State struct {
 	TTL time.Duration
 }
 
-// State reads the holders of the lock from Redis. If the key is not a lock of this kind, the error is [ErrUnavailable]. For a
-// MultiLock or a Redlock it is [ErrInvalid].
+// State reads the holders of the lock from Redis. If the key is not a lock of this kind, the error is [ErrUnavailable].
+// For a MultiLock or a Redlock it is [ErrInvalid].
 func (l Lock) State(ctx context.Context) (State, error) {
 	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
 	if err != nil {
@@ -146,8 +146,8 @@ type LockEntry struct {
 
 // Holder is a holder of a lock in Redis.
 type Holder struct {
-	// Field is the name of the holder in Redis: "<client id>:<n>", for a writer followed by ":write", for a semaphore the
-	// permit id. Callers of one client that pass the lock on in memory are one holder here, with one field: see
+	// Field is the name of the holder in Redis: "<client id>:<n>", for a writer followed by ":write", for a semaphore
+	// the permit id. Callers of one client that pass the lock on in memory are one holder here, with one field: see
 	// [Hold.Field].
 	Field string
 

@@ -20,7 +20,8 @@ const (
 	KindLatch          Kind = "latch"           // RCountDownLatch: [Client.CountDownLatch]
 )
 
-// Lock returns the reentrant lock with a name. It shares its layout in Redis with Redisson's RLock. Acquire checks the name.
+// Lock returns the reentrant lock with a name. It shares its layout in Redis with Redisson's RLock. Acquire checks the
+// name.
 func (c *Client) Lock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Reentrant, name: name}
 }
@@ -38,10 +39,11 @@ func (c *Client) FencedLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fenced, name: name}
 }
 
-// SpinLock returns a lock without messages. It shares its layout in Redis with Redisson's RedissonSpinLock. A waiter of another
-// process attempts again after 1 ms, and then less and less often, down to once every 50 ms, with jitter. Callers of one client wait in a queue and pass the lock on like callers of a [Client.Lock]. Use it for
-// very many locks with little contention, where subscriptions and messages would be a burden. It must not share
-// a name with another kind, because it would not wake the waiters of that kind.
+// SpinLock returns a lock without messages. It shares its layout in Redis with Redisson's RedissonSpinLock. A waiter of
+// another process attempts again after 1 ms, and then less and less often, down to once every 50 ms, with jitter.
+// Callers of one client wait in a queue and pass the lock on like callers of a [Client.Lock]. Use it for very many
+// locks with little contention, where subscriptions and messages would be a burden. It must not share a name with
+// another kind, because it would not wake the waiters of that kind.
 func (c *Client) SpinLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Spin, name: name}
 }
@@ -73,17 +75,16 @@ func (c *Client) MultiLock(names ...string) Lock {
 }
 
 // ReadLock returns the lock of the readers of name, which they share with the writers ([Client.WriteLock]): any number
-// of readers hold it at a time, or one writer. It shares its layout in Redis with Redisson's RReadWriteLock.readLock. Every reader has
-// a separate lease, in a key beside the lock. A reader that has died keeps no other
-// holder out after its lease has expired. A Redisson reader may be alive although those keys are gone, because
-// some versions do not renew all of them: it keeps writers out until the lock expires, up to half a minute after
-// other readers have gone.
+// of readers hold it at a time, or one writer. It shares its layout in Redis with Redisson's RReadWriteLock.readLock.
+// Every reader has a separate lease, in a key beside the lock. A reader that has died keeps no other holder out after
+// its lease has expired. A Redisson reader may be alive although those keys are gone, because some versions do not
+// renew all of them: it keeps writers out until the lock expires, up to half a minute after other readers have gone.
 //
-// Readers and writers of one client wait in one queue, first come first served. Readers that are next to each
-// other in the queue get the lock together. Writers do not starve, in whatever process: while a writer waits for readers, no further
-// reader gets the lock, even with a [WaitTime] of 0, until the writer has had its turn, or until 0.9 s after it gave up.
-// After a writer it is the turn of the waiting readers. Redisson's readers do not follow this rule: they pass a
-// waiting writer.
+// Readers and writers of one client wait in one queue, first come first served. Readers that are next to each other in
+// the queue get the lock together. Writers do not starve, in whatever process: while a writer waits for readers, no
+// further reader gets the lock, even with a [WaitTime] of 0, until the writer has had its turn, or until 0.9 s after it
+// gave up. After a writer it is the turn of the waiting readers. Redisson's readers do not follow this rule: they pass
+// a waiting writer.
 //
 // A reader cannot become a writer: if a context holds the lock as a reader, acquiring the write lock is
 // [ErrInvalid] at once, because another reader may want the same. A writer can read: with the context of the
@@ -114,17 +115,16 @@ func (c *Client) ReadLock(name string) Lock {
 }
 
 // WriteLock returns the lock of the writers of name: see [Client.ReadLock]. It shares its layout in Redis with
-// Redisson's RReadWriteLock.writeLock. It has one writer at a time. In a run the lock is handed off from writer to writer
-// of the client. Once a hold has extended the lease, no other hold of the same writer shortens it.
+// Redisson's RReadWriteLock.writeLock. It has one writer at a time. In a run the lock is handed off from writer to
+// writer of the client. Once a hold has extended the lease, no other hold of the same writer shortens it.
 func (c *Client) WriteLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Write, name: name}
 }
 
 // FairLock returns a lock that goes to the waiter that has waited longest, in whatever process and language. It shares
-// its layout in Redis with Redisson's RedissonFairLock. Each waiter has a place in a queue in Redis and gets separate messages. So
-// callers of one client do not pass the lock on, and under contention it costs some round trips more than
-// [Client.Lock]. A single attempt ([WaitTime] 0) takes no place in the queue, and
-// fails while others are in it.
+// its layout in Redis with Redisson's RedissonFairLock. Each waiter has a place in a queue in Redis and gets separate
+// messages. So callers of one client do not pass the lock on, and under contention it costs some round trips more than
+// [Client.Lock]. A single attempt ([WaitTime] 0) takes no place in the queue, and fails while others are in it.
 //
 // A waiter that gives up leaves the queue within milliseconds. A waiter asks Redis every 0.5 s, which shows that it is
 // alive; behind 300 others it asks every 1.25 s. While the lock is free, others pass over a waiter that has not
@@ -150,13 +150,13 @@ func (c *Client) FairLock(name string) Lock {
 // other. On each server it is the lock of [Client.Lock]. So it excludes a RedissonRedLock over the same servers, in
 // whatever order, and is excluded by it.
 //
-// Acquire asks all servers at the same time, each for at most two of its backend timeouts and a quarter of the
-// lease. A server that is known not to answer costs no time. [Hold.Remaining] is the time for which a majority
-// still grants the lock after that, less the margin for the drift of clocks (1 % of the lease and 2 ms). An
-// attempt that fails gives its grants back; commands without an answer are cleared up in the background. A waiter then waits at one of the servers that refused, in the queue of that client, where
-// messages wake it. It asks the other servers when it has the lock there, or every second. If an attempt got the lock on
-// some servers only, the waiter first pauses for a random time of up to 200 ms. Without contention,
-// Acquire costs one round trip to each server.
+// Acquire asks all servers at the same time, each for at most two of its backend timeouts and a quarter of the lease. A
+// server that is known not to answer costs no time. [Hold.Remaining] is the time for which a majority still grants the
+// lock after that, less the margin for the drift of clocks (1 % of the lease and 2 ms). An attempt that fails gives its
+// grants back; commands without an answer are cleared up in the background. A waiter then waits at one of the servers
+// that refused, in the queue of that client, where messages wake it. It asks the other servers when it has the lock
+// there, or every second. If an attempt got the lock on some servers only, the waiter first pauses for a random time of
+// up to 200 ms. Without contention, Acquire costs one round trip to each server.
 //
 // Every client renews its lease. The hold is lost when fewer than a majority of the leases last: a server that
 // loses the lock is not asked again. So a rolling restart of servers without persistence ends every hold that

@@ -163,7 +163,8 @@ type Observer struct {
 	Rules interface{ ObservesRules() }
 }
 
-// observers contains the functions of the observers given to WithObserver, by kind. An empty list costs one length check.
+// observers contains the functions of the observers given to WithObserver, by kind. An empty list costs one length
+// check.
 type observers struct {
 	given        []*Observer // in order
 	panics       *notify.Panics

@@ -258,8 +258,8 @@ func (c *config) mapped(name string) string {
 	}
 }
 
-// inOrder returns the keys of sorted names in order and without repetitions. A prefix keeps the order; a mapper need not,
-// so its keys are sorted again.
+// inOrder returns the keys of sorted names in order and without repetitions. A prefix keeps the order; a mapper need
+// not, so its keys are sorted again.
 func (c *config) inOrder(keys []string) []string {
 	if c.mapper == nil {
 		return keys

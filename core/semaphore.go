@@ -23,8 +23,8 @@ type Semaphore struct{ Lock }
 // Semaphore returns a semaphore whose permits have leases. It shares its layout in Redis with Redisson's
 // RPermitExpirableSemaphore. The permit of a process that has died comes back when its lease expires.
 //
-// permits is the number of permits in all. An acquisition that finds another number changes it to permits. If processes are
-// configured differently, for instance during a rollout, the number of the last acquisition counts. Then more
+// permits is the number of permits in all. An acquisition that finds another number changes it to permits. If processes
+// are configured differently, for instance during a rollout, the number of the last acquisition counts. Then more
 // permits than that may be out; they come back one by one. With 0 the number stays as others set it, by
 // [Semaphore.TrySetPermits] or from Java. Before that no acquisition succeeds; the [*NotAcquiredError] contains the
 // reason.

@@ -32,9 +32,9 @@ type Wire struct {
 	// Database is the number of the database; 0 in a Cluster.
 	Database int
 
-	// Channels is the sort of channel on which this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or "sharded" (SPUBLISH
-	// and SSUBSCRIBE). In a Cluster it is the mode of [WithPubSub], or what the servers support; elsewhere it is
-	// always classic.
+	// Channels is the sort of channel on which this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or
+	// "sharded" (SPUBLISH and SSUBSCRIBE). In a Cluster it is the mode of [WithPubSub], or what the servers support;
+	// elsewhere it is always classic.
 	Channels string
 
 	// ServerSharded reports that the servers of the Cluster have sharded pub/sub, which Redisson uses by default

@@ -211,8 +211,8 @@ func (m *multi) patience(now time.Time) (one, most time.Duration) {
 	return one - rand.N(one/2+1), most
 }
 
-// takeOneByOne takes a key and then the others. Once it holds the first key, it asks howLong for the patience. If howLong
-// is nil, it makes one attempt at each of the others. It returns the index of the key that it did not get.
+// takeOneByOne takes a key and then the others. Once it holds the first key, it asks howLong for the patience. If
+// howLong is nil, it makes one attempt at each of the others. It returns the index of the key that it did not get.
 func (m *multi) takeOneByOne(ctx context.Context, first int, howLong func(now time.Time) (one, most time.Duration)) (missing int, err error) {
 	var since time.Time // when the first key was acquired
 	var one, most time.Duration

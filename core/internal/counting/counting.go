@@ -54,9 +54,9 @@ type Counter struct {
 // New returns a Counter.
 func New(cfg Config) *Counter { return &Counter{Config: cfg} }
 
-// Execute executes an operation once, even if ctx is done. It reports whether the operation changed the count. Without an
-// answer the operation goes on in the background. If Redis refused it for good, it does not. The error distinguishes the
-// two cases.
+// Execute executes an operation once, even if ctx is done. It reports whether the operation changed the count. Without
+// an answer the operation goes on in the background. If Redis refused it for good, it does not. The error distinguishes
+// the two cases.
 func (c *Counter) Execute(ctx context.Context, kind *redisstore.Kind, key, what string, n int) (changed bool, err error) {
 	op := c.NextField(kind) + ":" + what + ":" + strconv.Itoa(n)
 	found, fate, err := c.send(context.WithoutCancel(ctx), kind, key, op)

@@ -13,7 +13,8 @@ import (
 
 // Redis runs the scripts of a held lock.
 type Redis interface {
-	// Hold writes the number of holds. If lease is not 0, it raises the lease in Redis to it, and never lowers the lease.
+	// Hold writes the number of holds. If lease is not 0, it raises the lease in Redis to it, and never lowers the
+	// lease.
 	Hold(now time.Time, c redisstore.Claim, count int, lease time.Duration) redisstore.Call[bool]
 	// Refresh sets the lease, up or down.
 	Refresh(now time.Time, c redisstore.Claim, lease time.Duration) redisstore.Call[redisstore.Change]

@@ -180,8 +180,8 @@ func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s r
 	if o.in.Queues.Handed(w, o, next, time.Now()) {
 		return true, nil
 	}
-	// The waiter left while the lock was on its way to it. This call frees the lock or hands it to the next waiter, but an
-	// error of that is not an error of the release that the caller asked for.
+	// The waiter left while the lock was on its way to it. This call frees the lock or hands it to the next waiter, but
+	// an error of that is not an error of the release that the caller asked for.
 	_ = next.freeNow(ctx) //nolint:errcheck // see above; freeNow leaves unanswered commands to the reaper
 	return false, nil
 }
@@ -222,12 +222,12 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	return next, nil
 }
 
-// errNextExpired means that a hand-off was sent again, within the old lease, and found neither holder. The first send was
-// executed, and the lease that it gave has expired.
+// errNextExpired means that a hand-off was sent again, within the old lease, and found neither holder. The first send
+// was executed, and the lease that it gave has expired.
 const errNextExpired = failure.Text("the lease of the next holder has expired")
 
-// errHandOffRefused means that Redis refused a hand-off with an error, such as OOM, and that every send was answered. The
-// holder still has the lock, and freeing it may work.
+// errHandOffRefused means that Redis refused a hand-off with an error, such as OOM, and that every send was answered.
+// The holder still has the lock, and freeing it may work.
 const errHandOffRefused = failure.Text("hand-off refused")
 
 // free frees the lock, and the script publishes a message.

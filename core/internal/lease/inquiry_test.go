@@ -76,8 +76,8 @@ func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// The pause after a failed question grows up to a limit and is jittered. Further doubts do not shorten it. After an answer
-// it is as short as at first.
+// The pause after a failed question grows up to a limit and is jittered. Further doubts do not shorten it. After an
+// answer it is as short as at first.
 func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -25,8 +25,8 @@ const (
 	lost            // ended under its holder
 )
 
-// Lease is a claim in Redis with the deadline up to which the client can rely on it. A claim was never used before and is
-// never used again. [Watchdog.Open] initializes a Lease in memory that its holder provides. All methods are safe for
+// Lease is a claim in Redis with the deadline up to which the client can rely on it. A claim was never used before and
+// is never used again. [Watchdog.Open] initializes a Lease in memory that its holder provides. All methods are safe for
 // concurrent use. Only Lose and CheckClock call the holder.
 type Lease struct {
 	redisstore.Claim
@@ -73,7 +73,8 @@ func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent ti
 // Holder returns the holder.
 func (l *Lease) Holder() Holder { return l.holder }
 
-// become goes to the phase next if it can follow the present one, and reports whether it did. The caller holds the mutex.
+// become goes to the phase next if it can follow the present one, and reports whether it did. The caller holds the
+// mutex.
 func (l *Lease) become(next phase) bool {
 	if next <= l.phase || next == lost && l.phase != held {
 		return false
@@ -82,8 +83,8 @@ func (l *Lease) become(next phase) bool {
 	return true
 }
 
-// BeginRelease begins the last release. From then on replies to renewals have no effect, and the lease cannot be lost. If
-// it was lost before, BeginRelease returns the cause.
+// BeginRelease begins the last release. From then on replies to renewals have no effect, and the lease cannot be lost.
+// If it was lost before, BeginRelease returns the cause.
 func (l *Lease) BeginRelease() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -133,8 +133,8 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 	}
 }
 
-// A lease that is being released stays under watch until it has ended, so that a caller that waits for the last lease also
-// waits for the release.
+// A lease that is being released stays under watch until it has ended, so that a caller that waits for the last lease
+// also waits for the release.
 func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

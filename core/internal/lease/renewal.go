@@ -90,8 +90,8 @@ func (l *Lease) beginRenewal() bool {
 	return wanted
 }
 
-// applyVerdict applies a verdict and reports whether the lease was lost by it. If a release has begun, the verdict has no
-// effect.
+// applyVerdict applies a verdict and reports whether the lease was lost by it. If a release has begun, the verdict has
+// no effect.
 func (l *Lease) applyVerdict(v redisstore.Verdict, sent time.Time) (over bool) {
 	if v.MayLand() {
 		l.Unanswered()

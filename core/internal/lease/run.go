@@ -100,8 +100,8 @@ func (w *Watchdog) collect(now time.Time) (f findings) {
 	return f
 }
 
-// followWallClock plans all looks again if the wall clock has stepped, because the machine was suspended or the clock was
-// set. The caller holds the mutex.
+// followWallClock plans all looks again if the wall clock has stepped, because the machine was suspended or the clock
+// was set. The caller holds the mutex.
 func (w *Watchdog) followWallClock(now time.Time) {
 	ahead := time.Duration(now.UnixNano()-w.cfg.Start.UnixNano()) - now.Sub(w.cfg.Start)
 	if (ahead - w.ahead).Abs() <= clockJump {

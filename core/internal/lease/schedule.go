@@ -13,9 +13,9 @@ import (
 //	   ▲                                            │
 //	   └───────────── no wish is left ──────────────┘
 //
-// In each state, while the lease is held, the watchdog also checks the deadline and sends questions that are due. A lease
-// is in the heap, and so in the count of [Watchdog.Drained], from Watch until it is lost or ended. It stays there while
-// it is being released, however long ago its deadline was, although the watchdog then has nothing to do for it.
+// In each state, while the lease is held, the watchdog also checks the deadline and sends questions that are due. A
+// lease is in the heap, and so in the count of [Watchdog.Drained], from Watch until it is lost or ended. It stays there
+// while it is being released, however long ago its deadline was, although the watchdog then has nothing to do for it.
 type schedule struct {
 	dueheap.Slot
 

@@ -2,8 +2,8 @@ package lease
 
 import "time"
 
-// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. The command must be the
-// last one prepared by Lower or Ask. Acknowledge does nothing once a release has begun or the deadline has passed,
+// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. The command must be
+// the last one prepared by Lower or Ask. Acknowledge does nothing once a release has begun or the deadline has passed,
 // because such a late reply does not count.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
@@ -105,8 +105,8 @@ func (l *Lease) prepareLower(now time.Time, ttl time.Duration) bool {
 // longestReserve is the upper limit of [Reserve].
 const longestReserve = 100 * time.Millisecond
 
-// Reserve returns the time that a hand-off adds to a fixed lease in Redis. During that time the lease can be passed on to
-// a holder that wants a lease of the same length.
+// Reserve returns the time that a hand-off adds to a fixed lease in Redis. During that time the lease can be passed on
+// to a holder that wants a lease of the same length.
 func Reserve(ttl time.Duration) time.Duration {
 	return min(ttl, longestReserve).Truncate(time.Millisecond)
 }

@@ -111,8 +111,8 @@ func TestLease_LongestTTLAskedFor(t *testing.T) {
 	})
 }
 
-// The reply to a prepared command lowers the longest TTL. Until then, and if another command raised the lease in between,
-// Redis may still have the longer TTL.
+// The reply to a prepared command lowers the longest TTL. Until then, and if another command raised the lease in
+// between, Redis may still have the longer TTL.
 func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
 	t.Parallel()
 	lower := func(h *holding, ttl time.Duration) { h.Lower(time.Now(), ttl) }

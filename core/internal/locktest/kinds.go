@@ -15,8 +15,8 @@ type Kind struct {
 	Scripts string // prefix of the names of its scripts
 	Nodes   int    // independent servers that one lock needs
 
-	// Lock returns the lock with a name from one client for each server. Rival returns a lock that a holder of Lock excludes.
-	// Both are nil for a count without holders.
+	// Lock returns the lock with a name from one client for each server. Rival returns a lock that a holder of Lock
+	// excludes. Both are nil for a count without holders.
 	Lock, Rival func(clients []*core.Client, key string) core.Lock
 
 	Channel func(key string) string // prefix of the channels of its waiters; nil: it has no messages

@@ -64,8 +64,8 @@ func WantAtMost(t *testing.T, what string, took, bound time.Duration) {
 	}
 }
 
-// WantErr checks that err matches every sentinel, and that each line of the message contains the prefix of the package at
-// most once.
+// WantErr checks that err matches every sentinel, and that each line of the message contains the prefix of the package
+// at most once.
 func WantErr(t *testing.T, err error, sentinels ...error) {
 	t.Helper()
 	for line := range strings.Lines(fmt.Sprint(err)) {

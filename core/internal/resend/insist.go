@@ -74,7 +74,8 @@ func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func
 	return got, err
 }
 
-// pendingSends contains the sends of an operation that got no answer in time, because their connections hang or are slow.
+// pendingSends contains the sends of an operation that got no answer in time, because their connections hang or are
+// slow.
 type pendingSends[T any] struct {
 	calls  []redisstore.Call[T]
 	counts func(T) bool

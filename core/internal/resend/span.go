@@ -6,7 +6,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Span contains the time limits of an operation. A zero time sets no limit, so the zero Span lasts as long as the context.
+// Span contains the time limits of an operation. A zero time sets no limit, so the zero Span lasts as long as the
+// context.
 //
 // An operation on a held lock, such as a release, has six time limits. The earliest limit wins. For an
 // error that passes by itself, only Passing and the context count:
