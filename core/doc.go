@@ -44,7 +44,7 @@
 //	                   contains the time spent and the time until a retry may succeed
 //	ErrUnavailable     Redis did not answer, or answered with an error: the lock is neither held nor known to be taken
 //	ErrLost            the lock ended under its holder; also the cause with which the context of the hold ends
-//	ErrReleased        only a cause: with it the context of a hold ends at its release
+//	ErrReleased        only the cause with which the context of a hold ends at its release
 //	ErrNotHeld         the hold was released twice, or never held; ErrLost matches it too
 //	ErrTooManyWaiters  a limit was reached; nothing was sent
 //	ErrClosed          the client was closed
@@ -58,7 +58,7 @@
 //
 //   - A lock has one holder at most. A read lock has readers only, and a semaphore at most as
 //     many holders as permits.
-//   - A holder is notified of the end of its lease before another client can acquire the lock: the
+//   - A holder learns of the end of its lease before another client can acquire the lock: the
 //     context of the hold ends with the cause [ErrLost]. The client counts the lease from the
 //     time at which it sends the command, less a margin of 1 % and 2 ms, on the monotonic and on the
 //     wall clock.
@@ -85,7 +85,7 @@
 //     as soon as the lock is freed, and the other processes attempt a few milliseconds later.
 //     Processes of this library follow this rule; Redis does not enforce it. A caller with
 //     WaitTime(0), or one whose wait is about to end, does not follow it.
-//   - Redisson's threads do not follow this rule. After a run of n turns, a process leaves the
+//   - Redisson's threads do not know this rule. After a run of n turns, a process leaves the
 //     next n turns to them, at least two, unless they leave the lock free for 3 to 6 ms.
 //   - A waiter that gets no messages, for instance because its ACL lacks the channel, polls
 //     every 50 ms and has its turn within two seconds, even beside processes that keep

@@ -22,10 +22,10 @@ func EndLeaseOnMonotonicClock(h *Hold) {
 	}
 }
 
-// NeedsOnly returns a hold need only n of its leases.
+// NeedsOnly makes a hold need only n of its leases.
 func NeedsOnly(h *Hold, n int) { h.handle.Hold.NeedOnly(n) }
 
-// EndLeaseEarlier returns a lease of a hold end earlier by d. The watchdog learns of it.
+// EndLeaseEarlier makes a lease of a hold expire earlier by d and notifies the watchdog.
 func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
 	l := h.handle.Hold.Holders()[index].Lease()
 	l.AdvanceClocks(d, d)

@@ -35,7 +35,7 @@ func listener(t *testing.T, prepare ...func(*Client)) (*Client, *queue.Waiter, *
 	return c, w, listens
 }
 
-// listen returns the queue of w subscribe.
+// listen makes the queue of w subscribe.
 func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
 	t.Helper()
 	if !c.queues.NeedsSubscription(w) {

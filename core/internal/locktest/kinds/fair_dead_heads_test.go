@@ -174,7 +174,7 @@ func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 // fairNotes is the name of the hash with the times at which waiters of a fair lock were seen, or found missing.
 func fairNotes(key string) string { return locktest.Tagged(key) + ":interlock_seen" }
 
-// dieWaiting returns a client wait for a fair lock n times, and its process die.
+// dieWaiting makes a client wait for a fair lock n times and its process die.
 func dieWaiting(b *locktest.Redis, key string, n int) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)
