@@ -34,7 +34,7 @@ func (m mode) isLenient() bool { return m == modeLenient || m == modePresence }
 type access struct {
 	variable *Variable // nil if the reference starts at a computed value
 	slot     int
-	item     *item // the entry of a keyed variable
+	item     *item // the entry to read, if the variable is keyed
 	steps    []step
 	typ      Type
 	implicit bool   // the last step cannot tell zero from not set
@@ -47,7 +47,7 @@ type access struct {
 // item is the entry of a keyed variable that a reference reads.
 type item struct {
 	key   string
-	index int // of a repeated value; or oneValue, or allValues
+	index int // the position of one of several values, oneValue or allValues
 }
 
 const (
@@ -55,10 +55,10 @@ const (
 	allValues = -2
 )
 
-// step goes from a value to a value inside it.
+// step selects a value inside another one.
 type step struct {
-	// get returns the inner value, nil if it is missing. It returns false if the outer value
-	// has no fields or no elements.
+	// get returns the inner value, or nil if it is missing. It returns false if the outer value has
+	// no fields or no elements.
 	get    func(any) (any, bool)
 	noun   string // "fields" or "elements"
 	inside bool   // the outer value is a list or map, which has no default for an absent element
@@ -98,8 +98,8 @@ func (a *access) value(env Env) any {
 	return a.follow(v)
 }
 
-// isUnset reports whether the application has not set a registered variable: the value is "" or
-// a zero struct.
+// isUnset reports whether the value of a registered variable is "" or a zero struct, which means
+// that the application did not set it.
 func isUnset(v any) bool {
 	if v == "" {
 		return true
@@ -108,7 +108,7 @@ func isUnset(v any) bool {
 	return value.Kind() == reflect.Struct && value.IsZero()
 }
 
-// items reads an entry of a keyed variable: one value, or all of them.
+// items reads one value or all values of an entry of a keyed variable.
 func (a *access) items(env Env) any {
 	values, err := env.Items(a.slot, a.item.key)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *access) textBefore(i int) string {
 	return "the value before " + a.steps[0].text
 }
 
-// settle converts a value to the form that the expression computes with, and checks it.
+// settle converts a value to the form that the expression computes with and checks it.
 func (a *access) settle(v any) any {
 	if v = whole(v, a.text); v == nil {
 		return a.absent(a.text)

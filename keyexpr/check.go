@@ -11,14 +11,14 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// checker makes the nodes of one expression from its syntax tree. It checks names against the
-// schema, infers types, and decides for each operand what happens if its value is missing.
+// checker builds the nodes of one expression from its syntax tree. It checks names against the
+// schema, infers types and decides for each operand what happens if its value is missing.
 type checker struct {
 	schema    *Schema
 	source    segment
 	condition bool
 	used      map[string]bool
-	element   *Type // of the enclosing predicate
+	element   *Type // the type of the element in the enclosing predicate
 	problems  []*Error
 }
 
@@ -29,7 +29,7 @@ func check(tree ast.Node, source segment, schema *Schema, condition bool) (*prog
 	return &program{node: n, source: strings.TrimSpace(source.text), used: c.used}, c.problems
 }
 
-// report records a mistake at a node. It returns a node that replaces it.
+// report records a mistake at a node. It returns a replacement for the node.
 func (c *checker) report(at ast.Node, m *mistake) node {
 	if m != nil {
 		problem := c.source.problem(byteOffset(c.source.text, at.Location().From), m.message, m.suggestion)
@@ -97,7 +97,7 @@ func (c *checker) node(n ast.Node, m mode) node {
 	return c.reportf(n, "", "%s: write the value where it is used, or register a variable", describeForeign(n))
 }
 
-// describeForeign names syntax that the parser accepts and this language does not have.
+// describeForeign names syntax that the parser accepts but this language does not have.
 func describeForeign(n ast.Node) string {
 	switch n.(type) {
 	case *ast.MapNode:
@@ -129,8 +129,8 @@ func (c *checker) restrict(n ast.Node, x node, operation string, kinds ...kind) 
 	return x
 }
 
-// fill gives an operand of unknown type in a condition the empty value of another type, for the
-// case that it is missing.
+// fill sets the value of a missing operand of unknown type in a condition to the empty value of
+// another type.
 func (c *checker) fill(x node, like Type) node {
 	empty := kinds[like.kind].empty
 	if !c.condition || x.typ.kind != kindAny || like.kind == kindMap || empty == nil {
@@ -148,7 +148,8 @@ func (c *checker) list(n ast.Node, function string, m mode) node {
 	return x
 }
 
-// areComparable reports operands that cannot be compared or added because of their types.
+// areComparable reports a problem and returns false if two operands cannot be compared or added
+// because of their types.
 func (c *checker) areComparable(x *ast.BinaryNode, left, right Type) bool {
 	for _, t := range []Type{left, right} {
 		if t.kind == kindObject || t.kind == kindMap {
@@ -171,7 +172,8 @@ func (c *checker) areComparable(x *ast.BinaryNode, left, right Type) bool {
 	return false
 }
 
-// checkComparedTexts reports literal texts that are compared with a value that never has them.
+// checkComparedTexts reports a literal text that is compared with a value that never has this
+// text.
 func (c *checker) checkComparedTexts(a, b Type) {
 	for a.kind == kindList && b.kind == kindList {
 		a, b = a.element(), b.element()
@@ -202,7 +204,7 @@ func (c *checker) checkPossible(values, literals *texts) {
 }
 
 // either returns the type of a value that has one of two types. It reports a literal text of one
-// that spells a value of the other in another way.
+// type that is not the canonical text of a value of the other.
 func (c *checker) either(a, b Type) Type {
 	c.checkSpellings(a.texts, b.texts)
 	c.checkSpellings(b.texts, a.texts)
@@ -218,7 +220,7 @@ func (c *checker) checkSpellings(values, literals *texts) {
 	}
 }
 
-// checkSpelling reports a literal that spells a value in another way than its text.
+// checkSpelling reports a literal that is not the canonical text of the value that it spells.
 func (c *checker) checkSpelling(values *texts, l *ast.StringNode) (reported bool) {
 	text, ok := values.respelled(l.Value)
 	if ok {
@@ -259,8 +261,8 @@ func (c *checker) isKnown(x *ast.IdentifierNode) bool {
 	return ok
 }
 
-// variable starts a chain at a variable. rest is the path of names after it, if the variable is
-// unknown.
+// variable starts a chain at a variable. rest is the path of names after it, which helps to find
+// a suggestion if the variable is unknown.
 func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
 	name := variableOf(x)
 	slot, ok := c.schema.slots[name]
@@ -396,11 +398,11 @@ func (c *checker) equality(x *ast.BinaryNode) node {
 	return equalityNode(left, right, x.Operator == "!=")
 }
 
-// membership checks a in list, and name in map.
+// membership checks "a in list" and "name in map".
 func (c *checker) membership(x *ast.BinaryNode) node {
 	where := x.Right
 	if call, ok := where.(*ast.BuiltinNode); ok && call.Name == "keys" && len(call.Arguments) == 1 {
-		where = call.Arguments[0] // the map finds all spellings of a name, its keys do not
+		where = call.Arguments[0] // the map finds every spelling of a name; its keys do not
 	}
 	left, right := c.node(x.Left, modeValue), c.operand(where, modeValue, "in", kindList, kindMap)
 	if right.typ.kind != kindMap {
@@ -421,8 +423,8 @@ func (c *checker) order(x *ast.BinaryNode) node {
 	return orderNode(x.Operator, left, right, times)
 }
 
-// plus checks a sum of numbers or texts. In a key, an empty operand is an error: it would vanish
-// from the text, and all requests without it would share a lock.
+// plus checks a sum of numbers or texts. In a key, an empty operand is an error, because it would
+// vanish from the text: all requests without it would share a lock.
 func (c *checker) plus(x *ast.BinaryNode, m mode) node {
 	inKey := m == modeKey || m == modeText
 	m = modeValue
@@ -439,8 +441,8 @@ func (c *checker) plus(x *ast.BinaryNode, m mode) node {
 	return arithmeticNode(x.Operator, c.fill(left, right.typ), c.fill(right, left.typ))
 }
 
-// requirePresent makes a computed operand of a concatenation an error if it is empty or nil. The
-// mode of a reference does that already.
+// requirePresent returns a node that fails if a computed operand of a concatenation is empty or
+// nil. For a reference, its mode does so.
 func requirePresent(n ast.Node, x node) node {
 	if sum, ok := n.(*ast.BinaryNode); ok && sum.Operator == "+" || x.literal || x.ref != nil || x.typ.kind != kindString && x.typ.kind != kindAny {
 		return x

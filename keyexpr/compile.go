@@ -39,7 +39,7 @@ func (f Format) Compile(template string, schema *Schema) (*Template, error) {
 // the variables of schema. Its error joins one *[Error] for each problem.
 //
 // In a condition, a missing value is empty: "", 0, false or an empty list. The type of the
-// variable or of the other operand selects which. A missing enum is its zero, and a field with a
+// variable or of the other operand decides which. A missing enum is its zero, and a field with a
 // declared default has its default. A comparison with nil still shows whether a value is present.
 func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if problem := checkSize(expression, "condition"); problem != nil {
@@ -108,7 +108,7 @@ type builder struct {
 	template *Template
 	problems []*Error
 	fixes    []fix
-	habits   []*Error // the problems of the fixes
+	habits   []*Error // the problems that the fixes solve
 	used     map[string]bool
 	braces   int // the braces that the literal text has opened and not closed
 }
@@ -166,7 +166,8 @@ func (b *builder) addFix(s segment, translated string, problems []*Error) {
 	b.habits = append(b.habits, problems...)
 }
 
-// reportHabits reports the habits of other languages. Each suggests the whole translated template.
+// reportHabits reports the habits of other languages. Each problem suggests the whole translated
+// template.
 func (b *builder) reportHabits() {
 	translated, sign := translateSum(applyFixes(b.fixes, b.template.source))
 	if sign != nil && len(b.habits) == 0 {
@@ -186,8 +187,8 @@ func (b *builder) addLiteral(s segment) {
 	b.addText(s.text, s.offset)
 }
 
-// checkStrayBrace reports a text that begins with a closing brace after a part, if the text before
-// has no open brace for it. In a hash tag of Redis Cluster, such as {#{path.id}}, it has one.
+// checkStrayBrace reports a closing brace directly after a part if the text before the part has no
+// open brace for it. The hash tag of a Redis Cluster, such as {#{path.id}}, has one.
 func (b *builder) checkStrayBrace(s segment) {
 	template, i := b.template.source, s.offset
 	if i > 0 && strings.HasPrefix(s.text, "}") && b.braces == 0 {
@@ -195,7 +196,7 @@ func (b *builder) checkStrayBrace(s segment) {
 	}
 }
 
-// addText appends literal text. It joins the text with literal text before it.
+// addText appends literal text and joins it with the literal text before it.
 func (b *builder) addText(text string, offset int) {
 	b.braces = max(b.braces+strings.Count(text, "{")-strings.Count(text, "}"), 0)
 	t := b.template
@@ -349,7 +350,8 @@ func (b *builder) setDelimiters() {
 	}
 }
 
-// checkEnds reports white space at an end of every key, because readers of the rule do not see it.
+// checkEnds reports white space with which every key would begin or end, because readers of the
+// rule do not see it.
 func (b *builder) checkEnds() {
 	source, pieces := b.template.source, b.template.pieces
 	first, last := pieces[0].literal, pieces[len(pieces)-1].literal
@@ -366,8 +368,8 @@ func (b *builder) checkEnds() {
 	}
 }
 
-// checkLength reports a template whose literal text alone is too long for a key. Only the hash
-// would tell its keys apart.
+// checkLength reports a template whose literal text alone is too long for a key, because only the
+// hash would distinguish its keys.
 func (b *builder) checkLength() {
 	shortest := 0
 	for i := range b.template.pieces {

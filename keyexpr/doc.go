@@ -28,8 +28,8 @@
 // schema of a function's argument.
 //
 // The notations of other languages, such as #orderId, ${path.id} and {{id}}, are errors that show
-// what to write instead. So is a } after a part that closes no { of the text, as in
-// o:#{path.id}}. Write #{"}"} for a literal } there, and #{"#{"} for a literal #{.
+// what to write instead. A } after a part that closes no { of the text, as in o:#{path.id}}, is
+// such an error, too. Write #{"}"} for a literal } there, and #{"#{"} for a literal #{.
 //
 // # The language
 //
@@ -55,14 +55,15 @@
 // Package expr has more notations for some of these: a?.b is a.b, x | lower() is lower(x), and a
 // predicate may have braces around it. Literals and comments are written as in expr.
 //
-// Everything else is an error at start-up. The error shows the notation of this language, or
-// advises to register a variable: then a Go function of the program computes the value.
+// Everything else is an error at start-up. The error shows the notation of this language or
+// advises registering a variable, whose value a Go function of the program computes.
 //
-// These limits hold for every request, whatever the load of the machine is:
+// These limits hold for every request, whatever the load of the machine:
 //
-//   - A text that a function or + takes or makes, or that becomes part of a key, has at most 4 KiB.
+//   - A text that a function or + takes or returns, or that becomes part of a key, has at most 4
+//     KiB.
 //   - A list has at most 1,000 elements.
-//   - The expressions of one template or condition compute with at most 256 KiB of text together.
+//   - The expressions of one template or condition together compute with at most 256 KiB of text.
 //
 // A request that exceeds them is an [EvalError] with [ReasonTooLong] or [ReasonTooMany]. Within
 // them, the worst request takes less than 10 ms of CPU time and 2 MiB of memory.
@@ -72,8 +73,8 @@
 // The convention is module:operation:id, after the prefix of the service
 // (core.WithPrefix): shop:order:pay:42.
 //
-//   - Name the thing that must not change twice at the same time, not the endpoint. If paying and
-//     cancelling an order must exclude each other, both rules need the same key, such as
+//   - Name the thing that two calls must not change at the same time, not the endpoint. If paying
+//     and cancelling an order must exclude each other, both rules need the same key, such as
 //     order:#{path.orderId}.
 //   - Make the key as fine as possible and as coarse as needed. A key without a part is one lock
 //     for all requests: right for a nightly job, wrong for a route. A key with the id of the
@@ -81,24 +82,24 @@
 //   - Take ids from one source. 42, 042 and ORD-42 are three locks. Convert in one place.
 //   - A catch-all keeps its slashes. /files/*path of gin yields /a/b, /files/{path...} of
 //     net/http yields a/b, and a/b/ is another key.
-//   - Give each service one prefix, and let no prefix begin with another one. With shop: and
-//     shop:a: on one Redis, key a:order:42 of the first is key order:42 of the second.
-//   - For several resources write several templates, or one part that yields a list. The rule
+//   - Give each service one prefix. No prefix may begin with another one. With shop: and shop:a:
+//     on one Redis, key a:order:42 of the first is key order:42 of the second.
+//   - For several resources, write several templates or one part that yields a list. The rule
 //     takes all locks together or none. Two such calls do not deadlock.
 //   - A client that chooses the key chooses the lock. A header always has the value that the
-//     client sent. client_ip comes from the router, and is often what the client says. Prefer the
-//     values that authentication found.
+//     client sent. client_ip comes from the router, which often takes it from a header of the
+//     client. Prefer values that authentication has established.
 //
 // # Values
 //
 // A part is a string, a bool, an integer or an enum. Floats, objects and byte slices are refused:
 // by the compiler if it knows the type, otherwise by an [EvalError].
 //
-// A missing, null or empty value is an EvalError too: it never becomes one lock for all clients.
-// Some types cannot tell "not set" from zero: a proto3 field without presence, and a Go field
-// that is not a pointer. There, an integer or enum of zero counts as missing. Write
-// #{req.shard ?? 0} if zero is a value. A bool is not missing because it is false. The left side
-// of ?? and the operands of a comparison with nil may be missing.
+// A missing, null or empty value is an EvalError too, so it never becomes one lock for all
+// clients. Some types cannot tell "not set" from zero: a proto3 field without presence, and a Go
+// field that is not a pointer. There, an integer or enum of zero counts as missing. Write
+// #{req.shard ?? 0} if zero is a value. A bool that is false is not missing. The left side of ??
+// and the operands of a comparison with nil may be missing.
 //
 // A value has one text, whatever its spelling:
 //
@@ -121,12 +122,11 @@
 // query or a header stays as the client wrote it, even if it is a time. Give the body a type to
 // compare times in it.
 //
-// Expressions compare texts byte by byte. A database may ignore case, blanks or accents: for it,
-// "Anna", "anna" and "Änna" can be one row, and é can be one or two characters. Such texts
-// are different keys. Write lower(…) if case does not matter, nfc(…) if é is one letter,
-// int(…) if 042 and 42 are one number, and prefer the id that the database has for the row.
-// Invisible literal text, such as U+200B, is an error at start-up; in a value it is
-// percent-encoded.
+// Expressions compare texts byte by byte. A database may ignore case, blanks or accents: in it,
+// "Anna", "anna" and "Änna" can be one row, and é can be one or two characters. Such texts are
+// different keys. Write lower(…) if case does not matter, nfc(…) if é is one letter, int(…) if
+// 042 and 42 are one number, and prefer the id of the row in the database. Invisible literal
+// text, such as U+200B, is an error at start-up; in a value it is percent-encoded.
 //
 // Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an integer if it is
 // written as one: 5.0, 5e0 and -0 are refused like 0.5, because handlers disagree about their
@@ -142,47 +142,46 @@
 // It is an error if a request repeats a query, header, cookie or form value: query.id[0] picks
 // one, query.id[:] takes all of them.
 //
-// Values are decoded once: %34%32, + for a blank and the quotes of a cookie make no other
-// key. header.Host is in lower case, with its port. A handler's own parser may take several
-// texts for one value (true, TRUE and 1; 42 and 042; a UUID in two cases). These are different
+// Values are decoded once: %34%32, + for a blank and the quotes of a cookie do not lead to
+// another key. header.Host is in lower case, with its port. A handler's parser may read several
+// texts as one value (true, TRUE and 1; 42 and 042; a UUID in two cases). These are different
 // keys: write lower(query.id) or int(query.id), or give the body a type.
 //
-// form has the values that a handler finds in PostForm after net/http, or gin's PostForm, has
+// form contains the values that a handler finds in PostForm after net/http or gin's PostForm
 // parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and the values
-// of a multipart body under any method. A urlencoded body of a GET or DELETE has none,
-// and is not read. If a middleware has parsed the form before, that form counts.
-// form never contains the query. Some handlers merge the two: http.Request.Form and
-// FormValue, and gin's ShouldBind, which under GET reads the query only. Such a handler may get a
-// value that form does not have. Let it read PostForm if a condition or a ?? depends on form.
+// of a multipart body under any method. A urlencoded body of a GET or DELETE has none and is not
+// read. If a middleware parsed the form earlier, that form counts. form never contains the query.
+// Some handlers merge the two: http.Request.Form and FormValue, and gin's ShouldBind, which under
+// GET reads the query only. Such a handler may get a value that form does not contain. Let it
+// read PostForm if a condition or a ?? depends on form.
 //
 // client_ip is as trustworthy as its source in the router. By default, Gin trusts every proxy:
-// any client then chooses its address by a header, and with it the lock. List the real proxies
+// any client then chooses its address, and with it the lock, by a header. List the real proxies
 // with Engine.SetTrustedProxies.
 //
 // A body is read only if an expression uses it, up to 1 MiB (WithMaxBody). The adapter replaces
 // the request's Body so that the handler still reads all of it. A request has a body if the body
 // has bytes, whatever length was announced. JSON needs a JSON content type (application/json or
-// any +json), UTF-8, and nothing after the value. A body that has a name twice in one object,
-// even in another case, is refused, typed or not, because handlers disagree about which value
+// any +json), UTF-8, and nothing after the value. A body, typed or not, is refused if one object
+// contains a name twice, even in another case, because handlers disagree about which value
 // counts. A request without a body has no value for body and form.
 //
 // A typed body is decoded as encoding/json does it for the handler: a time.Time in it is
 // its instant in UTC, whatever its zone. From an untyped body, an expression reads the same values
 // as a handler that decodes it with encoding/json into a struct, or the request is refused:
 //
-//   - The case of names does not matter, however an expression uses an object:
-//     body.id, "id" in body and (body.order ?? body).id find ID. (Only a handler with two
-//     fields that differ in nothing but case separates them.) keys returns names in lower
-//     case, and refuses others.
+//   - The case of names does not matter, however an expression uses an object: body.id, "id" in
+//     body and (body.order ?? body).id find ID. (Only a handler with two fields whose names
+//     differ only in case separates them.) keys returns names in lower case and refuses others.
 //   - Objects are not compared, by == or in: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing one with
 //     the other is refused: write string(body.id) == path.id.
 //
 // Some handlers see fewer ids than there are keys. A handler that decodes an id into a float64,
-// or into any without UseNumber, takes 2^53 and 2^53 + 1 for one id, which have two keys. A
-// handler whose field has the option ,string takes "042" and "42" for one. Give the type of the
-// handler to WithBody, with an int64 or a string instead of the float64: then the key has the ids
-// of the handler.
+// or into any without UseNumber, reads 2^53 and 2^53 + 1 as one id, although they have two keys.
+// A handler whose field has the option ,string reads "042" and "42" as one id. Pass the handler's
+// type to WithBody, with an int64 or a string instead of the float64: then the key contains the
+// ids that the handler sees.
 //
 // # gRPC calls
 //
@@ -204,9 +203,9 @@
 // value. The value field of a wrapper that is set may be zero. A Timestamp or Duration that
 // is not valid is missing.
 //
-// A field with a default in proto2 or an edition is never missing: it has the default, as in
-// its getter, even if the message around it is unset. Only req.shard == nil shows that it
-// is unset. In a condition an unset enum has the value that its getter returns: the first one.
+// A field with a default in proto2 or an edition is never missing: like its getter, it yields the
+// default, even if the message around it is unset. Only req.shard == nil shows that it is unset.
+// In a condition, an unset enum has the value that its getter returns: the first one.
 //
 // # Keys
 //
@@ -214,28 +213,28 @@
 // "42" in a JSON body, an int64 of a message or an argument and a constant in the
 // template are one key. So are true and "true", and an enum and its name.
 //
-// Two requests whose parts have different texts get different keys of one template. In a
-// value these are percent-encoded: the colon, the percent sign, braces, every character that is not
-// printable, bytes that are not UTF-8, and the first character of the literal text after the
-// part. The result of a concatenation is one value: write #{a}-#{b} rather than #{a + "-" + b},
-// so that each is encoded. The exception is a text with a colon that a part adds. It is literal
-// text: #{"order:" + a} is order:#{a}. A key longer than the limit keeps its head and ends in a
-// hash. Under [Format].Strict, encoding and shortening are errors instead.
+// Two requests whose parts have different texts get different keys from one template. In a value,
+// these are percent-encoded: the colon, the percent sign, braces, every character that is not
+// printable, bytes that are not UTF-8, and the first character of the literal text after the part.
+// The result of a concatenation is one value: write #{a}-#{b} rather than #{a + "-" + b}, so that
+// each is encoded. The exception is an operand that is a literal text with a colon. It is literal
+// text of the key: #{"order:" + a} is order:#{a}. A key longer than the limit keeps its head and
+// ends in a hash. Under [Format].Strict, encoding and shortening are errors instead.
 //
-// Between templates only the colon is protected: a key has the colons of its template, and
-// no value adds one. A field is the text between two colons. A value may spell the text that
-// another template writes in the same field: with 7-12, seat:#{path.id} is the key of
-// seat:#{path.row}-#{path.seat} with 7 and 12, and with all it is seat:all. Such requests
-// wait for each other. If templates must not share keys, give each a literal field, such
+// Between templates only the colon is protected: a key has the colons of its template, and no
+// value adds one. A field is the text between two colons. A value may contain the text that
+// another template has in the same field: with the value 7-12, seat:#{path.id} yields the key of
+// seat:#{path.row}-#{path.seat} with 7 and 12, and with the value all it yields seat:all. Such
+// requests wait for each other. If templates must not share keys, give each a literal field, such
 // as seat:id:#{path.id} and seat:place:#{path.row}:#{path.seat}, and separate values by colons.
 //
 // # Safety
 //
-// Operators write expressions, and clients send values. The size of a template, the
-// nodes of an expression, the length of a key, the number of elements and the text that
-// an expression computes with are bounded. If a list of messages or Go values has more than 1,000
-// elements, expressions can only index it; in such a map, they can only look up an entry.
-// The cost of producing a variable, such as decoding a body, is not counted: a body has its limit.
+// Operators write expressions, and clients send values. The size of a template, the nodes of an
+// expression, the length of a key, the number of elements and the text that an expression computes
+// with are limited. If a list of messages or Go values has more than 1,000 elements, expressions
+// can only index it. In a map of that size, they can only look up an entry. The cost of producing
+// a variable, such as decoding a body, is not counted: a body has its limit.
 //
 // Compiled templates and conditions are immutable and safe for concurrent use.
 package keyexpr

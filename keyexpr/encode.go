@@ -17,11 +17,11 @@ const hashDigits = 32
 
 const upperHex = "0123456789ABCDEF"
 
-// needsEncoding reports whether a character of a value is encoded. Encoded are the delimiter that
-// ends the value, and the characters that have a meaning in keys. The colon is encoded in every
-// value; otherwise the value 42:refund would make a key of order:#{id}:refund out of order:#{id}.
-// Text that another template has between its colons is not encoded; see the package comment.
-// A byte that is not UTF-8 has size 1 and the rune utf8.RuneError.
+// needsEncoding reports whether a character of a value is encoded. The delimiter that ends the
+// value is encoded, and so are the characters that have a meaning in keys. The colon is encoded
+// in every value; otherwise the value 42:refund would make a key of order:#{id}:refund out of
+// order:#{id}. Text that another template has between its colons is not encoded; see the package
+// comment. A byte that is not UTF-8 has size 1 and the rune utf8.RuneError.
 func needsEncoding(r rune, size int, delimiter rune) bool {
 	switch {
 	case r == delimiter, r == ':', r == '%', r == '{', r == '}':
@@ -34,7 +34,8 @@ func needsEncoding(r rune, size int, delimiter rune) bool {
 	return !unicode.IsPrint(r)
 }
 
-// appendEncoded appends the encoded value. clean reports whether no character had to be encoded.
+// appendEncoded appends the encoded value to dst. clean is true if no character had to be
+// encoded.
 func appendEncoded(dst []byte, value string, delimiter rune) (out []byte, clean bool) {
 	plain := 0
 	for i := 0; i < len(value); {

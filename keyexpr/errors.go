@@ -11,7 +11,7 @@ import (
 // Error is one problem of a template or condition, found when it is compiled.
 // Several problems of one template are joined; errors.AsType finds the first.
 type Error struct {
-	// Template is the source as it was given.
+	// Template is the source as the caller passed it.
 	Template string
 	// Line and Column are the position of the problem. Both count from 1; Column counts
 	// characters, not bytes.
@@ -20,8 +20,8 @@ type Error struct {
 	Message string
 	// Suggestion is what to write instead. It may be empty.
 	Suggestion string
-	// Unknown is the name that the template uses and the schema does not have; it is empty for
-	// other problems. If Of is set, Unknown names an entry of the variable Of: id of path.
+	// Unknown is the name that the template uses and the schema does not contain; it is empty for
+	// other problems. If Of is set, Unknown names an entry of the variable Of, such as id of path.
 	Unknown, Of string
 }
 
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 }
 
 // visibleLine returns the line of the template that has the problem. It replaces each character
-// that a terminal would execute or hide by a visible one, which keeps the caret in its place.
+// that a terminal would interpret or hide with a visible one, so that the caret stays in place.
 func (e *Error) visibleLine() string {
 	lines := strings.Split(e.Template, "\n")
 	if e.Line < 1 || e.Line > len(lines) {
@@ -81,10 +81,11 @@ func joinProblems(problems []*Error) error {
 	return errors.Join(all...)
 }
 
-// Reason classifies why a request yields no key. Adapters choose the status of the answer by it.
+// Reason classifies why a request yields no key. Adapters derive the status of the response from
+// it.
 type Reason uint8
 
-// The reasons. The request is at fault unless the reason says that the application is.
+// The reasons. The request is at fault unless the comment of the reason blames the application.
 const (
 	// ReasonMissing: a value is absent or null.
 	ReasonMissing Reason = iota + 1
@@ -134,7 +135,7 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// EvalError reports why one request yields no key. Its text is written for the operator's log
+// EvalError reports why one request yields no key. Its message is written for the operator's log
 // and contains no value of the request.
 type EvalError struct {
 	// Reason classifies the failure.

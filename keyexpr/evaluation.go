@@ -2,11 +2,12 @@ package keyexpr
 
 import "fmt"
 
-// node is a compiled expression or a part of one: its static type, and how to compute it.
+// node is a compiled expression or a part of one: its static type and the function that computes
+// it.
 type node struct {
 	typ     Type
 	eval    func(e *evaluation) any
-	ref     *access // of a node that only reads a variable
+	ref     *access // the reference, if the node only reads a variable
 	literal bool
 }
 
@@ -19,7 +20,7 @@ type program struct {
 	node
 
 	source string
-	used   map[string]bool // the variables that it reads
+	used   map[string]bool // the variables that the program reads
 }
 
 // run evaluates the program for a request.
@@ -32,25 +33,26 @@ func (p *program) uses(variable string) bool { return p.used[variable] }
 
 // evaluation is the state of one run of the expressions of a template or condition. A failure
 // panics with an *[EvalError], which origin.recoverError returns as an error. Package
-// text/template works in the same way.
+// text/template does the same.
 type evaluation struct {
 	env     Env
-	source  string // of the running program
+	source  string // the source of the running program
 	room    int    // the bytes of text that are left
 	element any    // the element that a predicate is computed for
 }
 
 func newEvaluation(env Env) *evaluation { return &evaluation{env: env, room: maxRoom} }
 
-// spend takes n bytes of text from the room. An operation that reads no text spends as many bytes
-// as take the same time.
+// spend takes n bytes of text from the room. An operation that reads no text spends the number of
+// bytes that take as long to process.
 func (e *evaluation) spend(n int) {
 	if e.room -= n; e.room < 0 {
 		panic(newEvalError(ReasonTooLong, e.source, fmt.Sprintf("computes with more than %d KiB of text", maxRoom>>10)))
 	}
 }
 
-// comparisonCost is the cost of a comparison in bytes of text, besides the texts that it compares.
+// comparisonCost is the cost of a comparison in bytes of text, in addition to the texts that it
+// compares.
 const comparisonCost = 16
 
 // text returns the text that an operation takes.
@@ -71,7 +73,7 @@ func (e *evaluation) spendText(text string) string {
 	return text
 }
 
-// failf ends the evaluation because the expression has no value for this request. The message
+// failf stops the evaluation because the expression has no value for this request. The message
 // shows no value of the request.
 func (e *evaluation) failf(format string, args ...any) {
 	panic(newEvalError(ReasonExpression, e.source, "cannot be computed for these values: "+fmt.Sprintf(format, args...)))
@@ -87,7 +89,7 @@ func (n node) evalBool(e *evaluation, operation string) bool {
 	return is
 }
 
-// withDefault returns the node with a value to use where it is missing.
+// withDefault returns a node that yields the given value where the value of n is missing.
 func (n node) withDefault(value any) node {
 	return node{typ: n.typ, eval: func(e *evaluation) any {
 		if v := n.eval(e); v != nil {
@@ -97,7 +99,7 @@ func (n node) withDefault(value any) node {
 	}}
 }
 
-// listOf returns the node as a list. A value that is not a list is an error of the request.
+// listOf returns a node for a list. It fails for a request whose value is not a list.
 func (n node) listOf(text string, m mode) node {
 	a := &access{typ: ListType(AnyType()), text: text, mode: m}
 	return node{typ: a.typ, eval: func(e *evaluation) any {
@@ -109,13 +111,13 @@ func (n node) listOf(text string, m mode) node {
 	}}
 }
 
-// mandatory returns the node with an error for a missing or empty value.
+// mandatory returns a node that fails if the value of n is missing or empty.
 func (n node) mandatory(text string) node {
 	a := &access{text: text, mode: modeText}
 	return node{typ: n.typ, eval: func(e *evaluation) any { return a.settle(n.eval(e)) }}
 }
 
-// elementNode reads the element of a predicate.
+// elementNode returns the node that reads the element of a predicate.
 func elementNode(typ Type) node {
 	return node{typ: typ, eval: func(e *evaluation) any {
 		if list, lazy := e.element.(lazyList); lazy {
@@ -125,8 +127,8 @@ func elementNode(typ Type) node {
 	}}
 }
 
-// readNode reads a reference. base computes the value that it starts at if it does not start at
-// a variable.
+// readNode returns the node that reads a reference. If the reference does not start at a
+// variable, base computes the value that it starts at.
 func readNode(a *access, base node) node {
 	if a.variable == nil && len(a.steps) == 0 {
 		return node{typ: a.typ, eval: base.eval}

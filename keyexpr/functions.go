@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// function is a function of the language. Each reads its argument once.
+// function is a function of the language. It reads its argument once.
 type function struct {
 	usage  string // its arguments, for messages
 	mode   argMode
@@ -27,7 +27,7 @@ func (f function) arguments() int { return strings.Count(f.usage, ", ") + 1 }
 type argMode uint8
 
 const (
-	argValue argMode = iota // the argument is an operand of a computation
+	argValue argMode = iota // the function computes with the argument
 	argSame                 // the result consists of the argument
 	argText                 // the result is the text of the argument
 )
@@ -73,13 +73,13 @@ func stringType(t Type) Type {
 	return Type{kind: kindString}
 }
 
-// callNode applies a function to its argument.
+// callNode returns the node that applies a function to its argument.
 func callNode(name string, f function, argument node) node {
 	return node{typ: f.result(argument.typ), eval: func(e *evaluation) any { return f.apply(e, name, argument.eval(e)) }}
 }
 
-// splitNode cuts a text at a literal separator, so that the length of the list is known before
-// the list is made.
+// splitNode returns the node that cuts a text at a separator. The separator is literal so that
+// the length of the list is known before the list is built.
 func splitNode(text node, separator string) node {
 	return node{typ: toTexts(text.typ), eval: func(e *evaluation) any {
 		text := e.text("split", text.eval(e))
@@ -92,7 +92,7 @@ func splitNode(text node, separator string) node {
 	}}
 }
 
-// loopNode applies map, filter, any or all to a list.
+// loopNode returns the node that applies map, filter, any or all to a list.
 func loopNode(name string, list, each node) node {
 	var typ Type
 	switch name {
@@ -104,12 +104,13 @@ func loopNode(name string, list, each node) node {
 		typ = Type{kind: kindBool}
 	}
 	return node{typ: typ, eval: func(e *evaluation) any {
-		elements, _ := list.eval(e).([]any) //nolint:errcheck // the checker and listOf make sure of it
+		elements, _ := list.eval(e).([]any) //nolint:errcheck // the checker and listOf ensure a list
 		return e.loop(name, elements, each)
 	}}
 }
 
-// loop computes each for the elements of a list. any and all stop at the element that decides.
+// loop computes each for the elements of a list. any and all stop at the element that decides the
+// result.
 func (e *evaluation) loop(name string, elements []any, each node) any {
 	result := make([]any, 0, len(elements))
 	for _, element := range elements {

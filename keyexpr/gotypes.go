@@ -34,13 +34,13 @@ func TypeFor[T any]() Type { return GoType(reflect.TypeFor[T]()) }
 // [NewSchema] reports byte slices, functions, channels and complex numbers. Using a field of
 // such a type in an expression is an error, too.
 //
-// A variable whose value is a nil slice or map, or a pointer to one, is missing, as for a nil
+// A variable whose value is a nil slice or map, or a pointer to one, is missing, like a nil
 // pointer. Inside a value, a nil slice or map is an empty list or map.
 //
 // A field that is not a pointer cannot tell zero from not set. See [Field].
 func GoType(t reflect.Type) Type { return variableType(t, goNames) }
 
-// JSONType returns the [GoType] of t, with the names that encoding/json gives to fields.
+// JSONType is like [GoType], but its fields have the names that encoding/json uses.
 func JSONType(t reflect.Type) Type { return variableType(t, jsonNames) }
 
 func variableType(t reflect.Type, names naming) Type {
@@ -393,7 +393,7 @@ func (o goObject) byName() map[string]goField {
 
 // jsonFields returns the fields by their names in JSON. It follows encoding/json: a tag renames a
 // field and "-" hides it. The fields of an embedded struct without a tag are promoted. Of several
-// fields with one name the least nested one wins, then the tagged one. A tie hides the name.
+// fields with one name the least nested one wins, then the tagged one. A tie hides all of them.
 func jsonFields(t reflect.Type) map[string]goField {
 	fields := make(map[string]goField)
 	ambiguous := make(map[string]bool)
@@ -443,7 +443,7 @@ func collectJSON(t reflect.Type, index []int, open map[reflect.Type]bool, add fu
 }
 
 // fromInterface converts the value in a Go interface. It converts lists and maps of encoding/json
-// lazily. It converts a value of another Go type like a field of that type.
+// lazily. It converts a value of another Go type as it converts a field of that type.
 func fromInterface(v any) any {
 	switch x := v.(type) {
 	case float64:

@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// This file recognizes the habits of users of other template and expression languages, and
-// writes what they mean in this one.
+// This file recognizes notations from other template and expression languages and translates them
+// into this one.
 
-// place is where a habit occurs.
+// place is a kind of text in which a habit can occur.
 type place uint8
 
 const (
@@ -28,15 +28,14 @@ const (
 	inCall                  // a call or operator in an expression that does not compile
 )
 
-// habit is a notation of another language, and its translation.
+// habit is a notation of another language with its translation.
 type habit struct {
 	place   place
 	written string // a regular expression; for inCall, the names of functions, methods and operators
 	message string
-	// instead is the translation. @1 stands for the translation of the name in the first group,
-	// and @ for an example of a variable. For inCall, {1} stands for the first operand or
-	// argument, and {n} for the length of the last one. instead is empty if an expression cannot
-	// compute the value.
+	// instead is the translation. @1 stands for the translation of the name in the first group, and
+	// @ for an example of a variable. For inCall, {1} stands for the first operand or argument, and
+	// {n} for the length of the last one. instead is empty if no expression can compute the value.
 	instead string
 }
 
@@ -99,9 +98,9 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 const (
 	// spelName matches a path of names that may end with the call of a getter.
 	spelName = `#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*(?:\(\))?)`
-	// argument matches a field of the argument of a function.
+	// argument matches a field of a function's argument.
 	argument = `(?:^|[^.\pL\pN_])in\.[\pL_]`
-	// operand matches what may stand before a selector.
+	// operand matches an expression that a selector may follow.
 	operand = `([\pL_][\pL\pN_.]*(?:\[[^\[\]*]*\][\pL\pN_.]*)*)`
 )
 
@@ -130,7 +129,7 @@ func (h *habit) replace(s segment, schema *Schema) (translated string, problems 
 		if !h.isMeant(schema, name) {
 			continue
 		}
-		if strings.Contains(h.instead, "$1") || strings.Contains(h.instead, "${1}") { // the habit begins after the first group
+		if strings.Contains(h.instead, "$1") || strings.Contains(h.instead, "${1}") { // the habit starts after the first group
 			start = m[3]
 		}
 		message := string(pattern.ExpandString(nil, h.message, s.text, m))
@@ -145,7 +144,8 @@ func (h *habit) replace(s segment, schema *Schema) (translated string, problems 
 	return b.String() + s.text[done:], problems
 }
 
-// isMeant reports whether a match of the pattern is the habit. name is the text of the first group.
+// isMeant reports whether a match of the pattern is really the habit. name is the text of the first
+// group.
 func (h *habit) isMeant(schema *Schema, name string) bool {
 	switch {
 	case strings.HasPrefix(h.message, `"{name}"`):
@@ -191,8 +191,8 @@ func applyFixes(fixes []fix, template string) string {
 	return template
 }
 
-// translateText translates the habits in a text outside of parts. constant says that the template
-// has no parts.
+// translateText translates the habits in a text outside of parts. constant reports that the
+// template has no parts.
 func translateText(s segment, constant bool, schema *Schema) (translated string, problems []*Error) {
 	for i := range habits {
 		h := &habits[i]
@@ -207,9 +207,9 @@ func translateText(s segment, constant bool, schema *Schema) (translated string,
 	return s.text, nil
 }
 
-// translateExpression translates the habits in an expression that has the given problems. It
-// returns these problems and no translation if the expression has no habits. It returns the
-// problems of the habits and no translation if an expression cannot compute the value.
+// translateExpression translates the habits in an expression that has the given problems. If the
+// expression has no habits, it returns these problems and no translation. If no expression can
+// compute the value, it returns the problems of the habits and no translation.
 func translateExpression(s segment, schema *Schema, found []*Error) (translated string, problems []*Error) {
 	text := s
 	for i := range habits {
@@ -217,7 +217,7 @@ func translateExpression(s segment, schema *Schema, found []*Error) (translated 
 		if h.place != inPart {
 			continue
 		}
-		_, here := h.replace(s, schema) // has the positions in the source
+		_, here := h.replace(s, schema) // the problems have positions in the source
 		problems = append(problems, here...)
 		if len(here) > 0 && h.instead == "" {
 			return "", problems
@@ -292,7 +292,7 @@ func (t *callTranslator) Visit(n *ast.Node) {
 	*n = predicate.Node
 }
 
-// translate returns the translation of a call or operator, or "" if there is none.
+// translate returns the translation of a call or operator, or "" if it has none.
 func (t *callTranslator) translate(name string, args []ast.Node) string {
 	_, isOperator := operator.Binary[name]
 	i := slices.IndexFunc(habits, func(h habit) bool {
@@ -336,7 +336,7 @@ func (t *callTranslator) translate(name string, args []ast.Node) string {
 		translated = strings.ReplaceAll(translated, "{n}", strconv.Itoa(len(text.Value)))
 	}
 	if strings.Contains(habits[i].instead, "in {1}[:]") && !t.accepts(translated) {
-		return "" // the call looks for a part of a text
+		return "" // the call searches for a substring
 	}
 	return translated
 }
@@ -363,7 +363,7 @@ var (
 func translateSum(template string) (translated string, sign *Error) {
 	segments, _ := split(template) //nolint:errcheck // a template that cannot be split has no sum
 	translated = template
-	for i, s := range slices.Backward(segments) { // keeps the offsets of the segments before a change
+	for i, s := range slices.Backward(segments) { // from the end, so that a change keeps the offsets of earlier segments
 		sum := s.text
 		if i == 0 {
 			sum = "+" + sum

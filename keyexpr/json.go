@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxJSONDepth is the deepest nesting of a document.
+// maxJSONDepth is the largest depth to which a document may be nested.
 const maxJSONDepth = 256
 
 var (
@@ -21,14 +21,14 @@ var (
 	errTooSmall = errors.New("it has a number that is too small to be exact")
 )
 
-// DecodeJSON decodes a document as clients send it, for a variable of [AnyType]. The section
-// HTTP requests of the package comment describes the rules. These are errors:
+// DecodeJSON decodes a document from a client, for a variable of [AnyType]. The section HTTP
+// requests of the package comment describes the rules. These are errors:
 //
 //   - a name that occurs twice in one object;
 //   - text that is not UTF-8;
 //   - a second value after the first;
-//   - a number next to zero (below 1e-307). No float64 represents it exactly, and strconv needs
-//     20 µs or more for each: seconds for a megabyte of them.
+//   - a number close to zero (below 1e-307). No float64 represents it exactly, and strconv needs
+//     20 µs or more for each: seconds for a megabyte of such numbers.
 //
 // Otherwise decoding costs about as much as encoding/json costs a handler.
 func DecodeJSON(document []byte) (any, error) {
@@ -47,8 +47,8 @@ func DecodeJSON(document []byte) (any, error) {
 	return value, nil
 }
 
-// decodeValue decodes one value token by token. Decoding it as a whole, encoding/json would
-// silently let the last of several equal names win.
+// decodeValue decodes one value token by token. If it decoded the value as a whole, encoding/json
+// would silently keep the last of several equal names.
 func decodeValue(d *json.Decoder, depth int) (any, error) {
 	if depth > maxJSONDepth {
 		return nil, errTooDeep
@@ -65,7 +65,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		return decodeList(d, depth)
 	case json.Number:
 		number := fromJSONNumber(t)
-		if tooSmall(t.String(), number) { // stops at the first, because reading each is slow
+		if tooSmall(t.String(), number) { // stop at the first one, because parsing each is slow
 			return nil, errTooSmall
 		}
 		return number, nil
@@ -108,7 +108,7 @@ func decodeList(d *json.Decoder, depth int) (any, error) {
 	return list, err
 }
 
-// tooSmall reports whether a JSON number is next to zero but is not zero.
+// tooSmall reports whether a JSON number is close to zero but not zero.
 func tooSmall(text string, number any) bool {
 	if f, ok := number.(float64); !ok || math.Abs(f) >= 1e-307 {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// This file finds the names that a user probably meant. It knows the schema only.
+// This file finds the names that a user probably meant. It depends on the schema only.
 
 // adapterVariables are the variables of HTTP and gRPC requests for which another adapter has another
 // name. Any other unknown name may be a variable that a program registers. See habits for the
@@ -19,8 +19,8 @@ var adapterVariables = map[string]bool{ //nolint:gochecknoglobals // a table tha
 	"path": true, "query": true, "form": true, "body": true, "req": true,
 }
 
-// findReference translates a path of names to a reference of the schema that has the same names
-// but for case and underscores: orderId becomes path.orderId, order.id becomes in.Order.ID.
+// findReference translates a path of names to a reference of the schema whose names differ only
+// in case and underscores: orderId becomes path.orderId, order.id becomes in.Order.ID.
 func findReference(schema *Schema, path string) (string, bool) {
 	names := strings.Split(strings.Trim(path, ". "), ".")
 	if slot, ok := schema.slots[names[0]]; ok {
@@ -106,7 +106,7 @@ func getterField(name string) (field string, ok bool) {
 	return string(unicode.ToLower(first)) + name[size:], ok && unicode.IsUpper(first)
 }
 
-// exampleReference returns a reference to a variable of the schema.
+// exampleReference returns a reference to a variable of the schema, for an example in a message.
 func exampleReference(schema *Schema) string {
 	for _, v := range schema.variables {
 		if names := v.Type.names(); len(names) > 0 {
@@ -119,7 +119,7 @@ func exampleReference(schema *Schema) string {
 	return "…"
 }
 
-// listForMessage lists the first names for a message.
+// listForMessage returns the first of the names as a list for a message.
 func listForMessage(names []string) string {
 	const most = 12
 	names = slices.Sorted(slices.Values(names))

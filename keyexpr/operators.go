@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// This file makes the nodes of operators. It knows types and values, but not the syntax tree:
-// the checker has checked the types of the operands.
+// This file builds the nodes of operators. It depends on types and values, but not on the syntax
+// tree: the checker has already checked the types of the operands.
 
-// binaryNode computes a value from two operands.
+// binaryNode returns the node that computes a value from two operands.
 func binaryNode(typ Type, left, right node, compute func(e *evaluation, a, b any) any) node {
 	return node{typ: typ, eval: func(e *evaluation) any { return compute(e, left.eval(e), right.eval(e)) }}
 }
@@ -37,7 +37,8 @@ func signNode(operator string, v node) node {
 	}}
 }
 
-// logicNode computes and, or. It evaluates the right operand only if the left one does not decide.
+// logicNode computes and and or. It evaluates the right operand only if the left one does not
+// decide the result.
 func logicNode(operator string, left, right node) node {
 	decides := operator == "or" || operator == "||"
 	return node{typ: Type{kind: kindBool}, eval: func(e *evaluation) any {
@@ -68,7 +69,7 @@ func choiceNode(typ Type, condition, yes, no node) node {
 	}}
 }
 
-// listNode makes a list. A list of literals is made once for all requests.
+// listNode builds a list. A list of literals is built once for all requests.
 func listNode(elem Type, elements []node) node {
 	list := func(e *evaluation) any {
 		list := make([]any, len(elements))
@@ -114,7 +115,7 @@ func clampBounds(from, to, length int) (int, int) {
 	return max(min(from, to), 0), to
 }
 
-// membershipNode computes needle in list, and name in map.
+// membershipNode computes "needle in list" and "name in map".
 func membershipNode(needle, where node) node {
 	return binaryNode(Type{kind: kindBool}, needle, where, func(e *evaluation, needle, where any) any {
 		list, ok := where.([]any)
@@ -301,8 +302,8 @@ func (e *evaluation) equalText(text string, v any) bool {
 // maxNumeral is the length of the longest text that readsLike parses as a number with a fraction.
 const maxNumeral = 15
 
-// readsLike reports whether a handler may read a text as the number or bool. Parsing takes long
-// for a text with an exponent and for a long text with a fraction. For these it returns true
+// readsLike reports whether a handler may read a text as the number or bool v. Parsing a text
+// with an exponent, or a long text with a fraction, is slow. For these, readsLike returns true
 // without parsing.
 func readsLike(text string, v any) bool {
 	var number string

@@ -16,8 +16,8 @@ import (
 // have two characters, so that positions stay correct.
 const argumentAlias = "ɪn"
 
-// parse returns the syntax tree of an expression. Package expr parses it, with its limits and
-// messages; see plainWords for the messages.
+// parse returns the syntax tree of an expression. Package expr parses it and defines its limits
+// and messages; plainWords rewrites the messages.
 func parse(text string, schema *Schema) (*parser.Tree, error) {
 	config := conf.CreateNew()
 	config.MaxNodes = MaxNodes
@@ -112,7 +112,7 @@ func isLarge(root *ast.Node) (large bool) {
 	return false
 }
 
-// sourceOf returns the source of a node, for messages and suggestions.
+// sourceOf returns the source text of a node, for messages and suggestions.
 func sourceOf(n ast.Node) string {
 	return strings.ReplaceAll(n.String(), argumentAlias, argumentName)
 }
@@ -176,7 +176,7 @@ func isNilNode(n ast.Node) bool {
 	return ok
 }
 
-// methodOf returns the name of the method that a call calls.
+// methodOf returns the name of the method that a call invokes.
 func methodOf(callee ast.Node) string {
 	if member, ok := callee.(*ast.MemberNode); ok {
 		if name, ok := member.Property.(*ast.StringNode); ok {

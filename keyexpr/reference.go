@@ -19,14 +19,14 @@ func mistakef(suggestion, format string, args ...any) *mistake {
 	return &mistake{message: fmt.Sprintf(format, args...), suggestion: suggestion}
 }
 
-// chain is a reference during the check. Each select method appends one selector. After a mistake the
-// chain continues with the value that the user probably meant, or with a value of unknown type, so that
-// one problem is not reported twice.
+// chain is a reference while it is checked. Each select method appends one selector. After a mistake
+// the chain continues with the value that the user probably meant, or with a value of unknown type, so
+// that one problem is not reported twice.
 type chain struct {
 	access
 
 	base  node   // the computed value that the chain starts at, if it does not start at a variable
-	keyed *Keyed // of a keyed variable
+	keyed *Keyed // the entries, if the chain is a keyed variable
 }
 
 func chainOfVariable(v *Variable, slot int) *chain {
@@ -38,7 +38,7 @@ func chainOfValue(base node, text string) *chain {
 	return &chain{base: base, access: access{typ: base.typ, text: text}}
 }
 
-// fail makes the chain a value of unknown type and returns the mistake.
+// fail turns the chain into a value of unknown type and returns the mistake.
 func (c *chain) fail(suffix string, m *mistake) *mistake {
 	*c = *chainOfValue(literalNode(AnyType(), nil), c.text+suffix)
 	return m
@@ -123,7 +123,8 @@ func (c *chain) selectIndex(index int) *mistake {
 	}
 }
 
-// selectAll selects all values of an entry that a request may repeat. It changes no other chain.
+// selectAll selects all values of an entry that a request may repeat. It leaves other chains
+// unchanged.
 func (c *chain) selectAll() {
 	if c.hasOneOfSeveral() {
 		c.item.index = allValues
@@ -161,7 +162,7 @@ func (c *chain) read(m mode) (node, *mistake) {
 }
 
 // nameForMessage returns the name of the chain in messages. The element of a predicate has no
-// text, so that its fields are called .name.
+// text, so its fields are called .name.
 func (c *chain) nameForMessage() string {
 	if c.text == "" {
 		return "#"

@@ -115,8 +115,8 @@ type Env interface {
 }
 
 // Values is an [Env] of fixed values by slot. The value of a keyed variable is a
-// map[string][]string. Values suits tests and schemas made by [Argument]. For a
-// large struct store a pointer to it.
+// map[string][]string. Values suits tests and the schemas of [Argument]. For a large struct,
+// store a pointer to it.
 type Values []any
 
 // Value implements [Env].

@@ -120,10 +120,10 @@ func (s segment) checkLiteral() *Error {
 	return nil
 }
 
-// terms cuts the expression of a part at the texts with a colon that it adds, so that
-// #{"order:" + path.id} is order:#{path.id}. Users of languages without parts write keys like
-// that. Without the cut, the colon would be encoded as part of a value, and the two templates
-// would be different locks. Any other expression is returned as one term.
+// terms splits a sum where an operand is a literal text with a colon, so that #{"order:" +
+// path.id} is order:#{path.id}. Users of languages without parts write keys like that. Otherwise
+// the colon would be encoded as part of a value, and the two templates would yield different
+// locks. terms returns any other expression as one term.
 func (s segment) terms(schema *Schema) []segment {
 	tokens, err := tokens(s.text, schema)
 	if err != nil {

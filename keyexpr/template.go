@@ -9,15 +9,15 @@ import (
 )
 
 // Format controls how keys are built. The zero Format has no prefix. It encodes characters that
-// have a meaning in keys, and shortens long keys.
+// have a meaning in keys and shortens long keys.
 type Format struct {
 	// Prefix is literal text before every key. It is not a template: a #{ in it stands for
 	// itself. Positions in errors do not count it. It has at most [MaxPrefixLength] bytes.
 	Prefix string
-	// Strict makes it an error if a value would have to be encoded or a key would have to be
-	// shortened. Use it while other programs that build the same keys without encoding share
-	// the locks. Strict refuses every value with a colon, and so every IPv6 address and the
-	// route of every Gin route with parameters.
+	// Strict refuses a value that would have to be encoded and a key that would have to be
+	// shortened. Use it while the locks are shared with programs that build the same keys without
+	// encoding. Strict refuses every value with a colon, and so every IPv6 address and the route of
+	// every Gin route with parameters.
 	Strict bool
 
 	maxLength int // DefaultMaxLength if 0
@@ -33,7 +33,7 @@ type Template struct {
 	list   int // the piece that yields a list, or -1
 }
 
-// origin is the source of a template or condition, and the variables that it reads.
+// origin is the source of a template or condition together with the variables that it reads.
 type origin struct {
 	source string
 	used   []string // sorted
@@ -79,7 +79,7 @@ func (t *Template) Key(env Env) (key string, err error) {
 }
 
 // Keys builds the keys of a request: one for a plain template, one for each element of a list.
-// The keys are sorted and unique. An empty list is an error, and so is a list that makes more
+// The keys are sorted and unique. An empty list is an error, and so is a list that yields more
 // than [DefaultMaxElements] keys. The error is an *[EvalError].
 func (t *Template) Keys(env Env) (keys []string, err error) {
 	if t.list < 0 {
@@ -139,8 +139,8 @@ func (t *Template) appendPieces(text []byte, pieces []piece, r *renderer) []byte
 	return text
 }
 
-// encodeElements returns the different texts of the elements of a list. Each text becomes a key,
-// with the head and tail copied and hashed once more.
+// encodeElements returns the distinct encoded texts of the elements of a list. Each text becomes
+// a key, so the head and the tail are copied and hashed once for each.
 func (t *Template) encodeElements(elements []any) map[string]struct{} {
 	p := &t.pieces[t.list]
 	unique := make(map[string]struct{}, min(len(elements), DefaultMaxElements))
@@ -184,11 +184,11 @@ type piece struct {
 	program   *program // nil for literal text
 	delimiter rune     // the character of the template that ends the part's values, or 0
 	list      bool
-	offset    int // in the template, for messages
+	offset    int // the position in the template, for messages
 }
 
 // appendValue appends the encoded text of a value. The text alone identifies the value: 42 and
-// "42" make the same key, wherever they come from.
+// "42" yield the same key, wherever they come from.
 func (t *Template) appendValue(dst []byte, p *piece, v any) []byte {
 	switch x := v.(type) {
 	case string:
@@ -258,8 +258,8 @@ func (p *piece) elements(r *renderer) []any {
 }
 
 // CheckWithout evaluates the parts that read none of the named variables. It returns the error of
-// the first part that fails, an *[EvalError]. Adapters call it before they read an expensive
-// variable, such as the body of a request: nil means that the other values are fine.
+// the first part that fails, an *[EvalError], or nil if the other values are fine. Adapters call
+// it before they read an expensive variable, such as the body of a request.
 func (t *Template) CheckWithout(env Env, variables ...string) (err error) {
 	defer t.recoverError(&err)
 	for i := range t.pieces {

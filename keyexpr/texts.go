@@ -18,7 +18,7 @@ func AddressType() Type {
 	return typ
 }
 
-// addressText returns the canonical text of an IP address, and another text unchanged.
+// addressText returns the canonical text of an IP address. It returns any other text unchanged.
 func addressText(text string) string {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return addr.Unmap().String()
@@ -26,7 +26,8 @@ func addressText(text string) string {
 	return text
 }
 
-// endpointText returns the canonical text of an IP address with a port, and another text unchanged.
+// endpointText returns the canonical text of an IP address with a port. It returns any other text
+// unchanged.
 func endpointText(text string) string {
 	if e, err := netip.ParseAddrPort(text); err == nil {
 		return netip.AddrPortFrom(e.Addr().Unmap(), e.Port()).String()
@@ -34,7 +35,7 @@ func endpointText(text string) string {
 	return text
 }
 
-// timeType returns the type of instants. timeText returns their values.
+// timeType returns the type of instants, whose values timeText returns.
 func timeType() Type {
 	typ := TextType("a time, such as 2006-01-02T15:04:05Z", func(text string) (string, bool) {
 		var t time.Time

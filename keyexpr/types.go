@@ -14,9 +14,9 @@ type Type struct {
 	object Object
 	keyed  *Keyed
 	texts  *texts // the texts that a string may have
-	// convert converts the Go value of a variable to the form that this package describes for the type.
+	// convert converts the Go value of a variable to the form that this package documents for the type.
 	convert func(any) any
-	invalid error // why no expression can read values of the type; nil for a valid type
+	invalid error // the reason that no expression can read values of the type; nil for a valid type
 }
 
 type kind uint8
@@ -53,15 +53,15 @@ func AnyType() Type { return Type{kind: kindAny} }
 // ListType returns the type of lists of elem. Its values are []any.
 func ListType(elem Type) Type { return Type{kind: kindList, elem: &elem, invalid: elem.invalid} }
 
-// MapType returns the type of maps from strings to elem. Its values are
-// map[string]any. A key that the map does not have is missing.
+// MapType returns the type of maps from strings to elem. Its values are map[string]any. A key
+// that the map does not contain is missing.
 func MapType(elem Type) Type { return Type{kind: kindMap, elem: &elem, invalid: elem.invalid} }
 
 // ObjectType returns the type of values with named fields.
 func ObjectType(o Object) Type { return Type{kind: kindObject, object: o} }
 
-// TextType returns the type of values that have one text each, although people spell them in
-// several ways. noun is what messages call such a value. canonical returns the text of the value
+// TextType returns the type of values that have one canonical text each, although people spell
+// them in several ways. Messages call such a value noun. canonical returns the text of the value
 // that a text spells, and false if no value is spelled so. names are the texts to suggest, if
 // they can be listed. [Compile] refuses a literal text that is compared with such a value and
 // that no such value has.
@@ -124,10 +124,10 @@ func unify(a, b Type) Type {
 	return a
 }
 
-// Object describes values with named fields. The compiler calls Field; building a key calls the
-// Get of the fields. Implementations are immutable.
+// Object describes values with named fields. The compiler calls Field. Building a key calls Get
+// of the fields. Implementations are immutable.
 type Object interface {
-	// Name returns what messages call the type, for example shop.v1.PayRequest.
+	// Name returns the name of the type in messages, for example shop.v1.PayRequest.
 	Name() string
 	// Fields returns the names of the fields, for suggestions.
 	Fields() []string
@@ -157,11 +157,11 @@ type Field struct {
 // Keyed describes a variable whose strings are looked up by name, such as the headers of a
 // request. Expressions read them through [Env.Items].
 type Keyed struct {
-	// Noun is what messages call an entry: "path parameter", "header".
+	// Noun is the word for an entry in messages: "path parameter", "header".
 	Noun string
 	// Known lists the names that exist. Nil with Open set means any name.
 	Known []string
-	// Open admits names that are not in Known.
+	// Open permits names that are not in Known.
 	Open bool
 	// Canonical, if set, maps a name to the form that [Env.Items] receives.
 	Canonical func(name string) string
@@ -208,8 +208,8 @@ func (t *texts) contains(text string) bool {
 	return slices.ContainsFunc(t.literals, func(l *ast.StringNode) bool { return l.Value == text })
 }
 
-// respelled returns the text of the value that literal spells in another way. ok is false if
-// literal is not another spelling of a value.
+// respelled returns the canonical text of the value that literal spells differently. ok is false
+// if literal is not such a spelling.
 func (t *texts) respelled(literal string) (text string, ok bool) {
 	for _, v := range t.vocabularies {
 		if canonical, ok := v.canonical(literal); ok && canonical != literal {

@@ -83,7 +83,7 @@ func fromJSONNumber(n json.Number) any {
 }
 
 // fromFloat converts a float that is exactly an integer to that integer. The decoder of a Go
-// value, such as a claim, may have made floats of all numbers. From 2^53 on, the float may stand
+// value, such as a claim, may decode all numbers into floats. From 2^53 on, the float may stand
 // for several integers and stays a float.
 func fromFloat(f float64) any {
 	if f != math.Trunc(f) || math.Abs(f) >= 1<<53 || f == 0 && math.Signbit(f) {
@@ -92,7 +92,7 @@ func fromFloat(f float64) any {
 	return int(f)
 }
 
-// numberOf returns an int or a float64 as a float64.
+// numberOf converts an int or a float64 to a float64.
 func numberOf(v any) (number float64, ok bool) {
 	switch n := v.(type) {
 	case int:
@@ -173,7 +173,7 @@ type lazyMap struct {
 	all   iter.Seq2[string, any]
 }
 
-// whole converts a lazy list, and returns other values unchanged. Lists and maps inside the
+// whole converts a lazy list and returns other values unchanged. Lists and maps inside the
 // elements stay lazy. text names the value in the panic of a list that is too long.
 func whole(v any, text string) any {
 	lazy, ok := v.(lazyList)
@@ -190,7 +190,7 @@ func whole(v any, text string) any {
 	return list
 }
 
-// elementAt returns an element of a list, or nil if the list does not have it. A negative index
+// elementAt returns an element of a list, or nil if the index is out of range. A negative index
 // counts from the end. ok is false if v is not a list.
 func elementAt(v any, index int) (element any, ok bool) {
 	var length int
@@ -229,8 +229,8 @@ func lookUp(object any, name string) (value any, found, ok bool) {
 	return nil, false, false
 }
 
-// conversionCost returns the number of bytes of text whose processing takes as long as the
-// conversion of the value.
+// conversionCost returns the cost of converting the value, as the number of bytes of text that
+// take as long to process.
 func conversionCost(v any) int {
 	size := 4
 	switch v := v.(type) {
