@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Cause is the reason why a handler did not run under its lock to the end. It has
-// few values, so that it can be a metric label. The zero value means that the lock was
-// acquired.
+// Cause is the reason why a handler did not run under its lock to the end. It has few values, so
+// it can be a metric label. The zero value means that the lock was acquired.
 type Cause string
 
-// The causes. A [Strategy] answers the first five, and none of the others.
+// The causes. A [Strategy] answers only the first five.
 const (
 	// Busy: another holder kept the lock for the whole wait time.
 	Busy Cause = "busy"
@@ -18,7 +17,7 @@ const (
 	// still ran.
 	Debounced Cause = "debounced"
 	// Backend: Redis did not answer, or could not say whether the lock is free. The call does not
-	// hold the lock, and does not know of another holder.
+	// hold the lock, and whether another caller holds it is unknown.
 	Backend Cause = "backend"
 	// Key: the request yields no usable key.
 	Key Cause = "key"
@@ -29,8 +28,8 @@ const (
 	// the handler. The cause is reported if the rule asks for an error ([Fail]), or if the handler
 	// gave up because of the loss. The effects of the handler until then remain.
 	//
-	// A call inside the handler that asks for the same lock or another one after the loss
-	// has this cause, too. Its handler does not run, whatever its strategies say.
+	// After the loss, a call inside the handler that asks for the same lock or another one has this
+	// cause, too. Its handler does not run, whatever its strategies are.
 	Lost Cause = "lost"
 	// Canceled: the caller went away.
 	Canceled Cause = "canceled"
@@ -81,8 +80,8 @@ func (c Cause) AsksStrategy() bool {
 	return slices.Contains([]Cause{Busy, Debounced, Backend, Key, Overload}, c)
 }
 
-// Status returns the default status of the cause. For [Canceled] the HTTP half is 0:
-// nothing is written to a caller that went away.
+// Status returns the default status of the cause. For [Canceled], the HTTP half is 0: nothing is
+// written to a caller that went away.
 func (c Cause) Status() Status { return c.answer().status }
 
 // Reason returns the reason of the gRPC ErrorInfo detail, such as LOCK_BUSY. It is stable: clients may
@@ -91,7 +90,7 @@ func (c Cause) Reason() string { return c.answer().reason }
 
 // Type returns the `type` of the problem+json body (RFC 9457), such as
 // https://interlock-go.github.io/problems/lock-busy. It is a stable identifier: clients may
-// compare it, and need not fetch it.
+// compare it and need not fetch it.
 func (c Cause) Type() string {
 	reason := c.Reason()
 	if reason == "LOCK_UNKNOWN" {

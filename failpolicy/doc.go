@@ -1,9 +1,9 @@
 // Package failpolicy defines what happens when a lock is not acquired: the causes, the
 // strategies that answer them, and the statuses that a client sees.
 //
-// It contains words, tables and pure functions, so that a rule means the same behind
-// every transport. It runs nothing, keeps no state and imports only the standard
-// library. All functions are safe for concurrent use.
+// It contains words, tables and pure functions, so that a rule means the same with every
+// transport. It runs nothing, keeps no state and imports only the standard library. All functions
+// are safe for concurrent use.
 //
 // # Causes
 //
@@ -23,19 +23,17 @@
 // is 413 for a body that is too large, and 415 for a body of another content type.
 //
 // Two mistakes of the program are 500, whatever the rule says: a registered variable that the program did
-// not set, and a lock that the call cannot take because of a lock that it holds, such as two kinds on
-// one name. A rule changes statuses with Status. Its Message replaces the text of every
-// cause.
+// not set, and a lock that the call cannot take because of another lock that it holds, such as two kinds
+// on one name. A rule changes statuses with Status. Its Message replaces the text of every cause.
 //
 // Each cause has a [Cause.Type] for problem documents (RFC 9457), and a [Cause.Reason], such as
-// LOCK_BUSY, for the ErrorInfo of gRPC. The type is an identifier, and not a page to open. Both are
+// LOCK_BUSY, for the ErrorInfo of gRPC. The type is an identifier, not a page to open. Both are
 // stable.
 //
 // # Strategies
 //
 // [Strategy] has the table of strategies. NullResponse answers 200 to a request that did nothing. It suits a
-// cache refresh, and does not suit a payment. The effect of a loss on the running handler has its own
-// type, [OnLost]:
+// cache refresh but not a payment. The effect of a loss on the running handler has its own type, [OnLost]:
 //
 //	choice  what happens
 //	cancel  the context ends; the result of a handler that still finishes is kept

@@ -1,7 +1,7 @@
 package failpolicy
 
-// Policy has the answers of one rule to failures. Zero fields are the defaults. It
-// is a small value without pointers: compare and copy it freely.
+// Policy holds the answers of one rule to failures. Zero fields are the defaults. It is a small
+// value without pointers: compare and copy it freely.
 type Policy struct {
 	OnBusy     Strategy // also answers [Debounced]
 	OnBackend  Strategy
@@ -41,8 +41,8 @@ func (p *Policy) Uses(s Strategy) bool {
 	return false
 }
 
-// Replies reports whether a [Reply] answers any cause, and whether one of these replies has the
-// rule's response.
+// Replies reports whether a [Reply] answers any cause, and whether one of these replies contains
+// the rule's response.
 func (p *Policy) Replies() (replies, body bool) {
 	for _, c := range Causes() {
 		if r, ok := p.Strategy(c).Reply(); ok {

@@ -11,7 +11,7 @@ type Statuses struct {
 	Busy, Debounced, Backend, Key, Overload, Lost, Deadline Status
 }
 
-// Validate reports every unusable status, with its cause.
+// Validate returns an error that joins every unusable status, with its cause.
 func (s Statuses) Validate() error {
 	var errs []error
 	for _, c := range Causes() {

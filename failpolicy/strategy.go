@@ -20,10 +20,9 @@ const (
 	// Error refuses the call: the handler does not run, and the caller gets the cause's
 	// status. It is the default.
 	Error Strategy = "error"
-	// Skip does not run the handler, and reports a success without content.
+	// Skip does not run the handler and reports a success without content.
 	Skip Strategy = "skip"
-	// NullResponse does not run the handler, and answers null, or the rule's
-	// response.
+	// NullResponse does not run the handler and answers null or the rule's response.
 	NullResponse Strategy = "null_response"
 	// Fallback runs the handler registered under the rule's fallback name instead.
 	Fallback Strategy = "fallback"
@@ -31,22 +30,22 @@ const (
 	Proceed Strategy = "proceed"
 )
 
-// StatusHeader is the header by which a client recognises an answer that was given without the lock. HTTP,
-// Connect and gRPC have it, gRPC in lower case.
+// StatusHeader is the header by which a client recognizes an answer that was given without the lock. It is
+// the same over HTTP, Connect and gRPC, where gRPC writes it in lower case.
 const StatusHeader = "X-Lock-Status"
 
 // The values of [StatusHeader].
 const (
-	MarkSkipped  = "skipped"  // the handler did not run, by strategy skip
-	MarkNull     = "null"     // the handler did not run, by strategy null_response
-	MarkUnlocked = "unlocked" // the handler ran without the lock, by strategy proceed
+	MarkSkipped  = "skipped"  // the handler did not run because of strategy skip
+	MarkNull     = "null"     // the handler did not run because of strategy null_response
+	MarkUnlocked = "unlocked" // the handler ran without the lock because of strategy proceed
 )
 
 // Reply is a successful answer to a client although the handler did not run. Over gRPC the status is OK.
 type Reply struct {
 	Mark string // the value of StatusHeader
 	HTTP int    // the HTTP status
-	Body bool   // it has the rule's response, or null or an empty message if the rule has none
+	Body bool   // the reply contains the rule's response, or null or an empty message if the rule has none
 }
 
 // strategies is the table of strategies, in the order of the documentation. A new strategy is a
@@ -82,9 +81,9 @@ func (s Strategy) Reply() (Reply, bool) {
 	return Reply{}, false
 }
 
-// ParseStrategy parses a strategy of a rule. Its error has the known strategies, and
-// the strategy that was probably meant. ParseStrategy does not accept the words of the Java library, such as
-// RETURN_NULL, but its error translates them.
+// ParseStrategy parses a strategy of a rule. Its error lists the known strategies and the strategy that was
+// probably meant. ParseStrategy does not accept the words of the Java library, such as RETURN_NULL, but its
+// error translates them.
 func ParseStrategy(word string) (Strategy, error) {
 	return parseWord("strategy", word, Strategies(), meantStrategy)
 }
@@ -105,10 +104,10 @@ type OnLost string
 
 // The effects of a loss.
 const (
-	// Cancel ends the handler's context, with the loss as its cause. If the handler still
+	// Cancel cancels the handler's context, with the loss as its cause. If the handler still
 	// finishes, its result is kept. It is the default.
 	Cancel OnLost = "cancel"
-	// Ignore does not end the handler's context.
+	// Ignore does not cancel the handler's context.
 	Ignore OnLost = "ignore"
 	// Fail is like Cancel, but the caller gets an error even if the handler returns a
 	// result, because the outcome is unknown. An HTTP route needs WithBuffer for it.
@@ -118,7 +117,7 @@ const (
 // LossChoices lists the effects of a loss.
 func LossChoices() []OnLost { return []OnLost{Cancel, Ignore, Fail} }
 
-// ParseOnLost parses the effect of a loss of a rule. Its error has the known words.
+// ParseOnLost parses the effect of a loss. Its error lists the known words.
 func ParseOnLost(word string) (OnLost, error) {
 	return parseWord("on_lost", word, LossChoices(), javaOnLost)
 }

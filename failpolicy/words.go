@@ -11,11 +11,11 @@ import (
 type UnknownWordError struct {
 	What       string   // the expected kind of word: "strategy", "on_lost", "grpc code"
 	Word       string   // as written
-	Known      []string // the words to choose from
+	Known      []string // the valid words
 	Suggestion string   // the word that was probably meant; empty if none is near
 }
 
-// Error returns the message, with the words to write instead.
+// Error returns the message with the words to write instead.
 func (e *UnknownWordError) Error() string {
 	text := fmt.Sprintf("unknown %s %q", e.What, e.Word)
 	if e.Suggestion != "" {
@@ -41,10 +41,10 @@ func parseWord[T ~string](what, word string, known []T, foreign func(string) T) 
 	return "", &UnknownWordError{What: what, Word: word, Known: names, Suggestion: suggestion}
 }
 
-// Nearest returns the name that was probably meant by word, or "" if none is
-// near. It ignores letter case, underscores and hyphens, and about every third
-// letter may be wrong. If no name is near, it returns the longest name of at least four letters that word
-// contains: fair for RFairLock. Use it in error messages.
+// Nearest returns the name that was probably meant by word, or "" if none is near. It ignores letter
+// case, underscores and hyphens, and about every third letter may be wrong. If no name is near, it
+// returns the longest name of at least four letters that word contains: fair for RFairLock. It is meant
+// for error messages.
 func Nearest(word string, names []string) string {
 	folded := []rune(fold(word))
 	best, bestDistance := "", len(folded)/3+1

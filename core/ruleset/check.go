@@ -21,8 +21,8 @@ func (c *checker) reportf(field, format string, args ...any) {
 	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
 }
 
-// check checks a whole rule. The values of defaults and profiles were checked in their own places. Here only
-// their combinations count.
+// check checks a whole rule. The values of defaults and profiles are checked where they are declared. Here
+// only their combinations matter.
 func (c *checker) check(requireEndpoint bool) {
 	c.checkEndpoint(requireEndpoint)
 	if c.rule.None {
@@ -98,8 +98,8 @@ func (c *checker) checkKeys() {
 // errKeyMissing is the Err of the problem that a rule has no key.
 var errKeyMissing = errors.New("ruleset: a rule has no key")
 
-// otherKey returns advice for an entry of a file whose key probably stands in a rule in Go that the set does
-// not know.
+// otherKey returns advice for an entry of a file whose key is probably in a rule in Go that the set does not
+// contain.
 func (c *checker) otherKey() string {
 	if c.rule.origin.Layer != LayerYAML || c.rule.Endpoint.Transport != TransportHTTP || len(c.declared) > 1 {
 		return ""
@@ -122,8 +122,8 @@ func (c *checker) checkTemplates() {
 	}
 }
 
-// checkNone reports the fields that a rule without a lock cannot have. Where a lower layer declares the rule,
-// it reports only that.
+// checkNone reports the fields that a rule without a lock cannot have. If a lower layer declares the rule,
+// checkNone reports only that.
 func (c *checker) checkNone() {
 	none := c.rule.Source("none").Layer
 	for _, d := range slices.Backward(c.declared) {

@@ -14,15 +14,15 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// MaxFileSize is the number of bytes that a rule file may have.
+// MaxFileSize is the largest size of a rule file in bytes.
 const MaxFileSize = strictyaml.MaxSize
 
-// content is the content of a file at one time, or the reason for which it could not be read.
+// content is the content of a file at one time, or the error of reading it.
 type content struct {
 	text []byte
 	sum  [sha256.Size]byte
 	err  error
-	read time.Time // when the reading began
+	read time.Time // the time at which the read started
 }
 
 // readContent reads the file. It refuses a file that is not regular without opening it, because opening
@@ -48,10 +48,10 @@ func checkRegular(file string, info os.FileInfo) error {
 }
 
 // readRegular reads at most one byte more than the limit, so that Load refuses a longer file. It opens the
-// file without blocking and checks it again: a pipe that took its place since the first check
+// file without blocking and checks it again, because a pipe that replaced the file after the first check
 // would block until another process writes to it.
 func readRegular(path string) (text []byte, err error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the path is the program's own
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the program chooses the path
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func readRegular(path string) (text []byte, err error) {
 	return io.ReadAll(io.LimitReader(file, MaxFileSize+1))
 }
 
-// hash returns a short hash, because people read it in logs and on dashboards.
+// hash returns a hash that is short enough for people to read in logs and on dashboards.
 func (c content) hash() string {
 	if c.err != nil {
 		return ""
@@ -74,7 +74,7 @@ func (c content) hash() string {
 	return hex.EncodeToString(c.sum[:6])
 }
 
-// same reports whether both are the same text, or the same failure to read it.
+// same reports whether both contents have the same text or the same read error.
 func (c content) same(other content) bool {
 	if c.err != nil || other.err != nil {
 		return c.err != nil && other.err != nil && c.err.Error() == other.err.Error()

@@ -8,21 +8,20 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Declared is one declaration of a rule with its source. A reader of a file makes one of each entry.
+// Declared is one declaration of a rule with its source. A file reader creates one for each entry.
 type Declared struct {
 	Rule Rule
 
 	// Source is the place of the declaration as a whole. The zero Source means a rule in Go.
 	Source Source
 
-	// Fields has the sources of single fields by their names (see [Fields]). A field
-	// in it counts as set even when its value is zero, such as "disabled: false" over
-	// a rule that is disabled in code. A part of a field may have its own source:
-	// "keys[1]", "status.busy.http". Optional.
+	// Fields holds the sources of single fields by their names (see [Fields]). A field in it counts
+	// as set even when its value is zero, such as "disabled: false" over a rule that is disabled in
+	// code. A part of a field may have its own source: "keys[1]", "status.busy.http". Optional.
 	Fields map[string]Source
 
-	// broken lists the fields whose values could not be read. They were reported, and
-	// nothing more is reported about them.
+	// broken lists the fields whose values could not be read. They are reported once; no later check
+	// reports them again.
 	broken fieldNames
 }
 
@@ -34,7 +33,7 @@ func (l fieldNames) hasAny(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l, name) })
 }
 
-// inCode returns declarations of rules in Go.
+// inCode returns the declarations of rules written in Go.
 func inCode(rules []Rule) []Declared {
 	declared := make([]Declared, len(rules))
 	for i, r := range rules {
@@ -43,9 +42,9 @@ func inCode(rules []Rule) []Declared {
 	return declared
 }
 
-// Set sets a field of the rule, or a part of one such as "status.busy.http", to a value of a
-// .proto: a string, bool, int or list of strings; for an enum its word. The error says
-// what to write instead, as the layer of the declaration spells it. Set accepts words of another
+// Set sets a field of the rule, or a part of a field such as "status.busy.http", to a value from
+// a .proto: a string, bool, int, list of strings or, for an enum, its word. The error advises
+// what to write instead, in the notation of the declaration's layer. Set accepts words of another
 // field and values out of range, which [BuildSet] reports.
 func (d *Declared) Set(field string, value any) error {
 	base, part := cutField(field)
@@ -73,15 +72,15 @@ func (d *Declared) source(field string) Source {
 	return d.Source
 }
 
-// declarations holds everything that was declared for a set. Options and the reader of a file add to it,
-// and the resolver makes rules of it.
+// declarations holds everything that was declared for a set. Options and the file reader add to it, and
+// the resolver builds rules from it.
 type declarations struct {
 	defaults  []Declared
-	profiles  []Declared // the name of each is in its source
+	profiles  []Declared // the source contains the name of the profile
 	rules     []Declared
 	settings  Settings
 	settingAt map[string]Source // the places of the settings, by their names outside Go
-	problems  []*Problem        // with the options themselves
+	problems  []*Problem        // including problems with the options themselves
 
 	profilesUnread bool // some names of profiles could not be read
 }

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Change is one difference between two sets: a rule that was added or removed, or another value of a field
-// or a setting.
+// Change is one difference between two sets: a rule that was added or removed, or a field or setting whose
+// value changed.
 type Change struct {
 	Endpoint Endpoint // zero for a setting
 	Rule     string   // the rule's name, empty for a setting
 	Field    string   // the field or setting, empty for a rule that was added or removed
 
-	// Old and New are the values as a file has them, empty if there is none.
-	// A change from Key to Keys is one change. OldSource and
-	// NewSource are the places of the values, or of the rules.
+	// Old and New are the values in the notation of a file, empty if there is no value. A change
+	// from Key to Keys is one change. OldSource and NewSource are the places of the values, or of
+	// the rules.
 	Old, New             string
 	OldSource, NewSource Source
 
-	// OldRule and NewRule are the rule before and after. They are nil if there is none, and for a
-	// setting.
+	// OldRule and NewRule are the rule before and after the change. OldRule is nil for an added
+	// rule, NewRule for a removed one, and both for a setting.
 	OldRule, NewRule *Resolved
 
 	// Rekeys reports that programs with the old set and programs with the new one
@@ -28,10 +28,9 @@ type Change struct {
 	Rekeys bool
 }
 
-// Diff lists the differences of next: the settings, then the rules of next in their
-// order, then the removed rules of old. Values of defaults and profiles count like
-// others. Only the value counts, and not its place. Two rules with the same endpoint and
-// name are the same rule.
+// Diff lists the differences of next: the settings, then the rules of next in their order, then
+// the removed rules of old. Values from defaults and profiles count like others. Only values are
+// compared, not their places. Two rules with the same endpoint and name are the same rule.
 func Diff(old, next *Set) []Change {
 	changes := diffValues(Change{}, namesOf(settingFields),
 		settingValues(old.Settings(), old.base().settingAt), settingValues(next.Settings(), next.base().settingAt))
@@ -60,8 +59,8 @@ func byIdentity(s *Set) map[identity]*Resolved {
 	return rules
 }
 
-// diffFields compares the fields of a rule. It leaves out its name, zeros, and the fields that a
-// setting switches for all rules at once.
+// diffFields compares the fields of a rule. It leaves out the name, zero values and the fields
+// that a setting switches for all rules at once.
 func diffFields(old, next *Resolved, oldSet, nextSet *Set) []Change {
 	was, is := oldSet.Settings(), nextSet.Settings()
 	switched := map[string]bool{"disabled": was.Disabled || is.Disabled, "dry_run": was.DryRun || is.DryRun}
@@ -70,8 +69,8 @@ func diffFields(old, next *Resolved, oldSet, nextSet *Set) []Change {
 		slices.DeleteFunc(ruleValues(old), ignored), slices.DeleteFunc(ruleValues(next), ignored))
 }
 
-// diffValues lists the values that differ, in the order of names. Each is a copy of change with its
-// values.
+// diffValues lists the values that differ, in the order of names. Each result is a copy of change
+// with the two values.
 func diffValues(change Change, names []string, old, next []shownValue) []Change {
 	var changes []Change
 	before, after := byField(old), byField(next)
@@ -88,7 +87,8 @@ func diffValues(change Change, names []string, old, next []shownValue) []Change 
 	return changes
 }
 
-// byField returns the values by field. It has keys under key, because they are one value in two forms.
+// byField returns the values by field. The values of key and keys share the entry key, because they
+// are one value in two forms.
 func byField(list []shownValue) map[string]shownValue {
 	values := map[string]shownValue{}
 	for _, f := range list {
@@ -109,8 +109,8 @@ func (f shownValue) text() string {
 	return yamlText(f.value)
 }
 
-// markRekeys marks the changes that lead to another lock: added and removed rules, and fields that decide which
-// lock a call takes.
+// markRekeys marks the changes after which a call takes another lock: added and removed rules, and fields that
+// decide which lock a call takes.
 func markRekeys(changes []Change, old, next *Set) {
 	places := map[Endpoint]bool{}
 	refused, _ := compareLocks(old, next)

@@ -2,22 +2,22 @@
 // call that does not get it. A [Rule] is data: its templates are strings, which package core/aspect
 // compiles.
 //
-// A zero field of a [Rule] is not set. Its value comes from the
-// profile, and otherwise from the built-in defaults. Several declarations of one rule are
-// layers: a later layer replaces the fields that it sets. The result, a [Resolved] rule, has every
-// field set, and knows the place from which each value comes. Nothing is repaired
-// silently: [NewSet] and [Resolve] report every problem at once, as one [*InvalidError]. Each
-// problem has its place, says what is wrong, and what to write instead.
+// A zero field of a [Rule] is not set. Its value comes from the profile, and otherwise from the
+// built-in defaults. Several declarations of one rule are layers: a later layer replaces the
+// fields that it sets. The result, a [Resolved] rule, has every field set and records the place
+// from which each value comes. Nothing is repaired silently: [NewSet] and [Resolve] report every
+// problem at once, as one [*InvalidError]. Each problem has its place and explains what is wrong
+// and what to write instead.
 //
-// A [Set] and a [Resolved] rule do not change after they were built, and are safe
-// for concurrent use.
+// A [Set] and a [Resolved] rule do not change after they are built and are safe for concurrent
+// use.
 //
 // # Three places
 //
-// A rule can be declared in Go, beside its method in a .proto file (package grpclock), and in a
-// rule file. They are layers in this order: the file replaces the fields that it sets, one by one. A file
-// can change the rules in Go that the program passes to it with [WithRules]. A rule that the
-// program puts on a route or around a function by itself stays unchanged.
+// A rule can be declared in Go, beside its method in a .proto file (package grpclock), and in a rule
+// file. They are layers in this order: the file replaces the fields that it sets, one by one. A file can
+// change the rules in Go that the program passes to it with [WithRules]. A rule that the program itself
+// puts on a route or around a function stays unchanged.
 //
 // # Rule files
 //
@@ -50,33 +50,34 @@
 //	    on_busy: skip
 //	    wait_time: none
 //
-// The first line is for editors: `interlock schema` writes that file, and [Schema] returns its text.
+// The first line is for editors: `interlock schema` writes the schema file, and [Schema] returns its
+// text.
 //
-//   - Quote keys. In YAML " #" begins a comment. A key that a comment cuts off is an
-//     error, not a shorter key. Reading is strict: a field that is misspelled, of another type,
-//     empty, given twice, or swallowed by YAML is a problem with its line and column. Problems
-//     inside of keys, and those that follow from an unknown field, are reported when the file
-//     itself is right.
+//   - Quote keys. In YAML " #" begins a comment. A key that a comment cuts off is an error, not a
+//     shorter key. Reading is strict: a field that is misspelled, of another type, empty, given
+//     twice, or swallowed by YAML is a problem with its line and column. Problems inside keys,
+//     and problems that follow from an unknown field, are reported once the rest of the file is
+//     correct.
 //   - POST /admin/* matches everything below that path, and "* /admin/*" does so for any method. If
 //     several endpoints with rules match a call, only the rules of the most exact one apply.
 //   - Wildcards do not match infrastructure. "*" does not match gRPC's health checking, reflection
 //     and similar methods ([Endpoint.Infrastructure]). A rule for any method does not match CORS
 //     preflights. A rule that names the service, or OPTIONS, does. HTTP has no reserved names: write
 //     `none: true` for /healthz and /metrics.
-//   - A rule gets the fields that it does not write from the profile that it names, and then from the
-//     profile default. A token that the kind of a rule cannot have is an error, wherever
-//     it comes from. A kind without permits ignores the permits of a profile.
-//   - Several programs can share a file: write services: [shop-api] in a rule, and [WithService] in
-//     the program.
+//   - A rule takes the fields that it does not set from the profile that it names, and then from the
+//     profile default. A token that the kind of a rule cannot have is an error, wherever it comes
+//     from. A kind without permits ignores the permits of a profile.
+//   - Several programs can share a file: write services: [shop-api] in a rule and pass
+//     [WithService] in the program.
 //   - Settings at the top apply to the whole file. disabled: true is the kill switch: handlers run
-//     unlocked, and are counted. dry_run: true counts what would have happened. unmatched: warn permits
-//     rules that match no endpoint. uncovered: error demands a rule, or none: true, for each endpoint
+//     unlocked and are counted. dry_run: true counts what would have happened. unmatched: warn permits
+//     rules that match no endpoint. uncovered: error requires a rule, or none: true, for each endpoint
 //     that changes something.
 //
 // # Loading and reloading
 //
-// [Open] reads a file, and reads it again when Reload is called. [Watch] also reads it again when an
-// editor or a Kubernetes ConfigMap has changed it. [Load] reads a text. Adapters accept the results:
+// [Open] reads a file and reads it again when Reload is called. [Watch] also reads it again after an
+// editor or a Kubernetes ConfigMap changes it. [Load] reads a text. Adapters accept the results:
 //
 //	rules, err := ruleset.Watch("locks.yaml") // adapters notify the observers of their lock client
 //	if err != nil {
@@ -90,24 +91,24 @@
 //	}
 //	return r.Run(":8080")
 //
-// Replace a file by renaming a complete one. It comes into force when it has not changed for a
-// second. At start-up, a file with mistakes is refused, with all its mistakes. At a
-// reload it is refused, too: the old rules stay in force, and the refusal is counted, and logged by
-// package telemetry, or by slog without an observer. A file that does not fit the program's endpoints
-// is refused in the same way. A file that lets calls run unlocked comes into force, and is logged as an
-// error: it removes or disables a rule, changes a when, or has a strategy proceed. A file with disabled:
-// true is logged as an error at start-up, too.
+// Replace a file by renaming a complete one. It comes into force when it has not changed for a second.
+// At start-up, a file with mistakes is refused, and the error lists all of them. At a reload it is
+// refused, too: the old rules stay in force, and package telemetry counts and logs the refusal. Without
+// an observer, slog logs it. A file that does not fit the program's endpoints is refused in the same
+// way. A file that lets calls run unlocked comes into force and is logged as an error: it removes or
+// disables a rule, changes a when, or has a strategy proceed. A file with disabled: true is logged as an
+// error at start-up, too.
 //
 // A reload must not change a key, a prefix, a kind or a number of permits in one step, because instances
-// with the old file and with the new one would not exclude each other. Change key: old to
-// keys: [old, new], roll that out, then write key: new. Or write allow_rekey: true. All rules
-// of an endpoint count together.
+// with the old file and with the new one would not exclude each other. Change key: old to keys: [old,
+// new], roll that out, then write key: new. Or write allow_rekey: true. The locks of all rules of an
+// endpoint are compared together.
 //
 // The command core/cmd/interlock checks a file before it is deployed.
 //
 // # Kinds
 //
-// A rule of another kind than [Reentrant] names it:
+// A rule whose kind is not [Reentrant] names its kind:
 //
 //	rules:
 //	  - http: GET /prices/:id

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// Dump shows the rules in force: every field that has a value, as a rule file writes
-// it, with the place from which the value comes. Its output depends only on its fields.
+// Dump shows the rules in force: every field that has a value, in the notation of a rule file,
+// with the place from which the value comes. Its output depends only on its fields.
 type Dump struct {
 	// Settings are the settings of the file. WriteText shows those that differ from the defaults.
 	// For the zero value it shows none.
@@ -26,8 +26,8 @@ type Dump struct {
 	// [Resolve].
 	Rules []*Resolved
 
-	// NoSources leaves out the places, and fields that were set to their zero, such as disabled:
-	// false. Use it to compare rules that were declared in different ways.
+	// NoSources leaves out the places and the fields that were set to their zero value, such as
+	// disabled: false. Use it to compare rules that were declared in different ways.
 	NoSources bool
 }
 
@@ -36,11 +36,11 @@ type shownValue struct {
 	name   string
 	value  any // see object
 	source Source
-	zero   bool // the value is the same as without any declaration, such as disabled: false
+	zero   bool // the value equals the value without a declaration, such as disabled: false
 }
 
-// ruleValues lists the values of a rule in the order of [Fields], always with the name.
-// A rule that says None has no other values than its endpoint.
+// ruleValues lists the values of a rule in the order of [Fields], always with the name. A rule
+// with None has no value but its endpoint.
 func ruleValues(r *Resolved) []shownValue {
 	var fields []shownValue
 	for _, f := range ruleFields {
@@ -64,7 +64,8 @@ func causeOf(r *Resolved, name string) Source {
 	return r.Source(name)
 }
 
-// settingValues lists the settings in the order of their fields. A zero stands for the default.
+// settingValues lists the settings in the order of their fields. A zero value stands for the
+// default.
 func settingValues(s Settings, sources map[string]Source) []shownValue {
 	var list []shownValue
 	plain := defaultSettings()
@@ -78,10 +79,10 @@ func settingValues(s Settings, sources map[string]Source) []shownValue {
 	return list
 }
 
-// WriteText writes a YAML document for people: the settings that are not the
-// defaults, then a block for each rule with one line for each field that has a value.
-// A comment after the value shows its place. Values of profiles stand in
-// the rules; the profiles themselves are not written.
+// WriteText writes a YAML document for people: the settings that are not the defaults, then a
+// block for each rule with one line for each field that has a value. A comment after the value
+// shows its place. Values from profiles appear in the rules; WriteText does not write the
+// profiles themselves.
 func (d Dump) WriteText(w io.Writer) error {
 	var text bytes.Buffer
 	d.writeSettings(&text)
@@ -135,7 +136,8 @@ func (d Dump) writeRule(text *bytes.Buffer, r *Resolved) {
 	}
 }
 
-// maxColumn is the length up to which a value moves the comments of the other lines.
+// maxColumn is the length of the longest value that moves the comments of the other lines to the
+// right.
 const maxColumn = 60
 
 // writeLines writes lines in columns. The first line begins with first, and the others with indent.
@@ -150,7 +152,7 @@ func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
 		fmt.Fprintf(table, "%s%s\t%s%s%s\n", first, l.name, l.value, gap, l.comment)
 		first = indent
 	}
-	table.Flush() //nolint:errcheck // a buffer takes everything
+	table.Flush() //nolint:errcheck // writing to a buffer does not fail
 	for line := range strings.Lines(cells.String()) {
 		text.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
@@ -161,7 +163,7 @@ func (d Dump) lines(r *Resolved) []dumpLine {
 	var lines []dumpLine
 	for _, f := range ruleValues(r) {
 		if f.source.Layer == layerNone || d.NoSources && f.zero {
-			continue // a name that comes from the endpoint, or a zero
+			continue // a name that is derived from the endpoint, or a zero value
 		}
 		comment := d.comment(f.source)
 		if list, ok := f.value.([]string); ok {

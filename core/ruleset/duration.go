@@ -20,7 +20,7 @@ import (
 type timeType struct {
 	example time.Duration
 	words   []time.Duration   // such as NoWait
-	meant   map[string]string // the words for the numbers of other libraries
+	meant   map[string]string // the words for special numbers of other libraries
 }
 
 func (t timeType) read(d *strictyaml.Doc, v strictyaml.Value) (time.Duration, bool) {
@@ -63,7 +63,7 @@ func (t timeType) check(at Source, d time.Duration) []string {
 	}
 }
 
-// orWords joins an example and the words that may stand in its place.
+// orWords joins an example and the words that may replace it.
 func orWords(example, words string) string {
 	switch {
 	case words == "":
@@ -76,8 +76,8 @@ func orWords(example, words string) string {
 }
 
 // parse parses a duration of a rule file or a .proto: a time such as 1m30s, or none, forever or watchdog.
-// The error says what to write instead, in quotes for [LayerProto]. parse accepts words of another field
-// and times out of range: check reports them.
+// The error advises what to write instead, in quotes for [LayerProto]. parse accepts words of another
+// field and times out of range: check reports them.
 func (t timeType) parse(layer Layer, text string) (time.Duration, error) {
 	for d, s := range sentinels {
 		if s.word == text {
@@ -140,8 +140,8 @@ func (t timeType) problem(layer Layer, text string) string {
 	}
 }
 
-// meantBy returns the words or times that text probably stands for, or nil if that is not clear. It leaves
-// out a guess that could be a much longer time.
+// meantBy returns the words or times that text probably stands for, or nil if that is unclear. It leaves
+// out a guess that could be much longer than the intended time.
 func (t timeType) meantBy(text string, isZero bool) []string {
 	if isZero {
 		text = "0"

@@ -32,7 +32,7 @@ const (
 // [Endpoint.Infrastructure] and CORS preflights.
 type Endpoint struct {
 	Transport Transport
-	Method    string // of HTTP: "POST" or "*"; otherwise empty
+	Method    string // the HTTP method, "POST" or "*"; empty for other transports
 	Path      string // "/orders/:id/pay", "/pkg.Service/Method", a function's name, or "*"
 }
 
@@ -97,7 +97,8 @@ func (e Endpoint) Label() string {
 	}
 }
 
-// examples has the examples of messages for a transport: an endpoint, a key, and a key beside others.
+// examples holds the examples in messages for a transport: an endpoint, a key, and a key in a list of
+// keys.
 type examples struct{ endpoint, key, keys string }
 
 func (e Endpoint) examples() examples {
@@ -114,8 +115,8 @@ func (e Endpoint) examples() examples {
 // endpointMissing is the message for a rule of a file.
 const endpointMissing = "no endpoint: write http: POST /orders/:id/pay, grpc: /shop.Orders/Pay or func: close-day"
 
-// problem returns the message for a malformed endpoint, "" for a right one. It spells examples for a file
-// or for Go.
+// problem returns the message for a malformed endpoint, or "" for a valid one. It spells examples for a
+// file or for Go.
 func (e Endpoint) problem(inFile bool) string {
 	switch {
 	case hasPlaceholder(e.Label()):
@@ -183,8 +184,8 @@ func (e Endpoint) httpProblem() string {
 	return starProblem(text, e)
 }
 
-// meantMethod returns the method itself if it may be one: *, or a word in capitals that does not resemble a
-// known method. Otherwise it returns the method that was probably meant, or "" if that is not clear.
+// meantMethod returns method itself if it may be valid: *, or a word in capitals that does not resemble a
+// known method. Otherwise it returns the method that was probably meant, or "" if that is unclear.
 func meantMethod(method string) string {
 	upper := strings.ToUpper(method)
 	known := []string{
@@ -203,8 +204,8 @@ func meantMethod(method string) string {
 	return ""
 }
 
-// meantPath returns the path with a slash at its beginning. Of a URL such as
-// https://example.org/orders?page=1 it returns the path alone.
+// meantPath returns the path with a leading slash. For a URL such as
+// https://example.org/orders?page=1, it returns only the path.
 func meantPath(path string) string {
 	if address, err := url.Parse(path); err == nil && address.Host != "" {
 		path = address.Path
@@ -223,8 +224,8 @@ func oneStar(path string) string {
 	return path
 }
 
-// starProblem returns the message for a * that is not at the end or not after a slash, and for two of them.
-// It accepts gin's "/*name".
+// starProblem returns the message for a * that is not at the end or does not follow a slash, and for more
+// than one *. It accepts gin's "/*name".
 func starProblem(text string, e Endpoint) string {
 	at := strings.IndexByte(e.Path, '*')
 	if at < 0 {

@@ -52,8 +52,8 @@ var settingFields = []*field[Settings]{ //nolint:gochecknoglobals // a table tha
 	column("uncovered", severityType, func(s *Settings) *Severity { return &s.Uncovered }),
 }
 
-// The types of the fields that have special words or forms. A prefix and a message may be blank: with
-// them a rule does without the texts of its profile. A key may be blank here, because the check of the whole
+// The types of the fields that have special words or forms. A prefix and a message may be blank: a rule
+// writes them to override the texts of its profile. A key may be blank here, because the check of the whole
 // rule has a better message for it.
 //
 //nolint:gochecknoglobals // tables that are only read
@@ -72,7 +72,7 @@ var (
 )
 
 // field is a row of the table of the fields of S, which is [Rule] or [Settings]. Go, files, .proto files,
-// dumps and checks know a field by its row alone.
+// dumps and checks use a field only through its row.
 type field[S any] struct {
 	name    string // outside Go; the name in Go follows from it
 	single  bool   // profiles and defaults do not have it
@@ -87,7 +87,7 @@ type field[S any] struct {
 	check  func(at Source, s *S) []string
 }
 
-// column makes the row of a field of S.
+// column returns the row of a field of S.
 func column[S, V any, T typ[V]](name string, t T, at func(*S) *V) *field[S] {
 	return &field[S]{
 		name: name, typ: t,
@@ -106,7 +106,7 @@ func column[S, V any, T typ[V]](name string, t T, at func(*S) *V) *field[S] {
 	}
 }
 
-// forOneRule marks a field that belongs to a single rule.
+// forOneRule marks a field that profiles and defaults cannot have.
 func (f *field[S]) forOneRule() *field[S] {
 	f.single = true
 	return f

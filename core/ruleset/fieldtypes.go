@@ -16,20 +16,21 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// typ is the type of the values of a field. It says how each place that declares rules writes them, and
-// which of them are wrong.
+// typ is the type of the values of a field. It defines how each place that declares rules writes the
+// values, and which values are wrong.
 type typ[V any] interface {
 	// read reads a value of a file. It reports a value that it cannot read.
 	read(d *strictyaml.Doc, v strictyaml.Value) (V, bool)
-	// set stores a value of a .proto, or a part of one. The error says what to write instead.
+	// set stores a value from a .proto, or a part of a value. The error advises what to write
+	// instead.
 	set(to *V, part string, layer Layer, value any) error
-	// show returns the value as a file has it: see object.
+	// show returns the value in the notation of a file: see object.
 	show(v V) any
 	// check returns a message for each thing that is wrong with a value, spelled for the place at.
 	check(at Source, v V) []string
 }
 
-// assign stores a value that a .proto has.
+// assign stores a value from a .proto.
 func assign[V any](to *V, value any) error {
 	v, ok := value.(V)
 	if !ok {
@@ -179,7 +180,7 @@ func (t numberType) check(_ Source, n int) []string {
 // wordType is one of a few words.
 type wordType[T ~string] struct{ wordList }
 
-// read accepts a word that YAML takes for null, such as NULL.
+// read accepts a word that YAML reads as null, such as NULL.
 func (t wordType[T]) read(d *strictyaml.Doc, v strictyaml.Value) (T, bool) {
 	n := v.Node
 	isNull := n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value != ""
@@ -202,7 +203,7 @@ func (wordType[T]) set(to *T, _ string, _ Layer, v any) error {
 
 func (wordType[T]) show(v T) any { return string(v) }
 
-// check spells the known words like the place, because Go has constants for them.
+// check spells the known words as the place does, because Go has constants for them.
 func (t wordType[T]) check(at Source, v T) []string {
 	if v == "" {
 		return nil
@@ -227,8 +228,8 @@ func (t wordType[T]) check(at Source, v T) []string {
 	return wrong("%s (one of %s)", text, strings.Join(known, ", "))
 }
 
-// endpointType is the place where a rule applies. A file writes it as http, grpc or func, and a .proto by
-// its position beside a method, so that neither reads this type.
+// endpointType is the place where a rule applies. A file writes it as http, grpc or func, and a .proto
+// implies it by the position beside a method, so neither reads this type.
 type endpointType struct{}
 
 func (endpointType) read(*strictyaml.Doc, strictyaml.Value) (Endpoint, bool) {
@@ -247,7 +248,7 @@ func (statusesType) read(d *strictyaml.Doc, v strictyaml.Value) (to failpolicy.S
 	return to, ok
 }
 
-// set sets a half of a status, such as ".busy.http".
+// set stores one half of a status, such as ".busy.http".
 func (statusesType) set(to *failpolicy.Statuses, part string, _ Layer, v any) error {
 	cause, half, _ := strings.Cut(strings.TrimPrefix(part, "."), ".")
 	status := to.Of(failpolicy.Cause(cause))

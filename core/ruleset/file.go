@@ -14,7 +14,7 @@ import (
 const (
 	maxRules    = 50_000
 	maxProfiles = 1000
-	maxServices = 1000 // of one rule
+	maxServices = 1000 // the largest number of services in one rule
 )
 
 // Examples in messages.
@@ -23,7 +23,7 @@ const (
 	rulesExample = `"rules:" and below it ` + ruleExample
 )
 
-// fileReader adds what a rule file declares to declarations, and collects every problem on the way.
+// fileReader adds the declarations of a rule file to declarations and collects every problem.
 type fileReader struct {
 	*strictyaml.Doc // nil if the file is not YAML
 
@@ -64,7 +64,7 @@ var (
 	profileMapping = strictyaml.NewMapping("a profile", keysOf(sharedFields(), func(r *Rule) *Rule { return r }), profileHints())
 )
 
-// readFile reads the text of a file for the program service, and adds its declarations to to.
+// readFile reads the text of a file for the program service and adds its declarations to to.
 func readFile(name string, text []byte, service string, to *declarations) *fileReader {
 	f := &fileReader{service: service, to: to, scope: Source{Layer: LayerYAML, File: name}}
 	f.Doc = strictyaml.Parse(text, f.note)
@@ -75,7 +75,7 @@ func readFile(name string, text []byte, service string, to *declarations) *fileR
 	return f
 }
 
-// note keeps a problem.
+// note records a problem.
 func (f *fileReader) note(p strictyaml.Problem) {
 	f.problems = append(f.problems, &Problem{Field: p.Field, Source: f.at(p.Line, p.Column), Message: p.Message})
 }
@@ -87,7 +87,7 @@ func (f *fileReader) at(line, column int) Source {
 	return s
 }
 
-// of returns the source at a node.
+// of returns the source of a node.
 func (f *fileReader) of(n *yaml.Node) Source { return f.at(n.Line, n.Column) }
 
 // readTop reads the file as a whole.
@@ -113,8 +113,8 @@ func (f *fileReader) readTop() {
 	f.to.profilesUnread = slices.ContainsFunc(all, func(p strictyaml.Pair) bool { return p.Field == "profiles" && !p.OK })
 }
 
-// readRules reads the list of rules. An empty list makes sense where the file has settings for rules of the
-// .proto, but its author has to write it.
+// readRules reads the list of rules. The list may be empty, because a file may contain only settings for
+// the rules of the .proto files, but its author has to write it.
 func readRules(d *strictyaml.Doc, v strictyaml.Value, f *fileReader) bool {
 	switch n := len(v.Node.Content); {
 	case !d.IsPlain(v):
@@ -139,7 +139,7 @@ func readRules(d *strictyaml.Doc, v strictyaml.Value, f *fileReader) bool {
 	return true
 }
 
-// readRule reads one rule, and declares it unless it belongs to other programs only.
+// readRule reads one rule and declares it unless it belongs only to other programs.
 func (f *fileReader) readRule(n *yaml.Node) {
 	first := len(f.problems)
 	e := entry{file: f}
@@ -183,7 +183,7 @@ func endpointReader(parse func(string) Endpoint) func(*strictyaml.Doc, strictyam
 	}
 }
 
-// checkEndpoints reports a rule that has no endpoint, or several.
+// checkEndpoints reports a rule with no endpoint or several endpoints.
 func (f *fileReader) checkEndpoints(n *yaml.Node, pairs []strictyaml.Pair) {
 	var first *strictyaml.Pair
 	for i, p := range pairs {
@@ -200,8 +200,8 @@ func (f *fileReader) checkEndpoints(n *yaml.Node, pairs []strictyaml.Pair) {
 	}
 }
 
-// addSources adds the sources of the fields that were read, and of their parts. A field that could not be
-// read is broken.
+// addSources adds the sources of the fields that were read, and of their parts. It marks a field that
+// could not be read as broken.
 func (f *fileReader) addSources(d *Declared, pairs []strictyaml.Pair) {
 	d.Fields = make(map[string]Source, len(pairs))
 	for _, p := range pairs {
@@ -245,8 +245,8 @@ func readServices(d *strictyaml.Doc, v strictyaml.Value, to *entry) bool {
 	return slices.Contains(to.services, to.file.service) || !to.file.isNearlyOurs(v.Node, to.services)
 }
 
-// isNearlyOurs reports a name that differs from the name of the program only by case or blanks. Such
-// a name would leave out the rule.
+// isNearlyOurs reports a problem and returns true if a name differs from the name of the program
+// only in case or blanks, because the program would skip such a rule.
 func (f *fileReader) isNearlyOurs(list *yaml.Node, services []string) bool {
 	ours := strings.TrimSpace(f.service)
 	i := slices.IndexFunc(services, func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), ours) })
@@ -270,7 +270,7 @@ func (f *fileReader) isOurs(services []string, pairs []strictyaml.Pair) bool {
 	case !f.foreign: // report it once
 		f.foreign = true
 		f.Reportf(pairs[i].Node, "services", "the program does not say which one it is: start it with ruleset.WithService(%q), or remove the services of every rule", services[0])
-		if last := f.problems[len(f.problems)-1]; last.Field == "services" { // not the last of too many
+		if last := f.problems[len(f.problems)-1]; last.Field == "services" { // otherwise it is the message about too many problems
 			last.Err = ErrNoService
 		}
 	}

@@ -13,7 +13,7 @@ var fieldWords = map[string]string{ //nolint:gochecknoglobals // a table that is
 	"rpc": "grpc", "fullmethod": "grpc",
 }
 
-// endpointKeys lists the keys of a rule that only files have.
+// endpointKeys lists the keys that a rule has only in files.
 func endpointKeys() []string { return []string{"http", "grpc", "func", "services"} }
 
 func ruleHints() map[string]strictyaml.Hint {
@@ -40,7 +40,7 @@ func topHints() map[string]strictyaml.Hint {
 	return hints
 }
 
-// misplaced adds a message for fields that belong to another place.
+// misplaced adds a hint with the message for each of the fields, which belong elsewhere.
 func misplaced(hints map[string]strictyaml.Hint, message string, fields ...string) map[string]strictyaml.Hint {
 	for _, field := range fields {
 		hints[strictyaml.FoldKey(field)] = strictyaml.Hint{Message: message}

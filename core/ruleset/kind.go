@@ -8,28 +8,29 @@ import (
 type Kind string
 
 // The kinds of lock. All rules of one key need the same kind, except that [Read] and [Write] belong
-// together. A lock of one kind does not wake the waiters of another, and its holders have other tokens or
-// none. Two rules with the same template and different kinds are an error: see [MixedKinds].
+// together. A lock of one kind does not wake the waiters of another kind, and their holders' fencing
+// tokens are unrelated or do not exist. Two rules with the same template and different kinds are an
+// error: see [MixedKinds].
 const (
 	// Reentrant is Redisson's RLock. It is the default.
 	Reentrant Kind = "reentrant"
-	// Fenced is RFencedLock. Every holder has a larger fencing token than the one before. With the
-	// token a store refuses the late write of a holder that was paused. Fenced and the kinds below
-	// have one key only.
+	// Fenced is RFencedLock. Each holder has a larger fencing token than the holder before it. A
+	// store uses the token to refuse the late write of a holder that was paused. Fenced and the
+	// kinds below have one key only.
 	Fenced Kind = "fenced"
 	// Spin is RedissonSpinLock. It sends no messages, which suits very many keys that are seldom
 	// taken. A waiter in another process attempts again and again.
 	Spin Kind = "spin"
-	// Fair is RedissonFairLock: first come, first served, across all processes. It costs
+	// Fair is RedissonFairLock: first come, first served, across all processes. The order costs
 	// throughput. The other kinds are fair enough unless the order of single turns matters.
 	Fair Kind = "fair"
 	// Read is the read lock of RReadWriteLock. Any number of calls hold it at a time, while no call
-	// holds [Write] of the same key. A call that holds it cannot take Write of its key.
+	// holds [Write] of the same key. A call that holds it cannot take Write of the same key.
 	Read Kind = "read"
-	// Write is the write lock of RReadWriteLock. One call holds it, and no reader. A call that holds
-	// it may take [Read] of its key, too.
+	// Write is the write lock of RReadWriteLock. One call holds it, and no call holds [Read] of the
+	// key at the same time, except that the call itself may take [Read], too.
 	Write Kind = "write"
-	// Semaphore is RPermitExpirableSemaphore. [Rule.Permits] calls run at a time, across all
+	// Semaphore is RPermitExpirableSemaphore. At most [Rule.Permits] calls run at a time, across all
 	// processes. A busy semaphore is 429, RESOURCE_EXHAUSTED.
 	Semaphore Kind = "semaphore"
 )
@@ -37,13 +38,13 @@ const (
 // KindTraits describes a kind.
 type KindTraits struct {
 	Several bool   // several keys can be taken together
-	Shared  bool   // several calls can hold it at a time: it has no token, and no debounce window
+	Shared  bool   // several calls can hold it at a time, so it has no token and no debounce window
 	Token   bool   // every lock has a fencing token
 	Permits bool   // it has a number of permits
 	Noun    string // in a sentence: "fair lock", "semaphore"
 
 	kind   Kind
-	family Kind // the same for kinds whose holders of one key see each other; default: the kind
+	family Kind // the same for kinds that exclude each other on one key; default: the kind
 	alone  Kind // the advice in place of a shared kind; default: Reentrant
 }
 

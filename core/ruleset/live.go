@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// errClosed is the error of [Live.Reload] after [Live.Close].
+// errClosed is returned by [Live.Reload] after [Live.Close].
 var errClosed = errors.New("ruleset: closed: the rules in force stay, and the file is not loaded again")
 
-// Live is a set that is loaded from a file, and replaced when the file changes. It is
-// a [Provider] and safe for concurrent use.
+// Live is a set that is loaded from a file and replaced when the file changes. It is a [Provider]
+// and safe for concurrent use.
 //
-// A file that is refused leaves the old set in force. It is refused if it cannot be
-// read, if it has a mistake, if it gives another lock to a rule in force (see
-// [CompareLocks]), or if a subscriber cannot work with it. A refused content is not tried
-// again until the content changes or [Live.Reload] is called.
+// A file that is refused leaves the old set in force. It is refused if it cannot be read, if it
+// has a mistake, if it gives another lock to a rule in force (see [CompareLocks]), or if a
+// subscriber cannot work with it. Refused content is not tried again until it changes or
+// [Live.Reload] is called.
 type Live struct {
 	path    string // as given, for messages
 	file    string // the same, absolute
@@ -34,7 +34,7 @@ type Live struct {
 	turn    sync.Mutex // held by one attempt at a time; readers of current never need it
 	closed  bool       // guarded by turn
 	last    content    // guarded by turn: the last content that was attempted
-	alarmed bool       // guarded by turn: a refusal was logged, and its end was not
+	alarmed bool       // guarded by turn: a refusal was logged, but its end was not
 }
 
 var _ Provider = (*Live)(nil)
@@ -64,21 +64,21 @@ func (l *Live) Current() *Set { return l.current.Load() }
 //
 // In a commit, Current is the set that is committed.
 //
-// cancel may be called at any time, also from prepare and commit, and any number of
-// times. It does not wait for a call that has begun: the error of that prepare no longer
-// counts, and its commit is not called.
+// cancel may be called at any time, also from prepare and commit, and any number of times. It
+// does not wait for a running call: the error of a running prepare no longer counts, and its
+// commit is not called.
 func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) {
 	return l.subscribers.add(prepare, l.Current)
 }
 
-// Observe adds an observer beside the observers of [WithReloadObserver], and notifies it of the content
-// in force. It does nothing if it was called with the same pointer before. Adapters call it with the
+// Observe adds an observer to the observers of [WithReloadObserver] and notifies it of the content in
+// force. It does nothing if it was called with the same pointer before. Adapters call it with the
 // observers of their lock client. It may be called from an observer or a subscriber, because it does not
-// wait for a reload that is going on.
+// wait for a running reload.
 func (l *Live) Observe(observe *func(Reload)) { l.observers.add(observe) }
 
-// Reload loads the file now, even if it has not changed. The error says why the file was
-// refused. After Close, Reload returns an error and does not load the file.
+// Reload loads the file now, even if it has not changed. The error gives the reasons if the file
+// is refused. After Close, Reload returns an error and does not load the file.
 func (l *Live) Reload() error {
 	l.turn.Lock()
 	defer l.turn.Unlock()
@@ -88,9 +88,9 @@ func (l *Live) Reload() error {
 	return l.attempt(readContent(l.file))
 }
 
-// Close ends the watching, and waits for it and for a reload that is going on. After it, no
-// subscriber and no observer is called any more. The set in force stays. Close may be
-// called again; the error is always nil.
+// Close stops watching the file. It waits until the watcher has stopped and a running reload is
+// done. After Close returns, no subscriber or observer is called. The set in force stays. Close
+// may be called again; the error is always nil.
 func (l *Live) Close() error {
 	l.stopping.Do(func() { close(l.stop) })
 	l.watching.Wait()
@@ -115,7 +115,7 @@ func (l *Live) attempt(c content) error {
 	return err
 }
 
-// load makes a set of the content. A panic in an option is an error.
+// load builds a set from the content. It returns a panic in an option as an error.
 func (l *Live) load(c content) (next *Set, err error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("ruleset: %w", c.err)
@@ -124,7 +124,7 @@ func (l *Live) load(c content) (next *Set, err error) {
 	return Load(l.path, c.text, l.opts...)
 }
 
-// replace brings next into force, or changes nothing. The caller holds turn.
+// replace brings next into force. If it returns an error, nothing changed. The caller holds turn.
 //
 // It compares the locks after all subscribers have prepared. The subscribers report mistakes in keys first, because
 // their message is better than a report of a changed lock. Adapters compare the locks of their routes, too.
@@ -139,8 +139,8 @@ func (l *Live) replace(next *Set) error {
 	})
 }
 
-// logApplied logs that a changed file is in force, with the calls that run unlocked from now on and the end
-// of a refusal that was logged. It is called when there are no observers.
+// logApplied logs that a changed file is in force. It also logs the calls that run unlocked from now on and
+// the end of a logged refusal. It is called when there are no observers.
 func (l *Live) logApplied(r Reload) {
 	if r.Err != nil {
 		return

@@ -54,7 +54,7 @@ func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	}
 	var set *Set
 	problems := f.problems
-	if !f.IsFull() { // a full one has not read the rest
+	if !f.IsFull() { // a full one did not read the rest
 		var more []*Problem
 		set, more = buildSet(&cfg.declarations)
 		problems = append(problems, more...)
@@ -67,7 +67,8 @@ func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	return set, nil
 }
 
-// firstOf returns as many problems as are reported of a file. The last one says how many more there are.
+// firstOf returns the problems to report for a file. If there are too many, the last one gives the
+// number of the others.
 func firstOf(problems []*Problem) []*Problem {
 	const most = strictyaml.MaxProblems
 	more := len(problems) - (most - 1)
@@ -87,8 +88,7 @@ func byPosition(a, b *Problem) int {
 //go:embed locks.schema.json
 var schema string
 
-// Schema returns the JSON Schema (draft 2020-12) of a rule file, for editors. The schema finds
-// most of the mistakes in a single rule that [Load] refuses. It does not find mistakes that depend on
-// other rules, on the program, or on the text itself, such as a value that YAML takes for
-// a comment.
+// Schema returns the JSON Schema (draft 2020-12) of a rule file, for editors. The schema finds most
+// of the mistakes in a single rule that [Load] refuses. It does not find mistakes that depend on
+// other rules, on the program, or on the text itself, such as a value that YAML reads as a comment.
 func Schema() []byte { return []byte(schema) }

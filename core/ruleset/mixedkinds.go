@@ -10,14 +10,14 @@ import (
 
 // MixedKinds reports rules that take one key as locks of different kinds, or as semaphores of different
 // sizes. If two such calls met, the second one would fail, or more calls would run than one of the rules
-// permits. MixedKinds compares each rule with the earlier rules that were right, and begins with the rules
-// that state their kind. Call it with all rules of one lock client, after all layers were applied: an adapter
-// passes all rules that it runs. A set checks its own rules.
+// permits. MixedKinds compares each rule with the earlier rules that have no such problem. It starts with the
+// rules that state their kind. Call it with all rules of one lock client, after all layers are applied: an
+// adapter passes all rules that it runs. A set checks its own rules.
 //
 // MixedKinds reports only certain mistakes. It compares the templates of the keys letter by letter,
 // with their prefix, within one transport. Read and write locks count as one kind. It does not report
-// two rules with different conditions, because they may share no call, a key that differs between two
-// endpoints (route, method), and a rule that is switched off.
+// two rules with different conditions, because no call may match both. Nor does it report a key that
+// differs between two endpoints (route, method), or a rule that is switched off.
 func MixedKinds(rules []*Resolved) []*Problem {
 	rules = slices.Clone(rules)
 	slices.SortStableFunc(rules, func(a, b *Resolved) int {
@@ -49,15 +49,16 @@ func MixedKinds(rules []*Resolved) []*Problem {
 // namesEndpoint matches an expression with a variable that depends on the endpoint.
 var namesEndpoint = regexp.MustCompile(`#\{.*\b(?:route|method)\b`)
 
-// mixes reports whether calls of two rules meet on a key that both take, with different kinds or sizes.
+// mixes reports whether two rules that both take the key have different kinds or sizes and whether
+// their calls can meet.
 func mixes(r, other *Resolved, key string) bool {
 	same := r.Kind.family() == other.Kind.family() && (!r.Kind.Traits().Permits || r.Permits == other.Permits)
 	meet := r.When == "" || other.When == "" || r.When == other.When
 	return !same && meet && (r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key))
 }
 
-// otherKind returns the problem that r takes a key of another rule as another kind, or as a semaphore of
-// another size.
+// otherKind returns the problem that r takes the key of another rule with another kind, or with another
+// number of permits.
 func otherKind(r, other *Resolved, key string) *Problem {
 	called := "the " + other.Problem("", "").subject() + ", declared in " + other.origin.where()
 	if r.Kind == other.Kind {

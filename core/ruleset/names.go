@@ -9,10 +9,10 @@ import (
 	"unicode"
 )
 
-// nameChecker reports rules of one endpoint that have no names to distinguish them. It removes the problem
-// that a rule has no key where the missing name explains it.
+// nameChecker reports rules of one endpoint that have no names to distinguish them. If the missing name
+// explains a missing key, it removes the problem of the missing key.
 type nameChecker struct {
-	problems []*Problem // of the rules so far
+	problems []*Problem // the problems of all rules so far
 }
 
 // check checks one rule. all are the rules of its endpoint, with the lowest layer first.
@@ -26,7 +26,7 @@ func (c *nameChecker) check(rule *Resolved, all []*Resolved) {
 	}
 }
 
-// noneBeside returns the advice for a rule that says None beside other rules.
+// noneBeside returns the advice for a rule with None beside other rules.
 func noneBeside(rule *Resolved, all []*Resolved) string {
 	lower := all[0]
 	if lower.origin.Layer >= rule.origin.Layer {
@@ -83,7 +83,7 @@ func (c *nameChecker) removeMissingKey(rule *Resolved) {
 }
 
 // suggestName returns a name for a rule, such as order-pay for "order:pay:#{path.id}". It uses the fixed text
-// of the key, and otherwise of the endpoint.
+// of the key or, if the key has none, of the endpoint.
 func suggestName(rule *Resolved) string {
 	for _, text := range append(rule.Templates(), rule.Endpoint.Path, "rule") {
 		fixed, _, _ := strings.Cut(text, "#{")
@@ -95,8 +95,8 @@ func suggestName(rule *Resolved) string {
 	return "rule"
 }
 
-// explainNames extends the problem that a rule has no key where a rule of a lower layer has one under
-// another name, which was most likely meant.
+// explainNames extends the problem that a rule has no key if a lower layer has a rule with a key
+// under another name, which was most likely meant.
 func explainNames(problems []*Problem, lower []Declared) {
 	var names []string
 	for _, d := range lower {

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
-// observers are the functions that a [Live] set calls after each attempt to load its file. Each of them gets
-// one attempt after the other.
+// observers are the functions that a [Live] set calls after each attempt to load its file. Calls of one
+// observer do not overlap.
 type observers struct {
 	panics notify.Panics
 
@@ -22,7 +22,7 @@ type observer struct {
 	calls   sync.Mutex // held while observe is called
 }
 
-// add adds an observer, and notifies it of the attempt in force. It does nothing for a pointer that was added
+// add adds an observer and notifies it of the attempt in force. It does nothing for a pointer that was added
 // before.
 func (o *observers) add(observe *func(Reload)) {
 	added, inForce := o.register(observe)
@@ -54,7 +54,7 @@ func (o *observers) exist() bool {
 	return len(o.list) > 0
 }
 
-// notify notifies every observer of an attempt. It returns false if there is none.
+// notify notifies every observer of an attempt. It returns false if there are no observers.
 func (o *observers) notify(r Reload) bool {
 	list := o.record(r)
 	for _, to := range list {
@@ -65,7 +65,7 @@ func (o *observers) notify(r Reload) bool {
 	return len(list) > 0
 }
 
-// record records an attempt that is in force, and returns the observers at that moment.
+// record stores an attempt that is in force and returns the observers at that moment.
 func (o *observers) record(r Reload) []*observer {
 	o.mu.Lock()
 	defer o.mu.Unlock()

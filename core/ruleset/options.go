@@ -46,9 +46,8 @@ func WithRules(rules ...Rule) Option {
 	return func(c *config) { c.rules = append(c.rules, inCode(rules)...) }
 }
 
-// WithService names this program, for files that several programs share. An entry of such a file
-// that has a services list without this name is left out. Without this option a services list is an
-// error.
+// WithService names this program, for files that several programs share. A rule of such a file
+// whose services list lacks this name is skipped. Without this option a services list is an error.
 func WithService(name string) Option { return func(c *config) { c.service = name } }
 
 // WithReloadObserver makes a [Live] set call a function after every attempt to load the file, including the

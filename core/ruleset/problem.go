@@ -13,15 +13,15 @@ type Problem struct {
 	Field    string   // such as "wait_time"; empty for the rule as a whole
 	Source   Source   // where the offending value was declared
 	Message  string   // what is wrong and what to write instead
-	Err      error    // the error that has more details than Message, such as a *keyexpr.Error; nil if there is none
+	Err      error    // an error with more details than Message, such as a *keyexpr.Error; may be nil
 }
 
-// ErrNoService is the Err of the problem that a file has rules for certain programs only,
-// and this program has not given its name with [WithService].
+// ErrNoService is the Err of the problem that a file has rules for certain programs only, but
+// this program did not pass its name with [WithService].
 var ErrNoService = errors.New("ruleset: the name of the program is missing")
 
-// Error returns the place and the text of the problem. The message for a template has more lines, which
-// show the template with a caret.
+// Error returns the place and the message of the problem. For a template, further lines show the
+// template with a caret.
 func (p *Problem) Error() string {
 	if at := p.Position(); at != "" {
 		return at + ": " + p.Text()
@@ -35,7 +35,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 // Position returns the place in the file, such as "locks.yaml:14:3", or "" without a file.
 func (p *Problem) Position() string { return p.Source.position() }
 
-// Text returns [Problem.Error] without the place.
+// Text is like [Problem.Error], but without the place.
 func (p *Problem) Text() string {
 	text := p.Message
 	for _, part := range []string{p.fieldName(), p.subject()} {
@@ -46,7 +46,7 @@ func (p *Problem) Text() string {
 	return text
 }
 
-// fieldName spells the field like the place of its declaration.
+// fieldName spells the field as the place of its declaration does.
 func (p *Problem) fieldName() string {
 	switch {
 	case p.Source.Layer == LayerYAML && p.Field == "endpoint":
@@ -58,7 +58,7 @@ func (p *Problem) fieldName() string {
 	}
 }
 
-// subject names the rule or the profile with the problem.
+// subject returns a name for the rule or profile that has the problem.
 func (p *Problem) subject() string {
 	name, e := p.Rule, p.Endpoint
 	switch {
@@ -69,7 +69,7 @@ func (p *Problem) subject() string {
 	case e.IsZero() && name == "" && p.Source.Layer == LayerDefault:
 		return "defaults"
 	case e.IsZero() && name == "" && p.Field == "" && p.Source.Layer == layerNone:
-		return "" // the problem is not with a rule
+		return "" // the problem does not concern a rule
 	case e.IsZero() && name == "":
 		return "rule without endpoint and name"
 	case name == "" || name == e.Label():
@@ -81,8 +81,8 @@ func (p *Problem) subject() string {
 	}
 }
 
-// InvalidError has every problem that was found, in the order of the rules. For a
-// file they are in the order of its lines.
+// InvalidError contains every problem that was found, in the order of the rules. The problems of
+// a file are in the order of its lines.
 type InvalidError struct {
 	Problems []*Problem
 }
@@ -108,7 +108,7 @@ func (e *InvalidError) Unwrap() []error {
 	return errs
 }
 
-// Invalid returns one [*InvalidError] with the problems, or nil if there are none.
+// Invalid returns an [*InvalidError] with the problems, or nil if there are none.
 func Invalid(problems ...*Problem) error {
 	if len(problems) == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LogAttrs returns the attributes of an error of a rule file for a log. Each is one line, without the
+// LogAttrs returns the log attributes for an error of a rule file. Each is one line, without the
 // picture of the template.
 //
 //   - For a [*Problem]: "file", "line", "column", "rule", "endpoint", "field", "problem" and "hint", as far

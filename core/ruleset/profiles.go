@@ -19,7 +19,8 @@ func isDefaultMeant(name string) bool {
 	return name != defaultProfile && (folded == defaultProfile || folded == defaultProfile+"s")
 }
 
-// profileOf returns the declaration of a profile in Go. Its name is in the source.
+// profileOf returns the declaration of a profile in Go. The source of the declaration contains
+// the name.
 func profileOf(name string, r Rule) Declared {
 	return Declared{Rule: r, Source: Source{Layer: LayerProfile, Profile: name}}
 }
@@ -61,8 +62,8 @@ func builtinDefaults() Rule {
 type profileList struct {
 	names  []string // in order
 	byName map[string]*Declared
-	unread bool // there are more, whose names could not be read
-	missed int  // the number of unknown names that rules have asked for
+	unread bool // the list lacks profiles whose names could not be read
+	missed int  // the number of unknown names that rules asked for
 }
 
 // add adds profiles. A profile replaces an earlier one of its name.
@@ -76,7 +77,7 @@ func (l *profileList) add(profiles ...Declared) {
 	}
 }
 
-// unknown returns the message for a name that the list does not have.
+// unknown returns the message for a name that the list does not contain.
 func (l *profileList) unknown(name string) string {
 	const shown, guesses = 10, 100
 	e := failpolicy.UnknownWordError{What: "profile", Word: name, Known: l.names}

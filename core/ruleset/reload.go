@@ -10,20 +10,20 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// CompareLocks compares what two sets lock, as a reload from old to next does.
+// CompareLocks compares the locks of two sets, as a reload from old to next does.
 //
-// A reload is refused if an endpoint loses a lock and gets another one in the same step.
-// Otherwise programs with the old and with the next rules would run the same thing at the same time,
-// each under its own lock. A lock is identified by the letters of its key with the prefix, by its kind, and
-// by the permits of a semaphore. So a key is changed in two steps: key: old, keys: [old, new], key: new.
-// Nothing is refused if next has [Settings.AllowRekey].
+// A reload is refused if an endpoint loses a lock and gets another one in the same step. Otherwise programs
+// with the old and with the next rules would run the same thing at the same time, each under its own lock.
+// A lock is identified by the text of its template with the prefix, by its kind, and by the permits of a
+// semaphore. So a key is changed in two steps: key: old, keys: [old, new], key: new. Nothing is refused if
+// next has [Settings.AllowRekey].
 //
 // unlocked lists the calls that run unlocked from now on: see [Unlocking].
 //
-// CompareLocks compares each path for which one of the sets has a rule, with each method. It refuses
-// nothing for a gRPC method or a function if a layer below the sets may have the key. That is so if its rule in
-// a set has no key ([Resolved.Partial]), and if only one of the sets names it. A caller that knows all layers
-// calls [CompareLocksAt] instead.
+// CompareLocks compares each path for which one of the sets has a rule, with each method. It refuses nothing
+// for a gRPC method or a function if a layer below the sets may have the key, that is, if its rule in a set has
+// no key ([Resolved.Partial]) or if only one of the sets names it. A caller that has all layers calls
+// [CompareLocksAt] instead.
 func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	refused, unlocked = compareLocks(old, next)
 	if next.Settings().AllowRekey {
@@ -34,14 +34,14 @@ func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 
 func compareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	known := map[Problem]bool{}
-	judged := map[[2]*Resolved]bool{{}: true} // by the first rules of both sides
+	compared := map[[2]*Resolved]bool{{}: true} // by the first rules of both sides
 	for _, e := range calls(next, old) {
 		before, after := old.Lookup(e), next.Lookup(e)
 		pair := [2]*Resolved{first(before), first(after)}
-		if judged[pair] {
+		if compared[pair] {
 			continue
 		}
-		judged[pair] = true
+		compared[pair] = true
 		others, lost := CompareLocksAt(e, before, after)
 		unlocked = append(unlocked, lost...)
 		if len(others) > 0 && e.hasLayers() && pair[0].Endpoint.isWild() != pair[1].Endpoint.isWild() {
@@ -86,8 +86,8 @@ func calls(sets ...*Set) []Endpoint {
 // CompareLocksAt is like [CompareLocks] for the rules of one endpoint, such as the rules that
 // [Set.Overlay] returns for it. It does not consider [Settings.AllowRekey].
 //
-// A call takes the locks of all its rules, one after the other. It does not matter to which rule a lock
-// belongs. Nothing is refused if one side takes all locks of the other. So rules may be renamed, merged,
+// A call takes the locks of all its rules, one after the other. Which rule a lock belongs to does not
+// matter. Nothing is refused if one side takes all locks of the other. So rules may be renamed, merged,
 // split, added and removed.
 func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlocked []Unlocking) {
 	lost, fresh := unshared(old, next), unshared(next, old)
@@ -107,7 +107,7 @@ func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlo
 	return refused, unlocked
 }
 
-// first returns the first of the rules, nil if there are none.
+// first returns the first of the rules, or nil if there are none.
 func first(rules []*Resolved) *Resolved {
 	if len(rules) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func first(rules []*Resolved) *Resolved {
 }
 
 // unshared returns the rules of here with a lock that no rule of there takes under the same condition. A rule
-// may change its own condition: that is reported as an unlocking, and not refused.
+// may change its own condition: that is reported as an unlocking but not refused.
 func unshared(here, there []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(here), func(r *Resolved) bool {
 		return !slices.ContainsFunc(r.locks(), func(l lock) bool {
@@ -179,7 +179,8 @@ func otherLock(r *Resolved, replaced []*Resolved) *Problem {
 	}
 }
 
-// steps returns what to write first, so that a call takes the locks of both sides, and what to write then.
+// steps returns the text to write first, with which a call takes the locks of both sides, and the text to
+// write after that.
 func steps(r *Resolved, replaced []*Resolved) (both, then string) {
 	keys, without := func(r *Resolved) []string { return r.Templates() }, ""
 	then = "key: " + quotedList(r.Templates())
@@ -209,12 +210,13 @@ func steps(r *Resolved, replaced []*Resolved) (both, then string) {
 	return "keys: [" + quotedList(all) + "]" + without, then
 }
 
-// Unlocking is a rule whose lock some calls no longer take, or without which they now proceed.
+// Unlocking is a rule whose lock some calls no longer take, or without whose lock they now
+// proceed.
 type Unlocking struct {
-	Endpoint Endpoint  // of the calls
+	Endpoint Endpoint  // the endpoint of the calls
 	Old      *Resolved // the rule with the lock; nil if only lower layers declare it
 	New      *Resolved // the rule that unlocks the calls; nil if the old one was removed
-	Field    string    // the field of New that does so, such as "disabled", "when" or "on_busy"; empty if the old one was removed
+	Field    string    // the field of New that unlocks them, such as "disabled", "when" or "on_busy"; empty if the old one was removed
 }
 
 // text describes the unlocking for a log, such as "http POST /orders pay: removed".
@@ -235,9 +237,9 @@ func (u Unlocking) text() string {
 	}
 }
 
-// unlockedBy returns how calls of e run without the lock of an old rule r under the next rules.
-// The lock of a rule without a key belongs to a lower layer. Calls take it until a rule of its name switches
-// it off.
+// unlockedBy returns the ways in which calls of e run without the lock of an old rule r under the next
+// rules. The lock of a rule without a key belongs to a lower layer. Calls take it until a rule with the
+// same name switches it off.
 func unlockedBy(r *Resolved, e Endpoint, next, fresh []*Resolved) []Unlocking {
 	if r.lockless() != "" {
 		return nil
@@ -267,7 +269,8 @@ func unlockedBy(r *Resolved, e Endpoint, next, fresh []*Resolved) []Unlocking {
 	}
 }
 
-// loosenedBy returns how successors, which take the lock of the old rule r, let calls run without it.
+// loosenedBy returns the ways in which successors, which take the lock of the old rule r, let calls
+// run without it.
 func loosenedBy(r *Resolved, e Endpoint, successors []*Resolved) []Unlocking {
 	var list []Unlocking
 	is := successors[max(0, slices.IndexFunc(successors, func(is *Resolved) bool { return is.Name == r.Name }))]
@@ -288,10 +291,10 @@ func loosenedBy(r *Resolved, e Endpoint, successors []*Resolved) []Unlocking {
 type Reload struct {
 	File string
 	Hash string    // the first 12 hexadecimal digits of the SHA-256 of the content; empty if it could not be read
-	Time time.Time // when the attempt began
-	Set  *Set      // in force after the attempt; nil if the first attempt failed
-	Old  *Set      // in force before; nil at the first attempt
-	Err  error     // the reason for which the new content was refused; nil if it is in force
+	Time time.Time // the time at which the attempt started
+	Set  *Set      // the set in force after the attempt; nil if the first attempt failed
+	Old  *Set      // the set in force before; nil at the first attempt
+	Err  error     // the reason that the new content was refused; nil if it is in force
 }
 
 // Unlocked lists the calls that run without their lock from this reload on, described for a log: "the

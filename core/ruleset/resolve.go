@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// resolver makes rules of declarations: it applies defaults, profiles and layers, and collects every problem.
+// resolver builds rules from declarations: it applies defaults, profiles and layers and collects every
+// problem.
 type resolver struct {
 	defaults        Resolved
 	profiles        profileList
@@ -52,7 +53,7 @@ func newResolver(d *declarations) *resolver {
 	return r
 }
 
-// again returns a resolver with the same defaults and profiles, and without problems.
+// again returns a resolver with the same defaults and profiles, but without problems.
 func (r *resolver) again() *resolver {
 	return &resolver{defaults: r.defaults, profiles: r.profiles, settings: r.settings, settingAt: r.settingAt, requireEndpoint: r.requireEndpoint}
 }
@@ -70,7 +71,7 @@ func (r *resolver) checkShared(d *Declared) {
 	r.problems = append(r.problems, c.problems...)
 }
 
-// resolveAll makes rules of declarations, in the order in which they were first declared.
+// resolveAll builds rules from declarations, in the order in which they were first declared.
 func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 	var order []identity
 	groups := map[identity][]Declared{}
@@ -96,7 +97,8 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 	return rules
 }
 
-// resolve makes one rule of the declarations of one identity. It sorts them by layer.
+// resolve builds one rule from the declarations of one identity. It sorts the declarations by
+// layer.
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, func(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) })
 	rule := &Resolved{
@@ -135,7 +137,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 	switch {
 	case d.Rule.Profile == defaultProfile:
 	case r.profiles.unread:
-		return // the name may be one of those, and they were reported
+		return // the name may be an unread one, which was reported
 	default:
 		message = r.profiles.unknown(d.Rule.Profile)
 	}
@@ -177,7 +179,7 @@ func (r *resolver) applySettings(rule *Resolved) {
 	}
 }
 
-// checkNames checks the names of the rules. together has the rules by their endpoints.
+// checkNames checks the names of the rules. together holds the rules by their endpoints.
 func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]*Resolved) {
 	for _, all := range together {
 		slices.SortStableFunc(all, func(a, b *Resolved) int { return cmp.Compare(a.origin.Layer, b.origin.Layer) })
@@ -189,7 +191,8 @@ func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]*Resolv
 	r.problems = c.problems
 }
 
-// kindKnown returns the rules whose kind is right, and not left to a lower layer.
+// kindKnown returns the rules whose kind is valid and cannot come from a lower layer outside the
+// set.
 func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
 		tooMany := len(rule.Templates()) > 1 && !rule.Kind.Traits().Several

@@ -9,9 +9,9 @@ import (
 // stay empty, such as Fallback, When and Debounce. Do not change it.
 type Resolved struct {
 	Rule
-	sources map[string]Source // of fields, and of parts such as "keys[1]"
-	origin  Source            // of the highest declaration: the place of the rule as a whole
-	lowest  Layer             // of the lowest declaration
+	sources map[string]Source // the sources of fields, and of parts such as "keys[1]"
+	origin  Source            // the source of the highest declaration: the place of the rule as a whole
+	lowest  Layer             // the layer of the lowest declaration
 	broken  fieldNames        // see Declared
 	partial bool
 }
@@ -25,12 +25,13 @@ func (r *Resolved) Partial() bool { return r.partial }
 // that no layer sets is the zero Source.
 func (r *Resolved) Source(field string) Source { return r.sources[field] }
 
-// declared reports whether the rule itself sets the field. A value of a default or a profile does not
-// count.
+// declared reports whether the rule itself sets the field. A value from a default or a profile does
+// not count.
 func (r *Resolved) declared(field string) bool { return r.Source(field).Layer >= LayerCode }
 
 // Problem returns a problem with a field of the rule or a part of a field, for packages that compile
-// rules. Its source is the source of the value, or of the rule where the value has none.
+// rules. The source of the problem is the source of the value or, if the value has none, of the
+// rule.
 func (r *Resolved) Problem(field, message string) *Problem {
 	return &Problem{Rule: r.Name, Endpoint: r.Endpoint, Field: field, Source: r.placeOf(field), Message: message}
 }
@@ -48,9 +49,9 @@ func (r *Resolved) placeOf(field string) Source {
 	return source
 }
 
-// Spelled spells the name of a field, or a value for which Go has a constant, like the place from which the
-// rule has the field. Packages that compile rules use it in messages. "kind" and "fair" are kind and
-// fair in a file, kind and KIND_FAIR in a .proto, Kind and ruleset.Fair in Go.
+// Spelled spells the name of a field, or a value for which Go has a constant, as the place that declares
+// the field does. Packages that compile rules use it in messages. "kind" and "fair" are kind and fair in a
+// file, kind and KIND_FAIR in a .proto, Kind and ruleset.Fair in Go.
 func (r *Resolved) Spelled(field, word string) string { return r.placeOf(field).spell(word) }
 
 // overlay lays the fields that d sets over the rule.
@@ -72,7 +73,7 @@ func (r *Resolved) overlay(d *Declared) {
 	if r.sources == nil {
 		r.sources = map[string]Source{}
 	}
-	maps.DeleteFunc(r.sources, func(name string, _ Source) bool { // the parts of the value before
+	maps.DeleteFunc(r.sources, func(name string, _ Source) bool { // the parts of the previous value
 		base, _ := cutField(name)
 		_, again := sources[base]
 		return again
@@ -89,7 +90,7 @@ func (r *Resolved) overlay(d *Declared) {
 type lock struct {
 	kind    Kind
 	key     string // with its prefix
-	permits int    // of a semaphore
+	permits int    // the number of permits of a semaphore
 }
 
 // locks returns the locks that the rule takes.
@@ -115,7 +116,7 @@ func (r *Resolved) lockKeys() []string {
 	return keys
 }
 
-// lockless returns the field because of which the rule takes no lock, "" if it takes one.
+// lockless returns the field that keeps the rule from taking a lock, or "" if the rule takes one.
 func (r *Resolved) lockless() string {
 	switch {
 	case r.None:

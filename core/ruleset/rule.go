@@ -11,12 +11,12 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Values for the durations of a [Rule]. A zero duration is not set, so these times have values of their
-// own, which a [Resolved] rule has too.
+// Values for the durations of a [Rule]. A zero duration is not set, so these times have special values,
+// which a [Resolved] rule contains too.
 const (
 	// NoWait as WaitTime makes one attempt, in one round trip.
 	NoWait time.Duration = math.MinInt64 + 1 + iota
-	// WaitForever as WaitTime waits until the caller's context ends.
+	// WaitForever as WaitTime waits until the caller's context is done.
 	WaitForever
 	// Watchdog as LeaseTime renews the lease until the handler returns.
 	Watchdog
@@ -38,7 +38,7 @@ const (
 	maxTemplates  = 100
 )
 
-// KeyFormat says how values enter a key.
+// KeyFormat selects how values enter a key.
 type KeyFormat string
 
 // The key formats.
@@ -174,7 +174,7 @@ func (r *Rule) Policy() failpolicy.Policy {
 }
 
 // statuses returns the statuses that a refused client sees. A busy semaphore means that too many calls run,
-// and not that another call has the lock. So its status is the one of an overload.
+// not that another call holds the lock. So its status is the status of an overload.
 func (r *Rule) statuses() failpolicy.Statuses {
 	s := r.Status
 	if !r.Kind.Traits().Permits {
@@ -224,15 +224,15 @@ func goName(field string) string {
 	return field
 }
 
-// sentinels lists the durations that stand for something else than a time, with their names in Go and in
-// files, and the field to which they belong.
+// sentinels lists the durations that stand for something other than a time, with their names in Go and
+// in files, and the field to which they belong.
 var sentinels = map[time.Duration]struct{ goName, word, field string }{ //nolint:gochecknoglobals // a table that is only read
 	NoWait:      {"NoWait", "none", "wait_time"},
 	WaitForever: {"WaitForever", "forever", "wait_time"},
 	Watchdog:    {"Watchdog", "watchdog", "lease_time"},
 }
 
-// durationWord returns a duration as a file has it.
+// durationWord returns a duration in the notation of a file.
 func durationWord(d time.Duration) string {
 	if s, ok := sentinels[d]; ok {
 		return s.word
@@ -240,7 +240,7 @@ func durationWord(d time.Duration) string {
 	return shortTime(d)
 }
 
-// shortTime returns a time without the zero minutes and seconds of its String.
+// shortTime returns the String of a time without zero minutes and seconds.
 func shortTime(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

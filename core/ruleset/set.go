@@ -17,7 +17,7 @@ type Set struct {
 	settings Settings
 	declared map[Endpoint][]Declared // the declarations that Overlay lays over lower layers
 	resolver *resolver               // for Overlay; without problems
-	file     string                  // from which the set was loaded
+	file     string                  // the file from which the set was loaded
 }
 
 // buildSet resolves everything that was declared.
@@ -47,7 +47,7 @@ func newSet(rules []*Resolved) *Set {
 	return s
 }
 
-// orEmpty returns the set, or an empty one in place of nil.
+// orEmpty returns the set, or an empty one if s is nil.
 func (s *Set) orEmpty() *Set {
 	if s == nil {
 		return &Set{}
@@ -84,7 +84,7 @@ func (s *Set) Match(e Endpoint) []*Resolved {
 	return found
 }
 
-// Lookup is like Match, but also returns a rule that says None. It returns what the set says
+// Lookup is like Match, but also returns a rule with None. It returns all that the set declares
 // about an endpoint; Match returns the locks to take there.
 func (s *Set) Lookup(e Endpoint) []*Resolved {
 	if s == nil || len(s.rules) == 0 {
@@ -120,11 +120,11 @@ func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
 	return index[e]
 }
 
-// Overlay returns the rules that apply to a call of the exact endpoint e, which lower layers declare
-// as lower, such as the options of its method in a .proto. The rules of the set that name exactly
-// e are laid over them. If neither declares anything for exactly e, the set's wildcards apply, as
-// in [Set.Match]. Overlay returns nil if there are no rules, or only one, which says None. The error is an
-// [*InvalidError] with every problem. Use the rules beside an error only to find more problems.
+// Overlay returns the rules that apply to a call of the exact endpoint e, which lower layers declare as
+// lower, such as the options of its method in a .proto. The rules of the set that name exactly e are laid
+// over them. If neither declares anything for exactly e, the set's wildcards apply, as in [Set.Match].
+// Overlay returns nil if there are no rules, or only a rule with None. The error is an [*InvalidError]
+// with every problem. Use the rules beside an error only to find more problems.
 //
 // Call it at start-up: it resolves the rules anew each time.
 func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
@@ -163,10 +163,9 @@ type Provider interface {
 	Current() *Set
 
 	// Subscribe calls prepare, and the commit that it returns, for the set in force. It then does so
-	// for every set that is to replace it, until cancel is called. All subscribers
-	// prepare before any of them commits. If one of them returns an error, the new set is refused and
-	// none commits. If the first prepare fails, Subscribe returns its error and subscribes
-	// nothing.
+	// for every set that would replace it, until cancel is called. All subscribers prepare before any
+	// of them commits. If one of them returns an error, the new set is refused and none commits. If
+	// the first prepare fails, Subscribe returns its error and subscribes nothing.
 	//
 	// Calls never overlap, and no reload comes between the first prepare and the later ones. prepare and
 	// commit must not call the Provider. So a provider that passes on the calls of another one must not
@@ -174,8 +173,8 @@ type Provider interface {
 	Subscribe(prepare Prepare) (cancel func(), err error)
 }
 
-// Prepare makes everything ready to work with the set next, and changes nothing
-// before commit is called. commit must not fail and not block.
+// Prepare prepares to work with the set next. It changes nothing before commit is called. commit
+// must neither fail nor block.
 type Prepare func(next *Set) (commit func(), err error)
 
 var _ Provider = (*Set)(nil)
@@ -193,7 +192,7 @@ func (s *Set) Subscribe(prepare Prepare) (cancel func(), err error) {
 	return func() {}, nil
 }
 
-// CheckProvider returns an error for a Provider that is nil, or the nil pointer beside an error that was
+// CheckProvider returns an error for a nil Provider, and for a nil pointer whose error the caller
 // ignored. Adapters call it, because with such a Provider every endpoint would run unlocked.
 func CheckProvider(p Provider) error {
 	if isNil(p) {

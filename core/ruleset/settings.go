@@ -1,6 +1,6 @@
 package ruleset
 
-// Severity says how a finding is treated.
+// Severity selects how a finding is treated.
 type Severity string
 
 // The severities.

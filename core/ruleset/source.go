@@ -45,7 +45,7 @@ func (l Layer) String() string {
 // MarshalText returns the text of [Layer.String].
 func (l Layer) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// owner names the place of the rules of a layer, in a sentence.
+// owner returns a phrase for the place of the rules of a layer.
 func (l Layer) owner() string {
 	switch l {
 	case LayerYAML:
@@ -83,7 +83,7 @@ func (s Source) String() string {
 	}
 }
 
-// position returns the place in the file, "" without a file.
+// position returns the place in the file, or "" without a file.
 func (s Source) position() string {
 	if s.File == "" {
 		return ""
@@ -98,7 +98,7 @@ func (s Source) position() string {
 	return place
 }
 
-// where returns the place of a declaration for a sentence: "declared in …".
+// where returns a phrase for the place of a declaration: "declared in …".
 func (s Source) where() string {
 	if place := s.position(); place != "" {
 		return place
@@ -109,7 +109,7 @@ func (s Source) where() string {
 // Messages spell each word as its author writes it in the place of the problem: in Go, in a .proto or in a
 // file.
 
-// inFile reports whether the place is spelled like a file, and not like Go.
+// inFile reports whether the place uses the notation of files, not of Go.
 func (s Source) inFile() bool { return s.Layer > LayerCode || s.File != "" }
 
 // spell spells a field, or a value for which Go has a constant: a strategy, the effect of a loss, a kind, a
@@ -141,7 +141,7 @@ func (s Source) example(field, value string) string {
 	return field + ": " + s.spell(value)
 }
 
-// duration spells a time, or one of [sentinels]. A .proto has a text for it.
+// duration spells a time, or one of [sentinels]. A .proto writes it as a string.
 func (s Source) duration(d time.Duration) string {
 	name := sentinels[d].goName
 	switch {
@@ -156,7 +156,8 @@ func (s Source) duration(d time.Duration) string {
 	}
 }
 
-// unitHint returns a hint for a time that is probably a number without a unit, as only Go permits.
+// unitHint returns a hint for a time that was probably written as a number without a unit, which
+// only Go permits.
 func (s Source) unitHint(d time.Duration) string {
 	if s.inFile() {
 		return ""

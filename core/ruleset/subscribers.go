@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// subscribers are the adapters that take over every set of a [Live] set.
+// subscribers are the adapters that change over to each new set of a [Live] set.
 type subscribers struct {
 	calls sync.Mutex    // held while subscribers are called, so that calls never overlap
 	list  []*subscriber // guarded by calls: in the order in which they subscribed
@@ -18,7 +18,7 @@ type subscribers struct {
 // subscriber is guarded by the calls mutex of its list.
 type subscriber struct {
 	prepare  Prepare
-	commit   func() // for the set that was prepared last
+	commit   func() // the commit for the set that was prepared last
 	canceled atomic.Bool
 }
 
@@ -38,12 +38,12 @@ func (s *subscribers) add(prepare Prepare, current func() *Set) (cancel func(), 
 	return func() { one.canceled.Store(true) }, nil
 }
 
-// replace makes all subscribers take over next. If one of them refuses it, or if swap does, nothing changes.
+// replace makes all subscribers change over to next. If one of them or swap refuses it, nothing changes.
 //
-// swap makes next the current set, after all subscribers have prepared and before they commit. So a call
-// that a commit wakes finds the new set, and a commit that panics cannot leave the current set behind.
-// Between the two the current set is newer than the one with which subscribers work. That is harmless, because
-// all of them have agreed to it.
+// swap makes next the current set, after all subscribers have prepared and before they commit. So a call that
+// a commit wakes finds the new set, and a panic in a commit cannot leave the old set current. Until they
+// commit, subscribers work with a set that is older than the current one. That is harmless, because all of
+// them have accepted the new one.
 func (s *subscribers) replace(next *Set, swap func() error) error {
 	s.calls.Lock()
 	defer s.calls.Unlock()
@@ -63,7 +63,8 @@ func (s *subscribers) removeCanceled() {
 	s.list = slices.DeleteFunc(s.list, func(one *subscriber) bool { return one.canceled.Load() })
 }
 
-// prepareAll asks every subscriber, so that all problems are reported at once.
+// prepareAll calls every subscriber even after an error, so that all problems are reported at
+// once.
 func prepareAll(list []*subscriber, next *Set) error {
 	var errs []error
 	for _, one := range list {
@@ -77,8 +78,8 @@ func prepareAll(list []*subscriber, next *Set) error {
 	return errors.Join(errs...)
 }
 
-// commitAll makes every subscriber change over. If one panics, the others still follow, because none of them
-// can refuse the set any more.
+// commitAll makes every subscriber change over. If one panics, it still calls the others, because none of
+// them can refuse the set any more.
 func commitAll(list []*subscriber) error {
 	var errs []error
 	for _, one := range list {
@@ -102,7 +103,8 @@ func (s *subscriber) changeOver() (err error) {
 	return nil
 }
 
-// recoverAs, deferred, returns a panic of a caller's function as an error, with its stack.
+// recoverAs, when deferred, sets err to an error for a panic in a caller's function, with the
+// stack.
 func recoverAs(doing string, err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("ruleset: panic while %s: %v\n%s", doing, v, debug.Stack())

@@ -43,7 +43,7 @@ func hasPlaceholder(s string) bool {
 	return strings.Contains(s, "#{") || strings.Contains(s, "${") || strings.Contains(s, "{{")
 }
 
-// quote puts s into quotes of Go. It chooses the quotes that need no escapes, if there are any.
+// quote quotes s as in Go. It chooses quotes that need no escapes, if possible.
 func quote(s string) string {
 	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
 		return "`" + s + "`"

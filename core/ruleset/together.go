@@ -11,14 +11,14 @@ import (
 )
 
 // This file checks the combinations of fields of one rule. It does not report a field of a lower layer that
-// a higher layer makes useless: the author of the lower one could not know, and the author of the
-// higher one cannot remove it.
+// a higher layer makes useless: the author of the lower layer could not foresee it, and the author of the
+// higher layer cannot remove it.
 
 // clash is a field that has no effect beside other fields, or contradicts them. In the text <words> are
 // spelled like the place of the problem.
 type clash struct {
 	field   string
-	others  []string // the fields that decide about it
+	others  []string // the fields that decide whether it clashes
 	always  bool     // even a higher layer does not settle it: the problem is in the higher one
 	applies func(r *Resolved) bool
 	text    string
@@ -74,7 +74,7 @@ var clashes = []clash{ //nolint:gochecknoglobals // a table that is only read
 	}, "no call waits under this rule, so it never has an overload: remove it", ""},
 }
 
-// strategies lists the fields with a strategy, in order.
+// strategies lists the fields whose value is a strategy, in order.
 func strategies() []string { return []string{"on_busy", "on_backend", "on_key", "on_overload"} }
 
 func uses(r *Resolved, s failpolicy.Strategy) bool {
@@ -157,8 +157,8 @@ func allDeclared(r *Resolved, fields []string) bool {
 	return !slices.ContainsFunc(fields, func(f string) bool { return !r.declared(f) })
 }
 
-// layerOf returns the layer that decides about a field. For a value of a default or a profile, it is the
-// layer that names the profile.
+// layerOf returns the layer that decides the value of a field. For a value of a default or a profile, it
+// is the layer that names the profile.
 func layerOf(r *Resolved, field string) Layer {
 	layer := r.Source(field).Layer
 	if layer < LayerCode {
@@ -174,8 +174,8 @@ func decides(r *Resolved, field string, others ...string) bool {
 	})
 }
 
-// originOf returns the place of a field in brackets, spelled for the place of the field beside. It returns ""
-// if both are in one layer, or if no author set the field.
+// originOf returns the place of a field in brackets, in the notation of the place of the field beside. It
+// returns "" if both are in one layer, or if no author set the field.
 func originOf(r *Resolved, field, beside string) string {
 	from := r.Source(field)
 	if from.Layer == r.Source(beside).Layer || from.Layer <= LayerDefault && from.File == "" && field == "kind" {

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Watch is like [Open], and reloads the file whenever its content has changed, until
-// [Live.Close]. It reads the file twice a second. So it notices a file that is replaced by renaming,
-// written in place, or deleted and written again, on a network drive or behind symbolic links. It
-// notices a ConfigMap of Kubernetes unless it is mounted by subPath, which Kubernetes never updates.
+// Watch is like [Open], but also reloads the file whenever its content changes, until [Live.Close].
+// It reads the file twice a second. So it notices a file that is replaced by renaming, written in
+// place, or deleted and written again, on a network drive or behind symbolic links. It notices a
+// ConfigMap of Kubernetes unless it is mounted by subPath, which Kubernetes never updates.
 //
-// Replace the file by renaming a complete one, because half a list of rules is a list of rules, too. A
-// new content comes into force when it has stayed the same for 1 s, and a missing file is reported
-// when it has been missing for 1 s. A content that changes more often never comes into force.
+// Replace the file by renaming a complete one, because half a list of rules is a list of rules, too.
+// New content comes into force when it has stayed the same for 1 s, and a missing file is reported
+// when it has been missing for 1 s. Content that changes more often never comes into force.
 // [Live.Reload] does not wait.
 //
-// Watch does not report a content that is the same as before. It reports a refusal, and
-// calls that run unlocked from now on ([Reload.Unlocked]), to [WithReloadObserver] and to the
-// observers of the lock clients that use the rules. Without any observer it logs them to [slog.Default] as
-// errors, and every other load after the first one as information.
+// Watch does not report content that is the same as before. It reports a refusal, and calls that run
+// unlocked from now on ([Reload.Unlocked]), to [WithReloadObserver] and to the observers of the lock
+// clients that use the rules. Without any observer it logs them to [slog.Default] as errors, and every
+// other load after the first one as information.
 func Watch(path string, opts ...Option) (*Live, error) { return watch(path, time.Second, opts...) }
 
 func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
@@ -31,9 +31,9 @@ func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
 	return l, nil
 }
 
-// watch reads the file until Close, and follows a content that has stayed the same for the settle time. It
-// compares contents and does not rely on events of the file system, because a folder may be busy, and some
-// drives report no events.
+// watch reads the file until Close and follows content that has stayed the same for the settle time. It
+// compares contents and does not rely on file system events, because a folder may be busy and some drives
+// report no events.
 func (l *Live) watch(settle time.Duration) {
 	turns := time.NewTicker(settle / 2)
 	defer turns.Stop()
@@ -54,7 +54,8 @@ func (l *Live) watch(settle time.Duration) {
 	}
 }
 
-// follow brings found into force, unless it was attempted last, or a Reload has read the file later.
+// follow brings found into force, unless it was the last content attempted or a Reload read the file
+// later.
 func (l *Live) follow(found content) {
 	l.turn.Lock()
 	defer l.turn.Unlock()

@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	// commentMark matches each # that begins a comment unless it stands in quotes or in a block.
+	// commentMark matches each # that begins a comment unless it is inside quotes or a block.
 	commentMark = regexp.MustCompile(`(?m)(?:^|[ \t])#`)
 	// numbered matches the number that findComments writes after such a #.
 	numbered = regexp.MustCompile("\ue000(\\d+)\ue000")
 )
 
 // findComments returns the columns of the comments that begin with #{, by line. A careful author writes
-// no such comment. After each # that may begin a comment, findComments writes a number, and parses the
+// no such comment. findComments writes a number after each # that may begin a comment and parses the
 // result: the numbers that are missing from all values were written into comments. It considers only the
 // first comment of a line, which contains the others.
 func findComments(in lines) map[int]int {

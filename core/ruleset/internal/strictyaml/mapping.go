@@ -24,20 +24,21 @@ type Key[T any] struct {
 	Read  func(d *Doc, v Value, to *T) bool
 }
 
-// Hint is the advice for a key that a mapping does not have.
+// Hint is the advice for a key that a mapping does not accept.
 type Hint struct {
 	Meant   string // the key that was probably meant, "" if that is not known
 	Message string // replaces "unknown field: write" and that key
 }
 
-// Pair is a key with its value, after it was read.
+// Pair is a key with its value after reading.
 type Pair struct {
 	Name, Field string
 	Key, Node   *yaml.Node
 	OK          bool // the value could be read
 }
 
-// NewMapping returns a mapping. Messages call it noun. hints has advice for other keys, by [FoldKey].
+// NewMapping returns a mapping. Messages call it noun. hints contains advice for other keys, by
+// [FoldKey].
 func NewMapping[T any](noun string, keys []Key[T], hints map[string]Hint) *Mapping[T] {
 	return &Mapping[T]{noun: noun, keys: keys, hints: hints}
 }
@@ -56,8 +57,8 @@ func (m *Mapping[T]) index(name string) int {
 	return slices.IndexFunc(m.keys, func(k Key[T]) bool { return k.Name == name })
 }
 
-// Read reads the mapping n into to, and returns its pairs in their order. A misspelled key is reported,
-// and returned as a pair that could not be read, with the field that was probably meant. In problems
+// Read reads the mapping n into to and returns its pairs in their order. It reports a misspelled key
+// and returns it as a pair that could not be read, with the field that was probably meant. In problems
 // the names of the keys follow prefix, such as "status.".
 func (m *Mapping[T]) Read(d *Doc, prefix string, n *yaml.Node, to *T) []Pair {
 	seen := make([]Pair, 0, min(len(n.Content)/2, len(m.keys)))
@@ -98,7 +99,7 @@ func (m *Mapping[T]) ReadFilled(d *Doc, v Value, example string, to *T) bool {
 	return !slices.ContainsFunc(all, func(p Pair) bool { return !p.OK })
 }
 
-// hint returns the advice for a key that the mapping does not have.
+// hint returns the advice for a key that the mapping does not accept.
 func (m *Mapping[T]) hint(key string) Hint {
 	h, known := m.hints[FoldKey(key)]
 	switch {
@@ -115,7 +116,7 @@ func (m *Mapping[T]) hint(key string) Hint {
 	return h
 }
 
-// field returns the field that a key sets, "" if the mapping does not have the key.
+// field returns the field that a key sets, or "" if the mapping does not accept the key.
 func (m *Mapping[T]) field(name string) string {
 	if i := m.index(name); i >= 0 {
 		return m.keys[i].Field
@@ -123,7 +124,7 @@ func (m *Mapping[T]) field(name string) string {
 	return ""
 }
 
-// ReportTwice reports the second of two keys with one name.
+// ReportTwice reports the second of two keys with the same name.
 func (d *Doc) ReportTwice(field string, first, second *yaml.Node) {
 	d.Reportf(second, field, "given twice: remove this one, or the first in line %d", first.Line)
 }
@@ -133,7 +134,7 @@ func FoldKey(key string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
 }
 
-// KeyText returns an unknown key as a message shows it: in quotes where it would not stand out.
+// KeyText returns an unknown key for a message, in quotes where it would not stand out.
 func KeyText(key string) string {
 	if key == "" || strings.ContainsAny(key, " :\"") || !IsPrintable(key) || len(key) > MaxName {
 		return fmt.Sprintf("%.100q", key)

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// parse returns the only document of text, or the problem that keeps text from being one document.
+// parse returns the only document in text, or the problem that keeps text from being one document.
 func parse(text []byte, in lines) (*yaml.Node, Problem) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
@@ -33,8 +33,8 @@ func parse(text []byte, in lines) (*yaml.Node, Problem) {
 	return &first, Problem{}
 }
 
-// explain returns why the text is not YAML. It recognises the common traps, and otherwise repeats the
-// message of the parser.
+// explain returns the problem that keeps the text from being YAML. It recognizes the common traps;
+// otherwise it repeats the message of the parser.
 func (l lines) explain(err error) Problem {
 	p := Problem{Line: 1, Column: 1, Message: "not YAML: " + err.Error()}
 	cause, ok := errors.AsType[*yaml.LoadError](err)
@@ -91,8 +91,8 @@ var (
 	flowTemplate = regexp.MustCompile(`[\[{].*?#\{`)
 )
 
-// bareTemplate returns the place of the first template without quotes in […] or {…}, where YAML takes its
-// braces and commas for parts of the list or mapping. It returns 0 if there is none.
+// bareTemplate returns the place of the first template without quotes in […] or {…}, where YAML reads its
+// braces and commas as parts of the list or mapping. It returns 0 if there is none.
 func (l lines) bareTemplate(cause *yaml.LoadError) (line, column int) {
 	first, template := max(cause.Mark.Line-1, 1), flowTemplate
 	if begin := cause.ContextMark.Line; begin > 0 && strings.Contains(cause.ContextMsg, "flow") {
@@ -106,7 +106,7 @@ func (l lines) bareTemplate(cause *yaml.LoadError) (line, column int) {
 	return 0, 0
 }
 
-// unquoted replaces the texts in quotes by as many blanks.
+// unquoted replaces the texts in quotes with blanks of the same length.
 func unquoted(line string) string {
 	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// MaxSize is the number of bytes that a text may have.
+	// MaxSize is the largest size of a text in bytes.
 	MaxSize = 4 << 20
 
-	// MaxWord is the number of bytes that a text may have unless it is a template, an expression or
-	// a document. It is small because every problem of a rule repeats its name and endpoint.
+	// MaxWord is the largest length in bytes of a text that is not a template, an expression or a
+	// document. It is small because every problem of a rule repeats its name and endpoint.
 	MaxWord = 1000
 
-	// MaxName is the number of bytes that a name may have.
+	// MaxName is the largest length of a name in bytes.
 	MaxName = 100
 
-	// maxValues bounds the values that the parser makes of a text. Rule files of the largest size
-	// have two thirds as many.
+	// maxValues limits the number of values that the parser creates for a text. Rule files of the
+	// largest size contain two thirds as many.
 	maxValues = 300_000
 )
 
@@ -33,7 +33,7 @@ type Problem struct {
 	Message      string // what is wrong and what to write instead
 }
 
-// textProblem returns the first reason why text cannot be YAML at all, with its place.
+// textProblem returns the first problem that keeps text from being YAML at all, with its place.
 func textProblem(text []byte) Problem {
 	if len(text) > MaxSize {
 		return Problem{Message: fmt.Sprintf("larger than %d MiB: split the rules between programs", MaxSize>>20)}
@@ -56,8 +56,8 @@ func textProblem(text []byte) Problem {
 	return Problem{}
 }
 
-// countValues returns the number of values that the parser makes of text, or a few more. It counts
-// lines and the entries of lists and mappings.
+// countValues returns the number of values that the parser creates for text, or slightly more. It
+// counts lines and the entries of lists and mappings.
 func countValues(text []byte) int {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -70,7 +70,8 @@ func countValues(text []byte) int {
 	return n
 }
 
-// runeProblem judges r, the first character of rest, which takes size bytes there.
+// runeProblem returns the problem with r, or "" if there is none. r is the first character of
+// rest and takes size bytes there.
 func runeProblem(r rune, rest []byte, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
@@ -90,7 +91,7 @@ func linesOf(text []byte) lines {
 	return strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
 }
 
-// line returns line n, counted from 1. It returns "" outside of the text, and for a line that is too
+// line returns line n, counted from 1. It returns "" outside the text and for a line that is too
 // long to be written by hand.
 func (l lines) line(n int) string {
 	const limit = 2000
@@ -120,7 +121,7 @@ func IsPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }
 
-// Quote puts s into quotes of YAML. It chooses the quotes that need no escapes, if there are any.
+// Quote quotes s as in YAML. It chooses quotes that need no escapes, if possible.
 func Quote(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) || !strings.ContainsAny(s, `"\`) {
 		return strconv.Quote(s)
@@ -129,14 +130,14 @@ func Quote(s string) string {
 }
 
 var (
-	// lineParts splits a line into its dashes with its name, and its value.
+	// lineParts splits a line into its value and the dashes and name before it.
 	lineParts = regexp.MustCompile(`^ *((?:- +)*(?:[\pL\pN_.-]+: +)?)(\S.*?)\s*$`)
 	// quotedText matches a text in quotes.
 	quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`)
 )
 
 // quoteValue returns a colon and the line with its whole value in quotes, for the end of a message. It
-// returns "" where the line leaves open which part of it is the value.
+// returns "" if the line does not show which part of it is the value.
 func quoteValue(line string) string {
 	parts := lineParts.FindStringSubmatch(line)
 	if len(parts) == 0 || strings.ContainsAny(parts[2][:1], `[{"'`) {

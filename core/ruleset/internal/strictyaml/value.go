@@ -26,7 +26,7 @@ type Doc struct {
 
 	lines    lines
 	notify   func(Problem)
-	problems int          // the number of those reported
+	problems int          // the number of problems reported
 	reported map[int]bool // the lines with a problem
 	comments map[int]int  // the columns of the comments that begin with #{, by line
 }
@@ -52,8 +52,8 @@ func Parse(text []byte, report func(Problem)) *Doc {
 	return d
 }
 
-// report reports a problem, and quotes no more than the beginning of a very long value. The last of
-// [MaxProblems] says that more follow.
+// report reports a problem. It shortens the quotation of a very long value. The last of
+// [MaxProblems] adds that further problems are not reported.
 func (d *Doc) report(p Problem) {
 	d.reported[p.Line] = true
 	if d.IsFull() {
@@ -66,7 +66,7 @@ func (d *Doc) report(p Problem) {
 	d.notify(p)
 }
 
-// IsFull reports whether the document has had [MaxProblems] problems. Further ones are not reported.
+// IsFull reports whether [MaxProblems] problems were reported. Further problems are dropped.
 func (d *Doc) IsFull() bool { return d.problems == MaxProblems }
 
 // Reportf reports a problem with a node.
@@ -102,7 +102,8 @@ func (v Value) Item(i int) Value {
 	return Value{Field: fmt.Sprintf("%s[%d]", v.Field, i), Node: v.Node.Content[i], Flow: v.Node.Style&yaml.FlowStyle != 0}
 }
 
-// Pairs iterates over the names and values of a mapping. The field of each is prefix and its name.
+// Pairs iterates over the names and values of a mapping. The Field of each value is prefix
+// followed by its name.
 func Pairs(n *yaml.Node, prefix string) func(func(Value) bool) {
 	return func(yield func(Value) bool) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -123,8 +124,8 @@ const (
 	blocks = yaml.LiteralStyle | yaml.FoldedStyle
 )
 
-// isGiven reports a value that is missing, and a text that YAML reads differently from its author. want
-// says what to write.
+// isGiven reports a missing value, and a text that YAML reads differently from its author's intention.
+// The message asks the author to write want.
 func (d *Doc) isGiven(v Value, want string) bool {
 	if !d.IsPlain(v) || d.isSwallowed(v) {
 		return false
@@ -144,7 +145,8 @@ func (d *Doc) isGiven(v Value, want string) bool {
 	return false
 }
 
-// isSwallowed reports a value of which YAML took all or the rest for a comment: key: order #{path.id}.
+// isSwallowed reports a value that YAML reads, wholly or from some point on, as a comment: key: order
+// #{path.id}.
 func (d *Doc) isSwallowed(v Value) bool {
 	n := v.Node
 	column := d.comments[n.Line]
@@ -165,8 +167,8 @@ func (d *Doc) isSwallowed(v Value) bool {
 	return true
 }
 
-// corrected returns a colon and the line of v with the value in quotes. It returns "" where the line
-// leaves open which part of it is the value.
+// corrected returns a colon and the line of v with the value in quotes. It returns "" if the line
+// does not show which part of it is the value.
 func (d *Doc) corrected(v Value) string {
 	if v.Flow || v.Key != nil && v.Key.Line != v.Node.Line {
 		return ""
@@ -187,7 +189,8 @@ func (d *Doc) IsPlain(v Value) bool {
 	return false
 }
 
-// Is reports a value whose kind of node is not the wanted one. want says what to write.
+// Is reports a value whose node is not of the given kind. The message asks the author to write
+// want.
 func (d *Doc) Is(v Value, kind yaml.Kind, want string) bool {
 	if !d.isGiven(v, want) {
 		return false
@@ -239,7 +242,7 @@ func (d *Doc) Text(v Value, form Form) (string, bool) {
 	return "", false
 }
 
-// isText reports a list or a mapping that stands in the place of a text.
+// isText reports a list or a mapping in place of a text.
 func (d *Doc) isText(v Value) bool {
 	n := v.Node
 	switch {
@@ -257,8 +260,8 @@ func (d *Doc) isText(v Value) bool {
 	return false
 }
 
-// isOneLine reports a text of several lines. YAML joins some of them to one line, but their author has
-// more likely forgotten a quote, or indented the next entry too far.
+// isOneLine reports a text of several lines. YAML joins some of them into one line, but their author
+// has more likely forgotten a quote or indented the next entry too far.
 func (d *Doc) isOneLine(v Value) bool {
 	n := v.Node
 	isBlock := n.Style&blocks != 0
@@ -273,7 +276,7 @@ func (d *Doc) isOneLine(v Value) bool {
 	return false
 }
 
-// goesOn reports whether a text goes on after its first line.
+// goesOn reports whether a text continues after its first line.
 func (d *Doc) goesOn(n *yaml.Node) bool {
 	_, text := d.lines.cut(n.Line, n.Column)
 	if n.Style&quotes != 0 {
