@@ -18,10 +18,10 @@ import (
 // answer is the effect of one rule on a request.
 type answer struct {
 	rule    *ruleset.Resolved
-	values  []value // the values that its key and condition read
+	values  []value // the values that the key and the condition of the rule read
 	applies bool    // the condition is true, or the rule has none
 	keys    []string
-	err     error // the reason why the request yields no key
+	err     error // the reason that the request yields no key
 }
 
 // value is the value of a variable in a request.
@@ -42,7 +42,7 @@ func answersOf(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env
 	return list
 }
 
-// reason explains to people why the rule yields no key.
+// reason returns an explanation, for people, of why the rule yields no key.
 func (a *answer) reason() string {
 	failure, ok := errors.AsType[*keyexpr.EvalError](a.err)
 	if !ok {
@@ -65,7 +65,7 @@ func (a *answer) reason() string {
 // recorder is the [keyexpr.Env] of a request. It records the values that expressions read.
 type recorder struct {
 	env    keyexpr.Env
-	names  []string // by slot
+	names  []string // the names of variables, by slot
 	accept func(variable string) error
 	values []value
 }
@@ -147,7 +147,7 @@ func short(document []byte, err error) string {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// selector returns a name as it is written after a variable.
+// selector returns the notation for a name after a variable.
 func selector(name string) string {
 	if identifier.MatchString(name) {
 		return "." + name

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// check is the command of that name.
+// check is the command check.
 type check struct {
 	program
 
@@ -93,7 +93,7 @@ func (c *check) read(path string, stdin io.Reader) (file, old *rulefile.File, er
 	return file, old, nil
 }
 
-// findings loads the rules and judges them. If the file has mistakes itself, it returns only these. summary begins
+// findings loads the rules and checks them. If the file itself has mistakes, it returns only these. summary begins
 // the last line of the output.
 func (c *check) findings(file, before *rulefile.File) (found []report.Finding, summary string, err error) {
 	name := c.descriptors
@@ -126,7 +126,7 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 	return append(found, result.Findings...), summary + ": ", nil
 }
 
-// verdict counts the findings.
+// verdict returns the numbers of the findings as text.
 func verdict(findings []report.Finding) string {
 	var parts []string
 	for _, s := range []report.Severity{report.Error, report.Warning, report.Note} {

@@ -49,7 +49,7 @@ func TestCheck_Annotations(t *testing.T) {
 	got := interlock(t, "", "check", "testdata/unlocked.yaml", "--against", "testdata/locked.yaml", "--format", "github")
 	removed := 0
 	for line := range strings.Lines(got.stdout) {
-		if strings.HasPrefix(line, "::notice::not judged: ") {
+		if strings.HasPrefix(line, "::notice::not checked: ") {
 			continue // a note about no file
 		}
 		if !strings.Contains(line, " file=testdata/unlocked.yaml,line=") {
@@ -178,14 +178,14 @@ func TestCheck_OrdersAmongManyLocks(t *testing.T) {
 func TestCheck_OrdersOfManySharedLocks(t *testing.T) {
 	t.Parallel()
 	keys := numbered("k", 101)
-	for shared, judged := range map[int]bool{100: true, 101: false} {
+	for shared, compared := range map[int]bool{100: true, 101: false} {
 		text := "rules:\n" + rulesOf("a", keys[:shared]...) + rulesOf("b", keys[shared-1], keys[0]) + rulesOf("c", keys[1:shared-1]...)
 		got := interlock(t, text, "check", "-")
-		if warned := strings.Contains(got.stdout, "the other way round"); warned != judged {
-			t.Errorf("%d shared locks: warned %t, want %t:\n%s", shared, warned, judged, got)
+		if warned := strings.Contains(got.stdout, "the other way round"); warned != compared {
+			t.Errorf("%d shared locks: warned %t, want %t:\n%s", shared, warned, compared, got)
 		}
-		if noted := strings.Contains(got.stdout, `rule "r100" of func a: key: not judged: whether other endpoints take this lock`); noted == judged {
-			t.Errorf("%d shared locks: noted %t, want %t:\n%s", shared, noted, !judged, got)
+		if noted := strings.Contains(got.stdout, `rule "r100" of func a: key: not checked: whether other endpoints take this lock`); noted == compared {
+			t.Errorf("%d shared locks: noted %t, want %t:\n%s", shared, noted, !compared, got)
 		}
 	}
 }

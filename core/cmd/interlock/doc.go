@@ -1,12 +1,12 @@
-// Interlock checks lock rules, and shows locks in a Redis, from the command line. For
-// rules it needs the rule file. It finds more mistakes if it also gets the routes and the .proto files of
-// the program. It starts no server. Only the commands wire, doctor, ls, who and release ask a Redis.
+// Interlock checks lock rules and shows locks in a Redis from the command line. For rules it needs the
+// rule file. It finds more mistakes if it also gets the routes and the .proto files of the program. It
+// starts no server. Only the commands wire, doctor, ls, who and release connect to a Redis.
 //
 //	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
 //	go tool interlock check locks.yaml
 //
-// The first line is needed once in a module: it adds the command and its dependencies to go.mod and
-// go.sum. Below, interlock stands for go tool interlock.
+// The first line is needed once for a module: it adds the command and its dependencies to go.mod
+// and go.sum. Below, interlock stands for go tool interlock.
 //
 // The commands:
 //
@@ -35,32 +35,31 @@
 // With the rule file alone, check reports all mistakes that loading the file reports. It also reports keys and
 // conditions that do not compile, and path parameters that the rule's own route does not have.
 //
-// check knows the rules of files and of .proto files. It does not know rules in Go
-// (ruleset.WithRules). An entry for a gRPC method or a function may have no key here: a
-// note says that it has to be elsewhere. An entry for HTTP without a key is an
-// error here even if the program has the key. An endpoint whose rule is in Go counts
-// as an endpoint without a rule (see uncovered in the rule file).
+// check reads the rules in rule files and .proto files. It cannot see rules in Go
+// (ruleset.WithRules). An entry for a gRPC method or a function may have no key here: a note
+// reports that the key has to be elsewhere. An entry for HTTP without a key is an error here even
+// if the program has the key. An endpoint whose rule is in Go counts as an endpoint without a
+// rule (see uncovered in the rule file).
 //
-// With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc
-// --include_imports --include_source_info -o image.binpb`) the rules of gRPC methods
-// are laid over the options of the .proto files. Then check also reports message fields that do not exist,
-// responses that do not fit the reply, rules for methods that do not exist, and methods that
-// change something and have no rule (see uncovered in the rule file). Without a rule
-// file the options are checked by themselves. The methods of all services in the
-// image count as the program's methods. Without --descriptors a key over req may have any
-// field, and rules without a key are not judged.
+// With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc --include_imports
+// --include_source_info -o image.binpb`) the rules of gRPC methods are laid over the options of the .proto
+// files. Then check also reports message fields that do not exist, responses that do not fit the reply,
+// rules for methods that do not exist, and methods that change something and have no rule (see uncovered
+// in the rule file). Without a rule file the options are checked by themselves. The methods of all
+// services in the image count as the program's methods. Without --descriptors, a key may read any field of
+// req, and rules without a key are not checked.
 //
-// With --routes (by WriteRoutes of package ginlock or httplock, for example from a test of
-// the program) rules are judged for each route to which they apply: path parameters, registered
-// variables and fallbacks, typed bodies. Then check also reports rules that match no route, and routes that
-// change something and have no rule. Without --routes a name that resembles a variable is an error. Any
-// other name may be a variable that the program registers.
+// With --routes (by WriteRoutes of package ginlock or httplock, for example from a test of the program)
+// rules are checked for each route to which they apply: path parameters, registered variables and
+// fallbacks, typed bodies. Then check also reports rules that match no route, and routes that change
+// something and have no rule. Without --routes, a name that resembles a variable is an error. Any other
+// name may be a variable that the program registers.
 //
-// With --against (the rule file in force) check lists the changes. A change that a reload would
-// refuse is an error, because programs with the old and with the new file would hold different
-// locks. A change that lets calls run unlocked is a warning; a reload logs it as an error. Such
-// changes are: a rule is removed, disabled, or hidden by a more exact rule, its when changes, or a strategy
-// becomes proceed. A removed rule has its place on line 1 of the new file.
+// With --against (the rule file in force) check lists the changes. A change that a reload would refuse is
+// an error, because programs with the old and with the new file would hold different locks. A change that
+// lets calls run unlocked is a warning; a reload logs it as an error. Such changes are: a rule is removed,
+// disabled, or hidden by a more exact rule, its when changes, or a strategy becomes proceed. A removed rule
+// is reported on line 1 of the new file.
 //
 // With an error the program would not start. Warnings count as errors with --strict. There are warnings for:
 //
@@ -70,30 +69,30 @@
 //     until the wait time has passed. Among the locks of an endpoint that other endpoints take, too, the
 //     first 100 are compared.
 //   - disabled, dry_run and allow_rekey for the whole file
-//   - a profile that no rule has
+//   - a profile that no rule uses
 //   - a service that is probably misspelt
 //   - a problem for which the rule file sets the severity warn
 //
-// Notes name the mistakes that check could not look for. They never count.
+// Notes name the mistakes that check could not look for. They do not affect the exit code.
 //
-// Rules of functions are checked without the type of their argument, which only the
-// program knows. The array of --format json has severity (error, warning, note), file, line,
-// column, endpoint, rule, field and message. A test of the program is the best place to write
-// the routes file: it compares the file with the one under version control.
+// Rules of functions are checked without the type of their argument, which only the program
+// contains. Each object in the array of --format json has severity (error, warning, note), file,
+// line, column, endpoint, rule, field and message. A test of the program is the best place to
+// write the routes file: it compares the file with the one under version control.
 //
 // # Keys and locks
 //
 //	interlock key locks.yaml 'POST /orders/42/pay' --prefix shop: --hash
 //	interlock ls shop: --redis redis://localhost:6379
 //
-// key serves the request with the adapters of gin, net/http and gRPC, which show the keys instead
-// of taking the locks. It uses the routes of the program, or else the routes that
-// the rules name. ls, who and release show the locks of every process, of Go and of
-// Java, by their keys in Redis. A key begins with the prefix of the lock client. No command occupies Redis
-// for more than a fraction of a millisecond, except the list of connections for which who asks: that
-// takes some milliseconds for thousands of connections. The commands keep only a portion of the locks in
-// memory. examples/operating/README.md lists the rights that the user of Redis needs, under Rights.
+// key serves the request with the adapters of gin, net/http and gRPC, which show the keys instead of
+// taking the locks. It uses the routes of the program or, without --routes, the routes that the rules
+// name. ls, who and release show the locks of every process, of Go and of Java, by their keys in Redis. A
+// key begins with the prefix of the lock client. No command occupies Redis for more than a fraction of a
+// millisecond, except the list of connections that who requests: that takes some milliseconds for
+// thousands of connections. The commands keep only a portion of the locks in memory.
+// examples/operating/README.md lists the rights that the user of Redis needs, under Rights.
 //
-// Input is bounded, so that a file without an end is an error. Output has visible
-// characters only: other characters of a key, a holder or a file are written as in JSON, \u001b.
+// The size of inputs is limited, so an endless file is an error. Output has visible characters
+// only: other characters of a key, a holder or a file are written as in JSON, \u001b.
 package main

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// doctor is the command of that name.
+// doctor is the command doctor.
 type doctor struct {
 	target
 
@@ -57,7 +57,7 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 		kinds = append(kinds, core.Kind(name))
 	}
 	return d.open(ctx, std.in, func(locks *core.Client) error {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // Preflight deletes its probes when Ctrl-C ends the command
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // Preflight deletes its probes when Ctrl-C stops the command
 		defer stop()
 		report, err := locks.Preflight(ctx, kinds...)
 		switch {
@@ -74,7 +74,7 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 	})
 }
 
-// wire is the command of that name.
+// wire is the command wire.
 type wire struct{ target }
 
 func newWire() *command {

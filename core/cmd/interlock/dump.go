@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// dump is the command of that name.
+// dump is the command dump.
 type dump struct {
 	program
 

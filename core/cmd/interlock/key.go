@@ -16,13 +16,13 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/input"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// key is the command of that name.
+// key is the command key.
 type key struct {
 	program
 
@@ -103,8 +103,8 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 	return nil
 }
 
-// splitRequest splits the request from the files. The request is the last argument, or the last two: a method,
-// which has only letters, and a path, if they were not quoted.
+// splitRequest splits the request from the files. The request is the last argument or, if the shell split it,
+// the last two: a method, which has only letters, and a path.
 func splitRequest(args []string) (files []string, request string) {
 	last := len(args) - 1
 	if last > 0 && strings.HasPrefix(args[last], "/") && !strings.ContainsFunc(args[last-1], notLetter) {
@@ -255,9 +255,9 @@ func data(stdin io.Reader, value string) ([]byte, error) {
 	content, err := []byte(value), error(nil)
 	switch {
 	case value == "@-":
-		content, err = bounded.All(stdin, bounded.Document)
+		content, err = input.All(stdin, input.Document)
 	case isFile:
-		content, err = bounded.File(path, bounded.Document)
+		content, err = input.File(path, input.Document)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--data: %w", err)

@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// longest is the number of characters of a key or a field that tables show.
+// longest is the largest number of characters of a key or a field that tables show.
 const longest = 100
 
-// shown returns a text from Redis for a terminal. It quotes a text with invisible characters, and a text that
-// looks quoted, and cuts a long one. The result cannot move the cursor or change colours.
+// shown returns a text from Redis for a terminal. It quotes a text that has invisible characters or looks
+// quoted, and it shortens a long text. The result cannot move the cursor or change colours.
 func shown(s string) string {
 	if strings.ContainsFunc(s, hidden) || !utf8.ValidString(s) || s == "" || s == "-" {
 		s = strconv.Quote(s)
@@ -32,7 +32,7 @@ func shown(s string) string {
 	return s
 }
 
-// hidden reports whether a reader cannot see a character, or a table cannot have it.
+// hidden reports whether a reader cannot see a character or a table cannot contain it.
 func hidden(r rune) bool {
 	return r == '"' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.M, r)
 }
@@ -58,8 +58,8 @@ func left(d time.Duration) string {
 	return d.String()
 }
 
-// lockTable is a table of locks that is written in parts, of which only one is in memory. Its columns
-// only grow from one part to the next.
+// lockTable is a table of locks that is written in parts. Only one part is in memory. The columns
+// never become narrower from one part to the next.
 type lockTable struct {
 	w      io.Writer
 	widths []int
@@ -67,7 +67,7 @@ type lockTable struct {
 
 func newLockTable(w io.Writer) *lockTable { return &lockTable{w: w} }
 
-// write writes a part of the table. The first part has the header.
+// write writes a part of the table. It writes the header with the first part.
 func (l *lockTable) write(locks []core.LockEntry) error {
 	var rows [][]string
 	if l.widths == nil {
@@ -114,7 +114,7 @@ func heldBy(e core.LockEntry) string {
 	}
 }
 
-// waiting returns the number of waiters, "-" for a kind without a queue in Redis.
+// waiting returns the number of waiters, or "-" for a kind without a queue in Redis.
 func waiting(e core.LockEntry) string {
 	if e.Kind != core.KindFair {
 		return "-"
@@ -122,7 +122,8 @@ func waiting(e core.LockEntry) string {
 	return fmt.Sprint(e.WaiterCount)
 }
 
-// writeLock shows a lock. addresses has the addresses of clients by their ids; if it is nil, none are shown.
+// writeLock shows a lock. addresses maps the ids of clients to their addresses; if it is nil, no addresses
+// are shown.
 func writeLock(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "key\t%s\n", shown(e.Key))
@@ -177,7 +178,7 @@ func writeHolders(w io.Writer, e core.LockEntry, addresses map[string][]string) 
 	return nil
 }
 
-// some returns a number with a noun, and how many of them are shown.
+// some returns a number with a noun and, if not all are shown, how many are.
 func some(shown, all int, noun string) string {
 	if shown < all {
 		return fmt.Sprintf("%s, %d of them shown", counted(all, noun), shown)
@@ -185,7 +186,7 @@ func some(shown, all int, noun string) string {
 	return counted(all, noun)
 }
 
-// kindText describes the kind of a lock, as far as Redis knows it.
+// kindText describes the kind of a lock, as far as the data in Redis shows it.
 func kindText(e core.LockEntry) string {
 	switch e.Kind {
 	case "":
@@ -202,10 +203,10 @@ func kindText(e core.LockEntry) string {
 	}
 }
 
-// jsonLock is a lock for programs. Times are in milliseconds. A lease without an end is null.
+// jsonLock is a lock as JSON. Times are in milliseconds. A lease that does not expire is null.
 type jsonLock struct {
 	Key         string       `json:"key"`
-	Bytes       []byte       `json:"key_base64,omitempty"` // the key if it is not UTF-8, which JSON cannot have
+	Bytes       []byte       `json:"key_base64,omitempty"` // the key if it is not UTF-8, which JSON cannot contain
 	Kind        string       `json:"kind"`                 // empty: not a lock, or no such key
 	LeftMS      *int64       `json:"lease_left_ms"`
 	Holders     []jsonHolder `json:"holders"`
@@ -213,20 +214,20 @@ type jsonLock struct {
 	Waiters     []string     `json:"waiters"`
 	WaiterCount int          `json:"waiter_count"`
 	Token       int64        `json:"token,omitempty"`
-	Available   *int64       `json:"available,omitempty"` // the value of a number
+	Available   *int64       `json:"available,omitempty"` // the count of a semaphore, plain or with permits
 }
 
-// jsonHolder is a holder of a lock for programs.
+// jsonHolder is a holder of a lock as JSON.
 type jsonHolder struct {
 	Field    string `json:"field"`
 	ClientID string `json:"client_id,omitempty"`
 	Count    int64  `json:"count"`
 	LeftMS   *int64 `json:"lease_left_ms"`
 
-	Addresses []string `json:"addresses,omitempty"` // of the client, if they are known
+	Addresses []string `json:"addresses,omitempty"` // the addresses of the client, if they are known
 }
 
-// jsonOf returns an entry for programs.
+// jsonOf converts an entry to JSON.
 func jsonOf(e core.LockEntry) jsonLock {
 	l := jsonLock{
 		Key: e.Key, Kind: string(e.Kind), LeftMS: ms(e.TTL.Milliseconds()), Holders: []jsonHolder{}, HolderCount: e.HolderCount,

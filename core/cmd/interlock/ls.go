@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// ls is the command of that name.
+// ls is the command ls.
 type ls struct {
 	target
 
@@ -85,7 +85,7 @@ func (l *ls) run(ctx context.Context, std streams, args []string) error {
 	})
 }
 
-// writer returns a function that writes locks in the form of the flags.
+// writer returns a function that writes locks in the format that the flags select.
 func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 	if !l.json {
 		return newLockTable(w).write
@@ -114,7 +114,7 @@ const progressInterval = 200 * time.Millisecond
 // newProgress returns a progress for a standard stream.
 func newProgress(to io.Writer) *progress {
 	if shown, is := to.(visible); is {
-		to = shown.Writer // the progress moves the cursor
+		to = shown.Writer // without escaping, because the progress moves the cursor
 	}
 	file, is := to.(interface{ Stat() (os.FileInfo, error) })
 	if !is {
@@ -136,7 +136,7 @@ func (p *progress) add(looked, keys int64) {
 	}
 }
 
-// clear clears the line, before the table goes on and at the end.
+// clear clears the line before the table continues and at the end.
 func (p *progress) clear() {
 	if p.to != nil {
 		fmt.Fprint(p.to, "\r\x1b[K")

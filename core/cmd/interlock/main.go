@@ -10,7 +10,7 @@ import (
 
 func main() {
 	gin.SetMode(gin.ReleaseMode) // the commands use its router only
-	logging.Disable()            // the errors of the commands have what go-redis would log of a Redis that is down
+	logging.Disable()            // the errors of the commands contain what go-redis would log about an unavailable Redis
 	os.Exit(commands().run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

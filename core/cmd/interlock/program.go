@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// program has the flags that describe the program with the rules, and the content of their files.
+// program holds the flags that describe the program with the rules, and the content of the files
+// that they name.
 type program struct {
 	service     string
 	descriptors string
@@ -38,7 +39,7 @@ func (p *program) serviceFlag(set *pflag.FlagSet) {
 	set.StringVar(&p.service, "service", "", "`name` of the program, for rules with a list of services")
 }
 
-// open reads the files of the flags, and returns the name of the rule file.
+// open reads the files that the flags name and returns the name of the rule file.
 func (p *program) open(args []string) (file string, err error) {
 	if file, err = p.ruleFile(args); err != nil {
 		return "", err
@@ -56,7 +57,7 @@ func (p *program) open(args []string) (file string, err error) {
 	return file, nil
 }
 
-// set loads a rule file. If file is nil, the set is empty, and only .proto files have rules.
+// set loads a rule file. If file is nil, the set is empty and only .proto files have rules.
 func (p *program) set(file *rulefile.File) (*ruleset.Set, error) {
 	if file == nil {
 		return ruleset.NewSet(nil)
@@ -72,8 +73,8 @@ func (p *program) set(file *rulefile.File) (*ruleset.Set, error) {
 	return set, err
 }
 
-// rules opens the files of the flags and loads the rules, for a command that only shows them. It warns of a
-// misspelt service.
+// rules opens the files that the flags name and loads the rules, for a command that only shows them. It
+// warns of a misspelt service.
 func (p *program) rules(std streams, args []string) (*ruleset.Set, error) {
 	path, err := p.open(args)
 	if err != nil {
@@ -97,7 +98,8 @@ func readRules(path string, stdin io.Reader) (*rulefile.File, error) {
 	return rulefile.Read(path, stdin)
 }
 
-// adviseService replaces the advice of the loader, which is for Go, by the flag of this command.
+// adviseService replaces the loader's advice, which is for Go programs, with advice to use the
+// flag of this command.
 func adviseService(problems []*ruleset.Problem, file *rulefile.File) {
 	for _, p := range problems {
 		if errors.Is(p, ruleset.ErrNoService) && len(file.Services) > 0 {

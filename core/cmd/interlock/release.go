@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/input"
 )
 
-// release is the command of that name.
+// release is the command release.
 type release struct {
 	target
 
@@ -119,7 +119,7 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 // agreed asks the operator whether to go on.
 func agreed(std streams, names string) bool {
 	fmt.Fprintf(std.err, "\nTake the lock from %s? The work under it may still go on. [y/N] ", names)
-	line, err := bufio.NewReader(io.LimitReader(std.in, bounded.Line)).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(std.in, input.Line)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(std.err)
 	}
@@ -130,12 +130,12 @@ func agreed(std streams, names string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// report writes the result, with the holders that have lost the lock.
+// report writes the result and the holders that lost the lock.
 func (r *release) report(std streams, freed bool, before core.LockEntry, why string) error {
 	var err error
 	if r.json {
 		err = json.NewEncoder(std.out).Encode(struct {
-			Freed  bool     `json:"freed"` // a holder has lost the lock; before has these holders
+			Freed  bool     `json:"freed"` // a holder lost the lock; before contains these holders
 			Others int      `json:"others"`
 			Before jsonLock `json:"before"`
 		}{freed, before.HolderCount - len(before.Holders), jsonOf(before)})

@@ -20,7 +20,7 @@ import (
 // The exit codes.
 const (
 	exitFine     = 0
-	exitProblems = 1 // the command has found problems
+	exitProblems = 1 // the command found problems
 	exitCannot   = 2 // the command could not do its work
 )
 
@@ -30,9 +30,9 @@ type commandLine []*command
 // command is one command of the program.
 type command struct {
 	name     string
-	synopsis string               // the arguments, as help shows them
-	summary  string               // one line of the overview
-	text     string               // the text of help, with examples
+	synopsis string               // the arguments in the help
+	summary  string               // its line in the overview
+	text     string               // the help, with examples
 	args     func([]string) error // checks the arguments; nil: run checks them
 	flags    func(*pflag.FlagSet)
 	run      func(ctx context.Context, std streams, args []string) error
@@ -62,17 +62,18 @@ type streams struct {
 	out, err io.Writer
 }
 
-// errProblems ends a command with [exitProblems]. The command has written the problems.
+// errProblems makes a command exit with [exitProblems]. The command has already written the
+// problems.
 var errProblems = errors.New("problems were found")
 
-// usageError reports a wrong call of the program.
+// usageError reports wrong usage of the program.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// run runs the command that args name, and returns the exit code.
+// run runs the command that args name and returns the exit code.
 func (l commandLine) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	std := streams{stdin, visible{stdout}, visible{stderr}}
 	if len(args) == 0 {
@@ -138,7 +139,7 @@ func (c *command) execute(ctx context.Context, std streams, args []string) int {
 	}
 }
 
-// isInvalid reports whether err is about the rules, and not about the call.
+// isInvalid reports whether err concerns the rules, not the usage of the program.
 func isInvalid(err error) bool {
 	_, ok := errors.AsType[*ruleset.InvalidError](err)
 	return ok
@@ -172,7 +173,7 @@ func flagError(set *pflag.FlagSet, err error) error {
 	return usagef("%v: the flags are --%s", err, strings.Join(names, ", --"))
 }
 
-// fail writes the error of a call, and returns the exit code.
+// fail writes the error of a run and returns the exit code.
 func fail(std streams, called string, err error) int {
 	fmt.Fprintf(std.err, "%s: %v\n", called, err)
 	if _, usage := errors.AsType[*usageError](err); usage {
@@ -181,7 +182,7 @@ func fail(std streams, called string, err error) int {
 	return exitCannot
 }
 
-// help writes the overview, or the manual of one command.
+// help writes the overview or the manual of one command.
 func (l commandLine) help(std streams, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(std.out, l.overview())
@@ -236,9 +237,9 @@ func oneOf(flag, value string, known []string) error {
 	return usagef("--%s %s: write %s", flag, value, strings.Join(known, ", "))
 }
 
-// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character like
-// JSON, such as \u001b. So a key, a field or a file cannot move the cursor, change colours or change the
-// direction of text, and a string of JSON stays the same string.
+// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character as
+// in JSON, such as \u001b. So a key, a field or a file cannot move the cursor, change colours or change the
+// direction of text, and a JSON string stays the same string.
 type visible struct{ io.Writer }
 
 // Write writes p, which must end with a whole character.

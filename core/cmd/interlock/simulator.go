@@ -47,20 +47,20 @@ type simulator struct {
 	set       *ruleset.Set
 	routes    *routes.Table     // nil: not known
 	image     *image.Image      // nil: not known
-	variables map[string]string // the values of registered variables, and of client_ip and peer
+	variables map[string]string // the values of registered variables, client_ip and peer
 
 	body     []byte
 	anyRoute bool // a rule with a wildcard matches, and the route that serves the request is not known
 	route    routes.Route
 
 	answers []answer
-	refused error // the reason for which the adapter refuses the request
+	refused error // the reason that the adapter refuses the request
 }
 
 // noMatchError reports that no rule takes a lock for a request.
 type noMatchError struct {
 	text      string
-	onPurpose bool // a rule says None
+	onPurpose bool // a rule has None
 }
 
 func (e *noMatchError) Error() string { return e.text }
@@ -69,7 +69,7 @@ func noMatchf(format string, args ...any) error {
 	return &noMatchError{text: fmt.Sprintf(format, args...)}
 }
 
-// unlocked returns the error for an endpoint with a rule that says None.
+// unlocked returns the error for an endpoint whose rule has None.
 func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
 	return &noMatchError{onPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
 }
@@ -97,7 +97,8 @@ func (s *simulator) elsewhere(e ruleset.Endpoint, where string) error {
 	return nil
 }
 
-// function answers for a call of a function. A rule whose key reads the argument yields no key.
+// function returns the answers for a function call. A rule whose key reads the argument yields no
+// key.
 func (s *simulator) function(name string) ([]answer, error) {
 	e := ruleset.Func(name)
 	if err := cmp.Or(s.noRule(e), s.elsewhere(e, "the program")); err != nil {
@@ -135,7 +136,7 @@ func (s *simulator) previewing(ctx context.Context) context.Context {
 	})
 }
 
-// accept refuses a value that the program would refuse, and a value that is not known.
+// accept returns an error for a value that the program would refuse, and for an unknown value.
 func (s *simulator) accept(variable string) error {
 	switch {
 	case variable == "route" && s.anyRoute:
@@ -151,7 +152,8 @@ func (s *simulator) accept(variable string) error {
 	return nil
 }
 
-// withLocks calls use with a lock client for adapters. Its Redis does not exist, and is never asked.
+// withLocks calls use with a lock client for adapters. The client's Redis does not exist and is
+// never used.
 func withLocks(use func(*core.Client) error) error {
 	nowhere := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
 	rdb := redis.NewClient(&redis.Options{Dialer: nowhere})
@@ -165,7 +167,7 @@ func withLocks(use func(*core.Client) error) error {
 }
 
 // registered returns the registered variables with their values: the variables of the program, with nil for an unset
-// one, and the variables of --var, except the standard variable.
+// one, and the variables of --var except the standard variable.
 func (s *simulator) registered(standard string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range s.routes.Registered() {
@@ -185,7 +187,7 @@ func (s *simulator) registered(standard string) (map[string]any, error) {
 	return values, nil
 }
 
-// fallbacks returns the names of the fallbacks that rules have.
+// fallbacks returns the names of the fallbacks that rules use.
 func (s *simulator) fallbacks() (names []string) {
 	for _, r := range s.set.Rules() {
 		names = append(names, r.Fallback)
@@ -201,8 +203,9 @@ func (s *simulator) fallbacks() (names []string) {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// http answers for an HTTP request, such as "POST", "/orders/42/pay?x=1". A body without a Content-Type is JSON if
-// it looks like JSON, and otherwise a form. The error is a [*noMatchError] if no rule matches the request.
+// http returns the answers for an HTTP request, such as "POST", "/orders/42/pay?x=1". A body without a
+// Content-Type counts as JSON if it looks like JSON, and otherwise as a form. The error is a [*noMatchError] if no
+// rule matches the request.
 func (s *simulator) http(ctx context.Context, method, target string, header http.Header, body []byte) ([]answer, error) {
 	address, err := url.ParseRequestURI(target)
 	if err != nil {
@@ -252,8 +255,8 @@ func (s *simulator) serve(locks *core.Client, r *http.Request) error {
 	return nil
 }
 
-// find serves a request with the routes of the program. If they are not known, it takes the routes that rules name,
-// and then the path of the request itself, for rules with wildcards.
+// find serves a request with the routes of the program. If they are not known, it uses the routes that rules name
+// and then, for rules with wildcards, the path of the request itself.
 func (s *simulator) find(r *http.Request, guards routes.Guards) (found bool) {
 	if s.routes != nil {
 		return routes.Serve(s.routes.Routes, r, guards, func(route routes.Route) { s.route = route })
@@ -281,7 +284,7 @@ func (s *simulator) guards(locks *core.Client) (routes.Guards, error) {
 	refuse := func(refusal *aspect.RefusedError) { s.refuse(refusal.Reason) }
 	address := s.variables["client_ip"]
 	ofGin := []ginlock.Option{
-		ginlock.WithBuffer(1), // for rules that take an answer back
+		ginlock.WithBuffer(1), // for rules that replace an answer after the handler ran
 		ginlock.WithErrorWriter(func(_ *gin.Context, refusal *aspect.RefusedError) { refuse(refusal) }),
 		ginlock.WithClientIP(func(*gin.Context) string { return address }),
 	}
@@ -309,11 +312,11 @@ func (s *simulator) guards(locks *core.Client) (routes.Guards, error) {
 	}
 	b, err := httplock.New(locks, ofNetHTTP...)
 	return routes.Guards{Gin: a.Middleware(s.set), NetHTTP: func(mux httplock.Mux, pattern string, handler http.Handler) {
-		_ = b.Handle(mux, pattern, handler) //nolint:errcheck // its routes answer with the error
+		_ = b.Handle(mux, pattern, handler) //nolint:errcheck // the routes of the rule answer with the error
 	}}, err
 }
 
-// refuse records the reason for which an adapter refuses the request.
+// refuse records the reason that an adapter refuses the request.
 func (s *simulator) refuse(err error) {
 	s.refused = err
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
@@ -340,8 +343,8 @@ func (s *simulator) otherMethods(r *http.Request) (methods []string) {
 	return methods
 }
 
-// grpc answers for a call of a full method, such as "/shop.v1.Orders/Pay". message is the request as JSON, or the
-// first message of a stream. Without the method's descriptor the message is not known. The error is a
+// grpc returns the answers for a call of a full method, such as "/shop.v1.Orders/Pay". message is the request as
+// JSON, or the first message of a stream. Without the method's descriptor, the message is unknown. The error is a
 // [*noMatchError] if no rule matches the call.
 func (s *simulator) grpc(ctx context.Context, fullMethod string, header http.Header, message []byte) ([]answer, error) {
 	m, err := s.method(fullMethod)
@@ -414,8 +417,8 @@ func (s *simulator) call(ctx context.Context, locks *core.Client, m protorules.M
 	return nil
 }
 
-// described returns the file of a method of which only the name is known. Its reply may be anything. A name that no
-// method can have yields no file.
+// described returns a file for a method of which only the name is known. The method's reply may be anything. For a
+// name that no method can have, the result has no file.
 func described(fullMethod string) *protoregistry.Files {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	anything := new(".google.protobuf.Value")

@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/input"
 	"github.com/interlock-go/interlock/core/internal/topology"
 )
 
-// redisVariable is the environment variable with the URL of the Redis. The flag precedes it.
+// redisVariable is the environment variable with the URL of the Redis. The flag takes precedence.
 const redisVariable = "INTERLOCK_REDIS"
 
 // urlText explains the URL of the Redis in the help of a command.
@@ -30,14 +30,14 @@ master_name. For a Cluster write --cluster, and addr if one address is not enoug
 be in ` + redisVariable + `, or come from the standard input (--redis -), so that a
 password is not in the list of processes.`
 
-// target is the Redis that a command asks.
+// target is the Redis that a command connects to.
 type target struct {
 	url     string
 	cluster bool
 	prefix  string
 	pubSub  string
 
-	tls bool // the URL has the scheme of TLS
+	tls bool // the scheme of the URL requires TLS
 	rdb redis.UniversalClient
 }
 
@@ -57,7 +57,7 @@ func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 	case "":
 		return nil, usagef("no Redis: write --redis redis://user:password@host:6379/0, or set %s", redisVariable)
 	case "-":
-		text, err := bounded.All(stdin, bounded.Line)
+		text, err := input.All(stdin, input.Line)
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
@@ -139,13 +139,13 @@ func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Clien
 	return r.explain(use(locks))
 }
 
-// refusedf returns an error that says why a server refuses a command, and what to write. It does not match
-// [core.ErrUnavailable], because waiting does not help.
+// refusedf returns an error that explains why a server refuses a command and what to write. It does not
+// match [core.ErrUnavailable], because waiting does not help.
 func refusedf(format string, args ...any) error {
 	return fmt.Errorf(format, args...) //nolint:err113 // a text for people
 }
 
-// explain replaces a known refusal by its reason, and adds the likely cause if the server has not answered. It
+// explain replaces a known refusal with its reason and adds the likely cause if the server did not answer. It
 // returns other errors unchanged.
 func (r *target) explain(err error) error {
 	if !errors.Is(err, core.ErrUnavailable) {
@@ -173,7 +173,7 @@ func (r *target) explain(err error) error {
 	return err
 }
 
-// refusalByTLS explains why a TLS handshake failed. It returns nil if none failed.
+// refusalByTLS returns an explanation of a failed TLS handshake, or nil if no handshake failed.
 func refusalByTLS(err error) error {
 	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
 		return refusedf("the server does not speak TLS: write redis:// instead of rediss://")
@@ -187,7 +187,8 @@ func refusalByTLS(err error) error {
 	return nil
 }
 
-// refusalBy explains an error reply of Redis or of its Sentinels. It returns nil for an unknown reply.
+// refusalBy returns an explanation of an error reply from Redis or its Sentinels, or nil for an
+// unknown reply.
 func refusalBy(reply string, ofSentinels bool) error {
 	has := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(reply, text) })

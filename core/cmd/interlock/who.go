@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// who is the command of that name.
+// who is the command who.
 type who struct {
 	target
 
@@ -81,8 +81,8 @@ func (w *who) run(ctx context.Context, std streams, args []string) error {
 }
 
 // addresses asks each master for the connections that are named after lock clients (core.WithNamedConnections). It
-// returns the addresses by the id of the client, one for each host. Beside an error it returns those that it has
-// found.
+// returns the addresses by the id of the client, one for each host. If it fails, it returns the addresses found so
+// far and an error.
 func (r *target) addresses(ctx context.Context) (map[string][]string, error) {
 	var mu sync.Mutex
 	found := map[string][]string{}
@@ -125,6 +125,6 @@ func addClient(found map[string][]string, line string) {
 }
 
 func hostOf(addr string) string {
-	host, _, _ := net.SplitHostPort(addr) //nolint:errcheck // the host is empty in that case
+	host, _, _ := net.SplitHostPort(addr) //nolint:errcheck // the host is empty after an error
 	return host
 }

@@ -1,8 +1,8 @@
 // Package image reads compiled .proto files, as `buf build -o` and
 // `protoc --include_imports --include_source_info -o` write them, and lays rules over their options.
 //
-// It knows descriptors and the options of methods. It knows no rule file and no command. The commands and
-// package inspect call it.
+// It handles descriptors and the options of methods. It depends on no rule file and no command. The
+// commands and package inspect call it.
 package image
 
 import (
@@ -17,20 +17,20 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/input"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Image has the content of compiled .proto files.
+// Image holds the content of compiled .proto files.
 type Image struct {
 	Files   *protoregistry.Files
-	Methods []protorules.Method // of all services, in the order of their names
+	Methods []protorules.Method // the methods of all services, in the order of their names
 }
 
 // Load reads a file with a binary FileDescriptorSet.
 func Load(path string) (*Image, error) {
-	content, err := bounded.File(path, bounded.Descriptors)
+	content, err := input.File(path, input.Descriptors)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,8 @@ func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
 	return i.Methods[n], true
 }
 
-// Plain returns the text of an error of package proto, with ordinary spaces. Package proto varies them.
+// Plain returns the text of an error of package proto with ordinary spaces, because package proto
+// varies the spaces.
 func Plain(err error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
 }
@@ -96,7 +97,7 @@ func Overlay(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error)
 // All returns the rules of a set in their order, laid over the options of their methods. The rules of
 // methods that the set does not name follow.
 func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
-	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // the rules of methods with options
+	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // the rules of the methods that have options
 	var problems []*ruleset.Problem
 	var order []*ruleset.Resolved // the same, in the order of the methods
 	for _, m := range i.Methods {

@@ -74,7 +74,7 @@ func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 	return &c.unlocked[i]
 }
 
-// add reports a change. It leaves out a field because of which a reload is refused, since an error reports it.
+// add reports a change. It leaves out a field for which a reload is refused, because an error reports it.
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
 	switch after := change.NewRule; {
@@ -85,7 +85,7 @@ func (c *comparison) add(change *ruleset.Change) {
 	default:
 		if after != nil {
 			if after.None && change.Field != "none" {
-				return // a rule that says None has no other values
+				return // a rule with None has no other values
 			}
 			p.Source = after.Problem(change.Field, "").Source
 		}
@@ -108,8 +108,8 @@ func (c *comparison) add(change *ruleset.Change) {
 	c.found.add(severity, p)
 }
 
-// runs describes how the handler of an endpoint runs after it has lost a lock, with advice if that may not be
-// meant.
+// runs describes how the handler of an endpoint runs after a change takes its lock away, with advice if that
+// may not be intended.
 func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
 	switch {
 	case u.Field == "when":

@@ -11,20 +11,20 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// judgeFile judges the settings, profiles and services of a rule file.
-func judgeFile(in *Inputs, found *findings) {
+// checkFile checks the settings, profiles and services of a rule file.
+func checkFile(in *Inputs, found *findings) {
 	if in.File == nil {
 		return
 	}
-	judgeSettings(in.Set, found)
-	judgeProfiles(in, found)
+	checkSettings(in.Set, found)
+	checkProfiles(in, found)
 	if f, ok := Service(in.File, in.Service); ok {
 		found.add(f.Severity, f.Problem)
 	}
 }
 
-// judgeSettings warns of settings that are meant for a short time only.
-func judgeSettings(set *ruleset.Set, found *findings) {
+// checkSettings warns of settings that are meant for a short time only.
+func checkSettings(set *ruleset.Set, found *findings) {
 	s, at := set.Settings(), set.Dump().SettingSources
 	for _, setting := range []struct {
 		name, meaning string
@@ -43,8 +43,8 @@ func judgeSettings(set *ruleset.Set, found *findings) {
 	}
 }
 
-// judgeProfiles warns of profiles that no rule of the file and no known option has.
-func judgeProfiles(in *Inputs, found *findings) {
+// checkProfiles warns of profiles that no rule of the file and no known option uses.
+func checkProfiles(in *Inputs, found *findings) {
 	used := slices.Clone(in.File.Uses)
 	where := "no rule of the file or of the .proto files has it"
 	if in.Image == nil {
@@ -66,8 +66,8 @@ func judgeProfiles(in *Inputs, found *findings) {
 	}
 }
 
-// Service judges the name of a program. It returns a warning if the name is probably misspelt, and a note
-// if no rule names it. found is false if it has no finding.
+// Service checks the name of a program. It returns a warning if the name is probably misspelt, and a note
+// if no rule names it. found is false if there is no finding.
 func Service(file *rulefile.File, service string) (f report.Finding, found bool) {
 	if file == nil || service == "" || len(file.Services) == 0 || slices.Contains(file.Services, service) {
 		return f, false

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// findings collects problems, each of them once.
+// findings collects problems without duplicates.
 type findings struct {
 	aspect.Report
 

@@ -16,12 +16,12 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// judgeGRPC judges the rules of gRPC methods: laid over the options of the .proto files if these are known, and
-// otherwise by themselves.
-func judgeGRPC(i *inspector) {
+// checkGRPC checks the rules of gRPC methods. It lays them over the options of the .proto files if these are
+// known, and otherwise checks them by themselves.
+func checkGRPC(i *inspector) {
 	if i.in.Image != nil {
 		for _, m := range i.in.Image.Methods {
-			judgeMethod(i, ruleset.GRPC(m.FullMethod), m)
+			checkMethod(i, ruleset.GRPC(m.FullMethod), m)
 		}
 		judge := i.in.Image.Judge()
 		judge.Judge(&i.findings.Report, i.in.Set)
@@ -29,13 +29,13 @@ func judgeGRPC(i *inspector) {
 	}
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportGRPC) {
 		if rules = i.whole(rules, "the .proto (--descriptors shows it) or in the program"); len(rules) > 0 {
-			i.judge(grpcSite(rules[0].Endpoint, nil, rules))
+			i.check(grpcSite(rules[0].Endpoint, nil, rules))
 		}
 	}
 }
 
-// judgeMethod judges the rules of one method.
-func judgeMethod(i *inspector, e ruleset.Endpoint, m protorules.Method) {
+// checkMethod checks the rules of one method.
+func checkMethod(i *inspector, e ruleset.Endpoint, m protorules.Method) {
 	if len(i.in.Set.Lookup(e)) == 0 {
 		i.fromOptions += len(m.Rules)
 	}
@@ -45,15 +45,15 @@ func judgeMethod(i *inspector, e ruleset.Endpoint, m protorules.Method) {
 	case err != nil:
 		s.report(err, &i.findings)
 	case len(rules) > 0:
-		if i.judge(s) {
+		if i.check(s) {
 			i.methods = append(i.methods, rules...)
 		}
-		judgeResponses(m.Descriptor, rules, &i.findings)
+		checkResponses(m.Descriptor, rules, &i.findings)
 	}
 }
 
-// overOptions returns the rules of a method, laid over its options. Without options its key may be in Go, which
-// is not known here.
+// overOptions returns the rules of a method, laid over its options. Without options, the key may be in Go,
+// which is not available here.
 func overOptions(i *inspector, e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if image.HasOptions(m) {
 		return image.Overlay(i.in.Set, m)
@@ -80,8 +80,8 @@ func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*rule
 	return s
 }
 
-// judgeResponses compares the responses of rules with the reply of their method.
-func judgeResponses(d protoreflect.MethodDescriptor, rules []*ruleset.Resolved, found *findings) {
+// checkResponses compares the responses of rules with the reply of their method.
+func checkResponses(d protoreflect.MethodDescriptor, rules []*ruleset.Resolved, found *findings) {
 	for _, r := range rules {
 		if r.Response == "" || strings.TrimSpace(r.Response) == "null" {
 			continue

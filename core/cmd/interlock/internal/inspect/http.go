@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// judgeHTTP judges the rules of HTTP endpoints for each route of the program. If the routes are not known, it takes
-// the endpoints of the rules for them.
-func judgeHTTP(i *inspector) {
+// checkHTTP checks the rules of HTTP endpoints for each route of the program. If the routes are not known, it uses
+// the endpoints of the rules instead.
+func checkHTTP(i *inspector) {
 	if i.in.Routes == nil {
 		for _, rules := range byEndpoint(i.in.Set, ruleset.TransportHTTP) {
 			e := rules[0].Endpoint
-			i.judge(httpSite(i.in.Routes, routes.Route{Method: e.Method, Path: e.Path}, rules))
+			i.check(httpSite(i.in.Routes, routes.Route{Method: e.Method, Path: e.Path}, rules))
 		}
 		return
 	}
@@ -25,7 +25,7 @@ func judgeHTTP(i *inspector) {
 	for _, r := range i.in.Routes.Routes {
 		judge.Endpoints = append(judge.Endpoints, r.Endpoint())
 		if rules := i.in.Set.Match(r.Endpoint()); len(rules) > 0 {
-			i.judge(httpSite(i.in.Routes, r, rules))
+			i.check(httpSite(i.in.Routes, r, rules))
 		}
 	}
 	judge.Judge(&i.findings.Report, i.in.Set)

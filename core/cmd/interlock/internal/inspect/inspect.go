@@ -1,8 +1,8 @@
-// Package inspect judges a set of rules without the program that will use it: from
-// the rules alone, or with the program's routes, methods and bodies.
+// Package inspect checks a set of rules without the program that will use it: from the rules
+// alone, or with the program's routes, methods and bodies.
 //
-// It knows rules, and the packages that compile them. It reads no file, writes no text, and asks no Redis.
-// The command check calls [Run] and [Against], and writes their findings.
+// It depends on rules and on the packages that compile them. It reads no file, writes no text and needs no
+// Redis. The command check calls [Run] and [Against] and writes their findings.
 package inspect
 
 import (
@@ -16,32 +16,32 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Result has the findings about a set.
+// Result holds the findings about a set.
 type Result struct {
 	Findings []report.Finding
-	Options  int // rules of methods that only their .proto files declare
+	Options  int // the number of rules of methods that only their .proto files declare
 }
 
-// Run judges the rules.
+// Run checks the rules.
 func Run(in *Inputs) Result {
 	i := &inspector{in: in, orders: newOrders()}
-	judgeHTTP(i)
-	judgeGRPC(i)
-	for _, p := range ruleset.MixedKinds(i.methods) { // the rules of the file were judged when it was loaded
+	checkHTTP(i)
+	checkGRPC(i)
+	for _, p := range ruleset.MixedKinds(i.methods) { // the rules of the file were checked when it was loaded
 		i.findings.add(report.Error, p)
 	}
-	judgeFunctions(i)
-	i.orders.judge(&i.findings)
-	judgeFile(in, &i.findings)
+	checkFunctions(i)
+	i.orders.check(&i.findings)
+	checkFile(in, &i.findings)
 	noteUnchecked(in, &i.findings)
 	return Result{Findings: i.findings.list(), Options: i.fromOptions}
 }
 
-// judgeFunctions judges the rules of functions. Their arguments are Go values of unknown types.
-func judgeFunctions(i *inspector) {
+// checkFunctions checks the rules of functions. Their arguments are Go values of unknown types.
+func checkFunctions(i *inspector) {
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportFunc) {
 		if rules = i.whole(rules, "the program"); len(rules) > 0 {
-			i.judge(&site{endpoint: rules[0].Endpoint, rules: rules, schema: func(assumed) (*keyexpr.Schema, error) {
+			i.check(&site{endpoint: rules[0].Endpoint, rules: rules, schema: func(assumed) (*keyexpr.Schema, error) {
 				return keyexpr.Argument(reflect.TypeFor[any]())
 			}})
 		}
@@ -71,7 +71,7 @@ func noteUnchecked(in *Inputs, found *findings) {
 		}
 		if len(questions) > 0 {
 			found.add(report.Note, &ruleset.Problem{
-				Message: fmt.Sprintf("not judged: whether %s (%s shows it)", strings.Join(questions, ", and "), open.flag),
+				Message: fmt.Sprintf("not checked: whether %s (%s shows it)", strings.Join(questions, ", and "), open.flag),
 			})
 		}
 	}

@@ -8,29 +8,30 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Inputs has the rules, and the known facts about the program.
+// Inputs holds the rules and the known facts about the program.
 type Inputs struct {
-	Name string         // of the checked file, for problems without a line in it
+	Name string         // the name of the checked file, for problems without a line
 	File *rulefile.File // nil: only the options of .proto files are checked
 	Set  *ruleset.Set   // the rules of the file
 
-	Service string // the service of the file to which the program belongs; "" if not given
+	Service string // the name of the program in the services lists of the file; "" if not given
 
 	Routes *routes.Table // nil: not known
 	Image  *image.Image  // nil: not known
 }
 
-// inspector judges the rules of endpoints, and collects the findings.
+// inspector checks the rules of endpoints and collects the findings.
 type inspector struct {
 	in          *Inputs
 	findings    findings
 	orders      *orders
-	fromOptions int                 // rules that only a .proto file declares
+	fromOptions int                 // the number of rules that only a .proto file declares
 	methods     []*ruleset.Resolved // rules of known methods that compile, with all known layers
 }
 
-// judge compiles the rules of a site, and checks those that compile. It reports whether they compile.
-func (i *inspector) judge(s *site) bool {
+// check compiles the rules of a site and checks them if they compile. It reports whether they
+// compile.
+func (i *inspector) check(s *site) bool {
 	if len(s.rules) == 0 {
 		return false
 	}
@@ -45,7 +46,8 @@ func (i *inspector) judge(s *site) bool {
 	return true
 }
 
-// whole returns the rules that have a key, and notes the others, whose keys are declared in where.
+// whole returns the rules that have a key. It adds a note for each of the others, whose key has to
+// be declared in where.
 func (i *inspector) whole(rules []*ruleset.Resolved, where string) []*ruleset.Resolved {
 	var whole []*ruleset.Resolved
 	for _, r := range rules {
@@ -53,7 +55,7 @@ func (i *inspector) whole(rules []*ruleset.Resolved, where string) []*ruleset.Re
 			whole = append(whole, r)
 			continue
 		}
-		i.findings.add(report.Note, r.Problem("key", "not judged: the rule has no key here, so it has to be in "+where))
+		i.findings.add(report.Note, r.Problem("key", "not checked: the rule has no key here, so it has to be in "+where))
 	}
 	return whole
 }

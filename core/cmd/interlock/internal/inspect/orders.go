@@ -8,10 +8,10 @@ import (
 )
 
 // mostShared is the number of locks of one endpoint that are compared with each other. Only locks that other
-// endpoints take, too, count.
+// endpoints take, too, are counted.
 const mostShared = 100
 
-// orders has the locks of endpoints in the order in which calls take them. Two endpoints that
+// orders holds the locks of endpoints in the order in which calls take them. Two endpoints that
 // take a pair of locks in opposite orders can wait for each other.
 type orders struct {
 	places []place
@@ -68,9 +68,9 @@ func locks(r *ruleset.Resolved) bool { return !r.Disabled && !r.DryRun && !r.Non
 
 func waits(r *ruleset.Resolved) bool { return r.WaitTime != ruleset.NoWait }
 
-// judge reports the pairs that a place takes in the opposite order of an earlier place. Only
-// keys that several endpoints take can be in such a pair.
-func (o *orders) judge(found *findings) {
+// check reports the pairs that a place takes in the opposite order to an earlier place. Only keys
+// that several endpoints take can be in such a pair.
+func (o *orders) check(found *findings) {
 	for _, p := range o.places {
 		var before []lock
 		for _, l := range p.taken {
@@ -79,7 +79,7 @@ func (o *orders) judge(found *findings) {
 			}
 			if len(before) == mostShared {
 				found.add(report.Note, l.rule.Problem(keyField(l.rule), fmt.Sprintf(
-					"not judged: whether other endpoints take this lock, and those after it, in another order: only the first %d are compared", mostShared)))
+					"not checked: whether other endpoints take this lock, and those after it, in another order: only the first %d are compared", mostShared)))
 				break
 			}
 			for _, outer := range before {
@@ -91,7 +91,7 @@ func (o *orders) judge(found *findings) {
 }
 
 // nested records that an endpoint takes a lock while it holds another one. The locks of one rule are
-// taken together, and do not count.
+// taken together and do not count.
 func (o *orders) nested(e ruleset.Endpoint, outer, inner lock, found *findings) {
 	if outer.rule == inner.rule || outer.key == inner.key || !waits(inner.rule) {
 		return

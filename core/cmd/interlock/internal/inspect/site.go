@@ -11,12 +11,12 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// site is an endpoint with its rules, and the schema of their expressions there.
+// site is an endpoint with its rules and the schema of their expressions there.
 type site struct {
 	endpoint  ruleset.Endpoint
 	rules     []*ruleset.Resolved
 	schema    func(more assumed) (*keyexpr.Schema, error)
-	fallbacks []string // of the program, if routed
+	fallbacks []string // the fallbacks of the program, if routed
 
 	open     bool // the variables of the program are not known, so that any name may be one
 	anyParam bool // the path parameters are not known
@@ -61,8 +61,8 @@ func (s *site) report(err error, found *findings) {
 	}
 }
 
-// registering returns advice for an unknown name: how to register it. The routes file has all
-// variables of the program.
+// registering returns advice on registering a variable of an unknown name. The routes file
+// contains all variables of the program.
 func (s *site) registering(p *ruleset.Problem) string {
 	e, ok := errors.AsType[*keyexpr.Error](p)
 	if s.endpoint.Transport != ruleset.TransportHTTP || s.open || !ok || e.Unknown == "" || e.Of != "" {
@@ -71,7 +71,7 @@ func (s *site) registering(p *ruleset.Problem) string {
 	return fmt.Sprintf("\n  if it is a variable of the program: register it, WithVariable(%q, …) of ginlock, and write the routes file again (WriteRoutes)", e.Unknown)
 }
 
-// flagHint names the flag that shows whether the program has a variable.
+// flagHint returns a hint with the flag that shows whether the program has a variable.
 func (s *site) flagHint() string {
 	if s.endpoint.Transport == ruleset.TransportHTTP {
 		return " (--routes shows whether it does)"
@@ -79,7 +79,7 @@ func (s *site) flagHint() string {
 	return ""
 }
 
-// keyField returns the field with the first template of a rule.
+// keyField returns the name of the field with the first template of a rule.
 func keyField(r *ruleset.Resolved) string {
 	if r.Key == "" {
 		return "keys"
@@ -87,10 +87,10 @@ func keyField(r *ruleset.Resolved) string {
 	return "key"
 }
 
-// assumed has the unknown names of keys and conditions that the program may have.
+// assumed holds the unknown names in keys and conditions that the program may define.
 type assumed struct {
 	variables []string
-	params    []string // of the path
+	params    []string // the path parameters
 	notes     []*ruleset.Problem
 }
 
@@ -116,10 +116,10 @@ func (a *assumed) add(s *site, err error) bool {
 	return len(a.notes) > before
 }
 
-// note notes a problem that is not judged.
+// note adds a note about something that cannot be checked.
 func (a *assumed) note(p *ruleset.Problem, what string) {
 	note := *p
-	note.Message, note.Err = "not judged: "+what, nil
+	note.Message, note.Err = "not checked: "+what, nil
 	a.notes = append(a.notes, &note)
 }
 
@@ -128,7 +128,7 @@ func canBeVariable(name string) bool {
 	return err == nil
 }
 
-// with returns a list that has a name, once.
+// with returns the list with a name added, unless the list already contains it.
 func with(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names

@@ -1,7 +1,7 @@
-// Package report writes the findings of a check, for people and for machines.
+// Package report writes the findings of a check for people and for machines.
 //
-// It knows findings and formats, and not how they were found. The commands call it, and package inspect makes
-// the findings.
+// It handles findings and formats, but does not look for findings. The commands call it, and package inspect
+// creates the findings.
 package report
 
 import (
@@ -21,7 +21,7 @@ type Severity string
 // The severities.
 const (
 	Error   Severity = "error"   // the program would not start
-	Warning Severity = "warning" // the program would start, and may not do what its author meant
+	Warning Severity = "warning" // the program would start, but may not do what its author meant
 	Note    Severity = "note"    // a change, or a mistake that the check could not look for
 )
 
@@ -54,7 +54,7 @@ func Count(findings []Finding, s Severity) int {
 	return n
 }
 
-// Formats lists the formats that [Write] knows.
+// Formats lists the formats that [Write] supports.
 func Formats() []string { return []string{"text", "json", "github"} }
 
 // Write writes the findings in a format of [Formats]. summary is the last line of

@@ -15,7 +15,7 @@ func yaml(file string, line, column int) ruleset.Source {
 var findings = []report.Finding{
 	{Severity: report.Error, Problem: &ruleset.Problem{Source: yaml("a,b:c.yaml", 3, 5), Field: "key", Message: "100% wrong\n  | x\r\n  write <y>"}},
 	{Severity: report.Warning, Problem: &ruleset.Problem{Source: yaml("locks.yaml", 0, 0), Rule: "pay", Endpoint: ruleset.HTTP("POST /pay"), Message: "odd"}},
-	{Severity: report.Note, Problem: &ruleset.Problem{Endpoint: ruleset.Func("close"), Message: "not judged"}},
+	{Severity: report.Note, Problem: &ruleset.Problem{Endpoint: ruleset.Func("close"), Message: "not checked"}},
 }
 
 func write(t *testing.T, format string) string {
@@ -31,7 +31,7 @@ func TestWrite_Text(t *testing.T) {
 	t.Parallel()
 	want := "a,b:c.yaml:3:5: key: 100% wrong\n  | x\r\n  write <y>\n" +
 		"locks.yaml: warning: rule \"pay\" of http POST /pay: odd\n" +
-		"note: rule of func close: not judged\n" +
+		"note: rule of func close: not checked\n" +
 		"3 findings\n"
 	if got := write(t, "text"); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -42,7 +42,7 @@ func TestWrite_GitHubEscapes(t *testing.T) {
 	t.Parallel()
 	want := "::error file=a%2Cb%3Ac.yaml,line=3,col=5::key: 100%25 wrong%0A  | x%0D%0A  write <y>\n" +
 		"::warning file=locks.yaml::rule \"pay\" of http POST /pay: odd\n" +
-		"::notice::rule of func close: not judged\n"
+		"::notice::rule of func close: not checked\n"
 	if got := write(t, "github"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -17,9 +17,9 @@ type Guards struct {
 	NetHTTP func(mux httplock.Mux, pattern string, handler http.Handler)
 }
 
-// Serve serves a request with the router of the program and its guards. It takes gin's router, or the router of
-// net/http for a route in the spelling of net/http. It calls matched with the route before the guard runs, and
-// reports whether there is a route.
+// Serve serves a request with a router like the program's and its guards. It uses gin's router, or the router
+// of net/http for a route in the notation of net/http. It calls matched with the route before the guard runs,
+// and reports whether a route matches.
 func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (found bool) {
 	if !strings.HasPrefix(r.URL.Path, "/") {
 		return false
@@ -36,11 +36,11 @@ func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (f
 	return found
 }
 
-// OfNetHTTP reports whether a path has the spelling of net/http and chi: "/orders/{id}".
+// OfNetHTTP reports whether a path uses the notation of net/http and chi: "/orders/{id}".
 func OfNetHTTP(path string) bool { return strings.Contains(path, "{") }
 
 // routers returns routers with the routes for a method. Routes for any method come last. Routes that one router
-// does not accept together, which rules of several programs may name, are in several routers.
+// does not accept together, because rules of several programs name them, are in several routers.
 func routers(list []Route, method string, guards Guards, note func(Route)) (all []*router) {
 	for _, name := range []string{method, "*"} {
 		for _, r := range list {
@@ -79,7 +79,7 @@ func newRouter(ofNetHTTP bool, guards Guards, note func(Route)) *router {
 	}}
 }
 
-// noting is a mux that calls note when it has matched a request.
+// noting is a mux that calls note when it matches a request.
 type noting struct {
 	*http.ServeMux
 	note func()
@@ -93,7 +93,7 @@ func (n noting) Handle(pattern string, handler http.Handler) {
 	})
 }
 
-// takes adds a route, and reports whether the router can have it.
+// takes adds a route and reports whether the router accepts it.
 func (known *router) takes(r Route, method string) (ok bool) {
 	if known.ofNetHTTP != OfNetHTTP(r.Path) {
 		return false

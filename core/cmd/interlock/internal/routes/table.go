@@ -1,8 +1,8 @@
-// Package routes contains the HTTP routes of a program, from its routes file or from its rules. It serves
-// a request with them, as the program would.
+// Package routes reads the HTTP routes of a program from its routes file or takes them from rules. It
+// serves a request with them, as the program would.
 //
-// It knows the routers of gin and net/http, and the form of a routes file. It knows no lock and no key: its
-// caller supplies the guards. The commands check and key call it.
+// It depends on the routers of gin and net/http and on the form of a routes file. It does not depend on
+// locks or keys: its caller supplies the guards. The commands check and key call it.
 package routes
 
 import (
@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/input"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/internal/httpvars"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -25,7 +25,7 @@ import (
 type Route struct {
 	Method string       `json:"method"`
 	Path   string       `json:"path"`
-	Body   *shape.Shape `json:"body"` // nil if the program does not say
+	Body   *shape.Shape `json:"body"` // nil if the program does not declare the type
 }
 
 // Endpoint returns the route as rules name it: without the backslashes that escape colons.
@@ -37,12 +37,12 @@ func (r Route) Endpoint() ruleset.Endpoint {
 type Table struct {
 	Routes    []Route                `json:"routes"`
 	Variables map[string]shape.Shape `json:"variables"` // the registered variables
-	Fallbacks []string               `json:"fallbacks"` // the names of its fallback handlers
+	Fallbacks []string               `json:"fallbacks"` // the names of the fallback handlers
 }
 
 // Load reads the file that WriteRoutes of a guard writes.
 func Load(path string) (*Table, error) {
-	text, err := bounded.File(path, bounded.Document)
+	text, err := input.File(path, input.Document)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,9 @@ func Load(path string) (*Table, error) {
 	return t, nil
 }
 
-// At returns the schema of expressions at a route: the variables of a config, with the variables that the
-// program registers. c.Registered may have further ones. body is the body of the route, nil if it is not known.
+// At returns the schema of expressions at a route: the variables of a config and the variables that the program
+// registers. c.Registered may contain further variables. body is the shape of the route's body, or nil if it is
+// not known.
 func (t *Table) At(c httpvars.Config, body *shape.Shape) (*keyexpr.Schema, error) {
 	for _, name := range t.Registered() {
 		typ := t.Variables[name]
@@ -88,7 +89,7 @@ func (t *Table) At(c httpvars.Config, body *shape.Shape) (*keyexpr.Schema, error
 	return v.Schema(), nil
 }
 
-// Variable returns the type of a variable of the program, nil if the program does not have it.
+// Variable returns the type of a variable of the program, or nil if the program does not have it.
 func (t *Table) Variable(name string) *shape.Shape {
 	if t == nil {
 		return nil

@@ -1,8 +1,8 @@
-// Package rulefile reads the parts of a rule file that a loaded set does not have: the names of
-// other programs, and the profiles, whether rules use them or not.
+// Package rulefile reads the parts of a rule file that a loaded set does not contain: the names
+// of other programs, and the profiles, whether rules use them or not.
 //
-// It knows the form of a rule file, and reports no mistake in it: package ruleset does. The commands call it,
-// and package inspect reads its result.
+// It depends on the form of a rule file, but reports no mistakes in it: package ruleset does. The commands
+// call it, and package inspect reads its result.
 package rulefile
 
 import (
@@ -19,9 +19,10 @@ import (
 // Stdin is the path that stands for the standard input.
 const Stdin = "-"
 
-// File is a rule file. If the text is not a valid rule file, it has the parts that could be read.
+// File is a rule file. If the text is not a valid rule file, it contains the parts that could be
+// read.
 type File struct {
-	Name string // in messages
+	Name string // the name in messages
 	Text []byte
 
 	Profiles map[string]ruleset.Source // the profiles with their places, except default, which every rule uses
@@ -31,8 +32,8 @@ type File struct {
 	ServicesAt ruleset.Source // the place of the first one
 }
 
-// Read reads a file, or stdin for [Stdin]. Of a file that is too large for the loader, it reads one byte
-// more than the limit. It returns only errors of reading.
+// Read reads a file, or stdin for [Stdin]. If the file is too large for the loader, Read stops one byte
+// after the limit. It returns only read errors.
 func Read(path string, stdin io.Reader) (*File, error) {
 	name := "stdin"
 	if path != Stdin {
@@ -50,7 +51,7 @@ func Read(path string, stdin io.Reader) (*File, error) {
 	return Parse(name, text), nil
 }
 
-// content has the parts of a file that are read, each name with its place.
+// content holds the parts of a file that are read, each name with its place.
 type content struct {
 	Profiles yaml.Node
 	Rules    []struct {
@@ -60,7 +61,7 @@ type content struct {
 }
 
 // Parse reads a text. It reports no mistake, because [ruleset.Load] does. It does not look for duplicate
-// names, because that takes the parser hours in a large file.
+// names, because the parser needs hours for that in a large file.
 func Parse(name string, text []byte) *File {
 	f := &File{Name: name, Text: text, Profiles: map[string]ruleset.Source{}}
 	var c content

@@ -1,7 +1,7 @@
-// Package shape describes the types of JSON values, as the routes file of a program has them.
+// Package shape describes the types of JSON values, as the routes file of a program lists them.
 //
-// It knows types and values, and neither routes nor rules. Package routes reads shapes, and the command key
-// checks bodies and variables with them.
+// It handles types and values, but neither routes nor rules. Package routes reads shapes, and the command
+// key checks bodies and variables with them.
 package shape
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Shape is the known type of the values in one place. It does not change after it was read.
+// Shape is the known type of the values in one place. It does not change after it is read.
 type Shape struct {
 	form   form
-	elem   *Shape            // of a list
-	fields map[string]*Shape // of an object
+	elem   *Shape            // the shape of the elements of a list
+	fields map[string]*Shape // the shapes of the fields of an object
 }
 
 // form is a type in the words of a routes file. Messages use them, too.
@@ -88,7 +88,7 @@ func (s *Shape) Type(name string) keyexpr.Type {
 	}
 }
 
-// objectType is the [keyexpr.Object] of an object. Expressions are compiled for it, and not evaluated.
+// objectType is the [keyexpr.Object] of an object. Expressions are compiled for it but not evaluated.
 type objectType struct {
 	name   string
 	fields map[string]*Shape
@@ -105,8 +105,8 @@ func (o objectType) Field(name string) (keyexpr.Field, bool) {
 	return keyexpr.Field{Type: f.Type(name + " in " + o.name), Get: func(any) any { return nil }}, true
 }
 
-// Given returns the value of a text on a command line. The text is JSON, or the value itself if that may be a
-// string.
+// Given returns the value that a text on a command line stands for. The text is JSON, or the value itself if
+// the value may be a string.
 func (s *Shape) Given(written string) (any, error) {
 	if s.form == text {
 		return written, nil
@@ -127,7 +127,7 @@ func (s *Shape) Given(written string) (any, error) {
 }
 
 // Check returns an error if encoding/json cannot decode a document into the type. The error names the field with
-// another type.
+// the wrong type.
 func (s *Shape) Check(document []byte) error {
 	err := json.Unmarshal(document, reflect.New(s.goType()).Interface())
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {

@@ -1,7 +1,7 @@
-// Package bounded reads input that may be endless.
+// Package input reads files and readers with a size limit, because input may be endless.
 //
-// It knows files and readers, and nothing about their contents. The commands and packages image and routes call it.
-package bounded
+// It does not interpret their contents. The commands and packages image and routes call it.
+package input
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// The number of bytes that an input may have.
+// The largest sizes of inputs, in bytes.
 const (
 	Line        = 1 << 16
 	Document    = 16 << 20
@@ -30,7 +30,7 @@ func File(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// All reads everything, and returns an error if there are more than limit bytes.
+// All reads everything. It returns an error if there are more than limit bytes.
 func All(from io.Reader, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(from, limit+1))
 	if err == nil && int64(len(content)) > limit {
