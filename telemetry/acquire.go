@@ -20,12 +20,12 @@ type acquires struct {
 	longWait time.Duration // 0: no records about long waits
 }
 
-// observeStart begins the span of an acquisition.
+// observeStart starts the span of an acquisition.
 func (o *acquires) observeStart(ctx context.Context, a core.Acquisition) context.Context {
 	if o.spans.tracer == nil {
 		return ctx
 	}
-	return o.spans.start(ctx, spanAcquire, o.spans.rules.of(a.Label, a.Kind), &a)
+	return o.spans.start(ctx, spanAcquire, o.spans.rules.entry(a.Label, a.Kind), &a)
 }
 
 // observeContention counts a waiter. It adds an event with the holder to the span.
@@ -93,7 +93,7 @@ func (o *acquires) endSpan(s *span, r *core.AcquireResult, outcome string) {
 
 func (o *acquires) appendAttrs(room []attribute.KeyValue, r *core.AcquireResult, outcome string) []attribute.KeyValue {
 	room = append(room,
-		o.spans.keys.of(r.Key),
+		o.spans.keys.attr(r.Key),
 		attrOutcome.String(outcome),
 		attrAttempts.Int(r.Attempts),
 		attrReentry.Bool(r.Outcome == core.OutcomeReentered),
@@ -107,12 +107,12 @@ func (o *acquires) appendAttrs(room []attribute.KeyValue, r *core.AcquireResult,
 	return room
 }
 
-// begin makes the series of a rule exist at zero.
+// begin starts the series of a rule at zero.
 func (o *acquires) begin(ctx context.Context, r *rule) {
 	o.inst.handoffs.Add(ctx, 0, r.labels.add...)
 }
 
-// collect reports how many callers of a rule wait.
+// collect reports the number of waiting callers of a rule.
 func (o *acquires) collect(m metric.Observer, r *rule) {
 	m.ObserveInt64(o.inst.waiters, r.waiting.Load(), r.observe...)
 }

@@ -8,13 +8,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// endedBlockers is how many ended holds are remembered. If a hold gives its lock to a waiter, the observers of
-// the waiter may be notified after the end of the hold.
+// endedBlockers is the number of ended holds that are kept. They are needed because, if a hold passes its lock
+// to a waiter, the observers of the waiter may be notified after the end of the hold.
 const endedBlockers = 256
 
 // blockers finds the span of a hold of this process by its holder field. If several holds had the field one
-// after the other, it finds the last one. It knows the holds that have a recording span and have not
-// ended, and the last few that have. It stores a random 64-bit hash of each field.
+// after the other, it finds the last one. It contains the holds that have a recording span and have not
+// ended, and the last few that have ended. It stores a seeded 64-bit hash of each field.
 type blockers struct {
 	seed maphash.Seed
 
@@ -30,7 +30,7 @@ type blocker struct {
 	ended time.Time // zero: the hold has not ended
 }
 
-// endedBlocker names a blocker that will be forgotten.
+// endedBlocker is an ended hold, which will be removed.
 type endedBlocker struct {
 	hash uint64
 	span trace.SpanID
@@ -40,8 +40,8 @@ func newBlockers() *blockers {
 	return &blockers{seed: maphash.MakeSeed(), spans: make(map[uint64]blocker)}
 }
 
-// begin adds the span of a hold. It replaces an earlier hold with the same field, which has passed the lock
-// on or was handed over.
+// begin adds the span of a hold. It replaces an earlier hold with the same field, which passed the lock on
+// or was handed over.
 func (b *blockers) begin(field string, s trace.SpanContext) {
 	hash := maphash.String(b.seed, field)
 	b.mu.Lock()
@@ -49,7 +49,7 @@ func (b *blockers) begin(field string, s trace.SpanContext) {
 	b.mu.Unlock()
 }
 
-// end marks a hold as ended, and forgets the hold that ended longest ago. It is called once for each hold.
+// end marks a hold as ended and removes the hold that ended longest ago. It is called once for each hold.
 func (b *blockers) end(field string, s trace.SpanID) {
 	hash, now := maphash.String(b.seed, field), time.Now()
 	b.mu.Lock()
@@ -65,7 +65,8 @@ func (b *blockers) end(field string, s trace.SpanID) {
 	b.next = (b.next + 1) % endedBlockers
 }
 
-// find returns the span of the hold with a field, if it is known and had not ended at the given time.
+// find returns the span of the hold with a field, if blockers contains it and it had not ended at the
+// given time.
 func (b *blockers) find(field string, at time.Time) (trace.SpanContext, bool) {
 	hash := maphash.String(b.seed, field)
 	b.mu.Lock()

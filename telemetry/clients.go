@@ -22,7 +22,8 @@ func newOpenClients(inst *instruments) *openClients {
 	return &openClients{inst: inst, labels: make(map[*core.Client]metric.MeasurementOption)}
 }
 
-// observe adds a client until it is closed.
+// observe adds a client. The returned function, which core calls when the client is closed,
+// removes it.
 func (o *openClients) observe(client *core.Client) (closed func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,7 +35,7 @@ func (o *openClients) observe(client *core.Client) (closed func()) {
 	}
 }
 
-// collect reports the gauges of each client.
+// collect reports the gauges of all clients.
 func (o *openClients) collect(m metric.Observer) {
 	o.mu.Lock()
 	clients := maps.Clone(o.labels)

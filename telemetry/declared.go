@@ -15,39 +15,42 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// declarations reports the rules in force and what their endpoints do: the metrics rules, rule.wait_time,
-// rule.lease_time, failures, unlocked and dry_runs, and warnings about rules.
+// declarations reports the rules in force and the results of their endpoints: the metrics rules,
+// rule.wait_time, rule.lease_time, failures, unlocked and dry_runs, and warnings about rules.
 type declarations struct {
 	inst  *instruments
 	rules *rules
 	log   *logger
 
 	mu    sync.Mutex
-	sites map[site]declared
+	sites map[site]declaredRule
 }
 
-// site identifies a declared rule: several endpoints may declare rules of the same name.
+// site identifies a declared rule, because several endpoints may declare rules with the same
+// name.
 type site struct {
 	endpoint ruleset.Endpoint
 	rule     string
 }
 
-// declared is a rule in force.
-type declared struct {
+// declaredRule is a rule in force.
+type declaredRule struct {
 	*rule
 
 	info aspect.RuleInfo
-	new  bool // its series do not exist yet
+	new  bool // the series of the rule do not exist yet
 }
 
 func newDeclarations(inst *instruments, rules *rules, log *logger) *declarations {
-	return &declarations{inst: inst, rules: rules, log: log, sites: make(map[site]declared)}
+	return &declarations{inst: inst, rules: rules, log: log, sites: make(map[site]declaredRule)}
 }
 
 // ruleOf returns the entry of the rule of an observation.
-func (o *declarations) ruleOf(s aspect.Subject) *rule { return o.rules.of(s.Rule, core.Kind(s.Kind)) }
+func (o *declarations) ruleOf(s aspect.Subject) *rule {
+	return o.rules.entry(s.Rule, core.Kind(s.Kind))
+}
 
-// observeRule adds a rule that comes into force, or removes a retracted one. The series of the rule begin at
+// observeRule adds a rule that comes into force or removes a retracted one. The series of the rule start at
 // zero with the next collection.
 func (o *declarations) observeRule(r aspect.RuleInfo) {
 	rule, at := o.ruleOf(r.Subject), site{endpoint: r.Endpoint, rule: r.Rule}
@@ -58,10 +61,11 @@ func (o *declarations) observeRule(r aspect.RuleInfo) {
 		return
 	}
 	rule.debounced.Store(r.Debounce > 0)
-	o.sites[at] = declared{rule: rule, info: r, new: true} // replaces the rule that was compiled before
+	o.sites[at] = declaredRule{rule: rule, info: r, new: true} // replaces the rule that was compiled earlier
 }
 
-// observeWarning logs a warning about rules. Without [WithLogger] it goes to [slog.Default].
+// observeWarning logs a warning about rules. Without [WithLogger], the warning goes to
+// [slog.Default].
 func (o *declarations) observeWarning(p *ruleset.Problem) {
 	ctx := context.Background() //nolint:forbidigo // rules are checked outside of requests
 	o.log.alarm().LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...)
@@ -69,7 +73,7 @@ func (o *declarations) observeWarning(p *ruleset.Problem) {
 
 // observeFailure counts a lock that was not acquired or not kept. A request without a key never reaches the
 // lock, so its wait is recorded here. If a lock cannot be acquired because of its key ([core.ErrInvalid]),
-// the acquisition has recorded the wait.
+// the acquisition already recorded the wait.
 func (o *declarations) observeFailure(ctx context.Context, f aspect.Failure) {
 	rule := o.ruleOf(f.Subject)
 	o.inst.failures.Add(ctx, 1, rule.failure(f.Cause, f.Strategy).add...)
@@ -90,8 +94,8 @@ func (o *declarations) observeDecision(ctx context.Context, d aspect.Decision) {
 	}
 }
 
-// countDryRun counts calls that would have failed to get the lock for a cause. Without a cause they would have
-// got it.
+// countDryRun counts calls that would have failed to get the lock for the cause c. If c is empty, they would
+// have got the lock.
 func (o *declarations) countDryRun(ctx context.Context, calls int64, rule *rule, c failpolicy.Cause) {
 	outcome := string(c)
 	if c == "" {
@@ -100,7 +104,7 @@ func (o *declarations) countDryRun(ctx context.Context, calls int64, rule *rule,
 	o.inst.dryRuns.Add(ctx, calls, rule.outcome(outcome).add...)
 }
 
-// begin makes the series of new rules exist at zero.
+// begin starts the series of new rules at zero.
 func (o *declarations) begin(ctx context.Context) {
 	for _, d := range o.takeNew() {
 		o.countFromZero(ctx, d.rule, &d.info)
@@ -108,7 +112,7 @@ func (o *declarations) begin(ctx context.Context) {
 }
 
 // takeNew returns the declared rules whose series do not exist yet. It returns each of them once.
-func (o *declarations) takeNew() (list []declared) {
+func (o *declarations) takeNew() (list []declaredRule) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for at, d := range o.sites {
@@ -121,8 +125,8 @@ func (o *declarations) takeNew() (list []declared) {
 	return list
 }
 
-// countFromZero makes the series of the failures and unlocked runs that a rule can have. The series of callers
-// that leave begin with the first such caller.
+// countFromZero starts the series of the failures and unlocked runs that a rule can have. The series of
+// callers that leave start with the first such caller.
 func (o *declarations) countFromZero(ctx context.Context, rule *rule, r *aspect.RuleInfo) {
 	causes := causesOf(r)
 	for _, c := range causes {
@@ -158,8 +162,8 @@ func causesOf(r *aspect.RuleInfo) []failpolicy.Cause {
 	return causes
 }
 
-// collect reports the gauges of the rules in force. Rules that share their labels show their shortest times,
-// which are the first to be too short.
+// collect reports the gauges of the rules in force. Of rules that share their labels it reports the shortest
+// times, because these are the first to be too short.
 func (o *declarations) collect(m metric.Observer) {
 	states := map[string]int64{stateEnabled: 0, stateDisabled: 0, stateDryRun: 0}
 	waits, leases := shortest{}, shortest{}
@@ -184,8 +188,8 @@ func (o *declarations) collect(m metric.Observer) {
 	leases.observe(m, o.inst.leaseTime)
 }
 
-// shortest has the shortest time of each rule. It omits a rule without a time: its calls do not wait or wait
-// for ever, or its lease is renewed.
+// shortest holds the shortest time of each rule. It omits a rule without a time: its calls do not wait or
+// wait without a limit, or its lease is renewed.
 type shortest map[*rule]time.Duration
 
 func (s shortest) add(r *rule, d time.Duration) {

@@ -6,20 +6,20 @@
 //	locks, err := core.New(rdb, core.WithObserver(tel.Observer()))
 //	guard, err := ginlock.New(locks) // uses the observers of locks; so do grpclock and aspect
 //
-// examples/wiring connects Prometheus, OTLP, otelgin and otelgrpc, in ten lines each. examples/dashboards has a
-// Grafana dashboard, Prometheus alerts and their runbooks. [Metrics] returns the metrics as data.
+// examples/wiring connects Prometheus, OTLP, otelgin and otelgrpc, in ten lines each. examples/dashboards
+// contains a Grafana dashboard, Prometheus alerts and their runbooks. [Metrics] returns the metrics as data.
 //
 // Contract:
 //
 //   - The package never fails, blocks or changes a lock. The callers of observers contain a panic of an
 //     exporter.
-//   - No label has a key, an owner or an error text. Labels are the rule, the kind and words of fixed lists, so
-//     10,000 keys add no series. The rule is the name in [core.Label]. An acquisition without one has the
-//     rule "none". After 1,000 rules (see [WithMaxRules]) further ones have the rule "other".
-//   - Counters of known rules start at zero. Their series begin with the first collection after the rule was
+//   - No label contains a key, an owner or an error text. Labels are the rule, the kind and words of fixed
+//     lists, so 10,000 keys add no series. The rule is the name in [core.Label]. An acquisition without one has
+//     the rule "none". After 1,000 rules (see [WithMaxRules]), further ones have the rule "other".
+//   - Counters of known rules start at zero. Their series start at the first collection after the rule is
 //     compiled or first used, even if the program sets its meter provider later. A cause that a rule cannot
-//     have has no series. The series of callers that leave (canceled, deadline) begin with the first such
-//     caller, and histograms begin with their first value.
+//     have has no series. The series of callers that leave (canceled, deadline) start with the first such
+//     caller, and histograms start with their first value.
 //   - Spans and logs name the hash of a key ([core.KeyHash]). They name the key itself only with [WithRawKeys].
 //   - A taken lock does not mark a span as an error. A backend failure, a loss, a leak and a failed release do,
 //     with error.type and the status.
@@ -40,24 +40,24 @@
 // times as long as one without telemetry, and with unsampled traces 0.95 to 1.05 times: two runs of the same
 // variant differ by as much.
 //
-// An exemplar costs as much as the value. wait.duration and hold.duration have exemplars for every sampled
-// acquisition. acquire.duration has them from 1 ms on, and lease.remaining.ratio if at most half of the lease
-// was left.
+// Recording an exemplar costs as much as recording the value. wait.duration and hold.duration have exemplars
+// for every sampled acquisition. acquire.duration has them from 1 ms on, and lease.remaining.ratio if at most
+// half of the lease was left.
 //
 // # Spans
 //
 // Both spans are children of the span in the caller's context, such as a span of otelgin or otelgrpc. If the Redis
-// client has hooks that make spans, such as the hooks of redisotel, and has them before core.New is called,
+// client has hooks that start spans, such as the hooks of redisotel, and they are added before core.New is called,
 // these spans are children of lock.acquire. The spans of a release are children of the span in the context of the
-// release, and the spans of renewals have no parent. Such hooks put keys into spans unless they are configured
-// not to.
+// release, and the spans of renewals have no parent. Such hooks put keys into spans unless they are configured not
+// to.
 //
 //	span          covers
 //	lock.acquire  one Acquire, waiting included, whatever its outcome
 //	lock.hold     from the acquisition to the release; parent of the handler's spans
 //
 // A hold that is handed over ([core.Hold.Handover]) has two spans lock.hold. The first ends at the handover with
-// the outcome moved, and is the parent of the second. hold.duration counts the hold once, at its release.
+// the outcome moved and is the parent of the second. hold.duration counts the hold once, at its release.
 //
 //	attribute                     on       meaning
 //	distributed_lock.rule         both     name of the rule
@@ -81,9 +81,9 @@
 //	lost            hold     the hold lost its lock
 //
 // A waiter that is blocked by a hold of this process has a link from lock.acquire to the span of the hold, if that
-// span records. It has a second link to the last hold that blocked it, if that is another one. Each link has
-// the attribute distributed_lock.blocked_by. A holder in another process is known only by its field, which
-// its lock.hold has as distributed_lock.holder. If holds pass the lock on, several have one field
+// span records. It has a second link to the last hold that blocked it, if that is a different hold. Each link has
+// the attribute distributed_lock.blocked_by. A holder in another process is known only by its field, which its
+// lock.hold has as distributed_lock.holder. If holds pass the lock on, several of them have the same field
 // ([core.Hold.Field]); their times show which of them blocked the waiter.
 //
 // # Metrics
@@ -116,17 +116,17 @@
 //	distributed_lock.client.info            gauge          {client}    client.id                 1 for each open client; its id begins the holder fields in Redis
 //	distributed_lock.deadlocks              counter        {deadlock}  none                      rings of callers that wait for each other; made by package lockz
 //
-// lease.remaining.ratio warns of losses: a hold that was released with little of its lease left nearly lost its
-// lock. If the lease is renewed and Redis answers, about two thirds or more are left. If rules share
+// lease.remaining.ratio warns of losses: a hold that is released with little of its lease left nearly lost its
+// lock. If the lease is renewed and Redis answers, about two thirds of it or more are left. If rules share
 // their labels, rule.wait_time and rule.lease_time are the shortest of their times.
 //
 // The Prometheus exporter of OpenTelemetry writes a dot as _, in labels too. It adds _seconds to metrics in
-// seconds and _total to counters. [Metric] has these names.
+// seconds and _total to counters. [Metric] contains these names.
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload, backend, key and canceled.
-// The outcomes of hold.duration are released, left, lost, failed and leaked. A hold that is left has ended,
+// The outcomes of hold.duration are released, left, lost, failed and leaked. A hold that was left has ended,
 // but its key stays in Redis until it expires. [core.Hold.Leave] leaves a hold, for example for a debounce
-// window. So does [core.Client.Close], if its context ends before the handler returns; that is also logged.
+// window. So does [core.Client.Close], if its context is done before the handler returns; that is also logged.
 // In both cases the hold is not lost: no other caller gets the lock before the key expires.
 //
 // # Logs
@@ -153,15 +153,16 @@
 // messages and log to [slog.Default].
 //
 // rule, kind, outcome, holder, blocked_by and error_type have the values of spans and metrics. client is the
-// label client.id. key_hash is [core.KeyHash]; with [WithRawKeys] the key itself takes its place, as key. held,
+// label client.id. key_hash is [core.KeyHash]; with [WithRawKeys], key, the key itself, replaces it. held,
 // waited and after are durations. Errors contain no key: see [core.ErrorText].
 //
-// Of each of the first eight messages at most 10 records are written in 10 seconds. suppressed says how many were
-// not written since the last one. problems is a list of what is wrong with a file: one line for each, with its
-// place. A file that cannot be read has error instead. The record of loaded rules is an ERROR if endpoints run
-// unlocked from now on, a WARN if the file was disabled or a dry run before and still is, and otherwise INFO.
+// For each of the first eight messages, at most 10 records are written in 10 seconds. suppressed is the number of
+// records that were not written since the last one. problems lists the problems of a file, one line for each,
+// with its place. For a file that cannot be read, error replaces problems. The record of loaded rules is an ERROR
+// if endpoints run unlocked from now on, a WARN if the file was disabled or a dry run before and still is, and
+// otherwise INFO.
 //
-// Records have the context of the request, and no attribute for the trace: a handler that knows OpenTelemetry, such
-// as the handler of otelslog, adds trace_id and span_id. Records are written in the goroutine that has the
-// trouble. An acquisition and a release without trouble write none.
+// Records carry the context of the request but no attribute for the trace: a handler that supports OpenTelemetry,
+// such as the handler of otelslog, adds trace_id and span_id. The goroutine in which a problem occurs writes the
+// record. An acquisition and a release without problems write none.
 package telemetry

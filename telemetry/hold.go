@@ -13,16 +13,16 @@ import (
 )
 
 // holds reports holds: the span lock.hold, the metrics hold.duration, lease.remaining.ratio, held, renewals, lost,
-// leaks and release.failures, and records about losses, leaks and failures.
+// leaks and release.failures, and log records about losses, leaks and failures.
 type holds struct {
 	inst  *instruments
 	spans *spans
 	log   *logger
 }
 
-// observeStart counts a hold and begins its span.
+// observeStart counts a hold and starts its span.
 func (o *holds) observeStart(ctx context.Context, h core.HoldInfo) context.Context {
-	rule := o.spans.rules.of(h.Label, h.Kind)
+	rule := o.spans.rules.entry(h.Label, h.Kind)
 	if !h.Reentrant {
 		rule.held.Add(1)
 	}
@@ -73,7 +73,7 @@ func holdOutcome(r *core.HoldResult) string {
 	case r.Lost:
 		return outcomeLost
 	case r.Left && errors.Is(r.Err, core.ErrClosed):
-		return outcomeLeft // the client was closed before: there was nothing to release
+		return outcomeLeft // the client was closed earlier, so there was nothing to release
 	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
 		return outcomeFailed
 	case r.Left:
@@ -120,7 +120,7 @@ func (o *holds) endSpan(s *span, h *core.HoldInfo, outcome string) {
 
 func (o *holds) appendAttrs(room []attribute.KeyValue, h *core.HoldInfo, outcome string) []attribute.KeyValue {
 	room = append(room,
-		o.spans.keys.of(h.Key),
+		o.spans.keys.attr(h.Key),
 		attrOutcome.String(outcome),
 		attrReentry.Bool(h.Reentrant),
 		attrHolder.String(h.Field),
@@ -133,7 +133,7 @@ func (o *holds) appendAttrs(room []attribute.KeyValue, h *core.HoldInfo, outcome
 
 // observeRenewal counts a renewal. A late or failed renewal adds an event to the span.
 func (o *holds) observeRenewal(ctx context.Context, r core.Renewal) {
-	rule := o.spans.rules.of(r.Label, r.Kind)
+	rule := o.spans.rules.entry(r.Label, r.Kind)
 	outcome := outcomeRenewed
 	switch {
 	case r.Err != nil:
@@ -165,7 +165,7 @@ func addRenewalEvents(s *span, r *core.Renewal) {
 // observeLoss counts a lost hold. Its span continues until the release. If the hold was left to its lease
 // because its client was closed, it is not lost: observeLoss logs it, and its release counts it.
 func (o *holds) observeLoss(ctx context.Context, l core.Loss) {
-	rule := o.spans.rules.of(l.Label, l.Kind)
+	rule := o.spans.rules.entry(l.Label, l.Kind)
 	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
 		o.log.logHold(ctx, &o.log.left, rule.ruleID, &l.HoldInfo, nil)
 		return
@@ -178,9 +178,9 @@ func (o *holds) observeLoss(ctx context.Context, l core.Loss) {
 	o.log.logHold(ctx, &o.log.lost, rule.ruleID, &l.HoldInfo, l.Cause)
 }
 
-// observeLeak counts a hold that was never released, and ends it.
+// observeLeak counts a hold that was never released and ends its span.
 func (o *holds) observeLeak(ctx context.Context, h core.HoldInfo) {
-	rule := o.spans.rules.of(h.Label, h.Kind)
+	rule := o.spans.rules.entry(h.Label, h.Kind)
 	subtractHeld(rule, &h)
 	o.inst.leaks.Add(ctx, 1, rule.labels.add...)
 	o.recordHeld(ctx, rule, time.Since(h.Acquired), outcomeLeaked)
@@ -191,7 +191,7 @@ func (o *holds) observeLeak(ctx context.Context, h core.HoldInfo) {
 	o.log.logHold(ctx, &o.log.leaked, rule.ruleID, &h, nil)
 }
 
-// begin makes the series of a rule exist at zero.
+// begin starts the series of a rule at zero.
 func (o *holds) begin(ctx context.Context, r *rule) {
 	for _, counter := range []metric.Int64Counter{o.inst.lost, o.inst.leaks, o.inst.releaseFailures} {
 		counter.Add(ctx, 0, r.labels.add...)
@@ -201,7 +201,7 @@ func (o *holds) begin(ctx context.Context, r *rule) {
 	}
 }
 
-// collect reports how many holds of a rule have not ended.
+// collect reports the number of holds of a rule that have not ended.
 func (o *holds) collect(m metric.Observer, r *rule) {
 	m.ObserveInt64(o.inst.held, r.held.Load(), r.observe...)
 }

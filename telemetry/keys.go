@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// keyAttrs makes the attributes that name keys on spans. It remembers the hashes of recent keys: a key is
-// hashed for two spans at least, and often for the next request.
+// keyAttrs returns the attributes that name keys on spans. It caches the hashes of recent keys, because
+// at least two spans need the hash of a key, and often the next request needs it too.
 type keyAttrs struct {
 	raw   bool
 	seed  maphash.Seed
 	slots [recentKeys]atomic.Pointer[hashedKey]
 }
 
-// keyAttrs remembers recentKeys keys, none of them longer than longKey bytes: 64 kB in all.
+// keyAttrs caches recentKeys keys, none of them longer than longKey bytes: 64 kB in all.
 const (
 	recentKeys = 256
 	longKey    = 256
@@ -31,8 +31,8 @@ type hashedKey struct {
 
 func newKeyAttrs(raw bool) *keyAttrs { return &keyAttrs{raw: raw, seed: maphash.MakeSeed()} }
 
-// of returns the attribute of a key: its hash or, with [WithRawKeys], the key itself.
-func (a *keyAttrs) of(key string) attribute.KeyValue {
+// attr returns the attribute of a key: its hash or, with [WithRawKeys], the key itself.
+func (a *keyAttrs) attr(key string) attribute.KeyValue {
 	switch {
 	case a.raw:
 		return attrKey.String(valid(key))

@@ -14,11 +14,11 @@ import (
 type logger struct {
 	out                                                             *slog.Logger // nil: none was given
 	rawKeys                                                         bool
-	lost, left, leaked, release, renewal, backend, noLock, longWait limited
+	lost, left, leaked, release, renewal, backend, noLock, longWait limitedMessage
 }
 
-// limited is a message whose records are rate-limited.
-type limited struct {
+// limitedMessage is a message whose records are rate-limited.
+type limitedMessage struct {
 	limit ratelimit.Limiter
 	level slog.Level
 	text  string
@@ -28,19 +28,19 @@ func newLogger(out *slog.Logger, rawKeys bool) *logger {
 	return &logger{
 		out:      out,
 		rawKeys:  rawKeys,
-		lost:     limited{level: slog.LevelError, text: "lock lost under its holder"},
-		left:     limited{level: slog.LevelWarn, text: "lock left to its lease: the client was closed under its holder"},
-		leaked:   limited{level: slog.LevelError, text: "lock never released: its Hold was garbage-collected"},
-		release:  limited{level: slog.LevelWarn, text: "lock release failed"},
-		renewal:  limited{level: slog.LevelWarn, text: "lock renewal failed"},
-		backend:  limited{level: slog.LevelWarn, text: "lock backend failed"},
-		noLock:   limited{level: slog.LevelError, text: "key holds something that is not a lock"}, // does not pass by itself
-		longWait: limited{level: slog.LevelWarn, text: "long wait for a lock"},
+		lost:     limitedMessage{level: slog.LevelError, text: "lock lost under its holder"},
+		left:     limitedMessage{level: slog.LevelWarn, text: "lock left to its lease: the client was closed under its holder"},
+		leaked:   limitedMessage{level: slog.LevelError, text: "lock never released: its Hold was garbage-collected"},
+		release:  limitedMessage{level: slog.LevelWarn, text: "lock release failed"},
+		renewal:  limitedMessage{level: slog.LevelWarn, text: "lock renewal failed"},
+		backend:  limitedMessage{level: slog.LevelWarn, text: "lock backend failed"},
+		noLock:   limitedMessage{level: slog.LevelError, text: "key holds something that is not a lock"}, // does not go away by itself
+		longWait: limitedMessage{level: slog.LevelWarn, text: "long wait for a lock"},
 	}
 }
 
-// alarm returns the logger for records that must not get lost: the given logger or, without one, the default
-// logger.
+// alarm returns the logger for records that must not be lost: the logger of [WithLogger] or, without one,
+// the default logger.
 func (l *logger) alarm() *slog.Logger {
 	if l.out == nil {
 		return slog.Default()
@@ -56,7 +56,7 @@ func (l *logger) info(ctx context.Context, level slog.Level, text string, attrs 
 }
 
 // write writes a limited record. It calls attrs only if the record is written.
-func (l *logger) write(ctx context.Context, m *limited, attrs func() []slog.Attr) {
+func (l *logger) write(ctx context.Context, m *limitedMessage, attrs func() []slog.Attr) {
 	if l.out == nil || !l.out.Enabled(ctx, m.level) {
 		return
 	}
@@ -72,14 +72,15 @@ func (l *logger) write(ctx context.Context, m *limited, attrs func() []slog.Attr
 }
 
 // logHold writes a record about a hold.
-func (l *logger) logHold(ctx context.Context, m *limited, id ruleID, h *core.HoldInfo, err error) {
+func (l *logger) logHold(ctx context.Context, m *limitedMessage, id ruleID, h *core.HoldInfo, err error) {
 	l.write(ctx, m, func() []slog.Attr {
 		return append(l.lockAttrs(id, &h.Acquisition, err),
 			slog.String("holder", h.Field), slog.Duration("held", time.Since(h.Acquired)))
 	})
 }
 
-// logBackend writes a record about an acquisition for which Redis failed, or had no lock under the key.
+// logBackend writes a record about an acquisition for which Redis failed or had something other than a
+// lock under the key.
 func (l *logger) logBackend(ctx context.Context, id ruleID, r *core.AcquireResult) {
 	m := &l.backend
 	if errorType(r.Err) == errorWrongType {
@@ -88,7 +89,7 @@ func (l *logger) logBackend(ctx context.Context, id ruleID, r *core.AcquireResul
 	l.write(ctx, m, func() []slog.Attr { return l.acquireAttrs(id, r) })
 }
 
-// logLongWait writes a record about an acquisition that waited for long.
+// logLongWait writes a record about an acquisition that waited for a long time.
 func (l *logger) logLongWait(ctx context.Context, id ruleID, r *core.AcquireResult) {
 	l.write(ctx, &l.longWait, func() []slog.Attr {
 		return append(l.acquireAttrs(id, r), slog.String("outcome", string(r.Outcome)), slog.String("blocked_by", r.BlockedBy))
@@ -98,7 +99,7 @@ func (l *logger) logLongWait(ctx context.Context, id ruleID, r *core.AcquireResu
 func (l *logger) acquireAttrs(id ruleID, r *core.AcquireResult) []slog.Attr {
 	err := r.Err
 	if r.Outcome == core.OutcomeBusy {
-		err = nil // outcome, waited and blocked_by say that the lock was taken
+		err = nil // outcome, waited and blocked_by already show that the lock was taken
 	}
 	return append(l.lockAttrs(id, &r.Acquisition, err), slog.Duration("waited", r.Waited))
 }
@@ -116,7 +117,7 @@ func (l *logger) lockAttrs(id ruleID, a *core.Acquisition, err error) []slog.Att
 	return list
 }
 
-// errorText returns the text of an error. Keys in it are hashed, unless keys may be logged.
+// errorText returns the text of an error. It hashes keys in the text unless keys may be logged.
 func (l *logger) errorText(err error) string {
 	if l.rawKeys {
 		return strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -125,7 +126,8 @@ func (l *logger) errorText(err error) string {
 }
 
 // observeBackend logs that locks can no longer be acquired from Redis, with the cause, and that they can
-// again. Without [WithLogger] the records go to [slog.Default], because all requests fail in between.
+// be acquired again. Without [WithLogger], the records go to [slog.Default], because all requests fail
+// in between.
 func (l *logger) observeBackend(ctx context.Context, b core.BackendChange) {
 	client := slog.String("client", b.ClientID)
 	if b.Available {

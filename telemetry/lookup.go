@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// lookup is a map that is read without a lock and copied at each write: for few entries that are looked up
-// all the time. The zero value is empty.
+// lookup is a map that is read without a mutex and copied on each write. It suits a few entries that are
+// looked up all the time. The zero value is empty.
 type lookup[K comparable, V any] struct {
 	mu   sync.Mutex
 	live atomic.Pointer[map[K]V]
@@ -21,7 +21,7 @@ func (l *lookup[K, V]) all() map[K]V {
 	return nil
 }
 
-// put returns the entry of k. If k has none, put computes it under the lock.
+// put returns the entry of k. If k has none, put computes it under the mutex.
 func (l *lookup[K, V]) put(k K, compute func(K) V) V {
 	if v, ok := l.all()[k]; ok {
 		return v

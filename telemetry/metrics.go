@@ -13,13 +13,13 @@ import (
 // Metric describes a metric, for programs that draw dashboards, write alerts or check the emitted metrics.
 type Metric struct {
 	Name       string    // in OpenTelemetry, such as distributed_lock.wait.duration
-	Prometheus string    // the name that OpenTelemetry's exporter for Prometheus gives it; of a histogram without _bucket, _sum and _count
+	Prometheus string    // the name that OpenTelemetry's exporter for Prometheus gives it; for a histogram without _bucket, _sum and _count
 	Type       string    // histogram, counter, updowncounter or gauge
 	Unit       string    // s, 1, or {noun} for a count
 	Labels     []string  // attributes, such as distributed_lock.rule; Prometheus writes a dot as _
 	Meaning    string    // one line, also the description of the metric
 	Buckets    []float64 // boundaries of a histogram, in its unit
-	Scope      string    // instrumentation scope: the path of the package that makes the metric, which is this one or lockz
+	Scope      string    // instrumentation scope: the path of the package that records the metric, which is this one or lockz
 }
 
 // Metrics describes all metrics in the order of the table in the package comment: the metrics of a [Telemetry], and the counter of
@@ -34,7 +34,7 @@ func Metrics() []Metric {
 	return append(list, ofPage.describe(scopeName+"/lockz"))
 }
 
-// definition is a row of the table from which the instruments are made.
+// definition is a row of the table from which the instruments are created.
 type definition struct {
 	into    any // pointer to the instrument, whose type is the type of the metric
 	name    string
@@ -112,7 +112,7 @@ func prometheusName(m *Metric) string {
 	return name
 }
 
-// instruments has the instruments of a Telemetry. The method table defines them.
+// instruments holds the instruments of a Telemetry. The method table defines them.
 type instruments struct {
 	wait      metric.Float64Histogram
 	acquire   metric.Float64Histogram
@@ -157,14 +157,14 @@ func (i *instruments) observables() []metric.Observable {
 }
 
 // wait.duration and hold.duration have an exemplar for each acquisition, which leads to its trace. The other
-// histograms have exemplars only for values that an operator asks about: an exemplar costs as much as the
-// value.
+// histograms have exemplars only for values that an operator would investigate, because recording an
+// exemplar costs as much as recording the value.
 const (
-	slowTrip = time.Millisecond // from this round trip on, Redis is slow
-	scarce   = 0.5              // at most this part of the lease was left
+	slowTrip = time.Millisecond // a round trip of this time or more is slow
+	scarce   = 0.5              // a remaining part of the lease of this size or less is small
 )
 
-// exemplarIf returns the context to record with. A context without a span makes no exemplar.
+// exemplarIf returns the context to record with. A context without a span yields no exemplar.
 func exemplarIf(ctx context.Context, wanted bool) context.Context {
 	if wanted {
 		return ctx
@@ -172,7 +172,7 @@ func exemplarIf(ctx context.Context, wanted bool) context.Context {
 	return context.Background() //nolint:forbidigo // without a span
 }
 
-// make makes the instrument.
+// make creates the instrument.
 func (d *definition) make(m metric.Meter) (err error) {
 	unit, text := metric.WithUnit(d.unit), metric.WithDescription(d.meaning)
 	switch into := d.into.(type) {

@@ -28,7 +28,7 @@ const (
 	eventLost          = "lost"
 )
 
-// attrPrefix begins the names of the attributes of this package.
+// attrPrefix is the prefix of the attributes of this package.
 const attrPrefix = "distributed_lock."
 
 // The attributes of spans and labels of metrics.
@@ -53,7 +53,7 @@ const (
 	attrErrorType = attribute.Key("error.type") // defined by OpenTelemetry's semantic conventions
 )
 
-// Outcomes that package core does not have.
+// Outcomes that package core does not define.
 const (
 	outcomeDebounced = "debounced" // inside a debounce window
 
@@ -113,14 +113,14 @@ func errorType(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"
 	case errors.As(err, &reply):
-		if strings.Contains(reply.Error(), "WRONGTYPE") { // a script puts other words before it
+		if strings.Contains(reply.Error(), "WRONGTYPE") { // the error of a script has other words before it
 			return errorWrongType
 		}
 		return "redis_error"
 	case errors.Is(err, core.ErrUnavailable):
 		return "unavailable"
 	default:
-		return "_OTHER" // the word of the semantic conventions for other errors
+		return "_OTHER" // the value that the semantic conventions reserve for other errors
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Defaults of [New].
 const (
-	// defaultMaxRules is how many rules have separate series.
+	// defaultMaxRules is the number of rules that have separate series.
 	defaultMaxRules = 1_000
 
 	// defaultLongWait is the shortest wait that is logged.
@@ -74,11 +74,11 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 	}
 }
 
-// WithLogger sets the logger for losses, leaks, release failures, backend failures and long waits. Their
-// records are rate-limited. Records have the context of the request, so a handler that knows OpenTelemetry
-// adds the trace. Default: these records are not written. Records about trouble that concerns all requests then go
-// to [slog.Default]: Redis is unavailable or available again, a rule file was refused or makes endpoints
-// run unlocked, and warnings about rules.
+// WithLogger sets the logger for losses, leaks, release failures, backend failures and long waits. Their records
+// are rate-limited. Records carry the context of the request, so a handler that supports OpenTelemetry adds the
+// trace. Default: these records are not written. Records about problems that concern all requests then go to
+// [slog.Default]: Redis is unavailable or available again, a rule file was refused or makes endpoints run
+// unlocked, and warnings about rules.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -90,10 +90,10 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithLongWait sets the shortest wait that is logged, whether or not the lock was acquired: at least 1ms, or 0
-// for no such records. Default: 5s.
+// to log no waits. Default: 5s.
 func WithLongWait(d time.Duration) Option {
 	return func(c *config) error {
-		if d < time.Millisecond && d != 0 { // a few nanoseconds mean that the unit was forgotten
+		if d < time.Millisecond && d != 0 { // for a few nanoseconds, the caller probably forgot the unit
 			return fmt.Errorf("telemetry: WithLongWait(%s): want at least 1ms, such as 5*time.Second, or 0 for no such records", d)
 		}
 		c.longWait = d
@@ -101,9 +101,9 @@ func WithLongWait(d time.Duration) Option {
 	}
 }
 
-// WithMaxRules sets how many rules have separate series: at least 1. Further rules are counted as rule "other".
-// Default: 1,000. With more than 250 rules, pass sdkmetric.WithCardinalityLimit(8 × rules) to the meter
-// provider: by default the SDK folds all series of an instrument beyond 2,000 into one without a rule.
+// WithMaxRules sets the number of rules that have separate series: at least 1. Further rules are counted as
+// rule "other". Default: 1,000. With more than 250 rules, pass sdkmetric.WithCardinalityLimit(8 × rules) to the
+// meter provider: by default the SDK folds all series of an instrument beyond 2,000 into one without a rule.
 func WithMaxRules(n int) Option {
 	return func(c *config) error {
 		if n < 1 {
@@ -114,7 +114,7 @@ func WithMaxRules(n int) Option {
 	}
 }
 
-// WithRawKeys puts keys on spans and into logs instead of their hashes. Keys often contain personal data. They
+// WithRawKeys puts keys on spans and into logs instead of their hashes. Keys often contain personal data. Keys
 // are never labels of metrics.
 func WithRawKeys() Option {
 	return func(c *config) error {

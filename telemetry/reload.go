@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// reloads reports the loads of rule files: the metrics reload.timestamp and reloads, and a record of each load.
+// reloads reports the loads of rule files: the metrics reload.timestamp and reloads, and a log record of each
+// load.
 type reloads struct {
 	inst *instruments
 	log  *logger
@@ -57,8 +58,8 @@ func (o *reloads) logRefused(ctx context.Context, r ruleset.Reload) {
 }
 
 // logApplied logs the hash of an applied file: as an error if endpoints run unlocked from now on
-// ([ruleset.Reload.Unlocked]), as a warning if the file is disabled or a dry run, otherwise as info. The
-// record goes to the logger of the refusal if the file was refused before.
+// ([ruleset.Reload.Unlocked]), as a warning if the file is disabled or a dry run, and otherwise as info.
+// If the file was refused before, the record goes to the logger of the refusal.
 func (o *reloads) logApplied(ctx context.Context, r ruleset.Reload, wasRefused bool) {
 	write, level, text, settings := o.log.info, slog.LevelInfo, "lock rules loaded", r.Set.Settings()
 	unlocked := r.Unlocked()
@@ -80,7 +81,7 @@ func (o *reloads) logApplied(ctx context.Context, r ruleset.Reload, wasRefused b
 	write(ctx, level, text, attrs...)
 }
 
-// collect reports when each file in force was loaded.
+// collect reports the time at which each file in force was loaded.
 func (o *reloads) collect(m metric.Observer) {
 	o.mu.Lock()
 	loaded := slices.Collect(maps.Values(o.inForce))

@@ -18,11 +18,11 @@ type ruleID struct {
 	kind core.Kind
 }
 
-// rule has the counts of one rule, and its attribute sets, which are computed once.
+// rule holds the counts of one rule and its attribute sets, which are computed once.
 type rule struct {
 	ruleID
 
-	begun     atomic.Bool // the series of the rule exist
+	hasSeries atomic.Bool // the series of the rule exist
 	waiting   atomic.Int64
 	held      atomic.Int64
 	debounced atomic.Bool // a busy lock means that the call is debounced
@@ -51,18 +51,18 @@ func newLabels(kvs ...attribute.KeyValue) labels {
 	return labels{record: []metric.RecordOption{opt}, add: []metric.AddOption{opt}}
 }
 
-// rules has every rule that was observed, at most a fixed number. Further rules share one entry.
+// rules holds every observed rule, up to a fixed number. Further rules share one entry.
 type rules struct {
 	known   lookup[ruleID, *rule]
 	limit   int
-	crowded func() // called once, when there are more rules than an SDK has room for by default
+	crowded func() // called once, when there are more rules than an SDK supports by default
 
 	warn sync.Once
 	mu   sync.Mutex // guards the admission of a rule
 }
 
-// of returns the entry of a rule.
-func (r *rules) of(name string, kind core.Kind) *rule {
+// entry returns the entry of a rule.
+func (r *rules) entry(name string, kind core.Kind) *rule {
 	if name == "" {
 		name = ruleNone
 	}
@@ -73,12 +73,12 @@ func (r *rules) of(name string, kind core.Kind) *rule {
 	return r.admit(ruleID{name: valid(name), kind: kind})
 }
 
-// sdkRules is how many rules an SDK has room for by default: it keeps 2,000 series of an instrument, and a
-// rule has up to 8 outcomes.
+// sdkRules is the number of rules that an SDK supports by default: it keeps 2,000 series per instrument,
+// and a rule has up to 8 outcomes.
 const sdkRules = 250
 
-// admit adds a rule while there is room. After that, it returns the shared entry: the number of names that
-// are not admitted has no bound.
+// admit adds a rule while there is room. After that, it returns the shared entry, because the number of
+// further names is unlimited.
 func (r *rules) admit(id ruleID) *rule {
 	if len(r.known.all()) == sdkRules {
 		r.warn.Do(r.crowded)

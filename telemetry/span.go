@@ -13,24 +13,24 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// span is a recording span of an acquisition or a hold. It is a context, because a context is the only thing
-// that core passes from the observer of the start to the observer of the end.
+// span is a recording span of an acquisition or a hold. It is a context, because core passes nothing but a
+// context from the observer of the start to the observer of the end.
 type span struct {
 	context.Context
 	trace.Span
 
-	owner  *spans
-	rule   *rule
-	name   string
-	key    string
-	begun  time.Time
-	linked trace.SpanID // of the hold that was linked last; the observers of one acquisition run one after the other
-	lost   atomic.Bool
+	owner   *spans
+	rule    *rule
+	name    string
+	key     string
+	started time.Time
+	linked  trace.SpanID // the hold that was linked last; unguarded, because observers of one acquisition do not overlap
+	lost    atomic.Bool
 
-	blocking atomic.Bool // waiters are linked to this hold
+	blocking atomic.Bool // waiters are linked to the hold of this span
 }
 
-// spanKey finds the innermost span of one Telemetry in a context.
+// spanKey is the context key of the innermost span of one Telemetry.
 type spanKey struct{ owner *spans }
 
 // Value returns s itself for the key of its owner.
@@ -56,7 +56,7 @@ func (s *span) lose() {
 	}
 }
 
-// spans begins spans, finds them again, and links waiters to the holds that block them.
+// spans starts spans, finds them in contexts, and links waiters to the holds that block them.
 type spans struct {
 	tracer   trace.Tracer // nil: no spans
 	rules    *rules
@@ -65,14 +65,14 @@ type spans struct {
 	room     sync.Pool // of *[]attribute.KeyValue for the attributes of one span, which SDKs copy
 }
 
-// start begins a span and returns its context. If the span does not record, the context is the tracer's, so
-// that children inherit the sampling decision, and later observers find no span.
+// start starts a span and returns its context. If the span does not record, the context is the tracer's:
+// children inherit the sampling decision, and later observers find no span.
 func (p *spans) start(ctx context.Context, name string, rule *rule, a *core.Acquisition) context.Context {
 	ctx, s := p.tracer.Start(ctx, name, rule.spanStart...)
 	if !s.SpanContext().IsSampled() && !s.IsRecording() { // IsSampled is cheaper
 		return ctx
 	}
-	return &span{Context: ctx, Span: s, owner: p, rule: rule, name: name, key: a.Key, begun: a.Start}
+	return &span{Context: ctx, Span: s, owner: p, rule: rule, name: name, key: a.Key, started: a.Start}
 }
 
 // find returns the span of an acquisition or its hold, or nil if it does not record. Contexts nest, so the
@@ -82,7 +82,7 @@ func (p *spans) find(ctx context.Context, name string, a *core.Acquisition) *spa
 		return nil
 	}
 	s, ok := ctx.Value(spanKey{owner: p}).(*span)
-	if !ok || s.name != name || s.key != a.Key || !s.begun.Equal(a.Start) {
+	if !ok || s.name != name || s.key != a.Key || !s.started.Equal(a.Start) {
 		return nil
 	}
 	return s
@@ -93,7 +93,7 @@ func (p *spans) ruleOf(s *span, a *core.Acquisition) *rule {
 	if s != nil {
 		return s.rule
 	}
-	return p.rules.of(a.Label, a.Kind)
+	return p.rules.entry(a.Label, a.Kind)
 }
 
 // set gives s the attributes that fill appends.
@@ -108,27 +108,27 @@ func (p *spans) set(s *span, fill func(room []attribute.KeyValue) []attribute.Ke
 	p.room.Put(room)
 }
 
-// block lets waiters be linked to the span of a hold.
+// block permits links from waiters to the span of a hold.
 func (p *spans) block(s *span, field string) {
 	s.blocking.Store(true)
 	p.blockers.begin(field, s.SpanContext())
 }
 
-// unblock ends what block began, at the release or at the loss, whichever is first: a lost hold may never be
-// released.
+// unblock stops further links to the span of a hold. It is called at the release or at the loss, whichever
+// is first, because a lost hold may never be released.
 func (p *spans) unblock(s *span, field string) {
 	if s.blocking.CompareAndSwap(true, false) {
 		p.blockers.end(field, s.SpanContext().SpanID())
 	}
 }
 
-// link links the span of a waiter to the span of the hold that blocks it. It does nothing if the hold is not of
-// this process, had ended when the waiter came, or is linked already.
+// link links the span of a waiter to the span of the hold that blocks it. It does nothing if the hold belongs
+// to another process, ended before the waiter came, or is already linked.
 func (p *spans) link(s *span, field string) {
 	if field == "" {
 		return
 	}
-	hold, ok := p.blockers.find(field, s.begun)
+	hold, ok := p.blockers.find(field, s.started)
 	if !ok || hold.SpanID() == s.linked {
 		return
 	}

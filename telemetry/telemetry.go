@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 )
 
-// Telemetry observes locks, rules and the reloads of rule files. Make one per process with [New], and pass its
-// [Telemetry.Observer] to core.WithObserver. A Telemetry is safe for concurrent use and owns no goroutine.
+// Telemetry observes locks, rules and the reloads of rule files. Create one per process with [New] and pass
+// its [Telemetry.Observer] to core.WithObserver. A Telemetry is safe for concurrent use and owns no goroutine.
 type Telemetry struct {
 	observer *core.Observer
 	callback metric.Registration
@@ -29,7 +29,7 @@ type Telemetry struct {
 	clients      *openClients
 }
 
-// New makes a Telemetry. Its error names every problem of the options and the instruments.
+// New creates a Telemetry. Its error lists every problem of the options and the instruments.
 func New(opts ...Option) (*Telemetry, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -88,11 +88,11 @@ func New(opts ...Option) (*Telemetry, error) {
 // rule files.
 func (t *Telemetry) Observer() *core.Observer { return t.observer }
 
-// collect reports the gauges at each collection of metrics. It makes the series of new rules first: counts
-// that are added before the program sets its meter provider are dropped.
+// collect reports the gauges at each collection of metrics. It first starts the series of new rules,
+// because counts that are added before the program sets its meter provider are dropped.
 func (t *Telemetry) collect(ctx context.Context, m metric.Observer) error {
 	for _, r := range t.rules.known.all() {
-		if !r.begun.Swap(true) {
+		if !r.hasSeries.Swap(true) {
 			t.acquires.begin(ctx, r)
 			t.holds.begin(ctx, r)
 		}
@@ -106,8 +106,8 @@ func (t *Telemetry) collect(ctx context.Context, m metric.Observer) error {
 	return nil
 }
 
-// Close removes the gauges from the meter provider, which otherwise keeps t alive. Only a program that makes
-// several needs it, such as a test. Observations are still counted after Close.
+// Close removes the gauges from the meter provider, which otherwise keeps t alive. Only a program that
+// creates several Telemetry values needs it, such as a test. Observations are still counted after Close.
 func (t *Telemetry) Close() error {
 	if err := t.callback.Unregister(); err != nil {
 		return errors.Join(errors.New("telemetry: Close"), err)

@@ -9,14 +9,15 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// clients lists the open lock clients that the page observes, in the order in which they were made. The
-// page shows their ids and numbers, and lists and releases locks through them.
+// clients lists the open lock clients that the page observes, in the order in which they were created.
+// The page shows their ids and numbers, and lists and releases locks through them.
 type clients struct {
 	mu   sync.Mutex
 	list []*core.Client
 }
 
-// add adds a client. The returned function removes it: core calls it when the client is closed.
+// add adds a client. The returned function removes it; core calls that function when the client
+// is closed.
 func (c *clients) add(client *core.Client) (closed func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,12 +11,13 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxRows limits what a query may ask for: rows of each list, and keys of a part of the fleet.
+// maxRows is the largest number that a query may request of the rows of each list and of the keys
+// in a part of the fleet.
 const maxRows = 10_000
 
 // listing selects and orders the rows of a snapshot.
 type listing struct {
-	rows   int    // how many holds and how many waiters are listed
+	rows   int    // the number of holds, and of waiters, that are listed
 	search string // a text in lower case that each row must show; empty: every row is listed
 	sort   string // key, rule, lease or waiting; empty: the oldest first
 }
@@ -37,7 +38,7 @@ func (l *listing) hasWaiter(shown *waiterRow) bool {
 	return l.hasLock(&shown.lockRow, shown.BlockedBy.Holder, shown.BlockedBy.Rule, shown.TraceID)
 }
 
-// identity says which process the page shows.
+// identity identifies the process that the page shows.
 type identity struct {
 	service, host string
 	pid           int
@@ -52,15 +53,15 @@ type collector struct {
 	tracker *tracker
 	names   keyNames
 	now     time.Time
-	in      map[*waiter]int // number of the deadlock that a waiter is in
-	waiting map[*hold]int   // how many callers wait for a hold of several keys
+	in      map[*waiter]int // the number of the deadlock that a waiter is in
+	waiting map[*hold]int   // the number of callers that wait for a hold of several keys
 }
 
-// collect returns what the tracker knows. Locks are acquired and released while it works, so parts of the
-// snapshot may be some milliseconds apart. It does not ask Redis.
-func collect(t *tracker, of *identity, names keyNames, l listing) *snapshot {
+// collect returns a snapshot of the tracker. Locks are acquired and released while it works, so parts of
+// the snapshot may be some milliseconds apart. It does not ask Redis.
+func collect(t *tracker, process *identity, names keyNames, l listing) *snapshot {
 	c := &collector{tracker: t, names: names, now: time.Now(), listing: l, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
-	c.Time, c.Since, c.Service, c.Host, c.PID = c.now, of.started, of.service, of.host, of.pid
+	c.Time, c.Since, c.Service, c.Host, c.PID = c.now, process.started, process.service, process.host, process.pid
 	c.addClients()
 	c.addDeadlocks()
 	c.addLines(t.table.snapshot())
@@ -82,10 +83,10 @@ func (c *collector) addClients() {
 	}
 }
 
-// askTimeout is how long askRedis waits for answers.
+// askTimeout is the time for which askRedis waits for replies.
 const askTimeout = time.Second
 
-// askRedis asks the Redis of each client whether it answers, all at once.
+// askRedis checks concurrently whether the Redis of each client answers.
 func (s *snapshot) askRedis(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -102,7 +103,7 @@ func (s *snapshot) askRedis(ctx context.Context) {
 }
 
 func (c *collector) lock(l *lock) lockRow {
-	raw, hash := c.names.of(l.key)
+	raw, hash := c.names.name(l.key)
 	return lockRow{Rule: printable(l.rule.name, maxName), Kind: string(l.rule.kind), Key: raw, KeyHash: hash, Keys: l.keys}
 }
 
@@ -217,7 +218,7 @@ func (c *collector) compare(a, b heldLine) int {
 	}
 }
 
-// waitersOf returns how many callers wait for a hold.
+// waitersOf returns the number of callers that wait for a hold.
 func (c *collector) waitersOf(h heldLine) int {
 	if h.keys > 1 {
 		return c.waiting[h.hold]
@@ -225,9 +226,9 @@ func (c *collector) waitersOf(h heldLine) int {
 	return len(h.line.waiters)
 }
 
-// order sorts the waiters by when they came. The table lists them in the order in which they found out that
-// they have to wait: the callers behind the first one know it at once, while the first one asks Redis. The
-// answer to the first one names the holder for all of them.
+// order sorts the waiters by the start of their acquisitions. The table lists them in the order in which
+// they found that they have to wait: the callers behind the first one find out at once, while the first one
+// asks Redis. The reply to the first one names the holder for all of them.
 func (l *line) order() {
 	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return a.start.Compare(b.start) })
 	for _, w := range l.waiters {
@@ -236,7 +237,7 @@ func (l *line) order() {
 }
 
 // held returns the holds of a line, one for each holder field. A hold of several keys belongs to the line of
-// its first key. After the lock was passed on, the end of an earlier hold may not have been observed yet.
+// its first key. After the lock is passed on, the end of an earlier hold may not be observed yet.
 func (l *line) held() []heldLine {
 	var list []heldLine
 	for _, h := range l.holds {
@@ -278,7 +279,7 @@ func (c *collector) waiter(w place) waiterRow {
 }
 
 // blocker returns the oldest hold of this process that w waits for. If none is known, it returns the holder
-// that had the lock when w came.
+// that had the lock when w arrived.
 func (c *collector) blocker(w place) blocker {
 	holds := w.line.holds
 	if w.keys > 1 {
@@ -300,7 +301,7 @@ func (c *collector) addHotKeys() {
 	c.HotKeys = []hotRow{}
 	top, lost := c.tracker.hot.top(hotShown)
 	for _, k := range top {
-		raw, hash := c.names.of(k.key)
+		raw, hash := c.names.name(k.key)
 		if !c.has(raw, hash) {
 			continue
 		}
@@ -327,10 +328,10 @@ func (c *collector) event(number int64, e event) eventRow {
 		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
 	}
 	if e.key != "" {
-		shown.Key, shown.KeyHash = c.names.of(e.key)
+		shown.Key, shown.KeyHash = c.names.name(e.key)
 	}
 	switch {
-	case e.err == nil, e.what == string(core.OutcomeBusy), e.what == string(core.OutcomeOverload): // the other columns say why
+	case e.err == nil, e.what == string(core.OutcomeBusy), e.what == string(core.OutcomeOverload): // the other columns show the reason
 	case c.names.raw:
 		shown.Error = printable(e.err.Error(), 2*maxName)
 	default:

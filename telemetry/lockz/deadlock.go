@@ -17,8 +17,8 @@ import (
 // scopeName is the instrumentation scope of the counter.
 const scopeName = "github.com/interlock-go/interlock/telemetry/lockz"
 
-// persistence is how long a ring must last to be a deadlock. A shorter ring ends by itself: one of its
-// callers only tries to get the lock, or waits for a moment.
+// persistence is the time after which a ring counts as a deadlock. A shorter ring ends by itself: one
+// of its callers only tries to get the lock, or waits only briefly.
 const persistence = 2 * time.Second
 
 // deadlocks watches rings of waiters. It keeps, counts and logs those that persist.
@@ -37,11 +37,11 @@ func newDeadlocks(g *graph, cfg *config) (*deadlocks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counter of deadlocks: %w", err)
 	}
-	counter.Add(context.Background(), 0) //nolint:forbidigo // no request: a monitor sees an increase only if it has seen 0
+	counter.Add(context.Background(), 0) //nolint:forbidigo // no request; a monitor sees an increase only after it has seen 0
 	return &deadlocks{graph: g, names: cfg.names(), logger: cfg.logger, counter: counter}, nil
 }
 
-// startWatch watches the ring c, which w has closed, until w.endWatch is called.
+// startWatch watches the ring c, which w closed, until w.endWatch is called.
 func (d *deadlocks) startWatch(ctx context.Context, w *waiter, c *cycle) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -52,8 +52,8 @@ func (d *deadlocks) startWatch(ctx context.Context, w *waiter, c *cycle) {
 	}
 }
 
-// watch reports a ring that persists, once. When the ring has ended, watch looks for another ring through w
-// and continues with it.
+// watch reports a ring that persists once. When the ring ends, watch looks for another ring through w and
+// continues with it.
 func (d *deadlocks) watch(ctx context.Context, w *waiter, c *cycle) {
 	tick := time.NewTicker(persistence)
 	defer tick.Stop()

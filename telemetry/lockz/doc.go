@@ -1,6 +1,6 @@
 // Package lockz serves a page of the locks of one process, like net/http/pprof for locks. The page shows which caller
-// holds which lock since when, which callers wait, callers that wait for each other in a ring, refused and
-// lost locks, and the keys that are acquired most. It shows no rates and histograms: these are metrics of package
+// holds which lock and since when, which callers wait, callers that wait for each other in a ring, refused and lost
+// locks, and the keys that are acquired most. It shows no rates or histograms: these are metrics of package
 // telemetry, to which [WithDashboardURL] links each rule.
 //
 //	page, err := lockz.New()
@@ -16,7 +16,7 @@
 // The page has no login, and no package mounts it by default. It names rules, clients, trace ids and hashes of keys,
 // and with [WithRawKeys] the keys. Mount it where only operators have access, for example on the port of the
 // metrics, or behind a middleware that authenticates. All links are queries, so the page works under any path,
-// behind [http.StripPrefix] and behind a proxy. A page shows what its process knows: ask each process, or use
+// behind [http.StripPrefix] and behind a proxy. A page shows only its own process: ask each process, or use
 // [WithFleet].
 //
 // # Sections
@@ -37,15 +37,15 @@
 // the page; its holder fields are shown without it. Trace ids are links with [WithTraceURL].
 //
 // The page reloads its data every two seconds and shows how old it is. If the process does not answer, answers with an
-// error, or was replaced by another process, the page says so and loses its colors. Then it shows the last state
-// that it received.
+// error, or was replaced by another process, the page reports it, loses its colors and shows the last state that it
+// received.
 //
 // A key is shown as its [core.KeyHash]; [WithRawKeys] shows it whole. Text from outside, such as keys, rules and
 // holder fields, is cut, and unprintable characters are escaped.
 //
 // Callers of one client pass a lock on in memory, under one holder field ([core.Hold.Field]). The page shows the hold
-// that has the lock now, and since when this hold has it, which is later than the field's appearance in Redis. An
-// event names the field; its rule, time and trace identify the hold.
+// that has the lock now and the time at which this hold got it, which is later than the field's appearance in Redis.
+// An event names the field; its rule, time and trace identify the hold.
 //
 // A waiter is a caller of this process that found its lock taken. Its position counts the waiters of this process. It
 // is blocked by the hold of this process that has the lock. If no such hold is known, it is blocked by the holder
@@ -54,36 +54,36 @@
 //
 // # Deadlocks
 //
-// A ring closes only when a caller whose context carries locks ([core.HoldsOf]) begins to wait. The page then searches
-// for a ring, whether or not a browser shows the page. A ring that lasts for two seconds is a deadlock. It is
-// logged, counted in distributed_lock.deadlocks (Prometheus: distributed_lock_deadlocks_total, no labels), and
-// marked on the page until it ends. A shorter ring is not reported, because it ends by itself: one of its callers
-// only tries to get the lock, or waits for a moment. The record says for each caller what it waits for, and in
-// holds_rules the rules of the locks that it holds; the first one is usually the rule of its endpoint. The page does
-// not break up a deadlock: the ring ends when the wait time of one of its callers ends.
+// A ring closes only when a caller whose context carries locks ([core.HoldsOf]) starts to wait. The page then searches
+// for a ring, whether or not a browser shows the page. A ring that lasts for two seconds is a deadlock. It is logged,
+// counted in distributed_lock.deadlocks (Prometheus: distributed_lock_deadlocks_total, no labels), and marked on the
+// page until it ends. A shorter ring is not reported, because it ends by itself: one of its callers only tries to get
+// the lock, or waits only briefly. The record names for each caller the lock that it waits for and, in holds_rules,
+// the rules of the locks that it holds; the first one is usually the rule of its endpoint. The page does not break up
+// a deadlock: the ring ends when the wait of one of its callers times out.
 //
-// The page knows the callers of this process only, and of a caller only the locks that its context carries. It learns
+// The page sees only the callers of this process, and only the locks that a caller's context carries. It finds out
 // that two clients use one Redis when a caller of one is refused because of a holder of the other. Until then it
 // treats equal keys as different locks, as they are in different servers or databases. A semaphore keeps no caller
-// waiting here, because any of its holders may return a permit. A reader that queues behind a writer of this
-// process waits for the readers that hold the lock, like the writer. Several goroutines may share a context that
-// carries a lock. If the goroutine that uses the lock does not wait for the others, a ring through this lock is
-// reported although it is not a lasting deadlock. A search ends after 256 callers.
+// waiting here, because any of its holders may return a permit. A reader that queues behind a writer of this process
+// waits for the readers that hold the lock, like the writer. Several goroutines may share a context that carries a
+// lock. If the goroutine that uses the lock does not wait for the others, a ring through this lock is reported
+// although it is not a lasting deadlock. A search stops after 256 callers.
 //
 // # Release by force
 //
-// Buttons appear only with [WithAuthorizer], whose function decides about each request. A request that it does not allow
-// gets a page without buttons, and 403 for a POST. Two checks keep other sites from pressing a button in the
-// browser of an operator. [http.CrossOriginProtection] checks Sec-Fetch-Site and Origin; it accepts requests that
-// have neither. And each button has a sealed ticket, which only the page of an operator contains and which is valid
-// for 15 minutes. If a proxy rewrites Host and the browser speaks plain HTTP, Origin proves nothing. Then the
-// ticket must match the cookie interlock-locks, which the page sets for this site only (SameSite=Strict).
+// Buttons appear only with [WithAuthorizer], whose function checks each request. A request that it does not allow gets a
+// page without buttons, or 403 for a POST. Two checks keep other sites from pressing a button in the browser of an
+// operator. [http.CrossOriginProtection] checks Sec-Fetch-Site and Origin; it accepts requests that have neither. In
+// addition, each button has a sealed ticket, which only the page of an operator contains and which is valid for 15
+// minutes. If a proxy rewrites Host and the browser speaks plain HTTP, Origin proves nothing. Then the ticket must match
+// the cookie interlock-locks, which the page sets for this site only (SameSite=Strict).
 //
 // The ticket carries the key, which the page may hide, and the holders that were shown: only they lose the lock. If a hold
-// of this process has passed the lock on since it was shown, the next hold has the same field and keeps the lock. Of a
-// holder in another process only the field is known. If a hold there passes the lock on before the button is
-// pressed, the caller that has the lock under this field then loses it. A button names the key, the holders, and
-// how long each has held it. A lock in Redis with more holders than the page shows has no button.
+// of this process passed the lock on after it was shown, the next hold has the same field and keeps the lock. Only the
+// field of a holder in another process is known. If a hold there passes the lock on before the button is pressed, the
+// caller that has the lock under this field then loses it. A button shows the key, the holders and the time for which each
+// has held the lock. A lock in Redis with more holders than the page shows has no button.
 //
 // [core.Client.Evict] takes the lock and notifies the waiters. A holder in this process loses the lock at once, and its
 // observers are notified. A holder in another process finds out at its next renewal or, if its lease is fixed,
@@ -98,9 +98,9 @@
 //	lock not released by force                     ERROR  operator key_hash [key] kind held_by error
 //
 // With [WithRawKeys] the keys in brackets replace the hashes. There is a group caller_1, caller_2, … for each caller of the
-// ring, with trace_id if its trace is known. rule is the rule with which it waits, holds_rules are the rules of the
-// locks that it holds, and blocked_by is the field of the holder that blocks it. At most 10 records of deadlocks are
-// written in 10 seconds; suppressed says how many were not.
+// ring, with trace_id if its trace is known. rule is the rule with which it waits, holds_rules are the rules of the locks
+// that it holds, and blocked_by is the field of the holder that blocks it. At most 10 records of deadlocks are written in
+// 10 seconds; suppressed is the number of records that were not.
 //
 // # JSON
 //
@@ -120,8 +120,8 @@
 // # Cost
 //
 // The page spends about 1 µs on an acquisition and its hold, and up to 4 µs if they wait among thousands, in two or three
-// allocations (BenchmarkObserve). Each mutex guards one of 64 parts of a table, or the end of a ring, for a moment;
-// none is held during I/O. If an acquisition finds the sketch of hot keys busy, it is not counted there. A request of
+// allocations (BenchmarkObserve). Each mutex guards one of 64 parts of a table, or the end of a ring, and is held only
+// briefly; none is held during I/O. If the sketch of hot keys is busy, an acquisition is not counted there. A request of
 // the page with 10,000 waiters takes 15 to 60 ms (BenchmarkPage).
 //
 // A hold or a waiter takes about 400 bytes and its key until it ends. An event takes about 300 bytes and its key; the

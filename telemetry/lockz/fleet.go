@@ -17,16 +17,16 @@ import (
 const (
 	fleetTimeout = 5 * time.Second
 	fleetLimit   = 1_000 // keys that Redis reads for one answer
-	fleetNames   = 10    // holders, and waiters, that are listed of one lock
+	fleetNames   = 10    // holders, and waiters, that are listed for one lock
 )
 
 // fleetState is one part of the list of all locks in Redis: the JSON answer to fleet=1.
 type fleetState struct {
 	Time    time.Time   `json:"time"`
 	Client  string      `json:"client"` // id of the client that asked Redis
-	Looked  int64       `json:"looked"` // about how many keys were read for this part
+	Looked  int64       `json:"looked"` // approximate number of keys read for this part
 	Keys    int64       `json:"keys"`   // keys in all masters
-	Cursor  string      `json:"cursor"` // of the next part, for the query; empty: this is the last part
+	Cursor  string      `json:"cursor"` // query value for the next part; empty: this is the last part
 	Locks   []fleetLock `json:"locks"`
 	Clients []string    `json:"clients"` // the clients of this process
 }
@@ -35,11 +35,11 @@ type fleetState struct {
 type fleetLock struct {
 	Key         string        `json:"key,omitempty"`
 	KeyHash     string        `json:"key_hash"`
-	Kind        string        `json:"kind"`        // as far as the data in Redis shows it
+	Kind        string        `json:"kind"`        // as far as the data in Redis shows the kind
 	TTL         float64       `json:"ttl_seconds"` // 0: it is free; negative: it does not expire
 	Holders     []fleetHolder `json:"holders"`     // at most 10, like Waiters
 	HolderCount int           `json:"holder_count"`
-	Waiters     []string      `json:"waiters"` // of a fair lock, the next one first
+	Waiters     []string      `json:"waiters"` // the waiters of a fair lock, the next one first
 	WaiterCount int           `json:"waiter_count"`
 	Token       int64         `json:"token,omitempty"`
 
@@ -51,8 +51,8 @@ type fleetHolder struct {
 	Field string  `json:"field"`
 	Count int64   `json:"count"`
 	TTL   float64 `json:"ttl_seconds"`            // negative: it does not expire
-	Here  bool    `json:"here"`                   // it belongs to a client of this process
-	Held  float64 `json:"held_seconds,omitempty"` // age of the hold, if it is one of this process
+	Here  bool    `json:"here"`                   // the holder belongs to a client of this process
+	Held  float64 `json:"held_seconds,omitempty"` // age of the hold, if it belongs to this process
 	since time.Time
 	field string // as in Redis
 }
@@ -63,7 +63,7 @@ type fleet struct {
 	names   keyNames
 }
 
-// list asks Redis for the part of the list that the query names, through the client that it names. If it fails, it
+// list asks Redis for a part of the list. The query names the part and the client to ask. If list fails, it
 // returns a message for the user.
 func (f *fleet) list(ctx context.Context, q url.Values) (*fleetState, *core.Client, *message) {
 	client := f.clientOf(q.Get("client"))
@@ -109,11 +109,11 @@ func (f *fleet) sort(list []core.LockEntry) {
 	})
 }
 
-// search returns the locks that show a text.
+// search returns the locks whose row shows a text.
 func (f *fleet) search(list []core.LockEntry, text string) []core.LockEntry {
 	search := listing{search: strings.ToLower(text)}
 	return slices.DeleteFunc(list, func(e core.LockEntry) bool {
-		raw, hash := f.names.of(e.Key)
+		raw, hash := f.names.name(e.Key)
 		texts := slices.Concat(e.Waiters, []string{raw, hash, string(e.Kind)})
 		for _, h := range e.Holders {
 			texts = append(texts, h.Field)
@@ -138,7 +138,7 @@ func (f *fleet) lock(e *core.LockEntry, clients []string) fleetLock {
 		Kind: string(e.Kind), TTL: seconds(e.TTL), HolderCount: e.HolderCount,
 		WaiterCount: e.WaiterCount, Token: e.Token, Holders: []fleetHolder{}, Waiters: []string{}, key: e.Key,
 	}
-	l.Key, l.KeyHash = f.names.of(e.Key)
+	l.Key, l.KeyHash = f.names.name(e.Key)
 	for _, h := range e.Holders[:min(fleetNames, len(e.Holders))] {
 		shown := fleetHolder{
 			Field: printable(h.Field, maxName), Count: h.Count, TTL: seconds(h.TTL), Here: slices.Contains(clients, h.ClientID()), field: h.Field,

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// searched limits how many waiters one search for a cycle looks at.
-const searched = 256
+// maxVisits limits the number of waiters that one search for a cycle visits.
+const maxVisits = 256
 
-// graph has the waiters whose context carries a hold: only they can be part of a cycle. Its edges lead from
-// a waiter to the holds that keep it waiting, and from a hold to the waiters whose context carries it.
+// graph contains the waiters whose context carries a hold, because only they can be part of a cycle. Its
+// edges lead from a waiter to the holds that block it, and from a hold to the waiters whose context carries
+// it.
 type graph struct {
 	table *table
 
@@ -18,7 +19,7 @@ type graph struct {
 	carried map[*hold][]*waiter
 }
 
-// step is one edge of a cycle: a waiter and the hold that keeps it waiting. The waiter of the next step
+// step is one edge of a cycle: a waiter and the hold that blocks it. The waiter of the next step
 // carries that hold.
 type step struct {
 	waiter *waiter
@@ -49,7 +50,7 @@ func (g *graph) join(w *waiter) *cycle {
 	return g.search(w)
 }
 
-// find returns a cycle that a waiter is in, or nil.
+// find returns a cycle that contains a waiter, or nil.
 func (g *graph) find(w *waiter) *cycle {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,19 +71,19 @@ func (g *graph) leave(w *waiter) {
 	}
 }
 
-// visit is a waiter that a search has reached.
+// visit is a waiter that a search reached.
 type visit struct {
 	waiter *waiter
 	from   int   // index of the previous visit; -1 for the first
 	by     *hold // the hold that led here
 }
 
-// search looks for the shortest cycle through w, breadth first. Most searches end at once because the
-// holder does not wait. The caller holds the mutex.
+// search looks for the shortest cycle through w, breadth first. Most searches stop at once because
+// the holder does not wait. The caller holds the mutex.
 func (g *graph) search(w *waiter) *cycle {
 	visits := []visit{{waiter: w, from: -1}}
 	seen := map[*waiter]bool{}
-	for i := 0; i < len(visits) && len(visits) < searched; i++ {
+	for i := 0; i < len(visits) && len(visits) < maxVisits; i++ {
 		for _, h := range g.blockers(visits[i].waiter) {
 			if slices.Contains(w.carries, h) {
 				return &cycle{found: time.Now(), steps: trail(visits, i, h)}
@@ -109,9 +110,9 @@ func trail(visits []visit, last int, h *hold) []step {
 	return steps
 }
 
-// blockers returns the holds of this process that keep w waiting, for each of its keys. A hold that w
-// itself carries keeps it waiting only if the hold belongs to another client: within one client the caller
-// re-enters the lock.
+// blockers returns the holds of this process that block w, for each of its keys. A hold that w itself
+// carries blocks w only if the hold belongs to another client: within one client, the caller re-enters the
+// lock.
 func (g *graph) blockers(w *waiter) []*hold {
 	if !w.exclusive() {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// eventsKept is how many entries a history keeps of each sort.
+// eventsKept is the number of entries of each sort that a history keeps.
 const eventsKept = 200
 
-// history keeps the last entries of each sort. Many entries of one sort do not push out the few entries of
-// another: a lost lock is still listed after a thousand calls that ran unlocked. Sorts are words of a
+// history keeps the last entries of each sort. Many entries of one sort do not displace the few entries of
+// another: a lost lock is still listed after a thousand calls that ran unlocked. Sorts are words from a
 // fixed list. The zero value is empty.
 type history[T any] struct {
 	mu    sync.Mutex
@@ -21,7 +21,7 @@ type history[T any] struct {
 	kept  map[string][]numbered[T]
 }
 
-// numbered is an entry with its number among all entries, from 1.
+// numbered is an entry with its number among all entries. Numbers start at 1.
 type numbered[T any] struct {
 	number int64
 	value  T
@@ -38,7 +38,8 @@ func (h *history[T]) add(sort string, value T) {
 	h.kept[sort] = append(kept[max(len(kept)+1-eventsKept, 0):], numbered[T]{h.total, value})
 }
 
-// latest returns the entries of all sorts, the last one first, and how many were ever added.
+// latest returns the entries of all sorts, the last one first, and the number of entries ever
+// added.
 func (h *history[T]) latest() (list []numbered[T], total int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,11 +53,11 @@ func (h *history[T]) latest() (list []numbered[T], total int64) {
 // event is a refusal or an incident, which an operator may ask about later.
 type event struct {
 	at     time.Time
-	what   string // the outcome of a refusal, or one of the words below
+	what   string // the outcome of a refusal, or one of the incidents below
 	rule   rule
 	key    string
 	holder string        // field of the hold, or of the holder that refused the lock
-	lasted time.Duration // how long the caller waited, or the hold was held
+	lasted time.Duration // the time for which the caller waited or the hold was held
 	err    error
 	trace  trace.TraceID
 }

@@ -13,14 +13,14 @@ const (
 	hotShown = 20    // keys that are shown
 )
 
-// hotKeys counts acquisitions by key in bounded memory with the sketch of Misra and Gries: if there is no
-// room for another key, every key loses one acquisition, and keys that reach zero are dropped. An
-// acquisition never waits for the sketch: if it finds the sketch busy, it is not counted.
+// hotKeys counts acquisitions by key in limited memory with the Misra–Gries sketch: if there is no room
+// for another key, every key loses one acquisition, and keys that reach zero are dropped. An acquisition
+// never waits for the sketch: if the sketch is busy, the acquisition is not counted.
 type hotKeys struct {
 	seed maphash.Seed
 	mu   sync.Mutex
 	kept map[string]*hotKey
-	lost int64 // how many acquisitions each key may have lost
+	lost int64 // the largest number of acquisitions that a key may have lost
 }
 
 type hotKey struct {
@@ -68,8 +68,8 @@ func (k *hotKeys) shrink() {
 	}
 }
 
-// top returns the n keys with the largest counts, and how many acquisitions each may have lost. Equal counts
-// are ordered by a random hash, which reveals nothing about hidden keys.
+// top returns the n keys with the largest counts, and the largest number of acquisitions that each may have
+// lost. Equal counts are ordered by a random hash, which reveals nothing about hidden keys.
 func (k *hotKeys) top(n int) (all []hotKey, lost int64) {
 	k.mu.Lock()
 	for _, h := range k.kept {

@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// htmlEvents is how many events the page lists of each outcome or incident.
+// htmlEvents is the number of events of each outcome or incident that the page lists.
 const htmlEvents = 20
 
-// processFrame is the data of the template "process": a snapshot and what surrounds it.
+// processFrame is the data of the template "process": a snapshot and the parts of the page around
+// it.
 type processFrame struct {
 	*snapshot
 
-	Process string     // identifies this process: later another one may answer at the same address
+	Process string     // identifies this process, because another one may answer at the same address later
 	Keys    []*waitRow // the waiters by key
-	KeysAll int        // how many rows Keys would have without a limit
+	KeysAll int        // the number of rows of Keys without a limit
 
 	Fleet   bool   // the fleet view is on
 	Notice  string // the result of a pressed button
@@ -50,7 +51,7 @@ type column struct {
 	Order       string // aria-sort, if the rows are sorted by this column
 }
 
-// Column returns the head of a column. The empty word stands for the order of a query without sort.
+// Column returns the head of a column. An empty word stands for the order of a query without sort.
 func (f *processFrame) Column(title, word, order string) column {
 	q := url.Values{}
 	for _, name := range []string{"q", "rows"} {
@@ -118,17 +119,18 @@ type fleetFrame struct {
 	Buttons []*button // one for each lock, if the reader may release locks; nil: the lock has none
 }
 
-func newFleetFrame(list *fleetState, redis string, of *identity, cfg *config, q url.Values) *fleetFrame {
+func newFleetFrame(list *fleetState, redis string, process *identity, cfg *config, q url.Values) *fleetFrame {
 	return &fleetFrame{
 		fleetState: list, Next: nextQuery(q, list.Client, list.Cursor), Prefix: q.Get("prefix"), Search: q.Get("q"), Notice: noticeOf(q.Get("notice")),
-		RawKeys: cfg.rawKeys, First: q.Get("cursor") == "", Redis: printable(redis, 2*maxName), Service: of.service, Host: of.host,
+		RawKeys: cfg.rawKeys, First: q.Get("cursor") == "", Redis: printable(redis, 2*maxName), Service: process.service, Host: process.host,
 	}
 }
 
 //go:embed assets
 var assets embed.FS
 
-// parseTemplates parses the templates process, fleet and message. They name holders of clients by a number.
+// parseTemplates parses the templates process, fleet and message. They show a client in a holder field by
+// its number.
 func parseTemplates(c *clients, cfg *config) (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"ago": ago, "count": count, "inc": func(i int) int { return i + 1 }, "dec": func(i int) int { return i - 1 },

@@ -22,13 +22,13 @@ type rule struct {
 
 func ruleOf(a *core.Acquisition) rule { return rule{cmp.Or(a.Label, ruleNone), a.Kind} }
 
-// lock identifies the lock that a hold has or a waiter waits for.
+// lock identifies the lock of a hold or a waiter.
 type lock struct {
 	rule   rule
 	key    string   // the first key
-	keys   int      // how many keys the lock has
+	keys   int      // the number of keys of the lock
 	all    []string // all keys; nil if there is one
-	client string   // id of the client, which locks in one Redis
+	client string   // id of the client, which uses one Redis
 }
 
 func lockOf(a *core.Acquisition) lock {
@@ -79,23 +79,24 @@ func (h *hold) leaseLeft(now time.Time) time.Duration {
 	return max(from.Add(h.lease).Sub(now), 0)
 }
 
-// supersedes reports whether the page shows h instead of other, which has the same field and was noted
-// before h. It does if the lock was passed on or handed over to h, or if other is a re-entry.
+// supersedes reports whether the page shows h instead of other, which has the same field and was
+// recorded before h. It does if the lock was passed on or handed over to h, or if other is a re-entry.
 func (h *hold) supersedes(other *hold) bool {
 	return !h.reentrant && (other.reentrant || !h.acquired.Before(other.acquired))
 }
 
 // waiter is an acquisition that found its lock taken and has not ended. The fields that its end reads
-// come first and share one cache line: thousands of other waiters may have been touched since it began.
+// come first and share one cache line, because thousands of other waiters may have been touched since
+// it started.
 type waiter struct {
 	entry   *entry  // the entry of its key
 	at      int     // its index in entry.waiters
-	carries []*hold // the holds in its context
+	carries []*hold // the holds in the context of the waiter
 	done    atomic.Bool
 
 	lock
 	endWatch  func()    // stops watching the ring that this waiter closed; nil: it closed none
-	start     time.Time // when the acquisition began
+	start     time.Time // start of the acquisition
 	trace     trace.TraceID
 	blockedBy string // field of the holder that refused it first
 }
@@ -116,7 +117,7 @@ func (w *waiter) waitsFor(h *hold) bool {
 	return w.rule.kind != core.KindRead || h.rule.kind != core.KindRead
 }
 
-// entry has the holds and the waiters of one key in this process.
+// entry holds the holds and the waiters of one key in this process.
 type entry struct {
 	key     string
 	holds   []*hold

@@ -57,7 +57,7 @@ func WithRawKeys() Option {
 
 // WithAuthorizer allows a request to release a lock by force if allow returns nil; see the package comment.
 // The page also calls allow for each request of the page itself, and shows buttons only if it returns nil.
-// So allow must be fast, and safe for concurrent use. Default: no request may.
+// So allow must be fast and safe for concurrent use. Default: no request may release a lock.
 func WithAuthorizer(allow func(*http.Request) error) Option {
 	return func(c *config) error {
 		if allow == nil {
@@ -68,8 +68,9 @@ func WithAuthorizer(allow func(*http.Request) error) Option {
 	}
 }
 
-// WithOperator sets how the log of forced releases names the operator behind a request. Default: the user
-// name of HTTP Basic authentication, if the request has one, and the address of the connection.
+// WithOperator sets the function that names the operator of a request in the log of forced releases.
+// Default: the user name of HTTP Basic authentication, if the request has one, and the address of the
+// connection.
 func WithOperator(name func(*http.Request) string) Option {
 	return func(c *config) error {
 		if name == nil {
@@ -107,7 +108,7 @@ const (
 	ruleMark  = "{rule}"
 )
 
-// WithTraceURL links each trace id on the page to pattern, in which {trace_id} stands for the id. An example is
+// WithTraceURL links each trace id on the page to pattern, in which {trace_id} stands for the id, such as
 // https://grafana.example/explore/trace/{trace_id}. Default: no links.
 func WithTraceURL(pattern string) Option {
 	return func(c *config) error {
@@ -134,8 +135,8 @@ func checkPattern(option, pattern, mark, example string) error {
 	return nil
 }
 
-// WithLogger sets the logger for deadlocks and forced releases. Default: [slog.Default] at the time of the call
-// of [New].
+// WithLogger sets the logger for deadlocks and forced releases. Default: the value of [slog.Default] when [New]
+// is called.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -162,7 +163,8 @@ func errNil(option, want string) error {
 	return fmt.Errorf("lockz: %s(nil): want %s", option, want)
 }
 
-// operatorOf names the operator by the user name of HTTP Basic authentication and the address.
+// operatorOf returns the user name of HTTP Basic authentication, if the request has one, and the
+// address.
 func operatorOf(r *http.Request) string {
 	if user, _, ok := r.BasicAuth(); ok {
 		return user + " at " + r.RemoteAddr

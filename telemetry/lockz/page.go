@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// Page is an [http.Handler] that shows the locks of this process. Make one per process with [New], and pass its
-// [Page.Observer] to core.WithObserver: the adapters of that lock client notify it too. A Page is safe for
-// concurrent use. It runs a goroutine only while it watches a ring of waiters; the goroutine ends with the
-// acquisition that closed the ring.
+// Page is an [http.Handler] that shows the locks of this process. Create one per process with [New] and pass
+// its [Page.Observer] to core.WithObserver: the adapters of that lock client notify it too. A Page is safe for
+// concurrent use. It runs a goroutine only while it watches a ring of waiters; the goroutine stops when the
+// acquisition that closed the ring ends.
 type Page struct {
 	cfg       config
 	process   identity
@@ -22,7 +22,7 @@ type Page struct {
 	templates *template.Template
 }
 
-// New makes a Page. Its error names every problem of the options.
+// New creates a Page. Its error lists every problem of the options.
 func New(opts ...Option) (*Page, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {

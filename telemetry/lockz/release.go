@@ -18,13 +18,14 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// releaseTimeout limits how long a release by force may take.
+// releaseTimeout is the time limit of a release by force.
 const releaseTimeout = 5 * time.Second
 
 // maxForm limits the size of a form, which is one ticket of a long key.
 const maxForm = 1 << 20
 
-// releases makes the buttons that release a lock by force, and serves the requests of pressed buttons.
+// releases creates the buttons that release a lock by force and serves the requests of pressed
+// buttons.
 type releases struct {
 	authorize   func(*http.Request) error // nil: no request may release a lock
 	operator    func(*http.Request) string
@@ -54,8 +55,8 @@ func (s *releases) allows(r *http.Request) bool {
 // cookieName is the cookie that proves that a button is pressed in the browser that showed it.
 const cookieName = "interlock-locks"
 
-// cookieOf returns the cookie of a browser, and sets one if the browser has none. Other sites cannot make the
-// browser send it, and buttons shown to another browser do not match it.
+// cookieOf returns the cookie of a browser, and sets one if the browser has no cookie. Other sites cannot
+// make the browser send it, and buttons shown to another browser do not match it.
 func cookieOf(w http.ResponseWriter, r *http.Request) string {
 	if c, err := r.Cookie(cookieName); err == nil && c.Value != "" {
 		return c.Value
@@ -65,8 +66,8 @@ func cookieOf(w http.ResponseWriter, r *http.Request) string {
 	return value
 }
 
-// isFromPage reports whether a button was pressed on this page and not on another site. A browser says so in
-// Sec-Fetch-Site or, over plain HTTP, in Origin. If a proxy has rewritten Host, Origin cannot be compared
+// isFromPage reports whether a button was pressed on this page and not on another site. A browser reports
+// this in Sec-Fetch-Site or, over plain HTTP, in Origin. If a proxy rewrote Host, Origin cannot be compared
 // with it. Then the browser must send the cookie that the ticket names.
 func (s *releases) isFromPage(r *http.Request, t *ticket) bool {
 	if s.crossOrigin.Check(r) == nil {
@@ -80,7 +81,7 @@ func (s *releases) isFromPage(r *http.Request, t *ticket) bool {
 type button struct {
 	Ticket, View string
 	Lock         lockRow
-	Holders      []buttonHolder // they lose the lock
+	Holders      []buttonHolder // the holders that lose the lock
 }
 
 type buttonHolder struct {
@@ -88,7 +89,7 @@ type buttonHolder struct {
 	Held        float64 // 0: not known
 }
 
-// holdButtons returns a button for each row, or nil where the client of the hold is not open.
+// holdButtons returns a button for each row, or nil for a row whose client is not open.
 func (s *releases) holdButtons(rows []holdRow, cookie string) []*button {
 	list := make([]*button, len(rows))
 	for i := range rows {
@@ -104,8 +105,8 @@ func (s *releases) holdButtons(rows []holdRow, cookie string) []*button {
 	return list
 }
 
-// fleetButtons returns a button for each lock whose holders are all shown, otherwise nil: a button takes the
-// lock from no holder that the operator has not seen.
+// fleetButtons returns a button for each lock whose holders are all shown, and otherwise nil, because a
+// button takes the lock only from holders that the operator has seen.
 func (s *releases) fleetButtons(list *fleetState, cookie string) []*button {
 	buttons := make([]*button, len(list.Locks))
 	for i := range list.Locks {
@@ -141,7 +142,8 @@ const (
 	noticeFree     = "free"
 )
 
-// noticeOf returns the sentence for a result. Any client can write the query, so other words are "".
+// noticeOf returns the sentence for a result. It returns "" for other words, because any client can
+// write the query.
 func noticeOf(word string) string {
 	switch word {
 	case noticeReleased:
@@ -170,7 +172,7 @@ func (s *releases) release(w http.ResponseWriter, r *http.Request) (notice strin
 	if !valid || client == nil {
 		return "", &message{"Nothing was released", http.StatusConflict, "This button is too old, or belongs to another process. Load the page again."}
 	}
-	operator := printable(s.operator(r), maxName) // first, because it may panic
+	operator := printable(s.operator(r), maxName) // before the release, because the function may panic
 	ctx, cancel := context.WithTimeout(r.Context(), releaseTimeout)
 	defer cancel()
 	before, err := s.evict(ctx, client, &t)
@@ -193,7 +195,7 @@ func (s *releases) release(w http.ResponseWriter, r *http.Request) (notice strin
 }
 
 // evict takes the lock from the holders of a ticket that still have it. A hold of this process may have
-// passed the lock on since: the next hold has the same field and keeps the lock.
+// passed the lock on since the page was shown: the next hold has the same field and keeps the lock.
 func (s *releases) evict(ctx context.Context, client *core.Client, t *ticket) (core.LockEntry, error) {
 	var fields []string
 	for i, f := range t.Fields {
@@ -208,8 +210,8 @@ func (s *releases) evict(ctx context.Context, client *core.Client, t *ticket) (c
 	return client.Evict(ctx, string(t.Key), fields...)
 }
 
-// record keeps a release as an incident and logs who released the lock and who lost it. It logs a failed
-// release with the holders that have the lock.
+// record keeps a release as an incident and logs the operator and the holders that lost the lock. For a
+// failed release it logs the holders that still have the lock.
 func (s *releases) record(r *http.Request, operator, key string, before *core.LockEntry, err error) {
 	var fields []string
 	for _, h := range before.Holders {
@@ -241,26 +243,26 @@ func (s *releases) ruleOf(key, field string) string {
 	return ruleNone
 }
 
-// ticketLasts is how long a button of the page can be pressed.
+// ticketLasts is the time during which a button of the page can be pressed.
 const ticketLasts = 15 * time.Minute
 
-// ticket says what a button releases: a key, from the holders that the operator has seen.
+// ticket identifies what a button releases: a key, from the holders that the operator has seen.
 type ticket struct {
-	Client string      `json:"c"` // id of the client that releases it
+	Client string      `json:"c"` // id of the client that releases the lock
 	Key    []byte      `json:"k"` // not a string, because JSON would change bytes that are not UTF-8
 	Fields [][]byte    `json:"f"`
-	Since  []time.Time `json:"h"` // when the holders acquired it, in the order of Fields; zero: not known here
-	Cookie string      `json:"s"` // of the browser that got the button
+	Since  []time.Time `json:"h"` // acquisition times of the holders, in the order of Fields; zero: not known here
+	Cookie string      `json:"s"` // the cookie of the browser that got the button
 	Made   time.Time   `json:"t"`
 }
 
 // tickets encrypts and authenticates tickets. So a page that hides keys hides them in its buttons too, and
-// a client that has not loaded the page cannot make a ticket.
+// a client that did not load the page cannot forge a ticket.
 type tickets struct{ seal cipher.AEAD }
 
 func newTickets() (*tickets, error) {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // Read never fails
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("cipher of tickets: %w", err)
@@ -280,7 +282,8 @@ func (s *tickets) issue(t ticket) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.seal.Seal(nil, nil, plain, nil)), nil //nolint:gosec // the cipher chooses the nonce
 }
 
-// open decrypts a ticket. It is valid if this process issued it and it is not too old.
+// open decrypts a ticket. valid is true if this process issued the ticket and the ticket is not
+// too old.
 func (s *tickets) open(sealed string, now time.Time) (t ticket, valid bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err == nil {

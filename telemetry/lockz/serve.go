@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// The page lists htmlRows holds and waiters, and JSON jsonRows, unless the query sets rows.
+// The page lists htmlRows holds and waiters, and JSON lists jsonRows, unless the query sets rows.
 const (
 	htmlRows = 100
 	jsonRows = 1_000
 )
 
 // ServeHTTP serves the page, its script and style sheet, JSON, and the requests of buttons. The page has a
-// single path and works under any: the query says what is wanted.
+// single path and works under any path: the query selects the content.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	switch {
@@ -37,9 +37,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// protect makes browsers load nothing from other sites, run no script except the page's, store
-// nothing, and not show the page in a frame. The referrer goes to the page itself, because a form must
-// come with an Origin.
+// protect sets headers with which browsers load nothing from other sites, run no script except the
+// page's, store nothing, and do not show the page in a frame. The referrer policy permits the page
+// itself, because the request of a form needs an Origin.
 func protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
@@ -51,7 +51,7 @@ func protect(h http.Header) {
 }
 
 // isPage reports whether the request is for the page itself and not for something below it. The path must be
-// the mux pattern, or what http.StripPrefix leaves. Other routers have matched the path already.
+// the mux pattern or the rest that http.StripPrefix leaves. Other routers matched the path already.
 func isPage(r *http.Request) bool {
 	if r.Pattern == "" || strings.Contains(r.Pattern, "{") || r.URL.Path == "" || r.URL.Path == "/" {
 		return true
@@ -124,7 +124,7 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 	p.render(w, http.StatusOK, "fleet", f)
 }
 
-// serveRelease serves a pressed button. It redirects to the view that had the button.
+// serveRelease serves a pressed button. It redirects to the view that contained the button.
 func (p *Page) serveRelease(w http.ResponseWriter, r *http.Request) {
 	notice, problem := p.releases.release(w, r)
 	if problem != nil {
@@ -176,7 +176,7 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, data any) 
 	_, _ = w.Write(body.Bytes()) //nolint:errcheck // the client is gone
 }
 
-// answer writes a message: as a page, or as a problem document (RFC 9457) if the request asks for JSON.
+// answer writes a message as a page, or as a problem document (RFC 9457) if the request asks for JSON.
 func (p *Page) answer(w http.ResponseWriter, r *http.Request, m *message) {
 	if wantsJSON(r) {
 		writeJSON(w, m.Status, "application/problem+json", m)

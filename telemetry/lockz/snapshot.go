@@ -6,17 +6,18 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// snapshot is everything that the page shows and that JSON contains. Durations are in seconds. Names and keys
-// are cut and escaped as on the page. A list has the first entries only; its total says how many there are.
+// snapshot is all the data that the page shows and that JSON contains. Durations are in seconds. Names and
+// keys are cut and escaped as on the page. A list contains only the first entries; its total counts all of
+// them.
 type snapshot struct {
 	Time    time.Time   `json:"time"`
-	Since   time.Time   `json:"since"` // when the page was made; totals count from then
+	Since   time.Time   `json:"since"` // creation time of the page; totals count from then
 	Service string      `json:"service"`
 	Host    string      `json:"host"`
 	PID     int         `json:"pid"`
 	Clients []clientRow `json:"clients"`
 
-	// Deadlocks have not ended. PastDeadlocks are the last ones that have.
+	// Deadlocks have not ended. PastDeadlocks are the last deadlocks that ended.
 	Deadlocks      []deadlockRow `json:"deadlocks"`
 	PastDeadlocks  []deadlockRow `json:"past_deadlocks"`
 	DeadlocksTotal int64         `json:"deadlocks_total"`
@@ -29,17 +30,17 @@ type snapshot struct {
 	// longest is first.
 	Waiters      []waiterRow `json:"waiters"`
 	WaitersTotal int         `json:"waiters_total"`
-	waitersByKey []*waitRow  // what the page lists instead
+	waitersByKey []*waitRow  // the rows that the page lists instead of Waiters
 
-	// Lost counts the holds that lost their lock. LastLost is when the last one did.
+	// Lost counts the holds that lost their lock. LastLost is the time of the last loss.
 	Lost     int64     `json:"lost_total"`
 	LastLost time.Time `json:"last_lost,omitzero"`
 
-	// HotKeys are the keys that were acquired most since the page was made.
+	// HotKeys are the keys that were acquired most since the page was created.
 	HotKeys []hotRow `json:"hot_keys"`
 
 	// Refusals are acquisitions that got no lock. Incidents are failures of holds, and handlers that ran
-	// unlocked. The last ones are first; of each outcome or incident at most 200 are kept.
+	// unlocked. The last ones are first; at most 200 of each outcome or incident are kept.
 	Refusals       []eventRow `json:"refusals"`
 	RefusalsTotal  int64      `json:"refusals_total"`
 	Incidents      []eventRow `json:"incidents"`
@@ -48,9 +49,9 @@ type snapshot struct {
 
 // clientRow is an open client of this process.
 type clientRow struct {
-	ID         string  `json:"id"`              // begins the holder fields of the client
+	ID         string  `json:"id"`              // prefix of the holder fields of the client
 	Redis      string  `json:"redis"`           // [core.Client.Address]
-	Error      string  `json:"error,omitempty"` // why Redis does not answer; filled by askRedis
+	Error      string  `json:"error,omitempty"` // reason that Redis does not answer; filled by askRedis
 	Holds      int     `json:"holds"`
 	Waiters    int     `json:"waiters"` // callers in an acquisition that may wait, including those that do not have to
 	OldestWait float64 `json:"oldest_wait_seconds"`
@@ -64,7 +65,7 @@ type lockRow struct {
 	Kind    string `json:"kind"`
 	Key     string `json:"key,omitempty"` // only with [WithRawKeys]
 	KeyHash string `json:"key_hash"`      // [core.KeyHash]
-	Keys    int    `json:"keys"`          // how many keys the lock has; Key is the first
+	Keys    int    `json:"keys"`          // number of keys of the lock; Key is the first
 }
 
 // holdRow is a hold.
@@ -72,7 +73,7 @@ type holdRow struct {
 	lockRow
 
 	Holder    string    `json:"holder"` // the field in Redis; holds that pass the lock on have the same field
-	Since     time.Time `json:"since"`  // when this hold got the lock
+	Since     time.Time `json:"since"`  // time at which this hold got the lock
 	Held      float64   `json:"held_seconds"`
 	LeaseLeft float64   `json:"lease_left_seconds"` // counted from the last renewal observed; 0 if the lock is lost
 	Watchdog  bool      `json:"watchdog"`           // the lease is renewed
@@ -92,10 +93,10 @@ type waiterRow struct {
 
 	Since     time.Time `json:"since"`
 	Waited    float64   `json:"waited_seconds"`
-	Position  int       `json:"position"` // among the waiters of this process, from 1
+	Position  int       `json:"position"` // position among the waiters of this process, from 1
 	BlockedBy blocker   `json:"blocked_by"`
 	Holds     []lockRow `json:"holds"`              // the locks that the waiter holds
-	Deadlock  int       `json:"deadlock,omitempty"` // number of the deadlock that it is in
+	Deadlock  int       `json:"deadlock,omitempty"` // number of the deadlock that the waiter is in
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
@@ -103,18 +104,18 @@ type waiterRow struct {
 type waitRow struct {
 	waiterRow // the waiter that has waited longest
 
-	ID      string // of the row
+	ID      string // HTML id of the row
 	Callers int
-	Rules   map[rule]bool // of the callers
-	Holding int           // how many of the callers hold a lock
+	Rules   map[rule]bool // rules of the callers
+	Holding int           // number of the callers that hold a lock
 }
 
-// blocker is the holder that keeps a waiter waiting.
+// blocker is the holder that blocks a waiter.
 type blocker struct {
 	Holder string  `json:"holder"`         // the field in Redis; empty: not known
-	Here   bool    `json:"here"`           // it is a hold of this process
+	Here   bool    `json:"here"`           // the blocker is a hold of this process
 	Ours   bool    `json:"this_process"`   // the field belongs to a client of this process
-	Rule   string  `json:"rule,omitempty"` // of the hold, if it is here
+	Rule   string  `json:"rule,omitempty"` // rule of the hold, if it is here
 	Held   float64 `json:"held_seconds"`   // age of the hold; 0 if it is not here
 }
 
@@ -129,7 +130,7 @@ type deadlockRow struct {
 // deadlockCaller is one caller in a deadlock.
 type deadlockCaller struct {
 	WaitsFor lockRow   `json:"waits_for"`
-	Holder   string    `json:"blocked_by"` // field of the hold that blocks it, which the next caller has
+	Holder   string    `json:"blocked_by"` // field of the blocking hold, which belongs to the next caller
 	Holds    []lockRow `json:"holds"`
 	Since    time.Time `json:"since"`
 	TraceID  string    `json:"trace_id,omitempty"`
@@ -141,13 +142,13 @@ type hotRow struct {
 	KeyHash string  `json:"key_hash"`
 	Count   int64   `json:"count"` // at least; at most Error more
 	Error   int64   `json:"error"`
-	Waits   int64   `json:"waits"` // how many of these acquisitions found the key taken
+	Waits   int64   `json:"waits"` // number of these acquisitions that found the key taken
 	Waited  float64 `json:"waited_seconds"`
 }
 
 // eventRow is a refusal or an incident.
 type eventRow struct {
-	Number int64     `json:"number"` // among all refusals, or among all incidents
+	Number int64     `json:"number"` // number among all refusals, or among all incidents
 	Time   time.Time `json:"time"`
 
 	// What names the event. A refusal has its [core.Outcome]. An incident has "lost", "left" (to its lease, because
@@ -159,13 +160,13 @@ type eventRow struct {
 	Key     string  `json:"key,omitempty"`
 	KeyHash string  `json:"key_hash,omitempty"`
 	Holder  string  `json:"holder,omitempty"` // field of the hold, or of the holder that refused the lock
-	Lasted  float64 `json:"lasted_seconds"`   // how long the caller waited, or the hold was held
+	Lasted  float64 `json:"lasted_seconds"`   // time for which the caller waited or the hold was held
 	Error   string  `json:"error,omitempty"`
 	TraceID string  `json:"trace_id,omitempty"`
 }
 
-// message is the answer to a request that gets neither the page nor its data: a page of one sentence, or a
-// problem document (RFC 9457).
+// message is the response to a request that gets neither the page nor its data: a page with one sentence,
+// or a problem document (RFC 9457).
 type message struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`

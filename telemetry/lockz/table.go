@@ -12,7 +12,7 @@ import (
 const shards = 64
 
 // table indexes the holds and the waiters of this process by key. Every operation except snapshot locks
-// one of its shards for a moment. It also learns which clients share a Redis.
+// one of its shards briefly. The table also records which clients share a Redis.
 type table struct {
 	seed   maphash.Seed
 	parts  [shards]shard
@@ -22,10 +22,10 @@ type table struct {
 type shard struct {
 	mu   sync.Mutex
 	keys map[string]*entry
-	free []*entry // to be used for the next keys
+	free []*entry // entries to reuse for the next keys
 }
 
-// freeEntries is how many unused entries a shard keeps.
+// freeEntries is the number of unused entries that a shard keeps.
 const freeEntries = 32
 
 func newTable() *table {
@@ -38,7 +38,8 @@ func newTable() *table {
 
 func (t *table) shardOf(key string) *shard { return &t.parts[maphash.String(t.seed, key)%shards] }
 
-// entryOf returns the entry of a key, and makes it if the key has none. The caller holds the mutex.
+// entryOf returns the entry of a key. It creates one if the key has none. The caller holds the
+// mutex.
 func (s *shard) entryOf(key string) *entry {
 	if e := s.keys[key]; e != nil {
 		return e
@@ -124,8 +125,8 @@ func (t *table) removeWaiter(w *waiter) {
 	s.tidy(e)
 }
 
-// learnRealm notes that the client of a waiter uses the same Redis as the client whose hold refused the
-// waiter. A waiter that queued behind other waiters of this process was refused by no hold.
+// learnRealm records that the client of a waiter uses the same Redis as the client whose hold refused
+// the waiter. A waiter that queued behind other waiters of this process was refused by no hold.
 func (t *table) learnRealm(w *waiter) {
 	if w.blockedBy == "" || clientID(w.blockedBy) == w.client {
 		return
@@ -150,7 +151,7 @@ func (t *table) behindWriter(w *waiter) bool {
 	defer s.mu.Unlock()
 	e := s.keys[w.key]
 	if e == nil {
-		return false // w has just ended
+		return false // w ended a moment ago
 	}
 	for _, other := range e.waiters {
 		if other.rule.kind == core.KindWrite && other.start.Before(w.start) && t.realms.same(other.client, w.client) {
@@ -181,13 +182,13 @@ func (t *table) ofField(key, field string) (found *hold) {
 	return found
 }
 
-// line is one key of one Redis as it was at one instant.
+// line is the state of one key in one Redis at one instant.
 type line struct {
 	key       string
 	client    string // one of the clients that use this Redis
 	holds     []*hold
 	waiters   []*waiter
-	blockedBy string // holder field that one of the waiters has seen; empty: none has
+	blockedBy string // holder field that one of the waiters found; empty: none did
 }
 
 // snapshot copies the table, one shard after the other.
@@ -225,12 +226,12 @@ func (s *shard) copyTo(all []line, realms *realms) []line {
 	return all
 }
 
-// realms groups clients that are known to lock in the same Redis: a client that is refused because of a
-// hold of another client uses the Redis of that client. Redis is not asked. Until two clients are in one
-// group, equal keys of theirs count as different locks.
+// realms groups clients that are known to use the same Redis: a client that is refused because of a hold
+// of another client uses the Redis of that client. Redis is not asked. Until two clients are in one
+// group, their equal keys count as different locks.
 type realms struct {
-	mu sync.RWMutex
-	of map[string]string // from a client to another client of its group
+	mu   sync.RWMutex
+	next map[string]string // from a client to another client of its group
 }
 
 // same reports whether two clients are known to use one Redis.
@@ -251,17 +252,17 @@ func (r *realms) unite(a, b string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if from, to := r.root(a), r.root(b); from != to {
-		if r.of == nil {
-			r.of = make(map[string]string)
+		if r.next == nil {
+			r.next = make(map[string]string)
 		}
-		r.of[from] = to
+		r.next[from] = to
 	}
 }
 
-// root returns the client that stands for the group of a client. The caller holds the mutex.
+// root returns the client that represents the group of a client. The caller holds the mutex.
 func (r *realms) root(client string) string {
 	for {
-		next, ok := r.of[client]
+		next, ok := r.next[client]
 		if !ok {
 			return client
 		}

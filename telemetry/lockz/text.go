@@ -14,11 +14,12 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxName is how many bytes of a key or a name are shown.
+// maxName is the number of bytes of a key or a name that are shown.
 const maxName = 120
 
-// printable returns s as readers see it. Runes that do not print, that change the direction of writing or
-// that pile up are escaped as in Go. A text longer than limit bytes is cut, and its length follows.
+// printable returns s in a form that is safe to show. It escapes, as in Go, runes that do not print,
+// change the direction of writing or pile up. It cuts a text longer than limit bytes and appends its
+// length.
 func printable(s string, limit int) string {
 	var out strings.Builder
 	marks := 0
@@ -43,17 +44,17 @@ func printable(s string, limit int) string {
 	return out.String()
 }
 
-// escape returns the escape sequence of a rune in Go.
+// escape returns the Go escape sequence of a rune.
 func escape(r rune) string {
 	quoted := strconv.QuoteRuneToASCII(r)
 	return quoted[1 : len(quoted)-1]
 }
 
-// keyNames says how keys are named: by their hash alone, or raw as well.
+// keyNames defines the names of keys: only their hash, or also the raw key.
 type keyNames struct{ raw bool }
 
-// of returns the raw name of a key, which is empty if it is hidden, and its hash.
-func (n keyNames) of(key string) (raw, hash string) {
+// name returns the raw name of a key, which is empty if it is hidden, and the hash of the key.
+func (n keyNames) name(key string) (raw, hash string) {
 	if n.raw {
 		raw = printable(key, maxName)
 	}
@@ -77,10 +78,11 @@ func (n keyNames) attr(raw, hashed, key string) slog.Attr {
 	return slog.String(hashed, core.KeyHash(key))
 }
 
-// rowID returns the HTML id of a row. The script of the page finds the row by it in the next answer.
+// rowID returns the HTML id of a row, by which the script of the page finds the row in the next
+// response.
 func rowID(parts ...any) string { return "r" + core.KeyHash(fmt.Sprintln(parts...)) }
 
-// moment converts Unix nanoseconds; 0 is the zero time.
+// moment converts Unix nanoseconds to a time. 0 is the zero time.
 func moment(nano int64) time.Time {
 	if nano == 0 {
 		return time.Time{}
@@ -90,7 +92,7 @@ func moment(nano int64) time.Time {
 
 func seconds(d time.Duration) float64 { return d.Seconds() }
 
-// traceID returns the id as text; an invalid id is "".
+// traceID returns the id as text, or "" for an invalid id.
 func traceID(id trace.TraceID) string {
 	if !id.IsValid() {
 		return ""
@@ -106,7 +108,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// ago returns a number of seconds in two units at most.
+// ago returns a number of seconds as text in at most two units.
 func ago(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {

@@ -13,7 +13,7 @@ import (
 )
 
 // tracker keeps what observers report: the clients, holds and waiters of this process, rings of waiters,
-// hot keys, refusals and incidents. Packages core and aspect notify its observer. It knows nothing about
+// hot keys, refusals and incidents. Packages core and aspect notify its observer. It does not depend on
 // the page: collect reads it.
 type tracker struct {
 	clients   clients
@@ -54,12 +54,12 @@ func (t *tracker) observer() *core.Observer {
 	}
 }
 
-// acquireContext carries the waiter of an acquisition to the observations that follow.
+// acquireContext carries the waiter of an acquisition to later observations.
 type acquireContext struct {
 	context.Context
 
 	tracker *tracker
-	waiter  atomic.Pointer[waiter] // nil: the acquisition has not found its lock taken
+	waiter  atomic.Pointer[waiter] // nil: the acquisition did not find its lock taken
 }
 
 // Value returns c itself for the key of its tracker.
@@ -70,7 +70,8 @@ func (c *acquireContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// acquisitionOf returns the context that observeAcquireStart made, or nil if ctx does not descend from it.
+// acquisitionOf returns the context that observeAcquireStart created, or nil if ctx does not descend from
+// one.
 func (t *tracker) acquisitionOf(ctx context.Context) *acquireContext {
 	c, ok := ctx.Value(&t.acquireMark).(*acquireContext)
 	if !ok {
@@ -79,7 +80,7 @@ func (t *tracker) acquisitionOf(ctx context.Context) *acquireContext {
 	return c
 }
 
-// observeAcquireStart returns a context by which the later observations find the acquisition.
+// observeAcquireStart returns a context in which later observations find the acquisition.
 func (t *tracker) observeAcquireStart(ctx context.Context, _ core.Acquisition) context.Context {
 	return &acquireContext{Context: ctx, tracker: t}
 }
@@ -107,12 +108,12 @@ func (t *tracker) observeContention(ctx context.Context, c core.Contention) {
 	}
 }
 
-// holdsIn returns the holds in ctx that the tracker knows.
+// holdsIn returns the holds in ctx that the tracker contains.
 func (t *tracker) holdsIn(ctx context.Context) []*hold {
 	var list []*hold
 	for _, info := range core.HoldsOf(ctx) {
 		for _, h := range t.table.ofKey(info.Key) {
-			earlier := h.acquired.Before(info.Acquired) // a hold that passed the lock on
+			earlier := h.acquired.Before(info.Acquired) // the hold passed the lock on
 			if h.field == info.Field && !earlier && !slices.Contains(list, h) {
 				list = append(list, h)
 			}
@@ -121,7 +122,7 @@ func (t *tracker) holdsIn(ctx context.Context) []*hold {
 	return list
 }
 
-// observeAcquireEnd counts an acquisition, removes its waiter, and keeps a refusal.
+// observeAcquireEnd counts an acquisition, removes its waiter and keeps a refusal.
 func (t *tracker) observeAcquireEnd(ctx context.Context, r core.AcquireResult) {
 	a := t.acquisitionOf(ctx)
 	if a == nil {
@@ -145,7 +146,7 @@ func (t *tracker) observeAcquireEnd(ctx context.Context, r core.AcquireResult) {
 	}
 }
 
-// holdContext carries a hold to the observations that follow.
+// holdContext carries a hold to later observations.
 type holdContext struct {
 	context.Context
 
@@ -161,7 +162,8 @@ func (c *holdContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// holdOf returns the hold that an observation is about, or nil if the tracker does not know it.
+// holdOf returns the hold that an observation concerns, or nil if the tracker does not contain
+// it.
 func (t *tracker) holdOf(ctx context.Context, info *core.HoldInfo) *hold {
 	c, ok := ctx.Value(&t.holdMark).(*holdContext)
 	if !ok || c.hold.field != info.Field || c.hold.key != info.Key || !c.hold.acquired.Equal(info.Acquired) {
@@ -192,14 +194,14 @@ func (t *tracker) observeHoldEnd(ctx context.Context, r core.HoldResult) {
 	}
 }
 
-// releaseFailed reports whether Redis did not confirm a release. A hold that was lost before, or left to
-// its lease, had nothing to release.
+// releaseFailed reports whether Redis did not confirm a release. A hold that was already lost or left to
+// its lease had nothing to release.
 func releaseFailed(r *core.HoldResult) bool {
 	left := r.Left && errors.Is(r.Err, core.ErrClosed)
 	return r.Err != nil && !r.Lost && !left && !errors.Is(r.Err, core.ErrNotHeld)
 }
 
-// observeRenewal notes when the lease was renewed.
+// observeRenewal records the time of a renewal.
 func (t *tracker) observeRenewal(ctx context.Context, r core.Renewal) {
 	h := t.holdOf(ctx, &r.HoldInfo)
 	switch {
@@ -211,8 +213,8 @@ func (t *tracker) observeRenewal(ctx context.Context, r core.Renewal) {
 	}
 }
 
-// observeLoss marks a hold as lost. If its client was closed and has left the hold to its lease, the hold
-// is not lost: it blocks other callers until the lease ends.
+// observeLoss marks a hold as lost. If its client was closed and left the hold to its lease, the hold is
+// not lost: it blocks other callers until the lease expires.
 func (t *tracker) observeLoss(ctx context.Context, l core.Loss) {
 	h := t.holdOf(ctx, &l.HoldInfo)
 	if h == nil {

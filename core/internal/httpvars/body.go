@@ -19,7 +19,7 @@ type result[T any] struct {
 	err   error
 }
 
-// once returns the result, and computes it first if necessary.
+// once returns the result. The first call computes it.
 func (r *result[T]) once(compute func() (T, error)) (T, error) {
 	if !r.done {
 		r.value, r.err = compute()
@@ -28,8 +28,8 @@ func (r *result[T]) once(compute func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
-// payload reads the bytes of a body, up to a limit, and makes sure that the handler can read the
-// whole body afterwards. It does not know what the bytes mean.
+// payload reads the bytes of a body up to a limit and ensures that the handler can read the whole
+// body afterwards. It does not interpret the bytes.
 type payload struct {
 	request *http.Request
 	limit   int64
@@ -37,7 +37,7 @@ type payload struct {
 	read    result[[]byte]
 }
 
-// bytes returns the bytes of the body, nil if the request has none. It reads them once.
+// bytes returns the bytes of the body, or nil if the request has no body. It reads them once.
 func (p *payload) bytes() ([]byte, error) {
 	return p.read.once(func() ([]byte, error) {
 		switch {
@@ -50,7 +50,8 @@ func (p *payload) bytes() ([]byte, error) {
 	})
 }
 
-// ofMediaType returns the bytes of a body of an accepted media type, nil if the request has no body.
+// ofMediaType returns the bytes of a body of an accepted media type, or nil if the request has no
+// body.
 func (p *payload) ofMediaType(accepts func(mediaType string) bool, wanted string) ([]byte, error) {
 	if p.isAbsent() {
 		return nil, nil
@@ -73,7 +74,7 @@ func mediaType(r *http.Request) (name string, params map[string]string) {
 	return name, params
 }
 
-// isAbsent reports whether the request has no body, without reading. It ignores the announced
+// isAbsent reports, without reading, whether the request has no body. It ignores the announced
 // length, because a middleware may have replaced the body.
 func (p *payload) isAbsent() bool {
 	return p.kept == nil && (p.request.Body == nil || p.request.Body == http.NoBody)
@@ -110,7 +111,7 @@ func (p *payload) peek() (empty bool, err error) {
 	return false, nil
 }
 
-// readAll reads the body up to the limit, and makes it readable again.
+// readAll reads the body up to the limit and makes it readable again.
 func (p *payload) readAll() ([]byte, error) {
 	var original io.ReadCloser = http.NoBody
 	if p.request.Body != nil {
@@ -134,7 +135,7 @@ func (p *payload) readAll() ([]byte, error) {
 	}
 }
 
-// isConsumed reports whether nothing is left of a body that a middleware keeps.
+// isConsumed reports whether a middleware has read a body to its end and keeps the bytes.
 func (p *payload) isConsumed(content []byte, err error) bool {
 	return p.kept != nil && len(content) == 0 && (err == nil || errors.Is(err, http.ErrBodyReadAfterClose))
 }
@@ -161,7 +162,7 @@ func (p *payload) restore(original io.Closer, content io.Reader) {
 	p.request.Body = restoredBody{content, original}
 }
 
-// failingReader returns the error that ended the original body.
+// failingReader returns the error that stopped the read of the original body.
 type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }

@@ -37,8 +37,8 @@ func isJSON(mediaType string) bool {
 }
 
 // decodeTyped decodes a body into a type. [keyexpr.DecodeJSON] has already refused an object that
-// has a name twice: the types of the key and of the handler may differ, and so may the value
-// that they take.
+// contains a name twice, because the types of the key and of the handler may differ, and then
+// they may take different values.
 func decodeTyped(content []byte, typ reflect.Type) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.UseNumber()
@@ -49,7 +49,7 @@ func decodeTyped(content []byte, typ reflect.Type) (any, error) {
 	return target.Interface(), nil
 }
 
-// withoutValue removes the text of the request that an error quotes.
+// withoutValue returns an error without the text of the request that err quotes.
 func withoutValue(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return errors.New("the field " + wrong.Field + " is not of type " + wrong.Type.String())
@@ -69,7 +69,7 @@ func isForm(mediaType string) bool { return mediaType == urlencodedForm || media
 
 // decodeForm returns the values that a handler finds in PostForm after parsing the form: the
 // values of a urlencoded body under POST, PUT and PATCH only, the values of a multipart body under
-// any method, and the values that a middleware has parsed before.
+// any method, and the values that a middleware parsed earlier.
 func decodeForm(p *payload) (url.Values, error) {
 	r := p.request
 	name, params := mediaType(r)
@@ -80,7 +80,7 @@ func decodeForm(p *payload) (url.Values, error) {
 	switch {
 	case err != nil || len(content) == 0:
 		return r.PostForm, err
-	case name == multipartForm: // not whether there is a boundary: a client may add one to any type
+	case name == multipartForm: // the test is not whether there is a boundary, because a client may add one to any type
 		return decodeMultipart(p, content, params["boundary"])
 	}
 	form, err := url.ParseQuery(string(content))
@@ -90,7 +90,7 @@ func decodeForm(p *payload) (url.Values, error) {
 	return form, nil
 }
 
-// decodeMultipart adds the values of a multipart body to the values that were parsed before.
+// decodeMultipart adds the values of a multipart body to the values that were parsed earlier.
 func decodeMultipart(p *payload, content []byte, boundary string) (url.Values, error) {
 	if boundary == "" {
 		return nil, badBody("needs a multipart form with a boundary", nil)

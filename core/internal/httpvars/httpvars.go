@@ -1,9 +1,9 @@
 // Package httpvars supplies the variables of an HTTP request to key expressions. Package keyexpr
 // documents the variables.
 //
-// The package knows net/http and keyexpr. It does not know routers, rules or locks: a router supplies
-// its own values through [Host]. The HTTP adapters (ginlock, core/aspect/httplock) and command
-// interlock call it: New at start-up, and Variables.Request for each request.
+// The package depends on net/http and keyexpr. It does not depend on routers, rules or locks: a
+// router supplies its values through [Host]. The HTTP adapters (ginlock, core/aspect/httplock) and
+// command interlock call it: New at start-up, and Variables.Request for each request.
 package httpvars
 
 import (
@@ -21,30 +21,30 @@ const DefaultMaxBody = 1 << 20
 // Config selects the variables of a route. The zero Config has all standard variables, without
 // path parameters and with an untyped body.
 type Config struct {
-	// PathParams are the path parameters of the route. An expression with another one does not compile.
+	// PathParams are the path parameters of the route. An expression with another path parameter does
+	// not compile.
 	PathParams []string
-	// AnyPathParam admits path parameters of any name. It serves to check a rule whose route is
-	// not known.
+	// AnyPathParam permits path parameters of any name. It is for checking a rule whose route is
+	// unknown.
 	AnyPathParam bool
-	// Body is the Go type that JSON bodies are decoded into, preferably the type that the
-	// handler uses. Expressions are then checked against its JSON names. Nil leaves the body
-	// untyped.
+	// Body is the Go type into which JSON bodies are decoded, preferably the type that the handler
+	// uses. Expressions are then checked against its JSON names. Nil leaves the body untyped.
 	Body reflect.Type
 	// BodyType replaces the type of the variable body, if it is not nil.
 	BodyType *keyexpr.Type
 	// MaxBody is the size of the largest body in bytes. 0 means [DefaultMaxBody].
 	MaxBody int64
-	// CookieValue decodes the value of a cookie like the router, so that a client cannot spell
+	// CookieValue decodes the value of a cookie as the router does, so that a client cannot spell
 	// one value in several ways. Nil leaves the value of [net/http.Cookie] unchanged.
 	CookieValue func(raw string) string
 	// Registered are the variables that the application registers.
 	Registered []keyexpr.Variable
 }
 
-// Host supplies the values that only the router of a request knows. Request calls its methods on
+// Host supplies the values that only the router of a request has. Request calls its methods on
 // the goroutine that builds the key, and only if an expression needs them.
 type Host interface {
-	// PathValue returns the decoded value of a path parameter, or "" if it has none.
+	// PathValue returns the decoded value of a path parameter, or "" if the parameter has no value.
 	PathValue(name string) string
 	// Route returns the pattern of the route.
 	Route() string

@@ -13,10 +13,10 @@ type Request struct {
 	variables *Variables
 	request   *http.Request
 	host      Host
-	method    string // of the route; "" for the method of the request
+	method    string // the method of the route; "" for the method of the request
 
 	query      url.Values
-	cookies    map[string][]string // with the values that handlers see
+	cookies    map[string][]string // the cookies with the values that handlers see
 	payload    payload
 	form       result[url.Values]
 	document   result[any]
@@ -25,36 +25,37 @@ type Request struct {
 
 var _ keyexpr.Env = (*Request)(nil)
 
-// Request returns the values of one request. One goroutine uses them at a time. They serve any
-// number of templates, and each variable is computed once. Reading the body replaces the Body of
-// r itself, so callers make a copy with [http.Request.WithContext] only after that.
+// Request returns the values of one request. One goroutine uses them at a time. Any number of
+// templates may use them, and each variable is computed once. Reading the body replaces the Body
+// of r itself, so callers copy r with [http.Request.WithContext] only after that.
 func (v *Variables) Request(r *http.Request, host Host) *Request {
 	return &Request{variables: v, request: r, host: host, payload: payload{request: r, limit: v.maxBody}}
 }
 
-// Matched sets the variable method to the method of the route that the router has matched. A layer
-// between router and handler may have changed the method of the request as its client wished.
+// Matched sets the variable method to the method of the route that the router matched. A layer
+// between the router and the handler may have changed the method of the request to one that the
+// client chose.
 func (q *Request) Matched(method string) { q.method = method }
 
-// KeptBody declares that a middleware has read the body before and keeps its bytes where
-// handlers may read them again, as gin's ShouldBindBodyWith does. Call it before an expression
-// reads a value. Nil means that no middleware keeps a body.
+// KeptBody declares that a middleware read the body earlier and keeps its bytes where handlers
+// may read them again, as gin's ShouldBindBodyWith does. Call it before an expression reads a
+// value. Nil means that no middleware keeps a body.
 //
 // If nothing is left of the request's Body, the request gets the kept bytes again. If a
-// middleware has put other bytes into Body, Body keeps them. Then expressions over the body fail
+// middleware puts other bytes into Body, Body keeps them. Then expressions over the body fail
 // with [keyexpr.ReasonInternal], because a handler may read either.
 func (q *Request) KeptBody(content []byte) { q.payload.kept = content }
 
-// Buffer reads the body into memory, up to the limit, and replaces the Body of the request by one
-// that yields the same bytes. Its error is a *[keyexpr.EvalError]; even then the handler can
+// Buffer reads the body into memory, up to the limit, and replaces the Body of the request with
+// one that yields the same bytes. Its error is a *[keyexpr.EvalError]; even then the handler can
 // read the whole body. Buffer does not read a body whose announced length exceeds the limit.
 func (q *Request) Buffer() error {
 	_, err := q.payload.bytes()
 	return err
 }
 
-// Body returns the bytes of the body. It returns false if the body has not been read or exceeds
-// the limit. The caller must not change the slice.
+// Body returns the bytes of the body. It returns false if the body was not read or exceeds the
+// limit. The caller must not change the slice.
 func (q *Request) Body() ([]byte, bool) {
 	return q.payload.read.value, q.payload.read.done && q.payload.read.err == nil
 }
@@ -108,8 +109,8 @@ func (q *Request) Items(slot int, key string) ([]string, error) {
 	return nil, nil
 }
 
-// parseCookies reads all cookies at once, so that the cost is not the number of cookies times
-// the number of lookups.
+// parseCookies parses all cookies at once, so that the cost does not grow with the number of
+// cookies times the number of lookups.
 func (q *Request) parseCookies() map[string][]string {
 	cookies := map[string][]string{}
 	for _, cookie := range q.request.Cookies() {

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The slots of the standard variables. The registered variables follow.
+// The slots of the standard variables. The slots of the registered variables follow.
 const (
 	slotPath = iota
 	slotQuery

@@ -1,4 +1,4 @@
-// Package ratelimit limits how many log records are written when the same thing happens again and again. It knows
+// Package ratelimit limits the number of log records when the same thing happens again and again. It depends on
 // neither the logger nor the records: packages telemetry and lockz ask it before they write a record.
 package ratelimit
 
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Limiter allows burst records in each window.
+// A Limiter allows burst records per window.
 const (
 	burst  = 10
 	window = 10 * time.Second
@@ -22,7 +22,7 @@ type Limiter struct {
 	suppressed int
 }
 
-// Allow reports whether a record may be written now. If so, it also returns how many records were suppressed since
+// Allow reports whether a record may be written now. If so, it also returns the number of records suppressed since
 // the last one.
 func (l *Limiter) Allow(now time.Time) (ok bool, suppressed int) {
 	l.mu.Lock()
