@@ -53,7 +53,7 @@ type client struct {
 	wrong  []error
 }
 
-// want makes a call, prints the answer, and records missing texts.
+// want makes a call, prints the answer and records each expected text that is missing.
 func (c *client) want(what string, call func() (string, error), parts ...string) {
 	answer, err := call()
 	if err != nil {

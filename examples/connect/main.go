@@ -4,8 +4,8 @@
 //	go -C examples run ./connect
 //	go -C examples run ./connect -serve
 //
-// It embeds a Redis; -redis uses an existing one. Without -serve a client calls the service
-// in each protocol, while the locks are free and while another program holds them.
+// It embeds a Redis; -redis uses an existing one. Without -serve, a client calls the service in
+// each protocol, while the locks are free and while another program holds them.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, service.close(context.WithoutCancel(ctx))) }()
 	if s.serve {
-		return service.untilStopped(ctx, out)
+		return service.serveUntilDone(ctx, out)
 	}
 	return service.try(ctx, out)
 }

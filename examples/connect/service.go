@@ -27,7 +27,7 @@ type service struct {
 	served chan error // the result of Serve
 }
 
-// start starts an instance, if its rules match its procedures.
+// start starts an instance if its rules match its procedures.
 func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *service, err error) {
 	i := &service{served: make(chan error, 1)}
 	defer func() {
@@ -56,7 +56,7 @@ func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *serv
 }
 
 // handler returns the service with its locks. The error lists every rule that matches no
-// procedure, and every invalid key.
+// procedure and every invalid key.
 func (i *service) handler() (http.Handler, error) {
 	guard, err := connectlock.New(i.locks, connectlock.WithSet(i.rules), connectlock.WithStreamFallback("later", later))
 	if err != nil {
@@ -67,7 +67,7 @@ func (i *service) handler() (http.Handler, error) {
 	return mux, guard.Check(orderspb.OrdersName)
 }
 
-// protocols returns HTTP/1, and HTTP/2 without TLS for gRPC.
+// protocols returns HTTP/1 and, for gRPC, HTTP/2 without TLS.
 func protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -75,8 +75,8 @@ func protocols() *http.Protocols {
 	return p
 }
 
-// untilStopped serves until ctx ends, and prints commands to try.
-func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
+// serveUntilDone prints commands to try and serves until ctx is done.
+func (i *service) serveUntilDone(ctx context.Context, out io.Writer) error {
 	fmt.Fprint(out, "try\n\n")
 	fmt.Fprintf(out, "  curl -i -H 'Content-Type: application/json' -d '{\"orderId\": \"42\"}' %s%s\n", i.url, orderspb.OrdersPayProcedure)
 	fmt.Fprintf(out, "  curl -i '%s%s?encoding=json&message=\\{\"orderId\":\"42\"\\}&connect=v1'\n", i.url, orderspb.OrdersShowProcedure)
@@ -88,8 +88,8 @@ func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
 	}
 }
 
-// close ends an instance in the order in which calls can finish: the server, the rules, the
-// locks. Close the Redis client after it.
+// close closes the parts of an instance in an order in which calls can finish: the server, the
+// rules, the locks. Close the Redis client after it.
 func (i *service) close(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/examples/connect/orderspb"
 )
 
-// shop implements the service. The context of each handler ends if its lock is lost.
+// shop implements the service. The context of each handler is canceled if its lock is lost.
 type shop struct{}
 
 var _ orderspb.OrdersHandler = shop{}
@@ -19,7 +19,7 @@ func (shop) Pay(ctx context.Context, req *orderspb.PayRequest) (*orderspb.PayRep
 	return &orderspb.PayReply{Receipt: "paid " + req.GetOrderId()}, ctx.Err()
 }
 
-// Import runs once at a time for each tenant. A header has the tenant.
+// Import runs once at a time for each tenant, which a header names.
 func (shop) Import(_ context.Context, stream *connect.ClientStream[orderspb.PayRequest]) (*orderspb.PayReply, error) {
 	paid := []string{"paid"}
 	for stream.Receive() {
@@ -43,7 +43,7 @@ func (shop) Show(_ context.Context, req *orderspb.FollowRequest) (*orderspb.Even
 	return &orderspb.Event{Text: "order " + req.GetOrderId()}, nil
 }
 
-// later is the fallback for an import that would have to wait.
+// later answers for an import that would have to wait, as a fallback.
 func later(_ context.Context, stream connect.StreamingHandlerConn) error {
 	return stream.Send(&orderspb.PayReply{Receipt: "later"})
 }

@@ -29,7 +29,7 @@ const job = "shop"
 // shown is the length of the time range of the picture.
 const shown = 5 * time.Minute
 
-// demo is everything that runs.
+// demo holds everything that runs.
 type demo struct {
 	out     io.Writer
 	redis   *backend.Redis
@@ -41,7 +41,7 @@ type demo struct {
 	closers []func() // run in reverse
 }
 
-// start starts everything. After an error nothing is left running.
+// start starts everything. If it fails, it leaves nothing running.
 func start(ctx context.Context, s *settings, out io.Writer) (_ *demo, err error) {
 	d := &demo{out: out, began: time.Now()}
 	defer func() {
@@ -99,7 +99,7 @@ func (d *demo) serve() error {
 	})}
 	d.picture = "http://" + listener.Addr().String()
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // ends with Close
+	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // Close stops it
 	d.later(func() {
 		_ = server.Close()
 		running.Wait()

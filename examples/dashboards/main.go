@@ -1,10 +1,11 @@
-// Dashboards demonstrates a Grafana dashboard, Prometheus rules and the live page, on a shop that has every trouble they are
-// made for:
+// Dashboards demonstrates a Grafana dashboard, Prometheus rules and the live page on a shop that has every problem that they
+// are made for:
 //
 //	go -C examples run ./dashboards
 //
-// It starts a Redis, three pods of a shop with customers, and a Prometheus that scrapes them, and prints what to open. Every
-// twenty seconds it causes a trouble: a lost lock, a deadlock, a bad rule file, a Redis that stops. Ctrl-C ends it.
+// It starts a Redis, three pods of a shop with customers, and a Prometheus that scrapes them. It prints the addresses to
+// open. Every twenty seconds it causes a problem: a lost lock, a deadlock, a bad rule file, a Redis that stops. Ctrl-C stops
+// the program.
 //
 // dashboard.json is for Grafana (package board generates it), rules.yml is for Prometheus, and RUNBOOKS.md is for the operators
 // that the alerts call.
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer d.close()
 	d.introduce()
-	// The picture shows the running shop, so customers and troubles end after it is drawn.
+	// The picture shows the running shop, so customers and troubles stop after it is drawn.
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { d.live(work, s.calm) })

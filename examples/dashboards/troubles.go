@@ -35,7 +35,7 @@ func (d *demo) troubles() []trouble {
 	}
 }
 
-// live simulates customers and, unless the demo is calm, causes troubles, until ctx ends.
+// live simulates customers and, unless the demo is calm, causes troubles, until ctx is done.
 func (d *demo) live(ctx context.Context, calm bool) {
 	var running sync.WaitGroup
 	running.Go(func() { d.shop.Load(ctx) })
@@ -63,7 +63,7 @@ func (d *demo) trouble(ctx context.Context) {
 	}
 }
 
-// announce prints a trouble and causes or ends it.
+// announce prints a trouble and calls do, which causes or ends the trouble.
 func (d *demo) announce(ctx context.Context, what string, do func(context.Context) error) {
 	fmt.Fprintf(d.out, "\n--- %s\n", what)
 	if err := do(ctx); err != nil && ctx.Err() == nil {
@@ -71,7 +71,7 @@ func (d *demo) announce(ctx context.Context, what string, do func(context.Contex
 	}
 }
 
-// sleep waits. It reports whether ctx has not ended.
+// sleep waits for the pause. It returns false if ctx is done before that.
 func (d *demo) sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -42,7 +42,7 @@ func TestCheckedCommand(t *testing.T) {
 			if err == nil {
 				t.Errorf("it passes:\n%s", output)
 			}
-			if err := m.judge(output); err != nil {
+			if err := m.check(output); err != nil {
 				t.Error(err)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// collision is the result of two calls about the same subject. The second comes while the
+// collision is the result of two calls about the same subject. The second call arrives while the
 // handler of the first one works.
 type collision struct {
 	locks         map[string]string // locks in Redis in between: key → holder and count
@@ -21,7 +21,7 @@ type collision struct {
 func (d *demo) collide(ctx context.Context, subject string, first, second call) (collision, error) {
 	met := make(chan collision, 1)
 	d.desk.during(subject, func() { met <- d.meet(ctx, subject, second) })
-	defer d.desk.take(subject) // in case no caller has
+	defer d.desk.take(subject) // in case no caller took it
 	answer, err := first(ctx, d.client, subject)
 	if err != nil {
 		return collision{}, err

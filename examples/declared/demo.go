@@ -13,14 +13,14 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 )
 
-// busyMachine is how long Redis may take to answer, because the machine of a demonstration
-// may have other work. The default is a second.
+// busyMachine is the time that Redis may take to answer, because the machine of a demonstration
+// may be busy. The default is a second.
 const busyMachine = 10 * time.Second
 
 //go:embed locks.yaml
 var locksYAML string
 
-// demo is everything that runs: a Redis, the service with its rule file, a client of the
+// demo holds everything that runs: a Redis, the service with its rule file, a client of the
 // service, and another program that uses the same locks.
 type demo struct {
 	out     *printer
@@ -29,7 +29,7 @@ type demo struct {
 	witness *witness
 	backend *backend
 	redis   *redis.Client // reads what redis-cli would show
-	locks   *core.Client  // of the service
+	locks   *core.Client  // the lock client of the service
 	other   *core.Client  // another program with the same locks
 	service *orders.Service
 	client  *client
@@ -38,7 +38,7 @@ type demo struct {
 	closers []func() // run in reverse
 }
 
-// start starts everything. After an error nothing is left running.
+// start starts everything. If it fails, it leaves nothing running.
 func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err error) {
 	gin.SetMode(gin.ReleaseMode)
 	d := &demo{out: &printer{w: out}, desk: newDesk(), witness: newWitness()}

@@ -12,7 +12,7 @@ import (
 type printer struct {
 	mu   sync.Mutex
 	w    io.Writer
-	hide string // lines with this text are not printed; empty: all lines are
+	hide string // lines with this text are not printed; empty: all lines are printed
 }
 
 const indent = "    "

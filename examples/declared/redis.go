@@ -16,13 +16,13 @@ import (
 type backend struct {
 	url    string
 	about  string
-	prefix string // of every key
+	prefix string // the prefix of every key
 	client func() *redis.Client
 	close  func()
 }
 
-// openBackend embeds a Redis or uses an existing one. There all keys have a separate
-// prefix, so that no keys of other programs are touched.
+// openBackend embeds a Redis or uses an existing one. In an existing one, all keys have a
+// separate prefix, so that no keys of other programs are touched.
 func openBackend(url string) (*backend, error) {
 	if url == "" {
 		server, err := redistest.Start()

@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// callsAfterReload is how many calls of the traffic must succeed after each reload.
+// callsAfterReload is the number of calls of the traffic that must succeed after each reload.
 const callsAfterReload = 40
 
-// reload publishes a rule file, prints the changes, and waits for traffic under the
-// new rules. It returns an error if the service refuses the file.
+// reload publishes a rule file, prints the changes and waits for traffic under the new rules. It
+// returns an error if the service refuses the file.
 func (d *demo) reload(ctx context.Context, text string, by publish) error {
 	old, began := d.service.Rules(), time.Now()
 	if err := d.take(ctx, text, by); err != nil {
@@ -23,7 +23,7 @@ func (d *demo) reload(ctx context.Context, text string, by publish) error {
 	return d.traffic.await(ctx, callsAfterReload)
 }
 
-// reloadWith is reload for the original with one text replaced.
+// reloadWith reloads the original with one text replaced.
 func (d *demo) reloadWith(ctx context.Context, old, replacement string, by publish) error {
 	text, err := d.file.with(old, replacement)
 	if err != nil {
@@ -32,7 +32,7 @@ func (d *demo) reloadWith(ctx context.Context, old, replacement string, by publi
 	return d.reload(ctx, text, by)
 }
 
-// restore publishes the original, if another file is published.
+// restore publishes the original if another file is published.
 func (d *demo) restore(ctx context.Context) error {
 	if d.file.current == d.file.original {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// serve keeps the service running until ctx ends, and prints commands to try.
+// serve prints commands to try and keeps the service running until ctx is done.
 func (d *demo) serve(ctx context.Context) {
 	d.desk.setPace(5 * time.Second)
 	d.out.titlef("The service is running; Ctrl-C ends it. Every handler takes 5 s. Run two of these commands in two terminals")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// swapConfigMap replaces the file by the links of a mounted ConfigMap.
+// swapConfigMap replaces the file with the links of a mounted ConfigMap.
 func swapConfigMap(ctx context.Context, d *demo) (string, error) {
 	pay := post("/orders/%s/pay")
 	d.out.linef("locks.yaml becomes a link to ..data/locks.yaml; the rules are the same")

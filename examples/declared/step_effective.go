@@ -29,7 +29,7 @@ func showEffective(_ context.Context, d *demo) (string, error) {
 	return layersOf(rules[0])
 }
 
-// layersOf returns the layers of the fields, each once.
+// layersOf returns the layers of the fields without duplicates.
 func layersOf(rule *ruleset.Resolved) (seen string, err error) {
 	var wrong []error
 	for _, field := range []struct {

@@ -45,7 +45,7 @@ func startWithTypos(_ context.Context, d *demo) (string, error) {
 			return "", err
 		}
 		d.out.linef("a typo in %s:\n%s\n", m.what, message)
-		if err := m.judge(message); err != nil {
+		if err := m.check(message); err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
@@ -71,9 +71,9 @@ func (d *demo) openWith(text string) (message string, err error) {
 
 var hasLine = regexp.MustCompile(`locks\.yaml:\d+:\d+: `)
 
-// judge returns an error if a message has no place of the mistake, or does not contain
+// check returns an error if a message has no place of the mistake, or does not contain
 // the correct name.
-func (m mistake) judge(message string) error {
+func (m mistake) check(message string) error {
 	if !hasLine.MatchString(message) || !strings.Contains(message, m.says) {
 		return fmt.Errorf("a typo in %s: the message has no line or no %q:\n%s", m.what, m.says, message)
 	}

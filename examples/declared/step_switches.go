@@ -18,7 +18,7 @@ func killSwitch(ctx context.Context, d *demo) (string, error) {
 	return fmt.Sprintf("%s, %s, %s", answers[0], answers[1], answers[2]), err
 }
 
-// dryRun also lets handlers run unlocked, and counts what would have happened.
+// dryRun also lets handlers run unlocked, but counts what would have happened.
 func dryRun(ctx context.Context, d *demo) (string, error) {
 	answers, during, err := d.switched(ctx, "dry_run: true\n")
 	if err == nil && (!during.DryRun || during.Cause != failpolicy.Busy) {

@@ -29,7 +29,7 @@ func reloadTypos(ctx context.Context, d *demo) (string, error) {
 			return "", fmt.Errorf("a typo in %s: %w", m.what, err)
 		}
 		d.out.linef("a typo in %s:\n%s\n", m.what, message)
-		if err := m.judge(message); err != nil {
+		if err := m.check(message); err != nil {
 			wrong = append(wrong, err)
 			continue
 		}

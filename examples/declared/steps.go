@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// step is one demonstration. seen is its result, which the table shows beside the
+// step is one demonstration. run returns the observed result, which the table shows beside the
 // expected one. An error means that the result is wrong.
 type step struct {
 	name     string
@@ -16,7 +16,7 @@ type step struct {
 	run      func(ctx context.Context, d *demo) (seen string, err error)
 }
 
-// stepLimit ends a step that hangs. Every step takes much less.
+// stepLimit is the time limit of a step. Every step takes much less unless it hangs.
 const stepLimit = 20 * time.Second
 
 func steps() []step {
@@ -40,7 +40,7 @@ func steps() []step {
 	return list
 }
 
-// thenRestore restores the original rule file after a step that has changed it.
+// thenRestore returns a step that runs run and then restores the original rule file.
 func thenRestore(run func(context.Context, *demo) (string, error)) func(context.Context, *demo) (string, error) {
 	return func(ctx context.Context, d *demo) (string, error) {
 		seen, err := run(ctx, d)

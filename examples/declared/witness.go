@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// witness is an observer that keeps the last decision of each rule, and every reload.
+// witness is an observer that keeps the last decision of each rule and passes every reload to a
+// channel.
 type witness struct {
 	reloads chan ruleset.Reload
 

@@ -38,11 +38,11 @@ func (a *accounts) balance(ctx context.Context, table string) (balance int, err 
 	return balance, err
 }
 
-// errLate means that a holder with a larger token has already written.
+// errLate means that a holder with a larger token already wrote.
 var errLate = errors.New("refused: a later holder has written")
 
-// writeFenced writes unless a holder with a larger token has written. This condition is the whole
-// fencing. Equal tokens pass, because the same holder may write again.
+// writeFenced writes unless a holder with a larger token already wrote. This condition is all
+// that fencing needs. Equal tokens pass, because the same holder may write again.
 func (a *accounts) writeFenced(ctx context.Context, balance int, token int64) error {
 	result, err := a.db.ExecContext(ctx,
 		"UPDATE fenced SET balance = ?, token = ? WHERE id = 42 AND token <= ?", balance, token, token)

@@ -82,11 +82,11 @@ func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, 
 		return err
 	}
 	fmt.Fprintf(out, "the first holder continues, and writes 100 - 10:\n\t%s\n", strings.Join(said, "\n\t"))
-	return judge(ctx, out, db, first, second, said)
+	return check(ctx, out, db, first, second, said)
 }
 
-// judge compares the results with the expected ones.
-func judge(ctx context.Context, out io.Writer, db *accounts, first, second int64, said []string) error {
+// check compares the results with the expected ones.
+func check(ctx context.Context, out io.Writer, db *accounts, first, second int64, said []string) error {
 	want := []string{"lost: true", "unfenced: <nil>", "fenced: " + errLate.Error(), "release lost: true"}
 	fenced, err := db.balance(ctx, "fenced")
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *process) line() (string, error) {
 	return p.out.Text(), nil
 }
 
-// resume lets the process write, and returns its output until its end.
+// resume lets the process write and returns its remaining output.
 func (p *process) resume() (said []string, err error) {
 	if _, err := io.WriteString(p.in, "write\n"); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (p *process) resume() (said []string, err error) {
 	return said, errors.Join(p.out.Err(), p.Wait())
 }
 
-// kill ends the process if it has not ended. Its result is ignored.
+// kill kills the process if it is still running. It ignores the result of the process.
 func (p *process) kill() {
 	_ = p.Process.Kill()
 	_ = p.Wait()

@@ -14,7 +14,8 @@ import (
 // lease is the lease of the holder that is stopped.
 const lease = 500 * time.Millisecond
 
-// lateHolder acquires the lock, reads the balance, prints it, and writes when its input says so.
+// lateHolder acquires the lock, reads the balance, prints it, and writes when it gets a line of
+// input.
 func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writer) (err error) {
 	locks, err := core.Open(url)
 	if err != nil {

@@ -3,12 +3,12 @@
 //
 //	go run -C examples/fencing .
 //
-// A process acquires the lock of an account with a lease of half a second, reads the balance,
-// and is stopped (SIGSTOP), like by a long garbage collection or a live migration of its
+// A process acquires the lock of an account with a lease of half a second and reads the balance.
+// Then it is stopped (SIGSTOP), as by a long garbage collection or a live migration of its
 // machine. Its lease expires, and another process acquires the lock and pays. Then the first
 // process continues and writes its computed balance. No lock library can prevent that, because
-// the process was stopped after its last check of the clock. A table that compares tokens
-// refuses the write. In a table that does not, a payment is lost.
+// the process was stopped after its last check of the clock. A table that compares tokens refuses
+// the write. In a table that does not, a payment is lost.
 //
 // Redis is embedded, and the database is SQLite in a temporary folder. The program exits with 1
 // if a result is wrong.
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// patience limits the duration of the program, which needs about a second.
+// patience is the time limit of the program, which needs about a second.
 const patience = time.Minute
 
 func main() {

@@ -17,7 +17,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// newHandler serves the page twice: for all users, and with buttons for the operator.
+// newHandler returns a handler that serves the page twice: for all users, and with buttons for
+// the operator.
 func newHandler(page *lockz.Page, locks *core.Client, password string) (http.Handler, error) {
 	shop, err := newShop(locks)
 	if err != nil {
@@ -68,7 +69,8 @@ func newShop(locks *core.Client) (http.Handler, error) {
 		guard.Check(engine))
 }
 
-// then acquires a second lock inside the first one. Two endpoints do it in opposite order.
+// then returns a handler that acquires a second lock inside the first one. Two endpoints do so in
+// opposite orders.
 func (s *shop) then(prefix string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		pause(c.Request.Context(), 200*time.Millisecond)
@@ -82,7 +84,7 @@ func (s *shop) then(prefix string) gin.HandlerFunc {
 	}
 }
 
-// work works for a time, or until the lock is lost.
+// work returns a handler that works for a time, or until the lock is lost.
 func work(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		pause(c.Request.Context(), d)

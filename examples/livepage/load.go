@@ -20,7 +20,7 @@ type load struct {
 	wg        sync.WaitGroup
 }
 
-// run runs until ctx ends.
+// run generates the load until ctx is done.
 func (l *load) run(ctx context.Context) {
 	for i := range 4 {
 		l.repeat(ctx, 10*time.Millisecond, func() { l.post(ctx, fmt.Sprintf("/items/%d/buy", hot(20))) })
@@ -35,7 +35,7 @@ func (l *load) run(ctx context.Context) {
 	for range 3 {
 		l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
 	}
-	pause(ctx, 2*time.Second) // ordinary names come first
+	pause(ctx, 2*time.Second) // so that ordinary names come first
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock("item:stuck"), "POST /items/:id/buy") })
 	for _, text := range hostile() {
 		l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock(text), text) })
@@ -43,7 +43,7 @@ func (l *load) run(ctx context.Context) {
 	l.wg.Wait()
 }
 
-// repeat calls do with pauses until ctx ends.
+// repeat calls do, with pauses, until ctx is done.
 func (l *load) repeat(ctx context.Context, every time.Duration, do func()) {
 	l.wg.Go(func() {
 		for ctx.Err() == nil {
@@ -67,7 +67,7 @@ func (l *load) post(ctx context.Context, path string) {
 	}
 }
 
-// deadlock sends two customers to the endpoints that take their locks in opposite order.
+// deadlock sends two customers to the endpoints that take their locks in opposite orders.
 func (l *load) deadlock(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { l.post(ctx, "/orders/7/pay") })
@@ -77,7 +77,7 @@ func (l *load) deadlock(ctx context.Context) {
 
 // hold holds a lock for some minutes.
 func (l *load) hold(ctx context.Context, lock core.Lock, label string) {
-	_ = lock.Do(ctx, func(ctx context.Context) error { //nolint:errcheck // it ends with the program, or the operator releases it
+	_ = lock.Do(ctx, func(ctx context.Context) error { //nolint:errcheck // the program exits, or the operator releases the lock
 		pause(ctx, 10*time.Minute)
 		return nil
 	}, core.Label(label))

@@ -1,10 +1,10 @@
-// Livepage starts a shop under load and shows the page of its locks (package
-// telemetry/lockz). Two of its endpoints take two locks in opposite order, which makes a
-// deadlock. Others lose a lock, have long queues, or have hostile keys.
+// Livepage starts a shop under load and shows the page of its locks (package telemetry/lockz).
+// Two of its endpoints take two locks in opposite orders, which leads to a deadlock. Others lose
+// a lock, have long queues or have hostile keys.
 //
 //	go -C examples run ./livepage
 //
-// It prints the addresses of the page, and runs until it is interrupted or until the time of -for ends.
+// It prints the addresses of the page and runs until it is interrupted or the time of -for has passed.
 package main
 
 import (
@@ -84,7 +84,7 @@ func openRedis(url string) (rdb *redis.Client, closeAll func(), err error) {
 	return rdb, func() { rdb.Close() }, nil
 }
 
-// demonstrate runs the shop until ctx ends.
+// demonstrate runs the shop until ctx is done.
 func demonstrate(ctx context.Context, s settings, rdb *redis.Client) (err error) {
 	page, err := newPage(s)
 	if err != nil {
@@ -148,7 +148,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, l *
 	return nil
 }
 
-// shut closes a client. Handlers that hold a lock have a second to end.
+// shut closes a client. Handlers that hold a lock have a second to return.
 func shut(locks *core.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

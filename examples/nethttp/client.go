@@ -61,7 +61,7 @@ type client struct {
 	wrong []error
 }
 
-// want sends a request, prints the answer, and records missing texts.
+// want sends a request, prints the answer and records each expected text that is missing.
 func (c *client) want(method, path string, parts ...string) {
 	answer, err := c.send(method, path)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *client) want(method, path string, parts ...string) {
 	}
 }
 
-// send returns the status, the headers about the lock, and the body.
+// send sends a request. It returns the status, the headers about the lock and the body.
 func (c *client) send(method, path string) (string, error) {
 	r, err := http.NewRequestWithContext(c.ctx, method, c.url+path, http.NoBody)
 	if err != nil {

@@ -5,7 +5,7 @@
 //	go -C examples run ./nethttp -router chi
 //	go -C examples run ./nethttp -serve
 //
-// It embeds a Redis; -redis uses an existing one. Without -serve a client calls the routes and
+// It embeds a Redis; -redis uses an existing one. Without -serve, a client calls the routes and
 // prints the answers, while the locks are free and while another program holds them.
 package main
 
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, service.close(context.WithoutCancel(ctx))) }()
 	if s.serve {
-		return service.untilStopped(ctx, out)
+		return service.serveUntilDone(ctx, out)
 	}
 	return service.try(ctx, out)
 }

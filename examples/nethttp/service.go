@@ -34,7 +34,7 @@ type service struct {
 	folder string     // folder of the copy of the rule file; "": no copy
 }
 
-// start starts an instance, if its rules match its routes.
+// start starts an instance if its rules match its routes.
 func start(ctx context.Context, rdb redis.UniversalClient, s *settings) (_ *service, err error) {
 	i := &service{file: s.rules, served: make(chan error, 1)}
 	defer func() {
@@ -79,14 +79,14 @@ func (i *service) copyRules(router string) (err error) {
 	}
 	i.file = filepath.Join(i.folder, "locks.yaml")
 	text := locksYAML
-	if router == "echo" { // a rule spells a route like its router
+	if router == "echo" { // a rule spells a route as its router does
 		text = bytes.ReplaceAll(text, []byte("{id}"), []byte(":id"))
 	}
 	return os.WriteFile(i.file, text, 0o600)
 }
 
-// untilStopped serves until ctx ends, and prints commands to try.
-func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
+// serveUntilDone prints commands to try and serves until ctx is done.
+func (i *service) serveUntilDone(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "the rules are in %s; try\n\n", i.file)
 	fmt.Fprintf(out, "  curl -i -X POST %s/orders/42/pay & curl -i -X POST %[1]s/orders/42/pay\n", i.url)
 	fmt.Fprintf(out, "  curl -i -X DELETE %s/carts/7\n", i.url)
@@ -98,8 +98,8 @@ func (i *service) untilStopped(ctx context.Context, out io.Writer) error {
 	}
 }
 
-// close ends an instance in the order in which requests can finish: the server, the rules, the
-// locks. Close the Redis client after it.
+// close closes the parts of an instance in an order in which requests can finish: the server, the
+// rules, the locks. Close the Redis client after it.
 func (i *service) close(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

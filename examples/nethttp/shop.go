@@ -13,7 +13,7 @@ import (
 )
 
 // routes returns the handlers behind a router, with the locks of their rules. The error lists
-// every rule that matches no route, and every invalid key.
+// every rule that matches no route and every invalid key.
 func routes(router string, guard *httplock.Guard) (http.Handler, error) {
 	switch router {
 	case "chi":
@@ -27,7 +27,7 @@ func routes(router string, guard *httplock.Guard) (http.Handler, error) {
 	}
 }
 
-// mux needs only net/http.
+// mux returns a handler that needs only net/http.
 func mux(guard *httplock.Guard) (http.Handler, error) {
 	m := http.NewServeMux()
 	if err := guard.HandleFunc(m, "POST /orders/{id}/pay", pay); err != nil {
@@ -39,8 +39,8 @@ func mux(guard *httplock.Guard) (http.Handler, error) {
 	return m, guard.Check()
 }
 
-// pay runs once at a time for each order, in all instances. If the lock is lost, its context
-// ends, pay gives up, and the guard answers.
+// pay runs once at a time for each order, in all instances. If the lock is lost, its context is
+// canceled, pay gives up and the guard answers.
 func pay(w http.ResponseWriter, r *http.Request) {
 	if err := charge(r.Context()); err != nil {
 		return
@@ -48,7 +48,7 @@ func pay(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "order %s is paid\n", r.PathValue("id"))
 }
 
-// charge stands for the work.
+// charge simulates the work.
 func charge(ctx context.Context) error {
 	select {
 	case <-time.After(200 * time.Millisecond):
@@ -62,7 +62,7 @@ func drop(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "cart %s is deleted\n", r.PathValue("id"))
 }
 
-// later is the fallback for carts that are in use.
+// later answers for carts that are in use, as a fallback.
 func later(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 	fmt.Fprintln(w, "the cart will be deleted when it is free")

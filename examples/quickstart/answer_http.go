@@ -34,7 +34,7 @@ func (i *instance) post(ctx context.Context, target string, header http.Header) 
 	return &httpAnswer{code: res.StatusCode, status: res.Proto + " " + res.Status, header: res.Header, body: body}, err
 }
 
-// String returns the answer like curl -i prints it.
+// String returns the answer as curl -i prints it.
 func (a *httpAnswer) String() string {
 	var b strings.Builder
 	b.WriteString(a.status + "\r\n")

@@ -19,7 +19,7 @@ import (
 // demonstration. The default is 30 seconds.
 const watchdogLease = 2 * time.Second
 
-// demo is everything that runs: a Redis, the stock, the instances of the shop, and another
+// demo holds everything that runs: a Redis, the stock, the instances of the shop, and another
 // program that uses the same locks.
 type demo struct {
 	out     *printer
@@ -36,7 +36,7 @@ type demo struct {
 	closers []func() // run in reverse
 }
 
-// start starts everything. After an error nothing is left running.
+// start starts everything. If it fails, it leaves nothing running.
 func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err error) {
 	gin.SetMode(gin.ReleaseMode)
 	d := &demo{out: &printer{w: out}, spans: &spanRecorder{}}
@@ -89,8 +89,8 @@ func (d *demo) open() error {
 	return nil
 }
 
-// openInstance starts an instance of the shop with separate lock and Redis clients, like
-// a separate process.
+// openInstance starts an instance of the shop with separate lock and Redis clients, as in a
+// separate process.
 func (d *demo) openInstance(kind string, serve func(*shop.Shop) (*instance, error)) (*instance, error) {
 	tel, err := telemetry.New(telemetry.WithTracerProvider(d.traces), telemetry.WithLogger(slog.New(d.log)))
 	if err != nil {

@@ -30,8 +30,8 @@ func holderFromEnv() (heldLock, bool) {
 	return l, l.name != ""
 }
 
-// holdUntilKilled is the main function of the holder. It acquires the lock, prints its
-// client id, and keeps the lock until it is killed or its parent has ended.
+// holdUntilKilled is the main function of the holder. It acquires the lock, prints its client id,
+// and keeps the lock until it is killed or its parent exits.
 func holdUntilKilled(l heldLock) (exitCode int) {
 	locks, err := core.Open(l.url, core.WithPrefix(l.prefix), core.WithWatchdog(watchdogLease))
 	if err != nil {
@@ -40,7 +40,7 @@ func holdUntilKilled(l heldLock) (exitCode int) {
 	}
 	err = locks.Lock(l.name).Do(context.Background(), func(context.Context) error {
 		fmt.Println(locks.ID())
-		_, err := io.Copy(io.Discard, os.Stdin) // ends with the parent
+		_, err := io.Copy(io.Discard, os.Stdin) // returns when the parent exits
 		return err
 	}, core.WaitTime(10*time.Second))
 	if err != nil {
@@ -50,11 +50,11 @@ func holdUntilKilled(l heldLock) (exitCode int) {
 	return 0
 }
 
-// holder is the process as its parent sees it.
+// holder is the parent's view of the process.
 type holder struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	id    string // of its lock client
+	id    string // the id of its lock client
 }
 
 // startHolder starts a holder and returns when it has the lock.
@@ -86,7 +86,7 @@ func startHolder(ctx context.Context, l heldLock) (*holder, error) {
 	return h, nil
 }
 
-// kill kills the process without a chance to clean up, and waits for its end.
+// kill kills the process without a chance to clean up and waits until it exits.
 func (h *holder) kill() {
 	_ = h.cmd.Process.Kill() // SIGKILL; TerminateProcess on Windows
 	_ = h.cmd.Wait()

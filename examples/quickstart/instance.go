@@ -21,8 +21,8 @@ type instance struct {
 	kind   string // gin or grpc
 	addr   string
 	locks  *core.Client
-	aspect *aspect.Aspect // has the kill switch
-	http   *http.Client   // of a Gin instance
+	aspect *aspect.Aspect // for the kill switch
+	http   *http.Client   // the client of a Gin instance
 	conn   *grpc.ClientConn
 	close  func()
 }

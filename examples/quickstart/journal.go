@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// journal is the log of all instances. It prints records, and keeps the causes that
-// handlers log when they stop, for the checks of a step.
+// journal is the log of all instances. It prints records and keeps the causes that handlers log
+// when they stop, for the checks of a step.
 type journal struct {
 	slog.Handler
 

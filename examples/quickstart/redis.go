@@ -13,7 +13,7 @@ import (
 type backend struct {
 	url    string // for processes that the outage does not affect
 	about  string
-	prefix string // of every key
+	prefix string // the prefix of every key
 	outage outage
 	client func() *redis.Client
 	close  func()
@@ -29,7 +29,7 @@ func openBackend(url string) (*backend, error) {
 	if url == "" {
 		return embedded()
 	}
-	return relayed(url)
+	return viaRelay(url)
 }
 
 // embedded is a Redis inside this process.
@@ -48,9 +48,9 @@ func embedded() (*backend, error) {
 	}, nil
 }
 
-// relayed uses an existing Redis through a relay that can be cut. Keys have a separate
+// viaRelay uses an existing Redis through a relay that can cut connections. Keys have a separate
 // prefix, so that no keys of other programs are touched.
-func relayed(url string) (*backend, error) {
+func viaRelay(url string) (*backend, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")

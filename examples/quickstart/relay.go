@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// relay forwards TCP connections to a Redis. While it is down, it cuts them and refuses new
-// ones. For the shop that is a stopped Redis.
+// relay forwards TCP connections to a Redis. While it is down, it cuts them and refuses new ones.
+// To the shop, it then looks like a stopped Redis.
 type relay struct {
 	listener        net.Listener
 	network, target string
@@ -43,7 +43,7 @@ func (r *relay) accept() {
 	}
 }
 
-// pass copies in both directions until one side ends.
+// pass copies in both directions until one side closes its connection.
 func (r *relay) pass(near net.Conn) {
 	defer r.drop(near)
 	if !r.keep(near) {
@@ -67,7 +67,7 @@ func (r *relay) pass(near net.Conn) {
 	back.Wait()
 }
 
-// keep adds a connection that Down must cut. It reports false while the relay is down.
+// keep adds a connection that Down must cut. It returns false while the relay is down.
 func (r *relay) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

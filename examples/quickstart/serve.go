@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 )
 
-// serve keeps the servers running until ctx ends, and prints commands to try.
+// serve prints commands to try and keeps the servers running until ctx is done.
 func (d *demo) serve(ctx context.Context) {
 	if err := d.stock.Write(ctx, "teapot", pieces); err != nil {
 		return

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// items are the items of the steps.
+// items returns the items of the steps.
 func items() []string {
 	return []string{"teapot", "cup", "saucer", "kettle", "spoon", "bowl", "jug", "plate", "spatula"}
 }
 
-// showLeft looks for the locks of all steps: a released lock leaves no data.
+// showLeft checks that the locks of all steps left no data in Redis.
 func showLeft(ctx context.Context, d *demo) (string, error) {
 	keys := make([]string, 0, len(items()))
 	for _, item := range items() {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// killHolder starts a process that acquires the lock of the bowls, kills it, and buys one.
+// killHolder starts a process that acquires the lock of the bowls, kills it and buys a bowl.
 func killHolder(ctx context.Context, d *demo) (string, error) {
 	if err := d.stock.Write(ctx, "bowl", 1); err != nil {
 		return "", err
@@ -33,11 +33,11 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return d.judgeWait(bought, state.ttl, time.Since(killed))
+	return d.checkWait(bought, state.ttl, time.Since(killed))
 }
 
-// judgeWait compares the wait of a customer with the remaining lease.
-func (d *demo) judgeWait(bought outcome, left, waited time.Duration) (string, error) {
+// checkWait compares the wait of a customer with the remaining lease.
+func (d *demo) checkWait(bought outcome, left, waited time.Duration) (string, error) {
 	d.out.linef("%s after %d ms; %d ms of the lease were left", bought, waited.Milliseconds(), left.Milliseconds())
 	const rounding = 20 * time.Millisecond // the clock of Redis may differ
 	seen := fmt.Sprintf("served after %.1f s", waited.Seconds())

@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// loseLock takes the lock away from a Gin handler, and lets the lease of a gRPC handler
-// expire.
+// loseLock takes the lock away from a Gin handler and lets the lease of a gRPC handler expire.
 func loseLock(ctx context.Context, d *demo) (string, error) {
 	d.log.take(nil)
 	answer, err := d.forceLoss(ctx)

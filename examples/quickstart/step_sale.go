@@ -14,7 +14,7 @@ const (
 	rush      = 800 * time.Millisecond // all customers come within this time
 )
 
-// sellWithoutLock switches the locks of every instance off, and sells.
+// sellWithoutLock switches the locks of every instance off and sells.
 func sellWithoutLock(ctx context.Context, d *demo) (string, error) {
 	for _, i := range d.instances() {
 		i.aspect.Suspend()

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// showTrace buys a spatula while another instance counts them, and prints the trace.
+// showTrace buys a spatula while another instance counts them and prints the trace.
 func showTrace(ctx context.Context, d *demo) (string, error) {
 	const work = "/items/spatula/count?for=300ms"
 	if err := d.stock.Write(ctx, "spatula", 1); err != nil {
@@ -33,10 +33,10 @@ func showTrace(ctx context.Context, d *demo) (string, error) {
 	if _, err := count.wait(); err != nil {
 		return "", err
 	}
-	return d.judgeTrace(ctx, parent.SpanID())
+	return d.checkTrace(ctx, parent.SpanID())
 }
 
-func (d *demo) judgeTrace(ctx context.Context, parent trace.SpanID) (string, error) {
+func (d *demo) checkTrace(ctx context.Context, parent trace.SpanID) (string, error) {
 	const want = "POST /items/:item/buy(lock.acquire lock.hold(stock.read stock.write))"
 	if err := d.awaitSpan(ctx, parent); err != nil {
 		return "", err
@@ -62,10 +62,10 @@ func (d *demo) awaitSpan(ctx context.Context, parent trace.SpanID) error {
 	return nil
 }
 
-// newTrace makes the trace that the customer starts.
+// newTrace returns the trace that the customer starts.
 func newTrace() trace.SpanContext {
 	var id [24]byte
-	_, _ = rand.Read(id[:]) // never fails
+	_, _ = rand.Read(id[:]) // Read never fails
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID:    trace.TraceID(id[:16]),
 		SpanID:     trace.SpanID(id[16:]),

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// outlastLease counts spoons for more than twice the lease, while a customer waits to buy
-// one.
+// outlastLease counts spoons for more than twice the lease while a customer waits to buy one.
 func outlastLease(ctx context.Context, d *demo) (string, error) {
 	const work = "/items/spoon/count?for=4500ms"
 	if err := d.stock.Write(ctx, "spoon", 1); err != nil {
@@ -26,10 +25,10 @@ func outlastLease(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("1 holder for %.1f s", held.Seconds()), d.judgeCount(held, count, customer)
+	return fmt.Sprintf("1 holder for %.1f s", held.Seconds()), d.checkCount(held, count, customer)
 }
 
-func (d *demo) judgeCount(held time.Duration, count *background[*httpAnswer], customer *background[outcome]) error {
+func (d *demo) checkCount(held time.Duration, count *background[*httpAnswer], customer *background[outcome]) error {
 	answer, err := count.wait()
 	if err != nil {
 		return err
@@ -45,8 +44,9 @@ func (d *demo) judgeCount(held time.Duration, count *background[*httpAnswer], cu
 	return nil
 }
 
-// watch prints the lock of an item twice a second until the work is done. It returns how
-// long the first holder was seen. Another holder before the end is an error.
+// watch prints the lock of an item twice a second until the work is done. It returns the time for
+// which the first holder was seen. It returns an error if it sees another holder before the work
+// is done.
 func (d *demo) watch(ctx context.Context, item string, first lockState, done <-chan struct{}) (time.Duration, error) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -69,7 +69,7 @@ func (d *demo) watch(ctx context.Context, item string, first lockState, done <-c
 	}
 }
 
-// justDone returns nil if work whose lock has ended has ended too, or is about to answer.
+// justDone returns nil if work whose lock was released is done or is about to answer.
 func justDone(done <-chan struct{}) error {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// step is one demonstration. seen is its result, which the table shows beside the
+// step is one demonstration. run returns the observed result, which the table shows beside the
 // expected one. An error means that the result is wrong.
 type step struct {
 	name     string
@@ -17,7 +17,7 @@ type step struct {
 	run      func(ctx context.Context, d *demo) (seen string, err error)
 }
 
-// stepLimit ends a step that hangs. Every step takes much less.
+// stepLimit is the time limit of a step. Every step takes much less unless it hangs.
 const stepLimit = 30 * time.Second
 
 func steps() []step {

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Chi is a shop on chi. The guard must know the matched route: pass it to With, or to Use
-// within Group. Use of the whole router, or of a router below Route or Mount, runs before the
-// route is matched.
+// Chi returns a shop on chi. The guard needs the matched route: pass its middleware to With, or
+// to Use within Group. A middleware in Use of the whole router, or of a router below Route or
+// Mount, runs before chi matches the route.
 func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, error) {
 	r := chi.NewRouter()
 	r.With(ChiMiddleware(guard)).Post("/orders/{id}/pay", pay)
@@ -28,9 +28,9 @@ func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, err
 	return Decoded(r), guard.Check(patterns...)
 }
 
-// ChiMiddleware returns the middleware of a guard. It adds the method that chi has matched:
-// the pattern of chi does not have it, and a middleware may have changed the method of the
-// request.
+// ChiMiddleware returns the middleware of a guard. It adds the method that chi matched to the
+// pattern, because chi's pattern does not contain it and a middleware may have changed the method
+// of the request.
 func ChiMiddleware(guard *httplock.Guard) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		guarded := guard.Middleware(next)
@@ -47,7 +47,7 @@ func ChiMiddleware(guard *httplock.Guard) func(http.Handler) http.Handler {
 func ChiPatterns(routes chi.Routes) (patterns []string, err error) {
 	err = chi.Walk(routes, func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if path != "/" {
-			path = strings.TrimSuffix(path, "/") // the pattern of requests does not have it
+			path = strings.TrimSuffix(path, "/") // the pattern of a request does not end in a slash
 		}
 		patterns = append(patterns, method+" "+path)
 		return nil

@@ -2,9 +2,9 @@ package routers
 
 import "net/http"
 
-// Decoded decodes paths once before the router sees them, like net/http and gin do. chi and
-// echo match the spelling of the client and use it for the values of a path: without Decoded
-// /orders/42 and /orders/%34%32 have two keys, and a client can choose one. With Decoded an
+// Decoded decodes paths once before the router sees them, as net/http and gin do. chi and echo
+// match the client's spelling of the path and use it for path values: without Decoded, /orders/42
+// and /orders/%34%32 have different keys, and a client can choose one of them. With Decoded, an
 // encoded slash is a slash.
 func Decoded(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

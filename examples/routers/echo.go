@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Echo is a shop on echo.
+// Echo returns a shop on echo.
 func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, error) {
 	e := echo.New()
 	e.Pre(EchoRouted)
@@ -51,7 +51,7 @@ func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 	}
 }
 
-// call is a request of echo, which is found by the context.
+// call holds a request of echo in the request's context.
 type call struct {
 	c    echo.Context
 	next echo.HandlerFunc
@@ -59,8 +59,8 @@ type call struct {
 
 type callKey struct{}
 
-// setPattern sets the Pattern by which the guard knows the route. If the method of the request is not
-// the method that EchoRouted has recorded, or none was recorded, the pattern has no method. The guard
+// setPattern sets the Pattern in which the guard finds the route. If the method of the request is not
+// the method that EchoRouted recorded, or if none was recorded, the pattern has no method. The guard
 // then answers 500 if the rules of the path's methods differ.
 func setPattern(c echo.Context, r *http.Request) {
 	r.Pattern = c.Path()
@@ -78,7 +78,7 @@ func withoutRoute(c echo.Context) bool {
 	if c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil {
 		return true
 	}
-	notFound := false // a group with middlewares has a route for it
+	notFound := false // a group with middlewares registers a route for it
 	for _, route := range c.Echo().Routes() {
 		if route.Path == c.Path() {
 			if route.Method != echo.RouteNotFound {
@@ -90,10 +90,10 @@ func withoutRoute(c echo.Context) bool {
 	return notFound
 }
 
-// handle runs under the lock. It answers an error itself, so that the guard sees the failure. If the
-// handler gave up because its lock ended, the guard answers.
+// handle runs the handler under the lock. It writes the response for an error itself, so that the
+// guard sees the failure. If the handler gave up because of its lock, the guard responds.
 func handle(w http.ResponseWriter, r *http.Request) {
-	this := r.Context().Value(callKey{}).(call) //nolint:errcheck,forcetypeassert // EchoMiddleware has set it
+	this := r.Context().Value(callKey{}).(call) //nolint:errcheck,forcetypeassert // EchoMiddleware sets it
 	c := this.c
 	c.SetRequest(r)
 	c.SetResponse(echo.NewResponse(w, c.Echo()))
@@ -103,8 +103,8 @@ func handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lockEnded reports whether the context of a handler ended because its lock was lost, or because a
-// shutdown did not wait for the handler and left the lock to its lease.
+// lockEnded reports whether a handler's context was canceled because the lock was lost, or because
+// a shutdown did not wait for the handler and left the lock to its lease.
 func lockEnded(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)

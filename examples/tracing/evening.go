@@ -17,7 +17,7 @@ import (
 
 // evening counts the stock and orders two spoons during the count, all in one trace.
 func evening(ctx context.Context, all *traces, shop *shop, stock *stock) (trace.TraceID, error) {
-	provider, err := all.of(ctx, "customers")
+	provider, err := all.provider(ctx, "customers")
 	if err != nil {
 		return trace.TraceID{}, err
 	}

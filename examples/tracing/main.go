@@ -2,11 +2,11 @@
 //
 //	go -C examples run ./tracing
 //
-// The stock service (gRPC) counts the spoons under the lock of the spoons. During the count two
+// The stock service (gRPC) counts the spoons under the lock of the spoons. During the count, two
 // customers order a spoon in the shop (Gin), which is another service with a separate lock client. The
-// first order waits for the stock service, and the second waits for the first. Under its lock each order
-// calls the stock service, which acquires another lock. The trace is printed as a tree. With -otlp or
-// OTEL_EXPORTER_OTLP_ENDPOINT it is sent there instead.
+// first order waits for the stock service, and the second waits for the first. Under its lock, each
+// order calls the stock service, which acquires another lock. The program prints the trace as a tree or,
+// with -otlp or OTEL_EXPORTER_OTLP_ENDPOINT, sends it there.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// run starts both services, sends the orders, and shows the trace.
+// run starts both services, sends the orders and shows the trace.
 func run(ctx context.Context, out io.Writer, redisURL, otlp string) (err error) {
 	connect, closeRedis, err := openRedis(redisURL)
 	if err != nil {
@@ -44,7 +44,7 @@ func run(ctx context.Context, out io.Writer, redisURL, otlp string) (err error) 
 	return all.kept.print(out)
 }
 
-// openRedis returns a function that makes clients of a Redis. Without a URL it embeds a Redis.
+// openRedis returns a function that creates clients of a Redis. Without a URL, it embeds a Redis.
 func openRedis(url string) (connect func() *redis.Client, closeAll func(), err error) {
 	if url == "" {
 		server, err := redistest.Start()

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/examples/wiring"
 )
 
-// shop takes orders over HTTP, and calls the stock service for each.
+// shop takes orders over HTTP and calls the stock service for each.
 type shop struct {
 	addr  string
 	locks *core.Client
@@ -32,7 +32,7 @@ type waits chan struct{}
 
 func (w waits) observer() *core.Observer { return &core.Observer{Contention: w.observeContention} }
 
-// observeContention reports a wait. The channel has room for all orders.
+// observeContention reports a wait. The buffer of the channel has room for all orders.
 func (w waits) observeContention(context.Context, core.Contention) {
 	select {
 	case w <- struct{}{}:
@@ -41,7 +41,7 @@ func (w waits) observeContention(context.Context, core.Contention) {
 }
 
 func startShop(ctx context.Context, rdb *redis.Client, all *traces, stockAddr string) (*shop, error) {
-	traces, err := all.of(ctx, "shop")
+	traces, err := all.provider(ctx, "shop")
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *shop) serve(ctx context.Context, engine http.Handler, conn *grpc.Client
 	s.addr = listener.Addr().String()
 	server := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second}
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // it ends with close
+	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // close stops it
 	s.close = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

@@ -16,10 +16,10 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// prefix begins all keys, so that a Redis with other keys can be used.
+// prefix is the prefix of all keys, so that the example can use a Redis that has other keys.
 const prefix = "tracing:"
 
-// lockClient makes the lock client of a service with separate telemetry, like in a separate process.
+// lockClient creates the lock client of a service with separate telemetry, as in a separate process.
 func lockClient(rdb *redis.Client, traces trace.TracerProvider, observers ...*core.Observer) (*core.Client, error) {
 	tel, err := telemetry.New(telemetry.WithTracerProvider(traces))
 	if err != nil {
@@ -34,14 +34,14 @@ type stock struct {
 
 	addr     string
 	close    func()        // waits for the last call
-	counting chan struct{} // closed after the count has begun under its lock
+	counting chan struct{} // closed when the count has started under its lock
 	counted  chan struct{} // closed when the count may end
 	taking   chan struct{} // gets a value for each spoon that is about to be taken under its lock
 	taken    chan struct{} // closed when these calls may end
 }
 
 func startStock(ctx context.Context, rdb *redis.Client, all *traces) (*stock, error) {
-	traces, err := all.of(ctx, "stock")
+	traces, err := all.provider(ctx, "stock")
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *stock) serve(ctx context.Context, server *grpc.Server, locks *core.Clie
 	}
 	s.addr = listener.Addr().String()
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // it ends with close
+	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // close stops it
 	s.close = sync.OnceFunc(func() {
 		server.GracefulStop()
 		running.Wait()
@@ -81,13 +81,13 @@ func (s *stock) serve(ctx context.Context, server *grpc.Server, locks *core.Clie
 	return nil
 }
 
-// Count counts until the demonstration lets it end.
+// Count counts until the demonstration lets it return.
 func (s *stock) Count(ctx context.Context, _ *shoppb.CountRequest) (*shoppb.CountReply, error) {
 	close(s.counting)
 	return &shoppb.CountReply{Left: 7}, until(ctx, s.counted)
 }
 
-// Buy takes a spoon from the shelf, also until the demonstration lets it end.
+// Buy takes a spoon from the shelf. It, too, returns when the demonstration lets it.
 func (s *stock) Buy(ctx context.Context, _ *shoppb.BuyRequest) (*shoppb.BuyReply, error) {
 	s.taking <- struct{}{}
 	return &shoppb.BuyReply{Left: 6}, until(ctx, s.taken)

@@ -11,15 +11,15 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// traces has a tracer provider for each service. Without an endpoint it keeps their spans.
+// traces holds a tracer provider for each service. Without an endpoint, it keeps their spans.
 type traces struct {
 	endpoint  string
 	kept      keeper
 	providers []*sdktrace.TracerProvider
 }
 
-// of makes the provider of a service.
-func (t *traces) of(ctx context.Context, service string) (*sdktrace.TracerProvider, error) {
+// provider creates the provider of a service.
+func (t *traces) provider(ctx context.Context, service string) (*sdktrace.TracerProvider, error) {
 	export, err := t.exporter(ctx)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// keeper is an exporter that keeps spans. It is safe for concurrent use.
+// keeper is an exporter that keeps spans in memory. It is safe for concurrent use.
 type keeper struct {
 	mu    sync.Mutex
 	spans []sdktrace.ReadOnlySpan
@@ -40,7 +40,8 @@ func (k *keeper) all() []sdktrace.ReadOnlySpan {
 	return all
 }
 
-// print writes the spans as a tree: the start, the duration and the data about locks of each.
+// print writes the spans as a tree, each with its start, its duration and its attributes about
+// locks.
 func (k *keeper) print(out io.Writer) error {
 	p := &printer{out: out, spans: k.all()}
 	for _, s := range p.spans {
@@ -51,7 +52,7 @@ func (k *keeper) print(out io.Writer) error {
 	return p.err
 }
 
-// printer keeps the first error.
+// printer writes lines and keeps the first error.
 type printer struct {
 	out   io.Writer
 	spans []sdktrace.ReadOnlySpan
@@ -81,11 +82,11 @@ func (p *printer) span(s sdktrace.ReadOnlySpan, begin time.Time, depth int) {
 	}
 }
 
-// named returns the name of the span of a link.
-func (p *printer) named(of trace.SpanContext) string {
-	i := slices.IndexFunc(p.spans, func(s sdktrace.ReadOnlySpan) bool { return s.SpanContext().SpanID() == of.SpanID() })
+// named returns the name of the span that a link points to.
+func (p *printer) named(link trace.SpanContext) string {
+	i := slices.IndexFunc(p.spans, func(s sdktrace.ReadOnlySpan) bool { return s.SpanContext().SpanID() == link.SpanID() })
 	if i < 0 {
-		return of.SpanID().String()
+		return link.SpanID().String()
 	}
 	return service(p.spans[i]) + ": " + p.spans[i].Name()
 }

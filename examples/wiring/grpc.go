@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// GRPC returns a server in which the span of the call, made by a stats handler, is the parent of the spans of locks.
+// GRPC returns a server in which the span of the call, which a stats handler starts, is the parent of the spans of
+// locks.
 func GRPC(locks *core.Client, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, *grpclock.Guard, error) {
 	guard, err := grpclock.New(locks, grpclock.WithRules(rules...))
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// OTLP returns the provider for telemetry.WithTracerProvider, otelgin and otelgrpc. Shut it down at the end.
+// OTLP returns the provider for telemetry.WithTracerProvider, otelgin and otelgrpc. Shut it down before the
+// program exits.
 func OTLP(ctx context.Context, service string) (*sdktrace.TracerProvider, error) {
 	exporter, err := otlptracegrpc.New(ctx) // to OTEL_EXPORTER_OTLP_ENDPOINT, such as http://localhost:4317
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// call is a message as an [aspect.Call].
+// call adapts a message to [aspect.Call].
 type call struct {
 	message   *Message
 	handler   Handler

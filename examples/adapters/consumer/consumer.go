@@ -25,7 +25,7 @@ type Handler func(ctx context.Context, m *Message) error
 
 // Result is the result of a message.
 type Result struct {
-	// Err is nil if the message is done. It is an [*aspect.RefusedError] if its lock was not
+	// Err is nil if the message is done. It is an [*aspect.RefusedError] if the lock was not
 	// acquired or was lost. Otherwise it is the error of the handler.
 	Err error
 
@@ -42,19 +42,19 @@ type Guard struct {
 	table     *aspect.Table[*topic, struct{}]
 }
 
-// prefix begins the names of topics in rules.
+// prefix is the prefix of topics in rules.
 const prefix = "topic/"
 
 // topic is a topic with a handler: the endpoint of the registry.
 type topic struct {
 	endpoint ruleset.Endpoint
-	declared []ruleset.Declared // its rules in Go
+	declared []ruleset.Declared // the rules of the topic in Go
 	handler  Handler
 }
 
-// New makes a guard over rules, which is a set or a reloaded set. It may be the set of a:
-// rules for topics belong to the guard, and other rules to functions in [aspect.Wrap].
-// fallbacks may be nil.
+// New returns a guard with the given rules, from a set or a set that is reloaded. They may be the
+// rules of a: rules for topics belong to the guard, and other rules to functions in
+// [aspect.Wrap]. fallbacks may be nil.
 func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks map[string]Handler) (*Guard, error) {
 	schema, err := newSchema()
 	if err != nil {
@@ -86,7 +86,7 @@ func (g *Guard) compile(_ *ruleset.Set, t *topic, rules []*ruleset.Resolved) (*a
 	return point, struct{}{}, err
 }
 
-// Topics has the handlers by topic, with their rules in Go.
+// Topics holds the handlers by topic, with their rules in Go.
 type Topics map[string]struct {
 	Handler Handler
 	Rules   []ruleset.Rule

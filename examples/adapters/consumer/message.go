@@ -34,7 +34,7 @@ func newSchema() (*keyexpr.Schema, error) {
 	)
 }
 
-// env has the variables of a message.
+// env supplies the variables of a message.
 type env struct {
 	message *Message
 	value   any // decoded on demand

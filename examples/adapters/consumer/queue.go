@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 )
 
-// Queue has topics in memory. Each has several partitions, which keep the order of their
+// Queue holds topics in memory. Each topic has several partitions, which keep the order of their
 // messages. A message goes to the partition of its key.
 type Queue struct{ topics map[string][]chan *Message }
 
-// depth is how many messages a partition buffers before Publish waits.
+// depth is the number of messages that a partition buffers before Publish waits.
 const depth = 100
 
-// NewQueue makes a queue of topics.
+// NewQueue returns a queue with the given topics.
 func NewQueue(partitions int, topics ...string) *Queue {
 	q := &Queue{topics: map[string][]chan *Message{}}
 	for _, topic := range topics {
@@ -44,7 +44,7 @@ func (q *Queue) Publish(ctx context.Context, m Message) error {
 	}
 }
 
-// Close ends the queue. Consumers read the remaining messages.
+// Close closes the queue. Consumers read the remaining messages.
 func (q *Queue) Close() {
 	for _, partitions := range q.topics {
 		for _, p := range partitions {
@@ -53,10 +53,10 @@ func (q *Queue) Close() {
 	}
 }
 
-// Consume handles the messages of a partition one after the other, until the queue is
-// closed and empty, or ctx ends. Messages that are not handled then are not committed, and a
-// broker would deliver them to the next consumer. A refused message is retried later. dead
-// gets the messages that cannot be handled.
+// Consume handles the messages of a partition one after the other until the queue is closed and
+// empty or ctx is done. Messages that are not handled by then are not committed, and a broker
+// would deliver them to the next consumer. A refused message is retried later. dead gets the
+// messages that cannot be handled.
 func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle func(context.Context, *Message) Result, dead func(*Message, error)) {
 	for {
 		select {
@@ -91,7 +91,7 @@ func again(err error) time.Duration {
 	return 0
 }
 
-// pause waits. It reports whether ctx has not ended.
+// pause waits for d. It returns false if ctx is done before that.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -45,7 +45,8 @@ func runInstance(ctx context.Context, options *redis.Options, s *settings, first
 	return err
 }
 
-// locked wraps the job in the rule of the file. The context of the job ends if the lock is lost.
+// locked wraps the job in the rule of the file. The context of the job is canceled if the lock is
+// lost.
 func locked(locks *core.Client, rules ruleset.Provider, job func(tick string)) (func(context.Context, task) (struct{}, error), error) {
 	locking, err := aspect.New(locks, aspect.WithSet(rules))
 	if err != nil {
@@ -62,7 +63,7 @@ func locked(locks *core.Client, rules ruleset.Provider, job func(tick string)) (
 	return closeDay, locking.Check()
 }
 
-// until waits for a time. It reports whether ctx has not ended.
+// until waits until a time. It returns false if ctx is done before that.
 func until(ctx context.Context, at time.Time) bool {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()

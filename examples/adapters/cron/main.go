@@ -95,7 +95,7 @@ func (s *settings) runAll(ctx context.Context, options *redis.Options, j *journa
 	return errors.Join(errs...)
 }
 
-// journal records which instance ran the job of which tick.
+// journal records the instance that ran the job of each tick.
 type journal struct {
 	mu   sync.Mutex
 	out  io.Writer

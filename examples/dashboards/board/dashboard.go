@@ -1,5 +1,5 @@
 // Package board defines the Grafana dashboard of Interlock. Command gen writes it to ../dashboard.json, which
-// Grafana imports. Rows has the questions, panels and queries. The rest of the package converts them to
+// Grafana imports. Rows returns the questions, panels and queries. The rest of the package converts them to
 // Grafana's format.
 package board
 
@@ -51,7 +51,7 @@ func build() (dashboard.Dashboard, error) {
 	return b.Build()
 }
 
-// width returns how many panels of a row are side by side.
+// width returns the number of panels that are side by side in a row.
 func width(panels int) uint32 {
 	if panels == 3 || panels > 4 {
 		return 3

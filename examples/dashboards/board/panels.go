@@ -1,6 +1,6 @@
 package board
 
-// Form is how a panel shows its numbers.
+// Form is the form in which a panel shows its numbers.
 type Form string
 
 // The forms of panels.

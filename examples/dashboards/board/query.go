@@ -30,13 +30,14 @@ func quantile(q, metric, by string) string {
 
 func p99(metric string) string { return quantile("0.99", metric, byRule) }
 
-// leaseLeft returns a query for a quantile of the share of the lease that was left, with a text before it.
+// leaseLeft returns a query for a quantile of the share of the lease that was left. It puts the text
+// before in front of the query.
 func leaseLeft(q, before string) string {
 	return before + "histogram_quantile(" + q + ", sum by (le, distributed_lock_rule) (rate(distributed_lock_lease_remaining_ratio_bucket{RULE}[$__rate_interval])))"
 }
 
-// filled replaces RULE and POD in a query by matchers of the dashboard's variables: RULE selects service, pod and
-// rule, POD selects service and pod.
+// filled replaces RULE and POD in a query with matchers for the dashboard's variables: RULE selects service, pod
+// and rule, POD selects service and pod.
 func filled(expr string) string {
 	const pod = `job=~"$job", instance=~"$instance"`
 	return strings.NewReplacer(
@@ -45,7 +46,7 @@ func filled(expr string) string {
 	).Replace(expr)
 }
 
-// Exprs returns the queries of a panel as the dashboard has them, with Grafana's variables.
+// Exprs returns the queries of a panel as in the dashboard, with Grafana's variables.
 func (p *Panel) Exprs() (exprs []string) {
 	for _, q := range p.Queries {
 		exprs = append(exprs, filled(q.Expr))

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// openGRPC makes the server. The guard finds the options of orders.proto by itself.
-// The rule file overrides them.
+// openGRPC creates the server. The guard finds the options of orders.proto by itself. The rule
+// file overrides them.
 func (s *Service) openGRPC(cfg Config) error {
 	guard, err := grpclock.New(cfg.Locks, grpclock.WithSet(s.rules))
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Service) openGRPC(cfg Config) error {
 	return guard.Check(s.server)  // when all services are registered
 }
 
-// methods are the methods of orders.proto.
+// methods implements the methods of orders.proto.
 type methods struct {
 	orderspb.UnimplementedOrdersServer
 	service *Service

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// openHTTP makes the routes and locks those that the rules name.
+// openHTTP registers the routes and locks the routes that the rules name.
 func (s *Service) openHTTP(cfg Config) (err error) {
 	if s.guard, err = ginlock.New(cfg.Locks, ginlock.WithFallback("shelf", onShelf)); err != nil {
 		return err

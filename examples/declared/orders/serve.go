@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// patience limits how long a server waits for its last calls.
+// patience is the time for which a server waits for its last calls.
 const patience = 5 * time.Second
 
-// serving has the running servers.
+// serving holds the running servers.
 type serving struct {
 	http    *http.Server
 	running sync.WaitGroup

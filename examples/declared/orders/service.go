@@ -1,6 +1,6 @@
-// Package orders is a service with HTTP, gRPC and a nightly job. Its Go code declares
-// no locks: a rule file (locks.yaml) and orders.proto do. http.go, grpc.go and
-// nightly.go each connect the rules with one line.
+// Package orders implements a service with HTTP, gRPC and a nightly job. Its Go code declares no
+// locks: a rule file (locks.yaml) and orders.proto do. http.go, grpc.go and nightly.go each
+// connect the rules with one line.
 package orders
 
 import (
@@ -38,9 +38,8 @@ type Service struct {
 	serving serving
 }
 
-// Open loads the rules and checks them against the routes, methods and functions of
-// the service. With a mistake in its rules the service does not start: the error lists
-// every problem.
+// Open loads the rules and checks them against the routes, methods and functions of the service.
+// If the rules have a mistake, the service does not start: the error lists every problem.
 func Open(cfg Config) (*Service, error) {
 	rules, err := ruleset.Watch(cfg.RuleFile)
 	if err != nil {

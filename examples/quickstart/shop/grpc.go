@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// GRPC makes the gRPC server of the shop. The guard has the kill switch.
+// GRPC returns the gRPC server of the shop and its guard, which has the kill switch.
 func (s *Shop) GRPC() (*grpc.Server, *grpclock.Guard, error) {
 	guard, err := grpclock.New(s.Locks,
 		grpclock.WithRules(grpcRules()...),

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// HTTP makes the Gin engine of the shop. The guard has the kill switch.
+// HTTP returns the Gin engine of the shop and its guard, which has the kill switch.
 func (s *Shop) HTTP() (*gin.Engine, *ginlock.Guard, error) {
 	guard, err := ginlock.New(s.Locks, ginlock.WithFallback("waiting-list", joinWaitingList))
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Shop) sellingRoutes(r *gin.Engine, guard *ginlock.Guard) {
 	}), takes(s.exchange))
 }
 
-// reservingRoutes has a reservation for each strategy for a taken lock.
+// reservingRoutes adds a reservation route for each strategy for a taken lock.
 func reservingRoutes(r *gin.Engine, guard *ginlock.Guard) {
 	for path, strategy := range strategies {
 		r.POST("/items/:item/"+path, guard.Handler(reservation(strategy)), func(c *gin.Context) {
@@ -88,7 +88,7 @@ func joinWaitingList(c *gin.Context) {
 	c.JSON(http.StatusAccepted, gin.H{"receipt": "on the waiting list for " + c.Param("item")})
 }
 
-// takes makes a handler from work that takes as long as "for" in the query.
+// takes returns a handler that runs work for the time "for" in the query.
 func takes(work func(ctx context.Context, item string, takes time.Duration) (int, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		d, err := time.ParseDuration(c.DefaultQuery("for", "1s"))
@@ -101,8 +101,8 @@ func takes(work func(ctx context.Context, item string, takes time.Duration) (int
 	}
 }
 
-// answer answers, or passes the error on: the guard then distinguishes a lost lock from a
-// client that left.
+// answer answers the request or passes the error on: the guard then distinguishes a lost lock
+// from a client that left.
 func answer(c *gin.Context, body gin.H, err error) {
 	switch {
 	case err == nil:

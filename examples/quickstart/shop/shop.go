@@ -1,6 +1,6 @@
-// Package shop is a small shop that sells from a stock, over Gin and over gRPC. Its
-// business code (this file) reads and writes the stock as if no other caller existed. The
-// rules of the routes (http.go) and methods (grpc.go) exclude other callers.
+// Package shop implements a small shop that sells from a stock, over Gin and over gRPC. Its
+// business code (this file) reads and writes the stock as if no other caller existed. The rules
+// of the routes (http.go) and methods (grpc.go) exclude other callers.
 package shop
 
 import (
@@ -39,8 +39,8 @@ func (s *Shop) buy(ctx context.Context, item string) (left int, err error) {
 
 func charge(ctx context.Context) error { return pause(ctx, time.Millisecond) }
 
-// count counts the pieces on the shelf, which takes a while. It stops if it loses the
-// lock: another caller may buy a piece then, and the result would be wrong.
+// count counts the pieces on the shelf, which takes a while. It stops if it loses the lock,
+// because another caller may then buy a piece, and the result would be wrong.
 func (s *Shop) count(ctx context.Context, item string, takes time.Duration) (int, error) {
 	if err := pause(ctx, takes); err != nil {
 		s.Log.WarnContext(ctx, "handler stopped", "work", "count", "cause", context.Cause(ctx))
@@ -58,8 +58,8 @@ func (s *Shop) exchange(ctx context.Context, item string, takes time.Duration) (
 	return s.buy(ctx, item)
 }
 
-// restock adds pieces. It acquires the lock itself, because it also runs at night without
-// a middleware. If ctx already has the lock, it re-enters.
+// restock adds pieces. It acquires the lock itself, because it also runs at night without a
+// middleware. If ctx already carries the lock, restock re-enters it.
 func (s *Shop) restock(ctx context.Context, item string, pieces int, takes time.Duration) error {
 	return s.Locks.Lock("stock:"+item).Do(ctx, func(ctx context.Context) error {
 		left, err := s.Stock.Read(ctx, item)

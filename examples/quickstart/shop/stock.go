@@ -14,9 +14,9 @@ import (
 // ErrSoldOut means that no piece of an item is left.
 var ErrSoldOut = errors.New("sold out")
 
-// Stock is the database of the shop: how many pieces of each item are left. All
-// instances share it. Each read and each write is atomic and takes the time of a round
-// trip. But a read and the write after it are not one transaction, like
+// Stock is the database of the shop: the number of pieces of each item that are left. All
+// instances share it. Each read and each write is atomic and takes the time of a round trip. But
+// a read and the write after it are not one transaction, as with
 //
 //	SELECT pieces FROM stock WHERE item = …
 //	UPDATE stock SET pieces = … WHERE item = …
@@ -30,15 +30,15 @@ type Stock struct {
 	pieces map[string]int
 }
 
-// roundTrip is how long a read or a write takes.
+// roundTrip is the time that a read or a write takes.
 const roundTrip = time.Millisecond
 
-// NewStock makes an empty stock.
+// NewStock returns an empty stock.
 func NewStock(tracer trace.Tracer) *Stock {
 	return &Stock{tracer: tracer, pieces: map[string]int{}}
 }
 
-// Read returns how many pieces of an item are left.
+// Read returns the number of pieces of an item that are left.
 func (s *Stock) Read(ctx context.Context, item string) (int, error) {
 	ctx, span := s.tracer.Start(ctx, "stock.read")
 	defer span.End()
@@ -50,7 +50,7 @@ func (s *Stock) Read(ctx context.Context, item string) (int, error) {
 	return s.pieces[item], nil
 }
 
-// Write sets how many pieces of an item are left.
+// Write sets the number of pieces of an item that are left.
 func (s *Stock) Write(ctx context.Context, item string, pieces int) error {
 	ctx, span := s.tracer.Start(ctx, "stock.write", trace.WithAttributes(attribute.Int("pieces", pieces)))
 	defer span.End()
@@ -64,10 +64,10 @@ func (s *Stock) Write(ctx context.Context, item string, pieces int) error {
 	return nil
 }
 
-// Writes returns how often Write was called, for all items.
+// Writes returns the number of calls of Write, for all items.
 func (s *Stock) Writes() int64 { return s.writes.Load() }
 
-// pause waits for d, or until ctx ends.
+// pause waits for d or until ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

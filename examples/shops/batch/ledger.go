@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// ledger stands for a table of batches, and counts the events of each batch.
+// ledger stands for a table of batches and counts the events of each batch.
 type ledger struct {
 	batches []string // in order
 
@@ -16,7 +16,7 @@ type ledger struct {
 
 type entry struct {
 	runs, finished int
-	stale          int   // writes of a run after the next run had begun
+	stale          int   // writes of a run after the next run started
 	failure        error // the error of the last run that failed
 }
 
@@ -37,7 +37,7 @@ func (l *ledger) with(batch string, do func(e *entry)) {
 	do(l.entries[batch])
 }
 
-// start begins a run of the batch and returns its number, from 1.
+// start starts a run of the batch and returns its number, counted from 1.
 func (l *ledger) start(batch string) (run int) {
 	l.with(batch, func(e *entry) {
 		e.runs++

@@ -1,11 +1,11 @@
-// Batch has several workers that process the same list of batches, with package core only.
+// Batch runs several workers that process the same list of batches, with package core only.
 //
 //	go -C examples run ./shops/batch
 //
-// A worker tries to lock each batch without waiting: if the lock is taken, another worker
-// has the batch. The worker reads the ledger of finished batches inside the lock. A failed
-// batch is free again, and the next worker retries it. A worker that stalls for longer than
-// its lease loses the lock. Its context ends, and it stops.
+// A worker tries to lock each batch without waiting: if the lock is taken, another worker has the
+// batch. The worker reads the ledger of finished batches inside the lock. A failed batch is free
+// again, and the next worker retries it. A worker that stalls for longer than its lease loses the
+// lock. Its context is canceled, and it stops.
 package main
 
 import (
@@ -76,8 +76,8 @@ func work(ctx context.Context, locks *core.Client, l *ledger) error {
 
 var errRow = errors.New("row 2 is not valid")
 
-// process is the work. ctx ends when the lock is lost. process checks it before each step
-// that cannot be undone, and passes it to each call that takes a context.
+// process does the work. ctx is canceled when the lock is lost. process checks ctx before each
+// step that cannot be undone and passes it to each call that takes a context.
 func process(ctx context.Context, l *ledger, batch string) error {
 	run := l.start(batch)
 	for row := range 5 {

@@ -2,9 +2,9 @@
 //
 //	go -C examples run ./shops/cart
 //
-// The key of the rule is a list with one key for each item of the cart. A call gets all
-// locks or none, so carts with the same items in opposite order do not deadlock. If the
-// locks are acquired one by one in the order of the cart, they do.
+// The key of the rule is a list with one key for each item of the cart. A call gets all locks or
+// none, so carts with the same items in opposite orders do not deadlock. They do deadlock if the
+// locks are acquired one by one in the order of the cart.
 package main
 
 import (
@@ -82,7 +82,7 @@ func routes(locks *core.Client, s *shop) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// oneByOne makes two carts deadlock: each holds the lock that the other one wants.
+// oneByOne lets two carts deadlock: each holds the lock that the other one waits for.
 func oneByOne(ctx context.Context, clients []*core.Client) (stuck int) {
 	var met sync.WaitGroup
 	met.Add(2)

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// lastWords is the tick at which the instance with the job dies.
+// lastWords is the tick at which the instance that runs the job dies.
 const lastWords = 6
 
-// together makes all instances tick at once. It returns the instance whose job failed and
-// the error, or -1 and nil.
+// together makes all instances tick at once. If a job fails, it returns the instance and the
+// error, and otherwise -1 and nil.
 func together(ctx context.Context, fleet []*instance, tick int) (failed int, err error) {
 	errs := make([]error, len(fleet))
 	var all sync.WaitGroup

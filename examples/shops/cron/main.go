@@ -1,12 +1,12 @@
-// Cron runs a job in one instance of a fleet, although every instance has the timer.
+// Cron runs a job in one instance of a fleet although every instance has the timer.
 //
 //	go -C examples run ./shops/cron
 //
-// The job is a function behind aspect.Wrap. An instance that does not get the lock skips
-// the tick, which is not an error. The debounce window keeps the job to once per tick, even
-// if it ends before the timer of the last instance fires: without the window the lock is
-// free again, and that instance runs the job once more. The window must be longer than
-// clocks differ, and shorter than the time between ticks.
+// The job is a function behind aspect.Wrap. An instance that does not get the lock skips the
+// tick, which is not an error. The debounce window limits the job to one run per tick, even if it
+// returns before the timer of the last instance fires: without the window, the lock is free
+// again, and that instance runs the job once more. The window must be longer than the difference
+// between clocks and shorter than the time between ticks.
 package main
 
 import (
@@ -81,9 +81,9 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// instance is a process of the fleet: separate clients, and the job.
+// instance is a process of the fleet, with separate clients and the job.
 type instance struct {
-	cut                   func() // cuts it off from Redis, like a power failure
+	cut                   func() // cuts the instance off from Redis, like a power failure
 	journal               *journal
 	report, withoutWindow func(ctx context.Context, tick int) (string, error)
 }
@@ -106,7 +106,7 @@ func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
 	return in, err
 }
 
-// makeReport is the job. Its context ends when the lock is lost, because another instance
+// makeReport is the job. Its context is canceled when the lock is lost, because another instance
 // may run the job from then on.
 func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
 	if tick == lastWords {

@@ -3,9 +3,9 @@
 //
 //	go -C examples run ./shops/duplicate
 //
-// The client makes a request id and sends it with every copy. The key of the lock is that
-// id, and the check whether the request was already processed is inside the lock. Before
-// the lock, the check would fail for all copies.
+// The client generates a request id and sends it with every copy. The key of the lock is that id,
+// and the check whether the request was already processed is inside the lock. Before the lock,
+// the check would find no copy processed.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	copies = 5           // of each request, sent at once
-	window = time.Second // of the debounce
+	copies = 5           // copies of each request, sent at once
+	window = time.Second // the debounce window
 )
 
 func main() { proof.Main("duplicate", prove) }
@@ -68,7 +68,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// routes has the service in three variants.
+// routes returns the service in three variants.
 func routes(locks *core.Client, o *orders) (*gin.Engine, error) {
 	guard, err := ginlock.New(locks)
 	if err != nil {

@@ -17,7 +17,7 @@ type likes struct {
 	mu       sync.Mutex
 	given    map[like]bool
 	counters map[string]int
-	keys     map[like]string // the lock under which each was last toggled
+	keys     map[like]string // the lock under which each like was last toggled
 }
 
 func newLikes() *likes {
@@ -68,7 +68,7 @@ func (l *likes) fans(post string) (n int) {
 	return n
 }
 
-// noteKey records which lock the request holds, for this demonstration.
+// noteKey records the lock that the request holds, for this demonstration.
 func (l *likes) noteKey(c *gin.Context) {
 	hold := ginlock.Hold(c)
 	if hold == nil { // the rule is disabled

@@ -2,11 +2,10 @@
 //
 //	go -C examples run ./shops/likes
 //
-// To read the like and then write the opposite is correct only if one request at a time
-// does it for the same user and post. So the key is user:like:<user>:<post>, and other
-// users of the same post do not wait. The counter of the post belongs to all users, and
-// the lock of one user does not protect it: the program increments it atomically, like
-// UPDATE … SET likes = likes + 1.
+// Reading the like and then writing the opposite is correct only if one request at a time does so
+// for the same user and post. So the key is user:like:<user>:<post>, and other users of the same
+// post do not wait. The counter of the post belongs to all users, and the lock of one user does
+// not protect it: the program increments it atomically, like UPDATE … SET likes = likes + 1.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Nested has two services that lock the same order. One calls the other.
+// Nested runs two services that lock the same order. One calls the other.
 //
 //	go -C examples run ./shops/nested
 //
@@ -59,8 +59,8 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// locked wraps a function in the rule of both services. The function need not know whether
-// its caller already holds the lock.
+// locked wraps a function in the rule of both services. The function works whether or not its
+// caller already holds the lock.
 func locked[Out any](a *aspect.Aspect, name string, fn func(context.Context, order) (Out, error)) (func(context.Context, order) (Out, error), error) {
 	return aspect.Wrap(a, ruleset.Rule{Name: name, Key: "order:#{in.ID}", WaitTime: 200 * time.Millisecond}, fn)
 }
@@ -77,10 +77,10 @@ func newStockService(locks *core.Client, a *aspect.Aspect) (s *stockService, err
 	return s, err
 }
 
-// payment is what Pay and Reserve have seen.
+// payment records the observations of Pay and Reserve.
 type payment struct {
-	before, inReserve, inGoroutine, after int   // counts in Redis
-	detached                              error // of the attempt with a detached context
+	before, inReserve, inGoroutine, after int   // hold counts in Redis
+	detached                              error // the error of the attempt with a detached context
 }
 
 type orderService struct {
@@ -111,7 +111,7 @@ func newOrderService(locks *core.Client, a *aspect.Aspect, stock *stockService) 
 // count returns the hold count of the order in Redis.
 func count(ctx context.Context, locks *core.Client, id string) (n int, err error) {
 	state, err := locks.Lock("order:" + id).State(ctx)
-	for _, times := range state.Holders { // one holder, or none if it is free
+	for _, times := range state.Holders { // one holder, or none if the lock is free
 		n += times
 	}
 	return n, err

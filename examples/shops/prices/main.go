@@ -1,12 +1,12 @@
-// Prices has prices that are read often and changed rarely: GET uses a read lock, PUT uses
+// Prices serves prices that are read often and changed rarely: GET uses a read lock, and PUT uses
 // the write lock of the same key.
 //
 //	go -C examples run ./shops/prices
 //
-// A price is two rows, the amount and its currency. A reader between the two writes sees a
-// price that never existed. A plain lock prevents that, but makes all readers of a price
-// wait for each other. With a read and a write lock readers do not wait for each other, in
-// all instances. A waiting writer gets its turn, even if readers keep coming.
+// A price is two rows, the amount and its currency. A reader between the two writes sees a price
+// that never existed. A plain lock prevents that, but makes all readers of a price wait for each
+// other. With a read lock and a write lock, readers do not wait for each other in any instance. A
+// waiting writer gets its turn, even if readers keep coming.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 const (
 	readers = 40
 	writers = 4
-	reads   = 10 // of each reader, one after the other; writes too
+	reads   = 10 // reads of each reader, one after the other; as many writes
 )
 
 func main() { proof.Main("prices", prove) }

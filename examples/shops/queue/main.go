@@ -1,4 +1,4 @@
-// Queue sells the few tickets of a show in the order in which buyers came, in all
+// Queue sells the few tickets of a show in the order in which buyers arrived, across all
 // instances.
 //
 //	go -C examples run ./shops/queue
@@ -66,7 +66,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// outOfTurn counts the buyers that were served after a buyer that came later.
+// outOfTurn counts the buyers that were served after a buyer that arrived later.
 func outOfTurn(served []int) (n int) {
 	latest := -1
 	for _, buyer := range served {
@@ -90,7 +90,7 @@ func routes(locks *core.Client, s *show) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// show serves buyers. The first buyer is served when all others wait.
+// show serves buyers. It serves the first buyer when all others wait.
 type show struct {
 	waits chan struct{} // a buyer waits
 
@@ -122,7 +122,7 @@ func (s *show) serve(c *gin.Context) {
 	c.Status(http.StatusCreated)
 }
 
-// sell sends the buyers one after the other, opens the show when all have come, and returns
+// sell sends the buyers one after the other, opens the show when all have arrived, and returns
 // the order in which they were served.
 func (s *show) sell(ctx context.Context, instances []*gin.Engine, path string) ([]int, error) {
 	s.mu.Lock()

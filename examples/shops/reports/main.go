@@ -1,12 +1,11 @@
-// Reports makes reports that are expensive for the database: at most five at a time in all
+// Reports creates reports that are expensive for the database: at most five at a time across all
 // instances.
 //
 //	go -C examples run ./shops/reports
 //
-// A limit of five in each instance allows five times the number of instances, and changes
-// with the fleet. A semaphore has one limit for all: a caller that finds no free permit
-// gets 429 at once, and may try again. The permit of a dead instance is free again when its
-// lease expires.
+// A limit of five in each instance allows five times the number of instances and changes with the
+// fleet. A semaphore has one limit for all: a caller that finds no free permit gets 429 at once
+// and may try again. The permit of a dead instance is free again when its lease expires.
 package main
 
 import (
@@ -112,7 +111,7 @@ func (db *database) running() int {
 	return db.busy
 }
 
-// ask requests n reports and waits until all have begun. done finishes them; then answers
+// ask requests n reports and waits until all have started. done finishes them; then answers
 // counts the statuses.
 func (db *database) ask(ctx context.Context, instances []*gin.Engine, path string, n int) (answers func() map[int]int, done func()) {
 	finish, all := make(chan struct{}), make(chan struct{})
@@ -127,7 +126,7 @@ func (db *database) ask(ctx context.Context, instances []*gin.Engine, path strin
 	for range n {
 		select {
 		case <-db.began:
-		case <-ctx.Done(): // one has not begun: the checks fail then
+		case <-ctx.Done(): // a report did not start, so the checks fail
 		}
 	}
 	return func() map[int]int { return tally }, func() {

@@ -2,9 +2,9 @@
 //
 //	go -C examples run ./shops/stock
 //
-// A sale reads the stock, subtracts one, and writes it back. Two sales at the same time sell
-// the same piece. The key of the lock is the item in the body of the order, so buyers of
-// other items do not wait.
+// A sale reads the stock, subtracts one and writes it back. Two sales at the same time sell the
+// same piece. The key of the lock is the item in the body of the order, so buyers of other items
+// do not wait.
 package main
 
 import (
@@ -63,8 +63,8 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	return nil
 }
 
-// shop sells from a stock. The map stands for a table of a database, with its round trip. In
-// a real table add a condition (stock > 0) as a second protection.
+// shop sells from a stock. The map stands for a table of a database, with its round trip. In a
+// real table, add a condition (stock > 0) as a second protection.
 type shop struct {
 	mu    sync.Mutex
 	stock map[string]int

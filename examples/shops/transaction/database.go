@@ -9,8 +9,8 @@ import (
 // database stands for a real database. It is a map with the relevant properties of a
 // database:
 //
-//   - A transaction reads the data that was committed when it began (snapshot reads).
-//   - Other transactions see its writes after it has committed.
+//   - A transaction reads the data that was committed before it began (snapshot reads).
+//   - Other transactions see its writes after it commits.
 //   - The last commit wins, even if it was computed from old data.
 //
 // MySQL in REPEATABLE READ does this with a SELECT followed by an UPDATE with a computed
@@ -38,7 +38,8 @@ func (db *database) begin() *transaction {
 	return &transaction{db: db, snapshot: maps.Clone(db.committed), writes: make(map[string]int)}
 }
 
-// read returns the write of the transaction, or the data that was committed when it began.
+// read returns the value that the transaction wrote or, if there is none, the value that was
+// committed before it began.
 func (tx *transaction) read(key string) int {
 	if value, written := tx.writes[key]; written {
 		return value

@@ -2,10 +2,10 @@
 //
 //	go -C examples run ./shops/transaction
 //
-// In the other order (begin, lock, unlock, commit) the lock is useless. A transaction that
-// waits for the lock has begun before the holder committed, and may read the old data. And
-// the next holder starts before this one commits. In Gin the chain is the order: guard,
-// transaction, handler.
+// In the other order (begin, lock, unlock, commit) the lock is useless. A transaction that waits
+// for the lock began before the holder committed and may read the old data. And the next holder
+// starts before this one commits. In Gin, the order of the chain decides: guard, transaction,
+// handler.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-const deposits = 50 // of 1 each, at once
+const deposits = 50 // deposits of 1, made at once
 
 func main() { proof.Main("transaction", prove) }
 
@@ -75,8 +75,8 @@ func (b *bank) routes(locks *core.Client) (*gin.Engine, error) {
 
 type transactionKey struct{}
 
-// inTransaction begins a transaction and commits it after the handlers have succeeded.
-// Just before that it checks the context, which has ended if the lock was lost.
+// inTransaction begins a transaction and commits it after the handlers succeed. Just before the
+// commit, it checks the context, which is canceled if the lock was lost.
 func (b *bank) inTransaction(c *gin.Context) {
 	tx, before := b.db.begin(), c.Request
 	ctx := context.WithValue(before.Context(), transactionKey{}, tx)

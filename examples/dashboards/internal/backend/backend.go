@@ -28,7 +28,7 @@ type Redis struct {
 	close   func()
 }
 
-// ErrNotOurs is the error of Stop and Start for an existing Redis.
+// ErrNotOurs is returned by Stop and Start for an existing Redis.
 var ErrNotOurs = errors.New("the example has not started this Redis")
 
 // Open uses the Redis at url. If url is empty, it starts redis-server or, if that program is missing, an embedded Redis.
@@ -43,16 +43,16 @@ func Open(ctx context.Context, url string) (*Redis, error) {
 	return process(ctx, path)
 }
 
-// Client makes a client. Close it before the Redis.
+// Client creates a client. Close the client before the Redis.
 func (r *Redis) Client() *redis.Client { return redis.NewClient(r.options()) }
 
-// Stop ends the Redis and loses its data.
+// Stop stops the Redis, which loses its data.
 func (r *Redis) Stop() error { return r.stop() }
 
 // Start starts the Redis again at the same address.
 func (r *Redis) Start(ctx context.Context) error { return r.start(ctx) }
 
-// Close ends the Redis. It does not end an existing Redis.
+// Close stops the Redis unless it is an existing one.
 func (r *Redis) Close() { r.close() }
 
 func running(url string) (*Redis, error) {
@@ -93,7 +93,7 @@ func process(ctx context.Context, path string) (*Redis, error) {
 	url := "redis://" + p.addr
 	return &Redis{
 		URL: url, About: path + ", started here", options: parsed(url),
-		stop: p.stop, start: p.start, close: func() { _ = p.stop() }, //nolint:errcheck // it ends with this process
+		stop: p.stop, start: p.start, close: func() { _ = p.stop() }, //nolint:errcheck // the process ends with this one
 	}, nil
 }
 
@@ -101,7 +101,7 @@ func parsed(url string) func() *redis.Options {
 	return func() *redis.Options {
 		options, err := redis.ParseURL(url)
 		if err != nil {
-			return &redis.Options{} // it was parsed before
+			return &redis.Options{} // the URL was parsed earlier
 		}
 		return options
 	}
@@ -128,7 +128,7 @@ type server struct {
 }
 
 func (s *server) start(ctx context.Context) error {
-	// The process does not end with ctx: stop ends it, after the programs that use it.
+	// The process outlives ctx: stop kills it after the programs that use it have stopped.
 	s.cmd = child.Command(s.path, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
@@ -152,6 +152,6 @@ func (s *server) stop() error {
 	if err := s.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = s.cmd.Wait() // the error says that it was killed
+	_ = s.cmd.Wait() // the error only reports the kill
 	return nil
 }

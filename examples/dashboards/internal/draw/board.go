@@ -1,5 +1,5 @@
 // Package draw draws the panels of the dashboard as one SVG picture, from Prometheus' answers to their queries. It is for
-// readers without a Grafana, and shows less: no time axes, no exemplars and no variables.
+// readers without a Grafana and shows less: no time axes, no exemplars and no variables.
 package draw
 
 import (
@@ -91,7 +91,7 @@ func askAll(ctx context.Context, p *board.Panel, ask Ask) (lines []line, err err
 	return lines, nil
 }
 
-// legend replaces the labels in a legend of Grafana by the labels of a series.
+// legend replaces the placeholders in a Grafana legend with the labels of a series.
 func legend(template string, labels model.Metric) string {
 	for name, value := range labels {
 		template = strings.ReplaceAll(template, "{{"+string(name)+"}}", string(value))

@@ -129,7 +129,7 @@ func path(l *line, from, to model.Time, top float64, x, y int) string {
 	return b.String()
 }
 
-// number returns a value with its unit, like Grafana.
+// number formats a value with its unit as Grafana does.
 func number(f float64, unit string) string {
 	switch unit {
 	case "s":

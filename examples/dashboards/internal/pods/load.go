@@ -96,7 +96,7 @@ func (s *Shop) crowds() []crowd {
 // cellar is the item whose stock a pod counts for hours.
 func cellar(pod int) string { return fmt.Sprintf("cellar-%d", pod+1) }
 
-// Load simulates customers that call the pods until ctx ends. It returns after the last call.
+// Load simulates customers that call the pods until ctx is done. It returns after the last call.
 func (s *Shop) Load(ctx context.Context) {
 	var running sync.WaitGroup
 	for pod := range s.pods {

@@ -25,7 +25,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// watchdog is short, so that a lost lock is noticed within the demonstration. The default is 30 seconds.
+// watchdog is the lease time. It is short so that a lost lock is noticed during the demonstration; the
+// default is 30 seconds.
 const watchdog = 3 * time.Second
 
 // pod is an instance of the shop with everything that a real pod has: a lock client, metrics, traces and a rule file.
@@ -60,7 +61,7 @@ func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err
 	if err := p.listen(); err != nil {
 		return nil, err
 	}
-	log = slog.New(traced{log.Handler()}).With("instance", p.webAddr) // the name of the pod in Prometheus
+	log = slog.New(traceHandler{log.Handler()}).With("instance", p.webAddr) // the name of the pod in Prometheus
 	for _, step := range []func(*slog.Logger) error{p.observe, p.connect, p.load, p.routes, p.methods, p.serve} {
 		if err := step(log); err != nil {
 			return nil, err
@@ -69,7 +70,7 @@ func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err
 	return p, nil
 }
 
-// observe connects OpenTelemetry with Prometheus. The handler supports OpenMetrics, because without it Prometheus gets no
+// observe connects OpenTelemetry with Prometheus. The handler supports OpenMetrics, because otherwise Prometheus gets no
 // exemplars.
 func (p *pod) observe(log *slog.Logger) (err error) {
 	registry := prometheus.NewRegistry()
@@ -109,7 +110,7 @@ func (p *pod) connect(*slog.Logger) (err error) {
 	p.later(func() {
 		ctx, cancel := patience()
 		defer cancel()
-		_ = p.locks.Close(ctx) // locks that are still held end with their leases
+		_ = p.locks.Close(ctx) // locks that are still held expire with their leases
 	})
 	return nil
 }
@@ -122,7 +123,7 @@ func (p *pod) load(*slog.Logger) (err error) {
 	return err
 }
 
-// listen takes a free port for each of both servers.
+// listen opens a free port for each of the two servers.
 func (p *pod) listen() error {
 	for _, at := range []struct {
 		listener *net.Listener

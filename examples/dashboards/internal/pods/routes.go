@@ -38,7 +38,7 @@ func (p *pod) routes(*slog.Logger) error {
 	shop.POST("/orders", takes(sale))
 	shop.POST("/baskets/:basket", takes(50*time.Millisecond))
 	p.engine = r
-	return guard.Check(r) // when all routes are there
+	return guard.Check(r) // after all routes are registered
 }
 
 const (
@@ -46,7 +46,8 @@ const (
 	counting = 2500 * time.Millisecond
 )
 
-// takes returns a handler that works for a time, or until the request or its lock ends.
+// takes returns a handler that works for a time, or until the context of the request is canceled,
+// for example because the lock is lost.
 func takes(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := pause(c.Request.Context(), d); err != nil {
@@ -75,7 +76,7 @@ func (p *pod) transfer(c *gin.Context) {
 	c.Status(http.StatusOK)
 }
 
-// methods are the gRPC methods of the shop.
+// methods registers the gRPC methods of the shop.
 func (p *pod) methods(*slog.Logger) error {
 	guard, err := grpclock.New(p.locks, grpclock.WithSet(p.rules))
 	if err != nil {
@@ -97,7 +98,7 @@ func (service) Buy(ctx context.Context, _ *shoppb.BuyRequest) (*shoppb.BuyReply,
 	return &shoppb.BuyReply{}, pause(ctx, sale)
 }
 
-// pause waits for d, or for the end of ctx and returns its cause.
+// pause waits for d. If ctx is done before that, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,5 +1,5 @@
-// Package pods is a shop of several instances ("pods") in one process, with the troubles that the dashboard is made for.
-// locks.yaml has its rules, load.go its customers, and trouble.go its troubles.
+// Package pods runs a shop with several instances ("pods") in one process and the troubles that the dashboard is made
+// for. locks.yaml contains its rules, load.go its customers and trouble.go its troubles.
 package pods
 
 import (
@@ -17,8 +17,8 @@ import (
 
 // Names that operators search for.
 const (
-	Prefix   = "example-shop:" // begins the keys of the shop in Redis
-	PagePath = "/debug/locks"  // of the live page of each pod
+	Prefix   = "example-shop:" // prefix of the keys of the shop in Redis
+	PagePath = "/debug/locks"  // path of the live page of each pod
 )
 
 // rules is the content of the rule file of each pod at its start.
@@ -34,7 +34,7 @@ type Shop struct {
 	client *client
 }
 
-// Open starts n pods. newClient makes the Redis client of each pod. The pods log to log.
+// Open starts n pods. newClient creates the Redis client of each pod. The pods log to log.
 func Open(n int, newClient func() *redis.Client, log *slog.Logger) (_ *Shop, err error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Shop{admin: newClient(), client: newCaller()}
@@ -71,7 +71,7 @@ func (s *Shop) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Close ends all pods. Call it after Load has returned.
+// Close stops all pods. Call it after Load returns.
 func (s *Shop) Close() {
 	s.client.close()
 	for _, p := range s.pods {
@@ -90,7 +90,7 @@ func replace(path, text string) error {
 	return os.Rename(next, path)
 }
 
-// patience limits the time of an orderly end.
+// patience returns a context that limits the time of an orderly shutdown.
 func patience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 3*time.Second)
 }

@@ -44,7 +44,7 @@ func (s *Shop) Leak(ctx context.Context) error {
 	return err
 }
 
-// Deadlock makes two transfers in opposite directions in the same pod, and waits for both.
+// Deadlock makes two transfers in opposite directions in the same pod and waits for both.
 func (s *Shop) Deadlock(ctx context.Context) {
 	var both sync.WaitGroup
 	for _, path := range []string{"/transfers/carol/dave", "/transfers/dave/carol"} {

@@ -17,7 +17,7 @@ func Fill(expr string) string {
 	).Replace(expr)
 }
 
-// points limits how often a query is evaluated in a range, like a panel of Grafana.
+// points is the largest number of evaluations of a query in a range, as in a Grafana panel.
 const points = 150
 
 // Range evaluates a query from start to now: at every interval, or at points times if the range is long.
@@ -34,7 +34,7 @@ func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model
 	return series, nil
 }
 
-// Await returns when a query has a result. If ctx ends before that, it returns an error.
+// Await returns when a query has a result. If ctx is done before that, it returns an error.
 func (s *Server) Await(ctx context.Context, expr string) error {
 	for {
 		value, _, err := s.API.Query(ctx, Fill(expr), time.Now())

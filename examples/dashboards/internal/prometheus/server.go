@@ -1,4 +1,4 @@
-// Package prometheus runs a Prometheus server that scrapes the shop, and sends queries to it.
+// Package prometheus runs a Prometheus server that scrapes the shop and sends queries to it.
 package prometheus
 
 import (
@@ -22,12 +22,12 @@ import (
 // Interval is the time between two scrapes, and between two evaluations of the rules.
 const Interval = time.Second
 
-// Window replaces the minutes of rules in Quick.
+// Window is the time with which Quick replaces the minutes in rules.
 const Window = 15 * time.Second
 
 // Config configures the server.
 type Config struct {
-	Path    string   // of the program; empty: prometheus on PATH
+	Path    string   // path of the program; empty: prometheus on PATH
 	Targets []string // host:port of each pod
 	Rules   string   // text of a rule file
 	Job     string   // name of the service
@@ -42,7 +42,7 @@ type Server struct {
 	cmd *exec.Cmd
 }
 
-// ErrMissing is the error of Start if Prometheus is not installed.
+// ErrMissing is returned by Start if Prometheus is not installed.
 var ErrMissing = errors.New("prometheus is not installed: apt install prometheus, or name the program with -prometheus PATH")
 
 // Start starts the program and returns when it is ready. Its data is in a temporary directory, which Close removes. The server
@@ -130,17 +130,17 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			said, _ := os.ReadFile(s.logFile()) //nolint:errcheck // the log is an addition to the error
+			said, _ := os.ReadFile(s.logFile()) //nolint:errcheck // the log is only an addition to the error
 			return fmt.Errorf("prometheus does not answer: %w; its log:\n%s", err, said)
 		}
 	}
 }
 
-// Close ends the server and removes its data.
+// Close stops the server and removes its data.
 func (s *Server) Close() {
 	if s.cmd != nil && s.cmd.Process != nil {
 		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait() // the error says that it was killed
+		_ = s.cmd.Wait() // the error only reports the kill
 	}
 	_ = os.RemoveAll(s.dir)
 }

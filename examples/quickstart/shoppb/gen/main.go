@@ -58,7 +58,7 @@ func compile(ctx context.Context, source string) (*descriptorpb.FileDescriptorPr
 	return protoutil.ProtoFromFileDescriptor(files[0]), nil
 }
 
-// run runs a plugin like protoc does, and writes the files of its answer.
+// run runs a plugin as protoc does and writes the files of its response.
 func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest) error {
 	input, err := proto.Marshal(request)
 	if err != nil {

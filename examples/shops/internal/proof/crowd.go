@@ -24,7 +24,7 @@ func Tally[T comparable](n int, fn func(i int) T) map[T]int {
 	return tally
 }
 
-// Post sends JSON to a service without a network, and returns the status of the answer.
+// Post sends JSON to a service without a network and returns the status of the answer.
 func Post(ctx context.Context, service http.Handler, path, json string) int {
 	return Send(ctx, service, http.MethodPost, path, json).Code
 }

@@ -1,4 +1,4 @@
-// Package proof has the common parts of the programs of shops: a Redis, a crowd of callers,
+// Package proof contains the common parts of the programs of shops: a Redis, a crowd of callers
 // and a verdict.
 package proof
 
@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// patience limits the duration of a program. A program needs a few seconds.
+// patience is the time limit of a program, which needs a few seconds.
 const patience = 30 * time.Second
 
-// Main is the main function of a program. It runs prove and exits with 0 if prove made at
+// Main implements the main function of a program. It runs prove and exits with 0 if prove made at
 // least one check, every check passed and there was no error. Otherwise it exits with 1.
 func Main(name string, prove func(ctx context.Context, p *Proof) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -28,7 +28,7 @@ func Main(name string, prove func(ctx context.Context, p *Proof) error) {
 	}
 }
 
-// Proof collects the results of a program. Its methods are for one goroutine.
+// Proof collects the results of a program. Only one goroutine may call its methods.
 type Proof struct {
 	out            io.Writer
 	backend        *backend

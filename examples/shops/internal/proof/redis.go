@@ -17,12 +17,12 @@ import (
 
 // backend is the Redis of a program.
 type backend struct {
-	prefix string // of every key
+	prefix string // the prefix of every key
 	client func() *redis.Client
 	close  func()
 }
 
-// openBackend embeds a Redis, or uses the Redis at url with a separate prefix of keys.
+// openBackend embeds a Redis or uses the Redis at url with a separate key prefix.
 func openBackend(url string) (*backend, error) {
 	if url == "" {
 		server, err := redistest.Start()
@@ -46,11 +46,11 @@ func openBackend(url string) (*backend, error) {
 	}, nil
 }
 
-// Prefix begins the keys of every lock.
+// Prefix returns the prefix of the keys of every lock.
 func (p *Proof) Prefix() string { return p.backend.prefix }
 
-// Locks makes a lock client with a separate Redis client, like another process. Both are
-// closed at the end of the program.
+// Locks creates a lock client with a separate Redis client, like another process. Both are closed
+// at the end of the program.
 func (p *Proof) Locks(ctx context.Context, opts ...core.Option) (*core.Client, error) {
 	locks, _, err := p.Instance(ctx, opts...)
 	return locks, err
@@ -74,7 +74,7 @@ func (p *Proof) Instance(ctx context.Context, opts ...core.Option) (locks *core.
 	return locks, n.cut, err
 }
 
-// network has the connections of one instance.
+// network holds the connections of one instance.
 type network struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
