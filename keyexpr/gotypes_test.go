@@ -445,7 +445,7 @@ type (
 		Name  string `json:"name,omitempty"`
 		Kept  string
 		Gone  string `json:"-"`
-		Dash  string `json:"-,"` //nolint:staticcheck // what encoding/json makes of it is the question
+		Dash  string `json:"-,"` //nolint:staticcheck // the test shows how encoding/json reads this tag
 		Empty string `json:",omitempty"`
 	}
 	left struct {
@@ -696,7 +696,7 @@ func TestGoType_LargeMaps(t *testing.T) {
 	}
 }
 
-// Reading a value that contains itself ends.
+// Reading a value that contains itself terminates.
 func TestGoType_CyclicValues(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[holder](t)

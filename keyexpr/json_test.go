@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// A number next to zero is slow to parse. It ends the document, so that only one is parsed.
+// A number close to zero is slow to parse. It stops the decoding, so only one is parsed.
 func TestDecodeJSON_NumbersNextToZero(t *testing.T) {
 	t.Parallel()
 	for number, refused := range map[string]bool{

@@ -102,7 +102,7 @@ func TestTemplate_ZeroTimeIsNotSet(t *testing.T) {
 	}
 }
 
-// A computed zero differs in its bytes from the zero value, and is the same number.
+// A computed zero differs from the zero value in its bytes but is the same number.
 func TestTemplate_ZeroTextMarshaler(t *testing.T) {
 	t.Parallel()
 	for _, zero := range []*big.Int{{}, new(big.Int).Sub(big.NewInt(1), big.NewInt(1))} {

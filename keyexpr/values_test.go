@@ -23,7 +23,7 @@ type identified struct {
 	List   []any
 }
 
-// One id makes one key, whatever its place and type: its text is its identity.
+// One id yields one key, whatever its place and type: its text is its identity.
 func TestTemplate_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	in := identified{Text: "42", Signed: 42, Small: 42, List: []any{"42", 42, uint8(42), 42.0}}
@@ -109,7 +109,7 @@ func TestFromJSONNumber(t *testing.T) {
 	}
 }
 
-// An Env may return integers and floats of any Go type: one number makes one key.
+// An Env may return integers and floats of any Go type: one number yields one key.
 func TestTemplate_ValuesOfAllGoTypes(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `#{body.id}`)

@@ -57,8 +57,8 @@ func TestBlockers_LinkLeadsToHoldSpan(t *testing.T) {
 	}
 }
 
-// A hold that has just ended is still found, because the observers of the next holder may run after its end. Many holds
-// later it is forgotten, even if it was lost and never released.
+// A hold is still found shortly after it ended, because the observers of the next holder may run after its end. Many
+// holds later it is forgotten, even if it was lost and never released.
 func TestBlockers_EndedHold(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *harness, ctx context.Context, info core.HoldInfo){

@@ -99,7 +99,7 @@ func (v *variant) median() float64 {
 	return float64(v.spent[len(v.spent)/2].Nanoseconds()) / perTurn
 }
 
-// newTelemetry makes a Telemetry with a separate metrics SDK, unless opts set another.
+// newTelemetry creates a Telemetry with a separate metrics SDK, unless opts set another.
 func newTelemetry(b *testing.B, traces trace.TracerProvider, opts ...telemetry.Option) *telemetry.Telemetry {
 	b.Helper()
 	opts = append([]telemetry.Option{telemetry.WithMeterProvider(meters()), telemetry.WithTracerProvider(traces)}, opts...)
@@ -148,7 +148,8 @@ func callsTurn(b *testing.B, tel *telemetry.Telemetry) func() {
 	}
 }
 
-// bareTurn makes the spans of one acquisition and its hold and records the values with the SDK alone.
+// bareTurn starts the spans of one acquisition and its hold and records the values with the SDK
+// alone.
 func bareTurn(b *testing.B, traces trace.TracerProvider, values metric.MeterProvider) func() {
 	b.Helper()
 	tracer, ctx := traces.Tracer("bench"), b.Context()

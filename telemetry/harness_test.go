@@ -35,7 +35,7 @@ func outage() core.BackendChange {
 	}
 }
 
-// newLocks makes a lock client on an embedded Redis, observed by h.
+// newLocks creates a lock client on an embedded Redis that h observes.
 func newLocks(t *testing.T, h *harness, opts ...core.Option) (*core.Client, *redistest.Server) {
 	t.Helper()
 	server := redistest.New(t)
@@ -131,7 +131,7 @@ func newHarness(t *testing.T, opts ...telemetry.Option) *harness {
 	return h
 }
 
-// observe makes h notify tel.
+// observe adds tel to the observers that h notifies.
 func (h *harness) observe(tel *telemetry.Telemetry) {
 	h.Telemetry, h.locksObserver = tel, tel.Observer()
 	h.rulesObserver = h.Rules.(*aspect.Observer)

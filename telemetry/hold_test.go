@@ -96,7 +96,7 @@ func TestHold_Lost(t *testing.T) {
 		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { return len(h.logs.records(t)) > 0 }) // the record is written last, after the context has ended
+		eventually(t, func() bool { return len(h.logs.records(t)) > 0 }) // the record is written last, after the context is canceled
 		h.want(t, 1, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")
 		h.want(t, 0, "distributed_lock.release.failures", "rule", "pay", "kind", "reentrant")
 		h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "lost")

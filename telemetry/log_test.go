@@ -174,7 +174,7 @@ func TestLog_BackendChanges(t *testing.T) {
 	}
 }
 
-// Records about trouble that makes all requests fail or run unlocked go to the default logger if the program passes
+// Records about problems that let all requests fail or run unlocked go to the default logger if the program passes
 // no logger. The test is not parallel, because there is one default logger.
 func TestLog_AlarmsWithoutALogger(t *testing.T) { //nolint:paralleltest // see above
 	logs := &logBuffer{}

@@ -109,7 +109,7 @@ func TestReload_EndpointsUnlocked(t *testing.T) {
 	}
 }
 
-// One record says both that the refusal has ended and that endpoints run unlocked.
+// One record reports both the end of the refusal and the endpoints that run unlocked.
 func TestReload_EndpointsUnlockedAfterRefusal(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -95,7 +95,7 @@ func TestSpan_ReentryAndNestedLocks(t *testing.T) {
 	})
 }
 
-// tracing is a hook that makes a span for every command and pipeline, like redisotel.
+// tracing is a hook that starts a span for every command and pipeline, like redisotel.
 type tracing struct{ tracer trace.Tracer }
 
 func (tracing) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -116,7 +116,7 @@ func (h tracing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// newTracedLocks makes a lock client on a Redis client with tracing.
+// newTracedLocks creates a lock client on a Redis client with tracing.
 func newTracedLocks(t *testing.T, h *harness) *core.Client {
 	t.Helper()
 	rdb := redistest.New(t).Client()

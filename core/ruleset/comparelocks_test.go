@@ -320,8 +320,8 @@ func manyRules(tb testing.TB, many int, key string) *ruleset.Set {
 	return set
 }
 
-// Each of many rules is judged by itself. BenchmarkCompareLocks measures the cost: ten times the rules take
-// about ten times as long.
+// Each of many rules is compared by itself. BenchmarkCompareLocks measures the cost: ten times the rules
+// take about ten times as long.
 func TestCompareLocks_ManyRules(t *testing.T) {
 	t.Parallel()
 	many := thorough.Or(10_000, 1_000)
@@ -431,7 +431,7 @@ func TestCompareLocks_Steps(t *testing.T) {
 	}
 }
 
-// CompareLocksAt does not judge rules whose key a lower layer may have.
+// CompareLocksAt does not compare rules whose key a lower layer may have.
 func TestCompareLocksAt_PartialRules(t *testing.T) {
 	t.Parallel()
 	partial := onlyRule(t, "rules:\n- {func: a, wait_time: 1s}\n")

@@ -282,7 +282,7 @@ func TestLive_Observe_DuringReload(t *testing.T) {
 	}
 }
 
-// A file that lets calls run unlocked comes into force, and is logged as an error like a refusal.
+// A file that lets calls run unlocked comes into force and is logged as an error, like a refusal.
 func TestLive_Log_Unlocked(t *testing.T) { //nolint:paralleltest // see above
 	logged := logging(t)
 

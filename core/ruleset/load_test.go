@@ -117,9 +117,9 @@ func TestLoad_OneLongLine(t *testing.T) {
 	}
 }
 
-// soon returns the time in which a file is answered. It is bounded only if INTERLOCK_TIMES=1 says that the
-// machine is idle. Elsewhere the time limit of go test is the bound, because a reader that is not linear
-// takes hours.
+// soon returns the time in which a file is answered. It is limited only if INTERLOCK_TIMES=1 declares that
+// the machine is idle. Elsewhere the time limit of go test is the bound, because a reader that is not
+// linear takes hours.
 func soon() time.Duration {
 	if os.Getenv("INTERLOCK_TIMES") == "1" {
 		return 2 * time.Minute

@@ -79,7 +79,7 @@ func TestSet_Overlay_MixedKindsWithoutLowerLayer(t *testing.T) {
 	wantOnlyProblem(t, err, `rule "first" of func a: kind: a reentrant lock of "k", which is a fenced lock for the rule "second"`)
 }
 
-// The rules of an endpoint are judged with all their layers.
+// The rules of an endpoint are compared with all their layers.
 func TestSet_Overlay_MixedKinds(t *testing.T) {
 	t.Parallel()
 	const text = "rules:\n- {func: a, name: first, key: k}\n- {func: a, name: second, key: k, kind: fenced}\n"

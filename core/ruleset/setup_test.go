@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // task returns the endpoint of the rule in most files of these tests.
 func task() ruleset.Endpoint { return ruleset.Func("task") }
 
-// keyed returns a file whose rule has the key. A wait time makes another content with the same key.
+// keyed returns a file whose rule has the key. Another wait time yields different content with the
+// same key.
 func keyed(key string, seconds ...int) string {
 	text := fmt.Sprintf("rules:\n  - func: task\n    key: %q\n", key)
 	for _, s := range seconds {
@@ -33,7 +34,7 @@ func keyed(key string, seconds ...int) string {
 
 const broken = "rules:\n  - func: task\n    kye: a\n"
 
-// fileWith writes a new file, and returns its path.
+// fileWith writes a new file and returns its path.
 func fileWith(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "locks.yaml")

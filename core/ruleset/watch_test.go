@@ -15,7 +15,7 @@ import (
 // settle is the time for which a content must stay the same for [ruleset.Watch].
 const settle = time.Second
 
-// inBubble runs a parallel subtest in a bubble, where a busy machine makes no pause longer.
+// inBubble runs a parallel subtest in a bubble, where a busy machine does not lengthen pauses.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestWatch_LastOfManyChanges(t *testing.T) {
 			_, seen := watched(t, path)
 			for n := 1; n <= 20; n++ {
 				change(t, path, keyed("a", n))
-				time.Sleep(settle * 2 / 5) // in the time of the bubble: the next change comes before this one has settled
+				time.Sleep(settle * 2 / 5) // in the time of the bubble: the next change comes before this one settles
 			}
 			seen.good(t, keyed("a", 20))
 			time.Sleep(10 * settle) // in the time of the bubble: nothing must be observed
@@ -272,7 +272,7 @@ func TestWatch_SettleTime(t *testing.T) {
 	})
 }
 
-// A change that is reverted before it has settled is not observed.
+// A change that is reverted before it settles is not observed.
 func TestWatch_RevertedChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // floor is the minimum cost of a lock on Redis: the two scripts that Interlock sends for a free
-// lock, on the same kind of client and without other work. They use pooled connections, or
+// lock, on the same kind of client and without other work. The scripts use pooled connections, or
 // auto-pipelining with one batch or many batches (full duplex) in progress. A floor has no
 // waiting, no watchdog and no deadline.
 type floor struct {
@@ -23,7 +23,7 @@ type floor struct {
 	next             atomic.Int64
 }
 
-// floors are the ways in which go-redis can send commands.
+// floors returns a floor for each way in which go-redis can send commands.
 func floors() []contender {
 	half, full := redis.DefaultBlockingAutoPipelineOptions(), redis.DefaultBlockingAutoPipelineOptions()
 	full.FullDuplex = true

@@ -20,7 +20,7 @@ func openRedislock(addr string, callers int) (Locker, error) {
 }
 
 // Lock polls with LinearBackoff, the strategy of the library's example, at the interval that is
-// fastest here. By default the library does not wait.
+// fastest in this benchmark. By default the library does not wait.
 func (l *redislockLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	lock, err := l.locks.Obtain(ctx, key, lease, &redislock.Options{
 		RetryStrategy: redislock.LinearBackoff(l.poll),

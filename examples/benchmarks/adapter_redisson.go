@@ -13,7 +13,7 @@ import (
 
 // javaLike waits like Redisson. Each message wakes one of its threads, which tries when it runs
 // (1.5 ms later) and then sleeps until the next message or the end of the lease. Messages without
-// a waiting thread are kept. A thread that comes while others of the process wait also needs a
+// a waiting thread are kept. A thread that arrives while others of the process wait also needs a
 // message: otherwise a returning thread would get the lock before a woken one.
 func javaLike() contender { return contender{name: "Redisson, by hand", open: openRedisson} }
 
@@ -124,7 +124,7 @@ func (r *redisson) unlock(ctx context.Context, key, field string) error {
 	if err == nil && free != 1 {
 		err = errors.New("redisson: still held")
 	}
-	r.sent.Go(func() { r.rdb.Del(ctx, latch) }) // whose answer is ignored
+	r.sent.Go(func() { r.rdb.Del(ctx, latch) }) // the answer is ignored
 	return err
 }
 
@@ -146,7 +146,7 @@ func (r *redisson) waitedFor(key string) bool {
 	return r.entries[key] != nil
 }
 
-// enter adds a waiting thread. It reports whether other threads wait already.
+// enter adds a waiting thread. It reports whether other threads are already waiting.
 func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, las
 	return e, last
 }
 
-// leave removes a thread. The last one ends the subscription.
+// leave removes a thread. The last one closes the subscription.
 func (r *redisson) leave(key string, e *redissonEntry) {
 	r.mu.Lock()
 	e.threads--
@@ -173,7 +173,7 @@ func (r *redisson) leave(key string, e *redissonEntry) {
 	}
 }
 
-// confirmed waits until Redis has confirmed the subscription.
+// confirmed waits until Redis confirms the subscription.
 func (e *redissonEntry) confirmed(ctx context.Context, channel string) error {
 	e.ready.Do(func() {
 		e.failed = e.pubsub.Subscribe(ctx, channel)

@@ -24,8 +24,8 @@ func openRedsync(addr string, callers int) (Locker, error) {
 }
 
 // Lock polls, because redsync has no notifications. Its default of at most 32 attempts 50 to 250 ms
-// apart gives up in every contended scenario. pollInterval with the jitter of redsync is fastest
-// here.
+// apart gives up in every contended scenario. pollInterval with the jitter of redsync is fastest in
+// this benchmark.
 func (l *redsyncLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	mutex := l.sync.NewMutex(key,
 		redsync.WithExpiry(lease),

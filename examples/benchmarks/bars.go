@@ -22,7 +22,7 @@ func atLeast(limit float64) *bar {
 	return &bar{text: "≥ " + number(limit), score: own, met: func(s float64) bool { return s >= limit }}
 }
 
-// times makes a bar for the ratio to another contender.
+// times returns a bar for the ratio to another contender.
 func (b *bar) times(rival func(r results, metric string) string) *bar {
 	b.text += " ×"
 	b.score = func(r results, metric string) (float64, string) {
@@ -42,7 +42,7 @@ func always(name string) func(results, string) string {
 	return func(results, string) string { return name }
 }
 
-// ratioToFastestPeer compares with the peer with the highest median.
+// ratioToFastestPeer compares with the peer that has the highest median.
 func ratioToFastestPeer(limit float64) *bar {
 	return atLeast(limit).times(func(r results, metric string) string { return fastest(r[metric], peers()) })
 }
@@ -59,8 +59,8 @@ func ratioToPaceOfBest(limit float64) *bar {
 
 func rivals() []contender { return append(floors(), peers()...) }
 
-// hotBars are the bars of a hot key, by metric. Without work they compare with the fastest peer, with
-// work they compare with the mutex.
+// hotBars returns the bars of a hot key, by metric. Without work, they compare with the fastest peer;
+// with work, they compare with the mutex.
 func hotBars(processes int, roundTrip, held time.Duration) map[string]*bar {
 	type row struct {
 		processes       int

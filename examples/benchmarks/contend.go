@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// contest has a number of callers that all want one key.
+// contest is a number of callers that all want one key.
 type contest struct {
 	by        contender // the parent starts a worker of this contender
 	Contender string
 	Addr      string
 	Key       string
 	Guard     string // path of the file of the guard
-	Callers   int    // in each process
-	InAll     int    // in all of them
+	Callers   int    // callers in each process
+	InAll     int    // callers in all processes
 	Hold      time.Duration
 	For       time.Duration
 	Grace     time.Duration // time after the end for callers that wait for their last turn
@@ -24,10 +24,10 @@ type contest struct {
 
 // tally is the result of a contest for all callers of a side.
 type tally struct {
-	Turns    []int64       // of each caller
+	Turns    []int64       // turns of each caller
 	Waits    []float64     // ms, including waits for turns after the end
-	Failures int64         // acquisitions and releases that ended with an error
-	Failure  string        // one of them
+	Failures int64         // acquisitions and releases that returned an error
+	Failure  string        // one of these errors
 	Drought  time.Duration // the longest time in which a process had no turn
 	Held     time.Duration // the length of all holds, including the last ones
 }
@@ -110,7 +110,7 @@ type caller struct {
 	_               [64]byte
 }
 
-// run takes turns until a turn has begun after the end. That turn is not counted, but its wait is. No
+// run takes turns until a turn starts after the end. That turn is not counted, but its wait is. No
 // caller is interrupted while it waits, because canceling would be another benchmark.
 func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, gaps *drought) {
 	for ctx.Err() == nil {

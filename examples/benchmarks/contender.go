@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Locker is the interface of a library for the scenarios.
+// Locker is the interface of a library in the scenarios.
 type Locker interface {
-	// Lock waits until it holds key, and returns the function that releases it.
+	// Lock waits until it holds key and returns the function that releases it.
 	Lock(ctx context.Context, key string) (Unlock, error)
-	// Close ends connections and goroutines.
+	// Close closes connections and stops goroutines.
 	Close() error
 }
 
@@ -50,7 +50,7 @@ func (c contender) inWorker() string {
 	return c.name
 }
 
-// peers are the libraries that Interlock is compared with.
+// peers returns the libraries that Interlock is compared with.
 func peers() []contender {
 	return []contender{
 		{name: "redsync", open: openRedsync, sends: []string{"set"}},
@@ -59,10 +59,10 @@ func peers() []contender {
 	}
 }
 
-// libraries are Interlock and its peers.
+// libraries returns Interlock and its peers.
 func libraries() []contender { return append([]contender{interlock()}, peers()...) }
 
-// everyone has all contenders in the order of the columns of the table.
+// everyone returns all contenders in the order of the columns of the table.
 func everyone() []contender {
 	return slices.Concat([]contender{interlock()}, floors(), []contender{mutex()}, peers())
 }

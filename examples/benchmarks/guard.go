@@ -22,7 +22,7 @@ type guardPage struct {
 	entered    atomic.Int64
 }
 
-// newGuardFile makes the file of a guard, filled with zeros.
+// newGuardFile creates the file of a guard, filled with zeros.
 func newGuardFile() (string, error) {
 	f, err := os.CreateTemp("", "benchmarks-guard-")
 	if err != nil {
@@ -45,7 +45,7 @@ func openGuard(path string) (*guard, error) {
 	return &guard{page: (*guardPage)(unsafe.Pointer(&raw[0])), raw: raw}, nil
 }
 
-// A holder calls enter after it has got the lock and leave before it releases it.
+// A holder calls enter after it gets the lock and leave before it releases the lock.
 func (g *guard) enter() {
 	if g.page.inside.Add(1) != 1 {
 		g.page.violations.Add(1)
@@ -56,8 +56,8 @@ func (g *guard) enter() {
 
 func (g *guard) leave() { g.page.inside.Add(-1) }
 
-// violated returns how often a holder was not alone.
-func (g *guard) violated() int64 {
+// violations returns the number of times that a holder was not alone.
+func (g *guard) violations() int64 {
 	lost := g.page.entered.Load() - g.page.plain
 	return max(g.page.violations.Load(), lost)
 }

@@ -101,7 +101,7 @@ func parseFlags() (flags, error) {
 	return f, nil
 }
 
-// wanted returns the scenarios to run. With -quick a long scenario runs only if -only has its name.
+// wanted returns the scenarios to run. With -quick, a long scenario runs only if -only names it.
 func (f flags) wanted() []scenario {
 	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
 		if len(f.only) == 0 {
@@ -115,7 +115,7 @@ func (f flags) wanted() []scenario {
 	return all
 }
 
-// called reports whether name is the name of the scenario, or its beginning up to a dash.
+// called reports whether name is the name of the scenario or its part before a dash.
 func (s scenario) called(name string) bool {
 	return s.name == name || strings.HasPrefix(s.name, name+"-")
 }
@@ -128,7 +128,7 @@ func names(all []scenario) []string {
 	return list
 }
 
-// compare runs the scenarios and prints the rows of each at its end.
+// compare runs the scenarios and prints the rows of each after it has run.
 func (f flags) compare(ctx context.Context) error {
 	wanted := f.wanted()
 	var distances []time.Duration

@@ -11,9 +11,9 @@ import (
 
 // match is a key that all callers want, in one process or in several.
 type match struct {
-	sides   func(c contender) []side
-	held    time.Duration
-	lasting time.Duration
+	sides    func(c contender) []side
+	held     time.Duration
+	duration time.Duration
 }
 
 // side is a number of equal processes.
@@ -45,7 +45,7 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	}
 	c := contest{
 		Addr: e.addr, Key: e.key, Guard: path,
-		Hold: m.held, For: e.lasting(m.lasting), Grace: 10 * time.Second,
+		Hold: m.held, For: e.duration(m.duration), Grace: 10 * time.Second,
 	}
 	if e.quick {
 		c.Grace = 3 * time.Second
@@ -58,7 +58,7 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	if err != nil {
 		return nil, err
 	}
-	s, err = judge(sides, c.For)
+	s, err = evaluate(sides, c.For)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	s["executed"] = (after.executed - before.executed) / turns
 	s["sent"] = (after.sent - before.sent) / turns
 	s["redis"] = 1e6 * (after.cpu - before.cpu) / turns
-	s["violations"] = float64(g.violated())
+	s["violations"] = float64(g.violations())
 	return s, nil
 }
 
@@ -99,8 +99,8 @@ func (m match) play(ctx context.Context, e env, c contest, sides []side) ([]tall
 	return tallies, nil
 }
 
-// judge computes the metrics of all callers and of the first side.
-func judge(sides []tally, lasting time.Duration) (sample, error) {
+// evaluate computes the metrics of all callers and of the first side.
+func evaluate(sides []tally, duration time.Duration) (sample, error) {
 	var all tally
 	for _, side := range sides {
 		all.add(side)
@@ -112,7 +112,7 @@ func judge(sides []tally, lasting time.Duration) (sample, error) {
 		fmt.Fprintf(os.Stderr, "  %d failed, such as: %s\n", all.Failures, all.Failure)
 	}
 	first, p99 := sides[0], quantile(all.Waits, 0.99)
-	rate := float64(all.total()) / lasting.Seconds()
+	rate := float64(all.total()) / duration.Seconds()
 	queue := 1000 * float64(len(all.Turns)) / rate
 	return sample{
 		"rate":     rate,

@@ -40,7 +40,7 @@ func openNetwork(server string, distances []time.Duration) (*network, error) {
 	return n, nil
 }
 
-// serveProxy runs a proxy for another program until the standard input ends.
+// serveProxy runs a proxy for another program until the standard input is closed.
 func serveProxy(server string, roundTrip time.Duration) error {
 	addr, stop, err := startProxy(server, roundTrip)
 	if err != nil {

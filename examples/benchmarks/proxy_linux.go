@@ -19,8 +19,8 @@ type proxy struct {
 	half                          time.Duration
 	target                        unix.SockaddrInet4
 	poll, timer, listener, closer int
-	pipes                         map[int]*pipe // by source
-	waiting                       []parcel      // by due time
+	pipes                         map[int]*pipe // the pipes by source
+	waiting                       []parcel      // the parcels, ordered by due time
 	armed                         time.Time
 	early                         time.Duration // correction of the timer, see alarm
 	counts                        punctuality
@@ -64,7 +64,7 @@ func resolve(target string) (to unix.SockaddrInet4, err error) {
 	return to, nil
 }
 
-// open makes the four descriptors that the loop waits for.
+// open creates the four descriptors that the loop waits for.
 func (p *proxy) open() (port int, err error) {
 	if p.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func (p *proxy) watch(in *pipe) {
 
 // run is the loop of the thread of the proxy.
 func (p *proxy) run() {
-	runtime.LockOSThread() // and never unlocked: the thread ends with the loop
+	runtime.LockOSThread() // and never unlocked: the thread exits with the loop
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 	//nolint:errcheck // without the permission the proxy may be late, and the report shows it
 	_ = unix.SchedSetAttr(0, &first, 0) // higher than Redis and callers, because a network needs no core
@@ -211,7 +211,7 @@ func (p *proxy) connect(from int) (int, error) {
 	return to, err
 }
 
-// deliver writes the parcels that are due and sets the timer for the next one. It returns how long to wait: 0 if the
+// deliver writes the parcels that are due and sets the timer for the next one. It returns the time to wait: 0 if the
 // next one is due very soon, otherwise until an event.
 func (p *proxy) deliver() int {
 	now := time.Now()
@@ -241,9 +241,9 @@ func (p *proxy) deliver() int {
 	return -1
 }
 
-// alarm learns how late the timer is. On an idle virtual machine it is up to 0.1 ms late, on a busy one hardly at all.
-// The timer is set earlier by a correction with which it is early as often as late. If it is early, the loop waits
-// for the rest.
+// alarm adjusts the correction of the timer. On an idle virtual machine, the timer is up to 0.1 ms late, on a busy one
+// hardly at all. The timer is set earlier by the correction, so that it is early as often as late. If it is early, the
+// loop waits for the rest.
 func (p *proxy) alarm() {
 	const step = time.Microsecond
 	if time.Now().Before(p.armed) {

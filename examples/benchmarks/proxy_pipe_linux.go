@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe is one direction of a connection. It is open, then silent (its source has ended), then ended (its destination has
-// the end, half a round trip later). The connection is closed when both directions have ended.
+// pipe is one direction of a connection. It is open, then silent (its source sent the end), then ended (its destination
+// received the end, half a round trip later). The connection is closed when both directions have ended.
 type pipe struct {
 	from, to int
 	back     *pipe
 	buffer   []byte // bytes that were read
-	written  int    // of the buffer
+	written  int    // how many bytes of the buffer were written
 	due      int    // how many of the remaining bytes may be written
 	blocked  bool   // the destination accepts no bytes now
-	watched  bool   // its source, by epoll
+	watched  bool   // epoll watches the source
 	silent   bool
 	last     bool // the end is due after these
 	ended    bool

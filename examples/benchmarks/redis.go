@@ -20,8 +20,8 @@ func pollInterval(callers int) time.Duration {
 	return max(time.Millisecond, time.Duration(callers)*time.Millisecond/32)
 }
 
-// newRedis makes the client of all libraries on go-redis: with the defaults, and with enough connections that the
-// polling libraries do not queue for one.
+// newRedis returns the client for all libraries on go-redis: with the defaults, except that it has enough
+// connections that the polling libraries do not queue for one.
 func newRedis(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128})
 }

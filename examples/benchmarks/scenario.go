@@ -21,7 +21,7 @@ type scenario struct {
 // sample is the result of a measurement, by metric.
 type sample map[string]float64
 
-// env has the parameters of a run for a measurement.
+// env holds the parameters of a run for a measurement.
 type env struct {
 	addr  string // address at the distance of the scenario
 	redis string // address without a distance
@@ -31,8 +31,8 @@ type env struct {
 	profiles string // folder for CPU profiles of worker processes; empty: none
 }
 
-// lasting returns the duration of a measurement: d, or much less with -quick.
-func (e env) lasting(d time.Duration) time.Duration {
+// duration returns the duration of a measurement: d, or much less with -quick.
+func (e env) duration(d time.Duration) time.Duration {
 	if e.quick {
 		return min(d, 200*time.Millisecond)
 	}
@@ -51,8 +51,8 @@ func (r results) add(contender string, s sample) {
 	}
 }
 
-// run measures every contender once in each round. Each round begins with another contender, so that no contender
-// always follows the same one.
+// run measures every contender once in each round. Each round starts with a different contender, so that no
+// contender always follows the same one.
 func (s scenario) run(ctx context.Context, e env, rounds int) (results, error) {
 	r := results{}
 	for round := range rounds {

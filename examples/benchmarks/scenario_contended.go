@@ -6,12 +6,12 @@ import (
 
 func crowd() scenario {
 	s := matched("crowd", "4 processes × 500 callers, one key held 100µs", match{
-		sides: alike(4, 500), held: 100 * time.Microsecond, lasting: 2 * time.Second,
+		sides: alike(4, 500), held: 100 * time.Microsecond, duration: 2 * time.Second,
 	})
 	return s.bars(map[string]*bar{"rate": ratioToFastestPeer(1.3)})
 }
 
-// matched is a match between the callers of each library.
+// matched returns a scenario with a match between the callers of each library.
 func matched(name, who string, m match) scenario {
 	return scenario{
 		name:       name,

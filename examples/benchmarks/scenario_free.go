@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// alone has one caller on keys that no other caller wants.
+// alone returns a scenario with one caller on keys that no other caller wants.
 func alone() scenario {
 	return scenario{
 		name:       "alone",
@@ -23,8 +23,8 @@ func alone() scenario {
 	}
 }
 
-// parallel has 128 callers, each on keys that no other caller wants. The floor uses the auto-pipelining of go-redis, like
-// Interlock.
+// parallel returns a scenario with 128 callers, each on keys that no other caller wants. The floor uses the
+// auto-pipelining of go-redis, like Interlock.
 func parallel() scenario {
 	return scenario{
 		name:       "parallel",
@@ -39,7 +39,8 @@ func parallel() scenario {
 	}
 }
 
-// free has callers on keys that no other caller wants, at a distance from Redis.
+// free returns a scenario with callers on keys that no other caller wants, at a distance from
+// Redis.
 func free(roundTrip time.Duration, callers int) scenario {
 	return scenario{
 		name:       fmt.Sprintf("free-%s-%d", distance(roundTrip), callers),
@@ -77,7 +78,7 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 }
 
 // enough is the share of the best rate that Interlock must reach. A single caller waits for two round trips with every
-// library, so noise decides which is the best.
+// library, so noise decides which library is the best.
 func enough(callers int) float64 {
 	if callers == 1 {
 		return 0.95
@@ -85,13 +86,13 @@ func enough(callers int) float64 {
 	return 1
 }
 
-// distance names a round trip.
+// distance returns a name for a round trip.
 func distance(roundTrip time.Duration) string { return fmt.Sprintf("%gms", ms(roundTrip)) }
 
 func uncontended(ctx context.Context, e env, c contender, callers int) (sample, error) {
 	l := &load{
 		Contender: c.inWorker(), Addr: e.addr, Prefix: e.key, Callers: callers,
-		Warm: e.lasting(time.Second) / 4, For: e.lasting(time.Second),
+		Warm: e.duration(time.Second) / 4, For: e.duration(time.Second),
 	}
 	p, err := l.measure(ctx, e, c)
 	return sample{"rate": p.Rate, "p50": p.P50, "p99": p.P99, "cpu": p.CPU}, err

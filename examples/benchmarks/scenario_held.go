@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// held is a worker process that holds many locks with the watchdog and has no other work. It is a separate process, so
-// that its heap, goroutines and CPU can be measured.
+// held is a worker process that holds many locks with the watchdog and has no other work. It is a separate process so
+// that its heap, goroutines and CPU time can be measured.
 type held struct {
 	Addr     string
 	Prefix   string
@@ -82,7 +82,7 @@ func (h *held) serve(ctx context.Context, l link) error {
 		names[i] = h.Prefix + ":" + strconv.Itoa(i)
 	}
 	holds := make([]*core.Hold, len(names))
-	// The first run makes connections, buffers and maps that stay.
+	// The first run creates connections, buffers and maps that stay.
 	if err := errors.Join(acquireAll(ctx, locks, names, holds), releaseAll(ctx, holds)); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hot has one key that 32 callers want, in one process or in four.
+// hot returns scenarios with one key that 32 callers want, in one process or in four.
 func hot() []scenario {
 	var all []scenario
 	for _, processes := range []int{1, 4} {
@@ -23,10 +23,10 @@ func hot() []scenario {
 
 func hotKey(processes int, roundTrip, held time.Duration) scenario {
 	const callers = 32
-	m := match{sides: togetherOrAlike(processes, callers/processes), held: held, lasting: 2 * time.Second}
+	m := match{sides: togetherOrAlike(processes, callers/processes), held: held, duration: 2 * time.Second}
 	name, who := fmt.Sprint(callers), fmt.Sprintf("%d callers", callers)
 	if processes > 1 {
-		m.lasting = 3 * time.Second
+		m.duration = 3 * time.Second
 		name = fmt.Sprintf("%dx%d", processes, callers/processes)
 		who = fmt.Sprintf("%d processes × %d callers", processes, callers/processes)
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// turns has processes of one library whose callers want one key and hold it for 1 ms.
+// turns returns scenarios in which callers of one library, in several processes, want one key and
+// hold it for 1 ms.
 func turns() []scenario {
 	all := []scenario{between(4, 2), between(2, 16), between(4, 500), lone()}
 	all[0].long, all[1].long, all[2].long = true, true, true
@@ -14,10 +15,10 @@ func turns() []scenario {
 }
 
 func between(processes, callers int) scenario {
-	m := match{sides: alike(processes, callers), held: time.Millisecond, lasting: 3 * time.Second}
+	m := match{sides: alike(processes, callers), held: time.Millisecond, duration: 3 * time.Second}
 	crowded := processes*callers > 1000 // a queue of more than 2 s
 	if crowded {
-		m.lasting = 8 * time.Second
+		m.duration = 8 * time.Second
 	}
 	who := fmt.Sprintf("%d processes × %d callers, one key held 1ms", processes, callers)
 	s := queued(fmt.Sprintf("turns-%dx%d", processes, callers), who, m)
@@ -42,13 +43,13 @@ func queued(name, who string, m match) scenario {
 	return s
 }
 
-// lone has one caller in a separate process and a hundred callers in another.
+// lone returns a scenario with one caller in a separate process and a hundred callers in another.
 func lone() scenario {
 	m := match{
 		sides: func(c contender) []side {
 			return []side{{c, 1, 1}, {c, 1, 100}}
 		},
-		held: time.Millisecond, lasting: 3 * time.Second,
+		held: time.Millisecond, duration: 3 * time.Second,
 	}
 	return scenario{
 		name:       "lone",
@@ -65,7 +66,8 @@ func lone() scenario {
 	}
 }
 
-// besideRedisson has 8 threads of a Redisson and callers of Interlock that want the same key.
+// besideRedisson returns a scenario in which 8 Redisson threads and callers of Interlock want the
+// same key.
 func besideRedisson() []scenario {
 	var all []scenario
 	for _, ours := range []int{8, 1} {
@@ -84,7 +86,7 @@ func beside(ours int, roundTrip, held time.Duration) scenario {
 		sides: func(c contender) []side {
 			return []side{{javaLike(), 1, 8}, {c, 1, ours}}
 		},
-		held: held, lasting: 3 * time.Second,
+		held: held, duration: 3 * time.Second,
 	}
 	who := fmt.Sprintf("8 threads of Redisson beside %d callers, one key held %s", ours, held)
 	if roundTrip > 0 {

@@ -17,9 +17,9 @@ type wakeup struct {
 	Key       string
 }
 
-// wakeups measures the time from the release in one process to the hold in another, by the wall clock of the machine. It
-// starts before the call of the release, so that the way to Redis counts. With a message it takes two round trips:
-// half of one for the release, half of one for the message, and one for the attempt.
+// wakeups measures the time from the release in one process to the hold in another, by the wall clock of the machine.
+// The time starts before the call of the release, so that it includes the way to Redis. With a message it takes two
+// round trips: half of one for the release, half of one for the message, and one for the attempt.
 func wakeups(roundTrip time.Duration) scenario {
 	title := "release in one process to hold in another: ms, median"
 	if roundTrip > 0 {
@@ -41,17 +41,18 @@ func wakeups(roundTrip time.Duration) scenario {
 	}
 }
 
-// wakeupTime limits all turns of a library together, because a waiter that misses its wake-up may wait for ever.
+// wakeupTime limits the time of all turns of a library, because a waiter that misses its wake-up may wait for
+// ever.
 const wakeupTime = time.Minute
 
 func measureWakeup(ctx context.Context, e env, c contender, roundTrip time.Duration) (sample, error) {
-	ctx, cancel := context.WithTimeout(ctx, wakeupTime) // ends the workers
+	ctx, cancel := context.WithTimeout(ctx, wakeupTime) // stops the workers
 	defer cancel()
 	from, err := e.start(ctx, c, job{Wakeup: &wakeup{Contender: c.inWorker(), Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = from.wait() }() // the worker ends with its input
+	defer func() { _ = from.wait() }() // the worker exits when its input is closed
 	to, err := e.start(ctx, c, job{Wakeup: &wakeup{Contender: c.inWorker(), Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err

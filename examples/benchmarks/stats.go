@@ -28,7 +28,8 @@ func quantile(values []float64, p float64) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// jain returns Jain's fairness index: 1 if all values are equal, 1/n if one value has all.
+// jain returns Jain's fairness index: 1 if all values are equal, 1/n if all but one of them are
+// 0.
 func jain(turns []int64) float64 {
 	var sum, squares float64
 	for _, n := range turns {

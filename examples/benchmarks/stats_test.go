@@ -127,12 +127,12 @@ func TestGuard_SeesTwoHolders(t *testing.T) {
 	}
 	g.enter()
 	g.leave()
-	if n := g.violated(); n != 0 {
+	if n := g.violations(); n != 0 {
 		t.Errorf("one after the other: %d violations", n)
 	}
 	g.enter()
 	g.enter()
-	if n := g.violated(); n != 1 {
+	if n := g.violations(); n != 1 {
 		t.Errorf("two at once: %d violations, want 1", n)
 	}
 	if err := g.close(); err != nil {

@@ -74,7 +74,7 @@ type link struct {
 func (l link) send(v any) error    { return l.encoder.Encode(v) }
 func (l link) receive(v any) error { return l.decoder.Decode(v) }
 
-// worker is a worker process as its parent sees it.
+// worker is the parent's view of a worker process.
 type worker struct {
 	link
 	stdin io.Closer
@@ -117,8 +117,7 @@ func (w *worker) wait() error {
 	return w.cmd.Wait()
 }
 
-// serve runs a contest in a worker. It reports that it is ready, receives the time of the start, and answers with its
-// tally.
+// serve runs a contest in a worker. It reports that it is ready, receives the start time and answers with its tally.
 func (c *contest) serve(ctx context.Context, l link) error {
 	var failed error
 	t, err := contend(ctx, c, func() time.Time {
@@ -143,7 +142,7 @@ func (e env) contendIn(ctx context.Context, contests []*contest) ([]tally, error
 	var workers []*worker
 	defer func() {
 		for _, w := range workers {
-			_ = w.wait() // its tally has arrived, or there is an error
+			_ = w.wait() // its tally arrived, or there is an error
 		}
 	}()
 	for _, c := range contests {

@@ -41,7 +41,8 @@ const (
 )
 
 // BenchmarkBesideRedisson compares each kind with Redisson's. In a round (-benchtime 3x: three) one side works
-// for a second, then the other. At the end it prints a table. With -short it only checks that everything runs.
+// for a second, then the other. At the end, it prints a table. With -short it only checks that everything
+// runs.
 func BenchmarkBesideRedisson(b *testing.B) {
 	classPath := interop.Build(b, usualVersion)
 	pit := newPit(b, classPath)
@@ -63,7 +64,8 @@ func BenchmarkBesideRedisson(b *testing.B) {
 	printTable(os.Stdout, rows)
 }
 
-// pit has the processes of both sides, which run for the whole comparison. One side idles while the other works.
+// pit holds the processes of both sides, which run for the whole comparison. One side idles while the other
+// works.
 type pit struct {
 	raw      *redisserver.Server // for all kinds except the redlock
 	goes     []loader
@@ -94,7 +96,7 @@ func newPit(b *testing.B, classPath string) *pit {
 	return p
 }
 
-// run makes some processes of one side work for a time.
+// run lets some processes of one side work for a time.
 func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) outcome {
 	l := p.load(kind, s, lasts)
 	var finish []func() tally
@@ -140,7 +142,7 @@ func (t *tally) p99() float64 {
 // outcome is the result of one side in a round.
 type outcome struct{ rate, p99 float64 }
 
-// round has the outcomes of both sides.
+// round holds the outcomes of both sides.
 type round struct{ ours, theirs outcome }
 
 // rivalry is a kind in a situation.
@@ -150,7 +152,7 @@ type rivalry struct {
 	rounds    []round
 }
 
-// both makes one side work, then the other. In every other round Redisson begins.
+// both lets one side work, then the other. Redisson starts every other round.
 func (p *pit) both(b *testing.B, r *rivalry, lasts time.Duration) {
 	b.Helper()
 	var one round

@@ -15,7 +15,7 @@ import (
 // Args are the arguments of a request, by name. A list is separated by commas: see [List].
 type Args map[string]string
 
-// List makes an argument from several values.
+// List returns an argument with several values.
 func List(values ...string) string {
 	escaped := make([]string, len(values))
 	for i, v := range values {
@@ -24,10 +24,10 @@ func List(values ...string) string {
 	return strings.Join(escaped, ",")
 }
 
-// Text makes an argument from a value.
+// Text returns an argument with a value.
 func Text(value string) string { return url.QueryEscape(value) }
 
-// Millis makes an argument from a duration.
+// Millis returns an argument with a duration.
 func Millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // String returns the arguments in the form of a request.
@@ -41,16 +41,16 @@ func (a Args) String() string {
 
 // Answer is the answer of a thread to a request.
 type Answer struct {
-	// From and To are the times at which the thread began and ended, by the wall clock of the machine, in whole
-	// microseconds.
+	// From and To are the times at which the thread started and finished the request, by the wall clock of the
+	// machine, in whole microseconds.
 	From, To time.Time
 	// Value is the result; empty: none.
 	Value string
-	// Err is the exception, or the error that the process has ended.
+	// Err is the exception, or the error that the process exited.
 	Err error
 }
 
-// ErrJava is an exception of the Java program. Its text has the class and the message.
+// ErrJava is an exception of the Java program. Its text contains the class and the message.
 var ErrJava = errors.New("java")
 
 // parseAnswer reads "id ok|error from to value".
@@ -74,7 +74,8 @@ func micros(text string) (time.Time, error) {
 	return time.UnixMicro(n), err
 }
 
-// patience is how long a test waits for an answer. It is longer than all waits in requests.
+// patience is the time for which a test waits for an answer. It is longer than all waits in
+// requests.
 const patience = 90 * time.Second
 
 // Call is a request in progress.
@@ -106,7 +107,7 @@ func (c *Call) Answer() Answer {
 	return c.answer
 }
 
-// OK waits for the answer. It ends the test if the answer is an exception.
+// OK waits for the answer. It fails the test immediately if the answer is an exception.
 func (c *Call) OK() Answer {
 	c.tb.Helper()
 	a := c.Answer()

@@ -54,7 +54,7 @@ var names atomic.Int64
 
 func fresh(prefix string) string { return prefix + strconv.FormatInt(names.Add(1), 10) }
 
-// Client is a Redisson client in a [JVM]. It is closed at the end of the test that has opened it, or with the
+// Client is a Redisson client in a [JVM]. It is closed at the end of the test that opened it, or with the
 // process.
 type Client struct {
 	jvm  *JVM
@@ -72,13 +72,13 @@ func (j *JVM) Open(tb testing.TB, c Config) *Client {
 	return client
 }
 
-// Jar returns the name of the file from which the process has loaded Redisson.
+// Jar returns the name of the file from which the process loaded Redisson.
 func (j *JVM) Jar(tb testing.TB) string {
 	tb.Helper()
 	return j.send(tb, fresh("t"), "jar", nil).OK().Value
 }
 
-// ID returns the id of the client, which begins the fields of its holders.
+// ID returns the id of the client, which is the prefix of its holder fields.
 func (c *Client) ID() string { return c.id }
 
 // Name returns the name of the client in requests.
@@ -91,7 +91,7 @@ type Thread struct {
 	name   string
 }
 
-// Thread starts a thread that ends with the test.
+// Thread starts a thread that stops at the end of the test.
 func (c *Client) Thread(tb testing.TB) *Thread {
 	t := &Thread{tb: tb, client: c, name: fresh("t")}
 	tb.Cleanup(func() { c.jvm.send(tb, t.name, "end", nil) })
@@ -113,7 +113,7 @@ func (t *Thread) Start(verb string, args Args) *Call {
 // Interrupt interrupts a waiting thread.
 func (t *Thread) Interrupt() {
 	t.tb.Helper()
-	t.client.jvm.send(t.tb, t.name, "interrupt", nil).Answer() // an error means that the process has ended
+	t.client.jvm.send(t.tb, t.name, "interrupt", nil).Answer() // an error means that the process exited
 }
 
 // Field returns the field of the thread as a holder.
@@ -157,7 +157,7 @@ func (t *Thread) Redlock(name string, clients ...*Client) Held {
 	return Held{thread: t, args: Args{"kind": string(Redlock), "names": List(name), "client": List(servers...)}}
 }
 
-// Start makes the thread call a method of the lock. options are names and values of arguments.
+// Start lets the thread call a method of the lock. options are names and values of arguments.
 func (h Held) Start(method string, options ...string) *Call {
 	h.thread.tb.Helper()
 	if len(options)%2 != 0 {
@@ -170,7 +170,7 @@ func (h Held) Start(method string, options ...string) *Call {
 	return h.thread.Start("lock."+method, args)
 }
 
-// Lock acquires the lock with a watchdog, and waits without a limit.
+// Lock acquires the lock with a watchdog. It waits without a limit.
 func (h Held) Lock() *Call { return h.Start("lock") }
 
 // LockFor acquires the lock with a fixed lease.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// oneAtATime makes callers of both languages take turns. Two never hold the lock at the same time, and all finish.
+// oneAtATime lets callers of both languages take turns. Two callers never hold the lock at the same time, and all finish.
 func oneAtATime(t *testing.T, s *site, k kind) {
 	const callers, turns = 3, 10
 	java, own := javaParty{s.java}, goParty{s.locks(t)}

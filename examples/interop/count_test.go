@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// semaphoreShared makes both sides share permits without owners. A release of either side wakes the other side.
+// semaphoreShared lets both sides share permits without owners. A release of either side wakes the other side.
 func semaphoreShared(t *testing.T, s *site) {
 	name, thread := unique("semaphore"), s.java.Thread(t)
 	locks := s.locks(t)
@@ -63,7 +63,7 @@ func wantSoon(t *testing.T, who string, released, at time.Time) {
 	}
 }
 
-// conserved makes callers of both sides acquire and release the only permit of a semaphore in turns.
+// conserved lets callers of both sides acquire and release the only permit of a semaphore in turns.
 func (s *site) conserved(t *testing.T, name string, sem core.PlainSemaphore, java func(take bool)) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -98,8 +98,8 @@ func (s *site) conserved(t *testing.T, name string, sem core.PlainSemaphore, jav
 	}
 }
 
-// permitsShared makes both sides share permits with leases. Each side wakes the other and counts its permits. Java
-// releases a permit of Go by its id, and Go finds out.
+// permitsShared lets both sides share permits with leases. Each side wakes the other and counts its permits. Java
+// releases a permit of Go by its id, and Go notices the loss.
 func permitsShared(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	locks := s.locks(t, core.WithWatchdog(forcedLease))
@@ -154,7 +154,7 @@ func permitsShared(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 }
 
-// permitsConserved makes callers of both sides acquire and release two permits, some with a lease that expires.
+// permitsConserved lets callers of both sides acquire and release two permits, some with a lease that expires.
 func (s *site) permitsConserved(t *testing.T, name string, pool core.Semaphore) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -217,7 +217,7 @@ func permitsComeBack(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 }
 
-// latchShared makes each side open a latch for which the other side waits.
+// latchShared lets each side open a latch for which the other side waits.
 func latchShared(t *testing.T, s *site) {
 	name, thread := unique("latch"), s.java.Thread(t)
 	locks := s.locks(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// counterDeleted deletes the counter of the tokens. Tokens of Go do not fall, and Java continues from there. If
-// Java draws the next token, its tokens start again at 1; the next token of Go does not.
+// counterDeleted deletes the token counter. Tokens of Go do not decrease, and Java continues from them. If Java
+// draws the next token, its tokens start again at 1; the next token of Go does not.
 func counterDeleted(t *testing.T, s *site) {
 	name := unique("fenced")
 	java, own := javaTokens(s, name), goTokens(s.locks(t), name)

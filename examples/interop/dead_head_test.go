@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// behind has the waiters of one side for a fair lock behind a dead head. wait begins to wait, and calls got each
-// time that a waiter gets the lock, which is then released.
+// behind holds the waiters of one side for a fair lock behind a dead head. wait starts to wait and calls got
+// each time that a waiter gets the lock, which is then released.
 type behind struct {
 	name string
 	wait func(b *testing.B, addr, key string, waiters int, got func())
@@ -63,10 +63,10 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 	}
 }
 
-// deadWaiter leaves a waiting thread of Redisson whose process has ended.
+// deadWaiter leaves a waiting thread of Redisson whose process exited.
 const deadWaiter = "00000000-0000-0000-0000-000000000000:1"
 
-// sent returns how many scripts clients have sent so far.
+// sent returns the number of scripts that clients have sent so far.
 func sent(tb testing.TB, rdb *redis.Client) (calls float64) {
 	tb.Helper()
 	stats, err := rdb.Info(tb.Context(), "commandstats").Result()

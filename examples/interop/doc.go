@@ -4,6 +4,6 @@
 //
 // [Build] compiles the program for a version of Redisson. A [JVM] is a process of the program, which a test can
 // stop, continue and kill. A [Client] is a Redisson client in such a process. A [Thread] is one of its threads,
-// which is a holder for Redisson. [Thread.Start] sends a request to a thread and returns a [Call], which has the
-// times at which the thread began and ended.
+// which is a holder for Redisson. [Thread.Start] sends a request to a thread and returns a [Call], whose answer
+// contains the times at which the thread started and finished.
 package interop

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	fairClients = 5 // two of them of Redisson
+	fairClients = 5 // two of them Redisson clients
 	fairTurns   = 10
 )
 
-// fairFifty queues fifty waiters of five clients in turns, two of them of Redisson. They get the lock in that order.
+// fairFifty queues fifty waiters of five clients in turns. Two of the clients are Redisson clients. The waiters get
+// the lock in that order.
 func fairFifty(t *testing.T, s *site) {
 	name := unique("fair")
 	clients := []party{
@@ -200,15 +201,16 @@ func fairAsks(t *testing.T, s *site) {
 	}
 }
 
-// mortal makes a client of Redisson in a separate process.
+// mortal opens a client of Redisson in a separate process, which the test can kill.
 func (s *site) mortal(t *testing.T) (p javaParty, kill func()) {
 	t.Helper()
 	jvm := interop.StartJVM(t, s.classPath)
 	return javaParty{s.open(t, jvm, s.config)}, jvm.Kill
 }
 
-// javaAsks makes only threads of Java wait behind a dead head of Java. After they wake, they send scripts as fast as
-// they can, and would do so for 5 minutes. When a caller of Go comes, it gets the lock, and they get it after it.
+// javaAsks lets only threads of Java wait behind a dead head of Java. After they wake, they send scripts as fast as
+// they can and would do so for 5 minutes. When a caller of Go arrives, it gets the lock, and the threads get it
+// after that.
 func javaAsks(t *testing.T, s *site) {
 	const lease = 5 * time.Second // Java sleeps until then
 	java, own, name := javaParty{s.java}, goParty{s.locks(t)}, unique("fair")
@@ -244,7 +246,7 @@ func newBed(t *testing.T, s *site) *site {
 	return quiet
 }
 
-// asked returns how many scripts the server has executed.
+// asked returns the number of scripts that the server executed.
 func (s *site) asked(t *testing.T) (calls int64) {
 	t.Helper()
 	stats, err := s.master("").InfoMap(context.WithoutCancel(t.Context()), "commandstats").Result()

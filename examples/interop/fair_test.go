@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// queuesUp queues waiters of the parties one after the other, and returns their grants.
+// queuesUp queues waiters of the parties one after the other and returns their grants.
 func (s *site) queuesUp(t *testing.T, name string, parties []party) []<-chan grant {
 	t.Helper()
 	waits := make([]<-chan grant, len(parties))
@@ -97,7 +97,7 @@ func fairHeadDies(t *testing.T, s *site) {
 	}
 }
 
-// fairTimesOut makes waiters of both sides give up in the middle of the queue. The others get their turns.
+// fairTimesOut lets waiters of both sides give up in the middle of the queue. The others get their turns.
 func fairTimesOut(t *testing.T, s *site) {
 	fair, name := kindOf("fair"), unique("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}

@@ -19,8 +19,8 @@ func nextScript(k kind, name string) faultproxy.Match {
 	))
 }
 
-// proxied makes a client of package core whose commands pass through a proxy. It uses the kind once, so that Redis
-// has cached the scripts.
+// proxied creates a client of package core whose commands pass through a proxy. It uses the kind once, so that
+// Redis caches the scripts.
 func (s *site) proxied(t *testing.T, k kind, opts ...core.Option) (*faultproxy.Proxy, goParty) {
 	t.Helper()
 	proxy := faultproxy.New(t, s.addr)
@@ -101,7 +101,8 @@ func lostRepliesOfJava(t *testing.T, s *site, k kind) {
 	next.release(t)
 }
 
-// cutOff cuts a holder in Go off from Redis. Its context ends before Java gets the lock.
+// cutOff cuts a holder in Go off from Redis. The holder's context is canceled before Java gets
+// the lock.
 func cutOff(t *testing.T, s *site, k kind) {
 	java := javaParty{s.java}
 	proxy, own := s.proxied(t, k, core.WithWatchdog(briefLease))

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// renewalKeepsOut makes each side hold a lock for more than two leases, while the other side tries again and again.
+// renewalKeepsOut lets each side hold a lock for more than two leases while the other side tries again and again.
 func renewalKeepsOut(t *testing.T, s *site, k kind) {
 	for _, d := range bothWays(s.brief, s.locks(t, core.WithWatchdog(briefLease))) {
 		t.Run(d.String(), func(t *testing.T) {
@@ -21,7 +21,7 @@ func renewalKeepsOut(t *testing.T, s *site, k kind) {
 			tries := 0
 			for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); tries++ {
 				refused(t, d.waiter, k.against(), name)
-				time.Sleep(briefLease / 10) // between looks, for more than two leases
+				time.Sleep(briefLease / 10) // between checks, for more than two leases
 			}
 			s.wantHeld(t, k, name, holder.field, "1")
 			holder.release(t)
@@ -31,14 +31,14 @@ func renewalKeepsOut(t *testing.T, s *site, k kind) {
 	}
 }
 
-// A forced release is noticed at the next renewal, which comes after a third of the lease. The bound is well before
-// the end of the lease.
+// A forced release is noticed at the next renewal, which comes after a third of the lease. The limit is well before
+// the lease expires.
 const (
 	forcedLease  = 9 * time.Second
 	noticeWithin = 7 * time.Second
 )
 
-// forcedByJava makes Java release a lock of Go by force and acquire it.
+// forcedByJava lets Java release a lock of Go by force and acquire it.
 func forcedByJava(t *testing.T, s *site, k kind) {
 	locks := s.locks(t, core.WithWatchdog(forcedLease))
 	name := unique("forced")
@@ -72,7 +72,7 @@ func (k kind) forces() interop.Kind {
 	return k.java
 }
 
-// forcedByGo makes Go release a lock of Java by force and acquire it. Java finds out when it unlocks.
+// forcedByGo lets Go release a lock of Java by force and acquire it. Java finds out when it unlocks.
 func forcedByGo(t *testing.T, s *site, k kind) {
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
 	name := unique("forced")
@@ -88,8 +88,8 @@ func forcedByGo(t *testing.T, s *site, k kind) {
 	take(t, java, k, name).release(t)
 }
 
-// evictedByGo makes an operator in Go take a lock from a holder in Java, which the operator names. The message wakes a
-// waiter in Java, and the holder finds out when it unlocks. If another holder has the lock, it keeps it.
+// evictedByGo lets an operator in Go take a lock from a holder in Java, which the operator names. The message wakes a
+// waiter in Java, and the holder finds out when it unlocks. If another holder has the lock, that holder keeps it.
 func evictedByGo(t *testing.T, s *site, k kind) {
 	java, locks := javaParty{s.java}, s.locks(t)
 	name := unique("evicted")
@@ -138,7 +138,7 @@ func awaitEnd(t *testing.T, ctx context.Context, want error) {
 	}
 }
 
-// countsOfHolds makes each side re-enter its lock. The other side gets the lock only after the last release.
+// countsOfHolds lets each side re-enter its lock. The other side gets the lock only after the last release.
 func countsOfHolds(t *testing.T, s *site, k kind) {
 	t.Run("Go", func(t *testing.T) { t.Parallel(); reenteredByGo(t, s, k) })
 	t.Run("Java", func(t *testing.T) { t.Parallel(); reenteredByJava(t, s, k) })

@@ -20,7 +20,7 @@ type kind struct {
 	keys func(name string) []string
 	// layout returns the hash of a lock with one holder. Nil: its field with the count.
 	layout func(field, count string) map[string]string
-	// beside returns patterns of keys that exist while the lock is wanted or held, and must not exist when it is free.
+	// beside returns patterns of keys that exist while the lock is wanted or held but must not exist when it is free.
 	// Nil: none.
 	beside func(key string) []string
 	// waited reports whether a caller waits for a key. Nil: it cannot be seen, like for a kind without messages.
@@ -28,7 +28,7 @@ type kind struct {
 	// rival is the kind that the holder excludes, if it is another kind: a reader excludes writers. It comes after the
 	// holder in every item.
 	rival string
-	// sentinel makes the kind also run behind Sentinel.
+	// sentinel marks a kind that also runs behind Sentinel.
 	sentinel bool
 }
 
@@ -124,7 +124,8 @@ func readLayout(field, count string) map[string]string {
 	return map[string]string{"mode": "read", field: count}
 }
 
-// writeLayout has a field that ends in ":write". The field of a hold in Go already does.
+// writeLayout returns a hash whose field ends in ":write". The field of a hold in Go already
+// does.
 func writeLayout(field, count string) map[string]string {
 	return map[string]string{"mode": "write", strings.TrimSuffix(field, ":write") + ":write": count}
 }

@@ -21,7 +21,7 @@ import (
 // versionsEnv lists the versions of Redisson to test with, separated by commas, or is "all".
 const versionsEnv = "INTERLOCK_REDISSON"
 
-// allVersions begin with the first version that has sharded messages in a Cluster. Between them the wire protocol
+// allVersions starts with the first version that has sharded messages in a Cluster. Between them the wire protocol
 // changed: the latch of an unlock (3.24), the answers of the fair lock (3.32), the batched renewal (3.44), the ids of
 // requests (3.52), WAIT (4.0).
 var allVersions = []string{"3.22.1", "3.27.2", "3.52.0", "4.7.0"}
@@ -72,9 +72,9 @@ type topology struct {
 type bed struct {
 	config interop.Config                 // the configuration of Java
 	client func() redis.UniversalClient   // the connection of Go
-	master func(key string) *redis.Client // the server that has the key, for direct commands
+	master func(key string) *redis.Client // the server of the key, for direct commands
 	subs   string                         // the subcommand of PUBSUB that counts the subscribers of a lock
-	addr   string                         // of a single server; otherwise empty
+	addr   string                         // address of a single server; otherwise empty
 }
 
 // The names of the topologies.
@@ -141,10 +141,11 @@ type site struct {
 	jvm       *interop.JVM
 	java      *interop.Client       // with Redisson's defaults
 	brief     *interop.Client       // with a watchdog of briefLease
-	rdb       redis.UniversalClient // of the clients of package core
+	rdb       redis.UniversalClient // the Redis client of the clients of package core
 }
 
-// briefLease is short enough for tests that wait for its end, and long enough to be renewed in time on a busy machine.
+// briefLease is short enough for tests that wait until it expires, and long enough to be renewed in time on a busy
+// machine.
 const briefLease = 2 * time.Second
 
 func newSite(t *testing.T, version, classPath string, top topology) *site {
@@ -166,7 +167,7 @@ func (s *site) briefConfig() interop.Config {
 	return c
 }
 
-// locks makes a client of package core that is closed with the test.
+// locks creates a client of package core that is closed at the end of the test.
 func (s *site) locks(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
 	return newLocks(t, s.rdb, opts...)
@@ -181,7 +182,7 @@ func newLocks(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *cor
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond)
 		defer cancel()
-		_ = locks.Close(ctx) // locks that a failed test has left
+		_ = locks.Close(ctx) // a failed test may leave locks
 	})
 	return locks
 }
@@ -207,7 +208,8 @@ const (
 	holderAddrsEnv = "INTERLOCK_INTEROP_ADDRS"
 )
 
-// holdForEver acquires the given locks, prints a line, and waits until it is killed or its input ends.
+// holdForEver acquires the given locks, prints a line, and waits until it is killed or its input is
+// closed.
 func holdForEver() {
 	o := &redis.UniversalOptions{Addrs: strings.Split(os.Getenv(holderAddrsEnv), ",")}
 	if os.Getenv(holderModeEnv) == sentinel {
@@ -245,7 +247,7 @@ func ofChild(name string) func(locks *core.Client, name string) core.Lock {
 	return kindOf(name).lock
 }
 
-// turnTime is how long a caller that takes turns holds the lock.
+// turnTime is the time for which a caller that takes turns holds the lock.
 const turnTime = 3 * time.Millisecond
 
 // heldWord begins the line that the process prints when it holds all locks.

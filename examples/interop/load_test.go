@@ -21,7 +21,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// load has callers that take turns as fast as they can, each in a separate loop. Load.java does the same in Java.
+// load is a number of callers that take turns as fast as they can, each in a separate loop. Load.java does the
+// same in Java.
 type load struct {
 	Kind    string
 	Key     string // prefix of its keys
@@ -106,7 +107,7 @@ func newGoLoader(tb testing.TB, addrs []string) loader {
 	must(tb, err)
 	must(tb, cmd.Start())
 	tb.Cleanup(func() {
-		_ = in.Close() // the process ends with its input
+		_ = in.Close() // the process exits when its input is closed
 		_ = cmd.Wait()
 	})
 	return goLoader{tb: tb, in: json.NewEncoder(in), out: json.NewDecoder(out)}
@@ -164,7 +165,7 @@ func (l load) carryOut(ctx context.Context, locks []*core.Client) (tally, error)
 		}
 		all[i].cycle = turns
 	}
-	time.Sleep(time.Until(time.UnixMilli(l.From))) // all processes begin at the same time
+	time.Sleep(time.Until(time.UnixMilli(l.From))) // all processes start at the same time
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Go(func() { errs[i] = all[i].run(ctx, time.UnixMilli(l.To)) })
@@ -189,8 +190,8 @@ func rounded(wait time.Duration) int64 {
 	return digits * scale
 }
 
-// loadCaller runs a caller. Its last turn begins after the end and is not counted; other callers may need it to end
-// their turns. A turn that ends after the end is not counted either, but its wait is.
+// loadCaller runs a caller. Its last turn starts after the end and is not counted; other callers may need it to
+// finish their turns. A turn that ends after the end is not counted either, but its wait is.
 type loadCaller struct {
 	cycle []loadTurn
 	waits []time.Duration

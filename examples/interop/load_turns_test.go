@@ -87,8 +87,8 @@ func (t *readWriteTurn) release(ctx context.Context) error {
 	return err
 }
 
-// barrierTurn makes all parties count a latch down, wait until it opens, and continue with the next latch. After the end
-// no party waits: later parties open the latch for a party that began before the end.
+// barrierTurn lets all parties count a latch down, wait until it opens and continue with the next latch. After the end,
+// no party waits: later parties open the latch for a party that started before the end.
 type barrierTurn struct {
 	locks   *core.Client
 	key     string

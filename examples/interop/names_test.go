@@ -12,7 +12,7 @@ import (
 
 var names atomic.Int64
 
-// unique makes a name that no other test uses.
+// unique returns a name that no other test uses.
 func unique(what string) string { return what + ":" + strconv.FormatInt(names.Add(1), 10) }
 
 // lockNames are names of locks with different places of their hash tag. The key of each is the name, and the channel has
@@ -29,7 +29,7 @@ var spellings = []struct {
 	{"mapper ", "mapped:", core.WithNameMapper(func(name string) string { return "mapped:" + name })},
 }
 
-// namesMeet makes both sides use the same names, plain, with a prefix and with a name mapper. It also checks the key.
+// namesMeet lets both sides use the same names, plain, with a prefix and with a name mapper. It also checks the key.
 func namesMeet(t *testing.T, s *site, k kind) {
 	for _, spelling := range spellings {
 		if k.name == "fair" && spelling.prefix != "" && !mapsFairQueues(s.version) {
@@ -52,7 +52,7 @@ func namesMeet(t *testing.T, s *site, k kind) {
 // versions derive it from the name itself.
 func mapsFairQueues(version string) bool { return since(version, 3, 52) }
 
-// meet makes one side wait for a lock of the other side. Versions of Redisson that sometimes miss a message may miss one,
+// meet lets one side wait for a lock of the other side. Versions of Redisson that sometimes miss a message may miss one,
 // but not two in a row.
 func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
 	t.Helper()

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithParent makes the kernel kill the process when the test process dies without running its cleanups, for example
+// endWithParent lets the kernel kill the process when the test process dies without running its cleanups, for example
 // by a test timeout.
 func endWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

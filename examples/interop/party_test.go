@@ -15,7 +15,7 @@ import (
 // party is one side that acquires locks. Tests for both languages are written once, for two parties.
 type party interface {
 	String() string
-	// ask begins to wait for a lock. The channel gets a grant with the lock or an error.
+	// ask starts to wait for a lock. The channel receives a grant with the lock or an error.
 	ask(t *testing.T, k kind, name string) <-chan grant
 	// awaits returns when a caller that asked for the lock waits for it between two attempts. The caller must be the
 	// first of its side that waits for this key.
@@ -26,10 +26,10 @@ type party interface {
 
 // grant is a held lock with a watchdog.
 type grant struct {
-	err   error // why the lock is not held
+	err   error // the reason that the lock is not held
 	at    time.Time
 	field string // of the holder
-	// free releases the lock. began is when the call of unlock began.
+	// free releases the lock. began is the time at which the call of unlock started.
 	free func(t *testing.T) (began time.Time, err error)
 }
 
@@ -49,8 +49,8 @@ func take(t *testing.T, p party, k kind, name string) grant {
 	return received(t, p.ask(t, k, name), p.String()+" to have "+name)
 }
 
-// patience is longer than the lease of 30 s, at whose end a waiter of Java looks again if it has missed its message. Such
-// a waiter is late, and each test checks the time.
+// patience is longer than the lease of 30 s, after which a waiter of Java tries again if it missed its message. Such a
+// waiter is late, and each test checks the time.
 const patience = 45 * time.Second
 
 func received(t *testing.T, grants <-chan grant, what string) grant {
@@ -136,7 +136,7 @@ func (p javaParty) ask(t *testing.T, k kind, name string) <-chan grant {
 	field, lock := thread.Field(), thread.Lock(k.java, k.names(name)...)
 	call := lock.Lock()
 	grants := make(chan grant, 1)
-	go func() { // it ends with the process at the latest
+	go func() { // it stops with the process at the latest
 		<-call.Done()
 		if a := call.Answer(); a.Err != nil {
 			grants <- grant{err: a.Err}
@@ -179,12 +179,12 @@ func heldBy(lock interop.Held, field string, a interop.Answer) grant {
 	}}
 }
 
-// direction has the party that holds and the party that waits.
+// direction is a pair of the party that holds and the party that waits.
 type direction struct{ holder, waiter party }
 
 func (d direction) String() string { return d.waiter.String() + " after " + d.holder.String() }
 
-// bothWays are the two directions.
+// bothWays returns the two directions.
 func bothWays(java *interop.Client, locks *core.Client) []direction {
 	return []direction{
 		{holder: goParty{locks}, waiter: javaParty{java}}, // first: see awaits

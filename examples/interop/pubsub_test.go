@@ -36,8 +36,8 @@ func since(version string, major, minor int) bool {
 }
 
 // open opens a client of Redisson. In a Cluster it must use sharded messages. Versions without the setting test this when
-// they connect, with an empty channel at some master. If that master does not have the slot of the channel, 3.27.2
-// takes its answer for a server without sharded messages, and so chooses by chance.
+// they connect, with an empty channel at some master. If that master does not own the slot of the channel, 3.27.2
+// concludes from the reply that the server has no sharded messages, and so chooses by chance.
 func (s *site) open(t *testing.T, jvm *interop.JVM, c interop.Config) *interop.Client {
 	t.Helper()
 	client := jvm.Open(t, c)
@@ -99,8 +99,8 @@ func pubSubModesMeet(t *testing.T, s *site) {
 	}
 }
 
-// pubSubModesDiffer configures different modes. No message arrives, so Java waits for the end of the lease that it has
-// seen, and Go waits until its next look. No caller waits for ever.
+// pubSubModesDiffer configures different modes. No message arrives, so Java waits until the lease that it found
+// expires, and Go waits until its next attempt. No caller waits for ever.
 func pubSubModesDiffer(t *testing.T, s *site) {
 	k, config := kindOf("reentrant"), s.config
 	config.Sharded = "OFF"

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// notGranted checks that a waiter has not got the lock.
+// notGranted checks that a waiter did not get the lock.
 func notGranted(t *testing.T, grants <-chan grant, what string) {
 	t.Helper()
 	select {
@@ -23,8 +23,8 @@ func notGranted(t *testing.T, grants <-chan grant, what string) {
 	}
 }
 
-// readersOfBoth makes a reader of each side hold a lock while a writer of either side waits. The last reader, of either
-// side, lets the writer in.
+// readersOfBoth lets a reader of each side hold a lock while a writer of either side waits. When the last reader, of
+// either side, releases the lock, the writer gets it.
 func readersOfBoth(t *testing.T, s *site) {
 	read, write := kindOf("read"), kindOf("write")
 	for _, writers := range []string{"Go", "Java"} {
@@ -67,7 +67,7 @@ func (p goParty) orJava(s *site, name string) party {
 }
 
 // readerCrashes kills a process with a reader while a reader of the other side continues for longer than the lease of the
-// dead reader. When that reader ends, a writer of either side gets the lock.
+// dead reader. When that reader releases the lock, a writer of either side gets it.
 func readerCrashes(t *testing.T, s *site) {
 	read := kindOf("read")
 	for _, writers := range []string{"Go", "Java"} {
@@ -104,7 +104,8 @@ func (s *site) readsOn(t *testing.T, reader, writer party, name string, crash fu
 	s.wantFree(t, write, name)
 }
 
-// goDowngrades makes a writer of Go become a reader. A reader of Java gets the lock at once, a writer after it.
+// goDowngrades lets a writer of Go become a reader. A reader of Java gets the lock at once, and a writer gets
+// it after that.
 func goDowngrades(t *testing.T, s *site) {
 	name := unique("downgraded")
 	java, locks := javaParty{s.java}, s.locks(t)
@@ -140,8 +141,8 @@ func goDowngrades(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("write"), name)
 }
 
-// javaDowngrades makes a writer of Java become a reader, for which Redisson sends no message. A reader of Go finds out at
-// its next look, and a writer of Go is woken when the last reader ends.
+// javaDowngrades lets a writer of Java become a reader, for which Redisson sends no message. A reader of Go finds out at
+// its next attempt, and a writer of Go is woken when the last reader releases the lock.
 func javaDowngrades(t *testing.T, s *site) {
 	name := unique("downgraded")
 	own, thread := goParty{s.locks(t)}, s.java.Thread(t)
@@ -167,7 +168,7 @@ func javaDowngrades(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("write"), name)
 }
 
-// readersAndWriters makes both sides read and write as fast as they can. A writer is always alone.
+// readersAndWriters lets both sides read and write as fast as they can. A writer is always alone.
 func readersAndWriters(t *testing.T, s *site) {
 	const turns = 15
 	name := unique("map")
@@ -211,8 +212,8 @@ func readersAndWriters(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("write"), name)
 }
 
-// javaReadsSeveral makes a client of Java read several locks for longer than its lease. Redisson 3.44 to 4.3 renews all of
-// the locks, but the timeout keys of only one. No writer gets the locks.
+// javaReadsSeveral lets a client of Java hold read locks on several keys for longer than its lease. Redisson 3.44 to 4.3
+// renews all of the locks, but the timeout keys of only one. No writer gets the locks.
 func javaReadsSeveral(t *testing.T, s *site) {
 	java, own := javaParty{s.open(t, s.jvm, s.briefConfig())}, goParty{s.locks(t)}
 	read, write := kindOf("read"), kindOf("write")

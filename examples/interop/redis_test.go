@@ -10,7 +10,7 @@ import (
 )
 
 // wantHeld checks that every key of a lock has exactly one holder, with the given count. A lock of several keys may have a
-// different field at each key, of the same client.
+// different field of the same client at each key.
 func (s *site) wantHeld(t *testing.T, k kind, name, field, count string) {
 	t.Helper()
 	for i, key := range k.names(name) {
@@ -88,7 +88,7 @@ func (s *site) hash(t *testing.T, key string) map[string]string {
 	return fields
 }
 
-// listeners returns how many clients subscribe to a channel on the node of key.
+// listeners returns the number of clients that subscribe to a channel on the node of key.
 func (s *site) listeners(t *testing.T, key, channel string) int {
 	t.Helper()
 	reply, err := s.master(key).Do(t.Context(), "pubsub", s.subs, channel).Result()

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// redlockShared makes a redlock of each side use the same three servers, one of which dies. The sides exclude each other,
+// redlockShared lets a redlock of each side use the same three servers, one of which dies. The sides exclude each other,
 // and each gets the lock when it is free.
 func redlockShared(t *testing.T, s *site) {
 	var servers []*redisserver.Server
@@ -72,7 +72,7 @@ func redlockShared(t *testing.T, s *site) {
 	check(unique("redlock"))
 }
 
-// redlockTurns makes callers of both sides take turns.
+// redlockTurns lets callers of both sides take turns.
 func redlockTurns(t *testing.T, s *site, java []*interop.Client, own []*core.Client) {
 	t.Helper()
 	name := unique("redlock")

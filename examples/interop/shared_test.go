@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// BenchmarkSharedWithRedisson makes 8 callers of Go and 8 threads of Redisson compete for a lock without work under it, on
+// BenchmarkSharedWithRedisson lets 8 callers of Go and 8 threads of Redisson compete for a lock without work under it, on
 // loopback and 1 ms away. It reports medians over the rounds.
 func BenchmarkSharedWithRedisson(b *testing.B) {
 	classPath := interop.Build(b, usualVersion)
@@ -38,10 +38,10 @@ func BenchmarkSharedWithRedisson(b *testing.B) {
 	}
 }
 
-// sharing has the callers of one side.
+// sharing holds the callers of one side.
 var sharing = situation{name: "8 callers", processes: 1, callers: 8, keys: 1}
 
-// share makes both sides work at the same time for the same key.
+// share lets both sides compete for the same key at the same time.
 func (p *pit) share() round {
 	l := p.load("reentrant", sharing, p.lasts)
 	ours, theirs := p.goes[0].start(l), p.javas[0].start(l)
@@ -74,7 +74,7 @@ func farAway(b *testing.B, addr string, roundTrip time.Duration) string {
 	must(b, err)
 	must(b, proxy.Start())
 	b.Cleanup(func() {
-		_ = in.Close() // the proxy ends with its input
+		_ = in.Close() // the proxy exits when its input is closed
 		_ = proxy.Wait()
 	})
 	far, err := bufio.NewReader(out).ReadString('\n')

@@ -12,19 +12,19 @@ type item struct {
 	name string
 	run  func(t *testing.T, s *site, k kind)
 	only []string // topologies; empty: all
-	// pick are the names of the kinds that it runs with; nil: all kinds of the table.
+	// pick lists the names of the kinds that the item runs with; nil: all kinds of the table.
 	pick []string
-	not  []string // kinds that it does not run with
+	not  []string // kinds that the item does not run with
 	// alone marks an item that measures or needs separate names: it does not run in parallel.
 	alone bool
-	// silent marks an item in which Java waits for the end of a lease without a message.
+	// silent marks an item in which Java waits, without a message, until a lease expires.
 	silent bool
 }
 
-// items run for every kind.
+// items lists the items that run for every kind.
 //
 // If Redisson's multi lock cannot release one of its locks, it releases no further ones and continues to renew the rest.
-// So after a forced release, or a lost reply of an unlock, the others stay locked until the process ends.
+// So after a forced release, or a lost reply to an unlock, the others stay locked until the process exits.
 var items = []item{
 	{name: "woken by message", run: wokenByMessage, alone: true},
 	{name: "names", run: namesMeet, alone: true},

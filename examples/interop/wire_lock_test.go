@@ -65,7 +65,7 @@ func fairInOrder(t *testing.T, s *site) {
 	s.wantGone(t, name, fairQueue(name), fairTimeouts(name))
 }
 
-// fairGivesUp makes a waiter in the middle of the queue give up. It leaves the list and the deadlines.
+// fairGivesUp lets a waiter in the middle of the queue give up. It leaves the list and the deadlines.
 func fairGivesUp(t *testing.T, s *site) {
 	name := unique("fair")
 	holder, second, third := s.java.Thread(t), s.java.Thread(t), s.java.Thread(t)
@@ -85,7 +85,8 @@ func fairGivesUp(t *testing.T, s *site) {
 	s.wantGone(t, name, fairQueue(name), fairTimeouts(name))
 }
 
-// readersThenWriter makes two readers hold a lock while a writer waits. The last reader lets the writer in.
+// readersThenWriter lets two readers hold a lock while a writer waits. When the last reader releases the
+// lock, the writer gets it.
 func readersThenWriter(t *testing.T, s *site) {
 	name := unique("rw")
 	messages := s.messages(t, name, rwChannel(name))
@@ -118,7 +119,8 @@ func readersThenWriter(t *testing.T, s *site) {
 	s.wantGone(t, name, readTimeout(name, two.Field(), 1))
 }
 
-// writerDowngrades makes a writer acquire the read lock and release the write lock. Others can then read.
+// writerDowngrades lets a writer acquire the read lock and release the write lock. Other callers can then
+// read.
 func writerDowngrades(t *testing.T, s *site) {
 	name := unique("rw")
 	writer, reader := s.java.Thread(t), s.java.Thread(t)
@@ -138,7 +140,7 @@ func writerDowngrades(t *testing.T, s *site) {
 	s.wantGone(t, name, readTimeout(name, writer.Field(), 1), readTimeout(name, reader.Field(), 1))
 }
 
-// redlockOverServers makes a lock use three servers, one of which dies.
+// redlockOverServers lets a lock use three servers, one of which dies.
 func redlockOverServers(t *testing.T, s *site) {
 	name := unique("redlock")
 	servers := []*redisserver.Server{redisserver.Start(t), redisserver.Start(t), redisserver.Start(t)}

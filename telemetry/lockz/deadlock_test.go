@@ -211,8 +211,8 @@ func TestDeadlock_LogLimit(t *testing.T) {
 	})
 }
 
-// After a deadlock has ended, which is usually when an operator looks, the page still shows what each caller held and waited
-// for, and its trace.
+// After a deadlock ends, which is usually when an operator looks, the page still shows what each caller held and waited for,
+// and its trace.
 func TestDeadlock_PastDeadlockOnThePage(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -401,7 +401,7 @@ func TestDeadlock_SecondKeyOfAMultiLock(t *testing.T) {
 	}
 }
 
-// A caller that waits for two readers may be in two rings. After the first ring has ended, the second one is still found.
+// A caller that waits for two readers may be in two rings. After the first ring ends, the second one is still found.
 func TestDeadlock_SecondRing(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

@@ -98,7 +98,8 @@ func documentedLogs(t *testing.T) map[string]logRow {
 	return rows
 }
 
-// logEverything makes every record: a caller waits for itself, and an operator releases a lock and fails to release another.
+// logEverything writes every record: a caller waits for itself, and an operator releases a lock and fails to release
+// another.
 func logEverything(b *fixture) {
 	b.t.Helper()
 	ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))

@@ -116,7 +116,7 @@ func TestEndpoints_CallsWithoutALock(t *testing.T) {
 	})
 }
 
-// ginShop makes a service with an endpoint that locks the order.
+// ginShop returns a service with an endpoint that locks the order.
 func (b *fixture) ginShop(handler gin.HandlerFunc) http.Handler {
 	b.t.Helper()
 	engine := gin.New()

@@ -65,7 +65,7 @@ func newFixture(t *testing.T, opts ...lockz.Option) *fixture {
 	return b
 }
 
-// client makes another lock client that the page observes.
+// client creates another lock client that the page observes.
 func (b *fixture) client(opts ...core.Option) *core.Client {
 	b.t.Helper()
 	return b.clientOf(b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 }), opts...)
@@ -108,7 +108,7 @@ func (b *fixture) free(holds ...*core.Hold) {
 	}
 }
 
-// wait starts a caller that waits for a taken lock, and returns when the caller is queued. The caller releases the lock
+// wait starts a caller that waits for a taken lock and returns when the caller is queued. The caller releases the lock
 // when it gets it. done waits for its end.
 func (b *fixture) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (done func() error) {
 	b.t.Helper()

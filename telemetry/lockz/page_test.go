@@ -328,7 +328,8 @@ func TestPage_TenThousandWaiters(t *testing.T) {
 	})
 }
 
-// WithTraceURL makes trace ids links. It refuses a pattern that is not an http URL with {trace_id}.
+// WithTraceURL turns trace ids into links. It refuses a pattern that is not an http URL with
+// {trace_id}.
 func TestWithTraceURL(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -347,7 +348,8 @@ func TestWithTraceURL(t *testing.T) {
 	}
 }
 
-// WithDashboardURL makes the names of rules links. It refuses a pattern that is not an http URL with {rule}.
+// WithDashboardURL turns the names of rules into links. It refuses a pattern that is not an http URL with
+// {rule}.
 func TestWithDashboardURL(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

@@ -269,7 +269,7 @@ func TestRelease_HiddenReadersKeepTheLock(t *testing.T) {
 	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
 
-// If Redis does not answer, the page says that the result is not known.
+// If Redis does not answer, the page reports that the result is not known.
 func TestRelease_RedisDown(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -283,7 +283,7 @@ func TestRelease_RedisDown(t *testing.T) {
 			t.Errorf("logged %v", logged)
 		}
 		b.server.Up()
-		time.Sleep(10 * time.Second) // the clock of the bubble: the lease ends, and Redis is found again
+		time.Sleep(10 * time.Second) // the clock of the bubble: the lease expires, and Redis is found again
 		_ = hold.Release(b.t.Context())
 	}, lockz.WithAuthorizer(operator))
 }

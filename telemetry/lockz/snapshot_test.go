@@ -18,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// A hold and its re-entries are one row until the hold ends. The row has everything that the page knows.
+// A hold and its re-entries are one row until the hold ends. The row contains all data of the page about
+// the hold.
 func TestSnapshot_Holds(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -219,7 +220,7 @@ func TestSnapshot_Losses(t *testing.T) {
 	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
-		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are notified after the context has ended
+		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are notified after the context is canceled
 		s := b.Snapshot()
 		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
 			t.Errorf("holds: %+v, want one lost hold", s.Holds)

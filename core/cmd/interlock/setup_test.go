@@ -17,7 +17,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// asProgram is the variable that makes this test binary the program. A test that sends signals starts it so.
+// asProgram is the environment variable with which this test binary runs as the program. A test that sends
+// signals starts it that way.
 const asProgram = "INTERLOCK_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {

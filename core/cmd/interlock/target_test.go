@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A server that refuses is not reported as unavailable. The message says what it refuses, and what to write.
+// A server that refuses a command is not reported as unavailable. The message names what it refuses and what
+// to write.
 func TestTarget_Refused(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

@@ -32,7 +32,7 @@ func identified(tb testing.TB, template, body string, claims any, format ...keye
 	return compiled.Keys(v.Request(r, &host{path: map[string]string{"id": "42"}, registered: []any{claims}}))
 }
 
-// One id makes one key, whatever its place in a request and its type.
+// One id yields one key, whatever its place in a request and its type.
 func TestRequest_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	for _, format := range []keyexpr.Format{{}, {Strict: true}} {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// reading reads the value of the only name in a text, and reports whether it could be read.
+// reading reads the value of the only name in a text and reports whether it could be read.
 type reading func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool)
 
 // readings has the results of the methods that read a value: the value, or the message.

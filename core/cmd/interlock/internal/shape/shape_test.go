@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// compile compiles a key over a variable, and returns the error.
+// compile compiles a key over a variable and returns the error.
 func compile(t *testing.T, name string, s *shape.Shape, key string) string {
 	t.Helper()
 	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: name, Type: s.Type("the " + name)})
