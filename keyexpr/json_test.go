@@ -36,7 +36,7 @@ func zeros(n int) string {
 	return string(b)
 }
 
-// documentSchema has a body as clients send it.
+// documentSchema returns a schema with a body from a client.
 func documentSchema(tb testing.TB) *keyexpr.Schema {
 	tb.Helper()
 	return schemaOf(tb, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()}, keyexpr.Variable{Name: "name", Type: keyexpr.TypeFor[string]()})

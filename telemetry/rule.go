@@ -106,7 +106,8 @@ func newRule(id ruleID) *rule {
 	return r
 }
 
-// usualOutcomes are computed with the rule. The others are computed when they first occur.
+// usualOutcomes returns the outcomes whose labels are computed with the rule. The labels of
+// others are computed when they first occur.
 func usualOutcomes() []string {
 	return []string{
 		string(core.OutcomeAcquired), string(core.OutcomeReentered), string(core.OutcomeBusy),

@@ -43,7 +43,7 @@ func TestLive_Reload_NotARuleFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := fileWith(t, keyed("a"))
-			l, seen := opened(t, path)
+			l, seen := openLive(t, path)
 			inForce := l.Current()
 			remove(t, path)
 			tc.put(t, path)

@@ -13,9 +13,9 @@ type Change struct {
 	Rule     string   // the rule's name, empty for a setting
 	Field    string   // the field or setting, empty for a rule that was added or removed
 
-	// Old and New are the values in the notation of a file, empty if there is no value. A change
-	// from Key to Keys is one change. OldSource and NewSource are the places of the values, or of
-	// the rules.
+	// Old and New are the values in the notation of a file, or empty without a value. A change from
+	// Key to Keys is one change. OldSource and NewSource are the places of the values, or of the
+	// rules.
 	Old, New             string
 	OldSource, NewSource Source
 

@@ -11,7 +11,7 @@ const MaxDuration = maxDuration
 // LayerNone is the layer of a field that is not set.
 const LayerNone = layerNone
 
-// WatchFor is like [Watch] with another time for which a content must stay the same.
+// WatchFor is like [Watch], but content must stay the same for the given time.
 func WatchFor(path string, settle time.Duration, opts ...Option) (*Live, error) {
 	return watch(path, settle, opts...)
 }

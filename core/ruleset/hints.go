@@ -24,15 +24,15 @@ func ruleHints() map[string]strictyaml.Hint {
 	for _, word := range []string{"endpoint", "route", "path", "url", "uri", "method"} {
 		hints[word] = strictyaml.Hint{Meant: "http", Message: "unknown field: write http: POST /orders/:id/pay, grpc: /shop.Orders/Pay or func: close-day"}
 	}
-	return misplaced(hints, "belongs to the top of the file: write it without indentation", "profiles", "rules", "unmatched", "uncovered", "allow_rekey")
+	return addMisplaced(hints, "belongs to the top of the file: write it without indentation", "profiles", "rules", "unmatched", "uncovered", "allow_rekey")
 }
 
 func profileHints() map[string]strictyaml.Hint {
-	return misplaced(ruleHints(), "belongs to a single rule: remove it here", append(endpointKeys(), namesOf(singleFields())...)...)
+	return addMisplaced(ruleHints(), "belongs to a single rule: remove it here", append(endpointKeys(), namesOf(singleFields())...)...)
 }
 
 func topHints() map[string]strictyaml.Hint {
-	hints := misplaced(map[string]strictyaml.Hint{}, "belongs to a rule: write it below rules:, in an entry that begins with a dash",
+	hints := addMisplaced(map[string]strictyaml.Hint{}, "belongs to a rule: write it below rules:, in an entry that begins with a dash",
 		append(endpointKeys(), Fields()[1:]...)...)
 	for _, setting := range append(namesOf(settingFields), "profile") { // profiles is meant
 		delete(hints, strictyaml.FoldKey(setting))
@@ -40,8 +40,8 @@ func topHints() map[string]strictyaml.Hint {
 	return hints
 }
 
-// misplaced adds a hint with the message for each of the fields, which belong elsewhere.
-func misplaced(hints map[string]strictyaml.Hint, message string, fields ...string) map[string]strictyaml.Hint {
+// addMisplaced adds a hint with the message for each of the fields, which belong elsewhere.
+func addMisplaced(hints map[string]strictyaml.Hint, message string, fields ...string) map[string]strictyaml.Hint {
 	for _, field := range fields {
 		hints[strictyaml.FoldKey(field)] = strictyaml.Hint{Message: message}
 	}

@@ -66,7 +66,7 @@ func TestOpen_Observed(t *testing.T) {
 func TestLive_Reload_OtherWorkingDirectory(t *testing.T) {
 	path := fileWith(t, keyed("a"))
 	t.Chdir(filepath.Dir(path))
-	l, _ := opened(t, filepath.Base(path))
+	l, _ := openLive(t, filepath.Base(path))
 	t.Chdir(t.TempDir())
 	if err := l.Reload(); err != nil {
 		t.Error(err)
@@ -76,7 +76,7 @@ func TestLive_Reload_OtherWorkingDirectory(t *testing.T) {
 func TestLive_Reload(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
-	l, seen := opened(t, path)
+	l, seen := openLive(t, path)
 	first := l.Current()
 
 	if err := l.Reload(); err != nil {
@@ -100,7 +100,7 @@ func TestLive_Reload(t *testing.T) {
 func TestLive_Reload_Refused(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
-	l, seen := opened(t, path)
+	l, seen := openLive(t, path)
 	first := l.Current()
 	for name, tc := range map[string]struct {
 		change     func()
@@ -131,7 +131,7 @@ func TestLive_Reload_Refused(t *testing.T) {
 func TestLive_Reload_KeysInSteps(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("old"))
-	l, _ := opened(t, path)
+	l, _ := openLive(t, path)
 	for _, step := range []string{
 		"rules:\n  - func: task\n    keys: [old, new]\n",
 		keyed("new"),
@@ -152,7 +152,7 @@ func TestLive_Reload_KeysInSteps(t *testing.T) {
 func TestLive_Close(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
-	l, seen := opened(t, path)
+	l, seen := openLive(t, path)
 	for range 2 {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLive_Close(t *testing.T) {
 
 func TestLive_Close_WaitsForReload(t *testing.T) {
 	t.Parallel()
-	l, seen := opened(t, fileWith(t, keyed("a")))
+	l, seen := openLive(t, fileWith(t, keyed("a")))
 	entered, release := make(chan struct{}), make(chan struct{})
 	first := l.Current()
 	if _, err := l.Subscribe(func(next *ruleset.Set) (func(), error) {
@@ -196,7 +196,7 @@ func panicky(ruleset.Reload) { panic("observer") }
 
 func TestLive_Observe_PanicIsContained(t *testing.T) {
 	t.Parallel()
-	l, seen := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
+	l, seen := openLive(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestLive_Observe_PanicIsContained(t *testing.T) {
 
 func TestLive_Reload_Concurrent(t *testing.T) {
 	t.Parallel()
-	l, seen := opened(t, fileWith(t, keyed("a")))
+	l, seen := openLive(t, fileWith(t, keyed("a")))
 	running := 0 // the race detector watches it
 	if _, err := l.Subscribe(func(*ruleset.Set) (func(), error) {
 		running++
@@ -230,7 +230,7 @@ func TestLive_Reload_Concurrent(t *testing.T) {
 }
 
 func TestLive_Current_Allocs(t *testing.T) {
-	l, _ := opened(t, fileWith(t, keyed("a")))
+	l, _ := openLive(t, fileWith(t, keyed("a")))
 	if n := testing.AllocsPerRun(100, func() { l.Current().Match(task()) }); n > 0 {
 		t.Errorf("got %v allocations", n)
 	}
@@ -243,7 +243,7 @@ func TestLive_Observe_DuringReload(t *testing.T) {
 	added, inside := newReloads(), newReloads()
 	observeAdded, observeInside := added.observe, inside.observe
 	var l *ruleset.Live
-	l, seen := opened(t, path, ruleset.WithReloadObserver(func(r ruleset.Reload) {
+	l, seen := openLive(t, path, ruleset.WithReloadObserver(func(r ruleset.Reload) {
 		if r.Old != nil {
 			l.Observe(&observeAdded)
 		}
@@ -330,7 +330,7 @@ func TestLive_Observe_PanicIsLoggedOnce(t *testing.T) { //nolint:paralleltest //
 	logged, before := &bytes.Buffer{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)
-	l, _ := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
+	l, _ := openLive(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky))
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}

@@ -138,8 +138,8 @@ func repeated(head, part, tail string, n int) string {
 	return text.String()
 }
 
-// bombs has files of less than 4 MiB that once took minutes, gigabytes, or both, by the beginning of the
-// first problem.
+// bombs returns files of less than 4 MiB that once took minutes, gigabytes, or both, by the beginning of
+// the first problem.
 func bombs() map[string]string {
 	profiles := repeated("profiles:\n", "  p#: {wait_time: 1s}\n", "rules:\n", 900)
 	long := strings.Repeat("a", 3<<20)

@@ -41,7 +41,7 @@ func noneBeside(rule *Resolved, all []*Resolved) string {
 }
 
 // nameless reports a rule without a name beside others. If a rule of a higher layer has a name, that rule was
-// most likely meant to change this one, and has no other fields for that reason.
+// most likely meant to change this one and therefore has no other fields.
 func (c *nameChecker) nameless(rule *Resolved, all []*Resolved) {
 	named := slices.DeleteFunc(slices.Clone(all), func(n *Resolved) bool { return !n.declared("name") || n.broken.hasAny("name") })
 	lower := slices.DeleteFunc(slices.Clone(named), func(n *Resolved) bool { return n.lowest >= rule.origin.Layer })

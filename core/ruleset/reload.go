@@ -90,7 +90,7 @@ func calls(sets ...*Set) []Endpoint {
 // matter. Nothing is refused if one side takes all locks of the other. So rules may be renamed, merged,
 // split, added and removed.
 func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlocked []Unlocking) {
-	lost, fresh := unshared(old, next), unshared(next, old)
+	lost, fresh := difference(old, next), difference(next, old)
 	if !slices.ContainsFunc(slices.Concat(old, next), (*Resolved).Partial) {
 		refused = refusedAt(lost, fresh)
 	}
@@ -115,9 +115,9 @@ func first(rules []*Resolved) *Resolved {
 	return rules[0]
 }
 
-// unshared returns the rules of here with a lock that no rule of there takes under the same condition. A rule
+// difference returns the rules of here with a lock that no rule of there takes under the same condition. A rule
 // may change its own condition: that is reported as an unlocking but not refused.
-func unshared(here, there []*Resolved) []*Resolved {
+func difference(here, there []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(here), func(r *Resolved) bool {
 		return !slices.ContainsFunc(r.locks(), func(l lock) bool {
 			return !slices.ContainsFunc(there, func(other *Resolved) bool {

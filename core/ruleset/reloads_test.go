@@ -47,8 +47,8 @@ func (r reloads) bad(t *testing.T, want string) {
 	}
 }
 
-// opened returns a live set whose first load was observed. It is closed at the end of the test.
-func opened(t *testing.T, path string, opts ...ruleset.Option) (*ruleset.Live, reloads) {
+// openLive returns a live set whose first load was observed. It is closed at the end of the test.
+func openLive(t *testing.T, path string, opts ...ruleset.Option) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
 	l, err := ruleset.Open(path, append(opts, ruleset.WithReloadObserver(seen.observe))...)

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// judged loads a file and validates it with the schema. Both must agree.
-func judged(t *testing.T, text string, valid bool) {
+// checkWithSchema loads a file and validates it with the schema. Both must agree.
+func checkWithSchema(t *testing.T, text string, valid bool) {
 	t.Helper()
 	value, err := instance(text)
 	if err != nil {
@@ -78,7 +78,7 @@ func TestSchema_TopOfFile(t *testing.T) {
 		"profiles: {p: {response: '1', on_busy: skip}}\n" + rule:  true,
 		"profiles: {p: {disabled: true, dry_run: true}}\n" + rule: true,
 	} {
-		judged(t, text, valid)
+		checkWithSchema(t, text, valid)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestSchema_Fields(t *testing.T) {
 	} {
 		for valid, list := range map[bool][]string{true: values.right, false: values.wrong} {
 			for _, value := range list {
-				judged(t, fmt.Sprintf("rules:\n- {func: a, key: a, %s: %s}\n", field, value), valid)
+				checkWithSchema(t, fmt.Sprintf("rules:\n- {func: a, key: a, %s: %s}\n", field, value), valid)
 			}
 		}
 	}
@@ -137,10 +137,10 @@ func TestSchema_Endpoints(t *testing.T) {
 		`func: "a` + control + `b"`:       false,
 		`func: "` + control + `"`:         false,
 	} {
-		judged(t, "rules: [{"+endpoint+", key: k}]\n", valid)
+		checkWithSchema(t, "rules: [{"+endpoint+", key: k}]\n", valid)
 	}
 	for _, wildcard := range []string{"http: 'POST /* '", "grpc: '/a.B/* '", "grpc: '* '", "func: 'a/* '"} {
-		judged(t, "rules: [{"+wildcard+"}]\n", false) // without a lower layer, the rule has no key
+		checkWithSchema(t, "rules: [{"+wildcard+"}]\n", false) // without a lower layer, the rule has no key
 	}
 }
 

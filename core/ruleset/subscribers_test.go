@@ -70,7 +70,7 @@ func wantCalls(t *testing.T, a *adapter, want ...string) {
 
 func TestLive_Subscribe_AllOrNone(t *testing.T) {
 	t.Parallel()
-	l, _ := opened(t, fileWith(t, keyed("a")))
+	l, _ := openLive(t, fileWith(t, keyed("a")))
 	first := l.Current()
 	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
 	for _, one := range []*adapter{a, b, c} {
@@ -108,7 +108,7 @@ func TestLive_Subscribe_AllOrNone(t *testing.T) {
 func TestLive_Reload_SubscriberErrorBeforeRekey(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
-	l, _ := opened(t, path)
+	l, _ := openLive(t, path)
 	first := l.Current()
 	a := &adapter{live: l}
 	subscribe(t, l, a)
@@ -128,7 +128,7 @@ func TestLive_Reload_SubscriberErrorBeforeRekey(t *testing.T) {
 
 func TestLive_Subscribe_PanicInCommit(t *testing.T) {
 	t.Parallel()
-	l, seen := opened(t, fileWith(t, keyed("a")))
+	l, seen := openLive(t, fileWith(t, keyed("a")))
 	a, b := &adapter{live: l}, &adapter{live: l}
 	subscribe(t, l, a)
 	subscribe(t, l, b)
@@ -144,7 +144,7 @@ func TestLive_Subscribe_PanicInCommit(t *testing.T) {
 
 func TestLive_Subscribe_Cancel(t *testing.T) {
 	t.Parallel()
-	l, _ := opened(t, fileWith(t, keyed("a")))
+	l, _ := openLive(t, fileWith(t, keyed("a")))
 	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
 	cancelA := subscribe(t, l, a)
 	cancelB := subscribe(t, l, b)
@@ -183,7 +183,7 @@ func TestLive_Subscribe_Cancel(t *testing.T) {
 
 func TestLive_Subscribe_Fails(t *testing.T) {
 	t.Parallel()
-	l, _ := opened(t, fileWith(t, keyed("a")))
+	l, _ := openLive(t, fileWith(t, keyed("a")))
 	for name, a := range map[string]*adapter{
 		"error":           {live: l, err: errors.New("no such handler")},
 		"panic":           {live: l, panics: "prepare"},
@@ -205,7 +205,7 @@ func TestLive_Subscribe_Fails(t *testing.T) {
 // set that was committed last is in force.
 func TestLive_Subscribe_DuringReloads(t *testing.T) {
 	t.Parallel()
-	l, _ := opened(t, fileWith(t, keyed("a")))
+	l, _ := openLive(t, fileWith(t, keyed("a")))
 	var running sync.WaitGroup
 	calls := 0 // of all subscribers; the race detector watches it
 	for range 200 {

@@ -24,8 +24,8 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	})
 }
 
-// watched is like opened for a watched file.
-func watched(t *testing.T, path string) (*ruleset.Live, reloads) {
+// watchLive is like openLive for a watched file.
+func watchLive(t *testing.T, path string) (*ruleset.Live, reloads) {
 	t.Helper()
 	seen := newReloads()
 	l, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen.observe))
@@ -147,7 +147,7 @@ func TestWatch_WaysOfChange(t *testing.T) {
 	for name, w := range ways() {
 		inBubble(t, name, func(t *testing.T) {
 			path := w.begin(t, t.TempDir(), keyed("a"))
-			l, seen := watched(t, path)
+			l, seen := watchLive(t, path)
 			for n := 1; n <= 4; n++ {
 				text := keyed("a", n)
 				w.change(t, path, text, n)
@@ -169,7 +169,7 @@ func TestWatch_EveryContentOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
-		l, seen := watched(t, path)
+		l, seen := watchLive(t, path)
 		quiet := func() {
 			t.Helper()
 			if time.Sleep(10 * settle); len(seen) > 0 { // in the time of the bubble: nothing must be observed
@@ -204,7 +204,7 @@ func TestWatch_Close(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
-		l, seen := watched(t, path)
+		l, seen := watchLive(t, path)
 		rulesettest.Replace(t, path, keyed("a", 1))
 		seen.good(t, keyed("a", 1))
 		rulesettest.Replace(t, path, keyed("a", 2))
@@ -240,7 +240,7 @@ func TestWatch_LastOfManyChanges(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			path := fileWith(t, keyed("a"))
-			_, seen := watched(t, path)
+			_, seen := watchLive(t, path)
 			for n := 1; n <= 20; n++ {
 				change(t, path, keyed("a", n))
 				time.Sleep(settle * 2 / 5) // in the time of the bubble: the next change comes before this one settles
@@ -259,7 +259,7 @@ func TestWatch_SettleTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
-		_, seen := watched(t, path)
+		_, seen := watchLive(t, path)
 		for n := 1; n <= 5; n++ {
 			time.Sleep(time.Duration(n) * settle / 10) // in the time of the bubble: at several moments between two reads
 			changed := time.Now()
@@ -277,7 +277,7 @@ func TestWatch_RevertedChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
-		l, seen := watched(t, path)
+		l, seen := watchLive(t, path)
 		for _, other := range []string{keyed("b"), broken, ""} {
 			rulesettest.Write(t, path, other)
 			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
@@ -301,7 +301,7 @@ func TestWatch_AbsentFile(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			top := t.TempDir()
 			path := plain(t, top, keyed("a"))
-			l, seen := watched(t, path)
+			l, seen := watchLive(t, path)
 			for n := 1; n <= 3; n++ {
 				away(t, path)
 				time.Sleep(10 * settle) // in the time of the bubble: the file is read many times
@@ -324,7 +324,7 @@ func TestWatch_AfterReload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
-		l, seen := watched(t, path)
+		l, seen := watchLive(t, path)
 		for n := 1; n <= 5; n++ {
 			rulesettest.Write(t, path, keyed("a", n))
 			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
@@ -380,7 +380,7 @@ func TestWatch_GrowingFile(t *testing.T) {
 		for name2, begin := range map[string]func(t *testing.T, top, text string) string{"file": plain, "target of a link": linked} {
 			inBubble(t, name2+" "+name, func(t *testing.T) {
 				path := begin(t, t.TempDir(), keyed("a", 1))
-				_, seen := watched(t, path)
+				_, seen := watchLive(t, path)
 				parts, text := growing(tc.parts)
 				slowly(t, path, tc.pause, parts...)
 				seen.good(t, text)
@@ -401,7 +401,7 @@ func TestWatch_GrowingNewFile(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			path := fileWith(t, keyed("a", 1))
-			_, seen := watched(t, path)
+			_, seen := watchLive(t, path)
 			away(t, path)
 			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the path without the file
 			if name == "a directory" {
@@ -419,7 +419,7 @@ func TestWatch_GrowingSameFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a", 1))
-		_, seen := watched(t, path)
+		_, seen := watchLive(t, path)
 		for n := range 2 {
 			rulesettest.Replace(t, path, keyed("a", n+1))
 			if n > 0 {
@@ -437,7 +437,7 @@ func TestWatch_BriefAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := fileWith(t, keyed("a"))
-		_, seen := watched(t, path)
+		_, seen := watchLive(t, path)
 		for n := 1; n <= 4; n++ {
 			if remove(t, path); n%2 == 0 {
 				rulesettest.Write(t, path, "")

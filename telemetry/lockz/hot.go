@@ -13,9 +13,9 @@ const (
 	hotShown = 20    // keys that are shown
 )
 
-// hotKeys counts acquisitions by key in limited memory with the Misra–Gries sketch: if there is no room
-// for another key, every key loses one acquisition, and keys that reach zero are dropped. An acquisition
-// never waits for the sketch: if the sketch is busy, the acquisition is not counted.
+// hotKeys counts acquisitions by key in limited memory with the Misra–Gries sketch: if another key does
+// not fit, every key loses one acquisition, and keys that reach zero are dropped. An acquisition never
+// waits for the sketch: if the sketch is busy, the acquisition is not counted.
 type hotKeys struct {
 	seed maphash.Seed
 	mu   sync.Mutex

@@ -71,7 +71,7 @@ func (b *fixture) client(opts ...core.Option) *core.Client {
 	return b.clientOf(b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 }), opts...)
 }
 
-// clientOf is client for a given Redis.
+// clientOf is like client, but for a given Redis.
 func (b *fixture) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
 	b.t.Helper()
 	locks, err := core.New(rdb, append([]core.Option{core.WithObserver(b.Page.Observer()), core.WithPrefix("shop:")}, opts...)...)

@@ -131,7 +131,8 @@ func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
 	})
 }
 
-// Waiters are listed in the order in which they came, with their blocker and the locks that they hold.
+// Waiters are listed in the order in which they arrived, with their blocker and the locks that they
+// hold.
 func TestSnapshot_Waiters(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

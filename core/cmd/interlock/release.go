@@ -88,7 +88,7 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 		if err := writeLock(std.err, seen, nil); err != nil {
 			return err
 		}
-		if !agreed(std, names) {
+		if !confirm(std, names) {
 			return r.report(std, false, seen, "nothing was done")
 		}
 	}
@@ -116,8 +116,8 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 	return fields
 }
 
-// agreed asks the operator whether to go on.
-func agreed(std streams, names string) bool {
+// confirm asks the operator whether to go on.
+func confirm(std streams, names string) bool {
 	fmt.Fprintf(std.err, "\nTake the lock from %s? The work under it may still go on. [y/N] ", names)
 	line, err := bufio.NewReader(io.LimitReader(std.in, input.Line)).ReadString('\n')
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
-	_ "google.golang.org/protobuf/types/known/structpb" // see described
+	_ "google.golang.org/protobuf/types/known/structpb" // see fileFor
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -69,8 +69,8 @@ func noMatchf(format string, args ...any) error {
 	return &noMatchError{text: fmt.Sprintf(format, args...)}
 }
 
-// unlocked returns the error for an endpoint whose rule has None.
-func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
+// noLockError returns the error for an endpoint whose rule has None.
+func noLockError(e ruleset.Endpoint, at ruleset.Source) error {
 	return &noMatchError{onPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
 }
 
@@ -81,7 +81,7 @@ func (s *simulator) noRule(e ruleset.Endpoint) error {
 	case len(rules) == 0:
 		return noMatchf("no rule matches %s", e)
 	case rules[0].None:
-		return unlocked(e, rules[0].Source("none"))
+		return noLockError(e, rules[0].Source("none"))
 	default:
 		return nil
 	}
@@ -381,7 +381,7 @@ func (s *simulator) grpc(ctx context.Context, fullMethod string, header http.Hea
 	}
 	for _, d := range m.Rules {
 		if d.Rule.None && len(s.set.Lookup(e)) == 0 {
-			return nil, unlocked(e, d.Source)
+			return nil, noLockError(e, d.Source)
 		}
 	}
 	return nil, s.noRule(e)
@@ -394,7 +394,7 @@ func (s *simulator) call(ctx context.Context, locks *core.Client, m protorules.M
 	if s.image != nil {
 		opts = append(opts, grpclock.WithDescriptors(s.image.Files))
 	} else {
-		opts = append(opts, grpclock.WithDescriptors(described(m.FullMethod)), grpclock.WithServerFirst(m.FullMethod))
+		opts = append(opts, grpclock.WithDescriptors(fileFor(m.FullMethod)), grpclock.WithServerFirst(m.FullMethod))
 	}
 	values, err := s.registered("peer")
 	if err != nil {
@@ -417,9 +417,9 @@ func (s *simulator) call(ctx context.Context, locks *core.Client, m protorules.M
 	return nil
 }
 
-// described returns a file for a method of which only the name is known. The method's reply may be anything. For a
+// fileFor returns a file for a method of which only the name is known. The method's reply may be anything. For a
 // name that no method can have, the result has no file.
-func described(fullMethod string) *protoregistry.Files {
+func fileFor(fullMethod string) *protoregistry.Files {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	anything := new(".google.protobuf.Value")
 	at := strings.LastIndexByte(service, '.')

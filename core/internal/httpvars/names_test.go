@@ -67,9 +67,9 @@ var compared = []string{
 	`[body.sess] == [body.copy]`,
 }
 
-// evaluated returns the result of an expression for a document: as a part of a key, and also as a
+// evaluate returns the result of an expression for a document: as a part of a key, and also as a
 // condition if it is one. Both must agree.
-func evaluated(tb testing.TB, form, document string) (string, error) {
+func evaluate(tb testing.TB, form, document string) (string, error) {
 	tb.Helper()
 	v := variables(tb, httpvars.Config{})
 	request := func() *httpvars.Request {
@@ -99,11 +99,11 @@ func TestBody_NamesInAnySpelling(t *testing.T) {
 	for form, want := range forms {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
-			if got, err := evaluated(t, form, plain); err != nil || got != want {
+			if got, err := evaluate(t, form, plain); err != nil || got != want {
 				t.Errorf("got %q, %v, want %q", got, err, want)
 			}
 			for name, change := range spellings {
-				if got, err := evaluated(t, form, respelled(change)); err == nil && got != want {
+				if got, err := evaluate(t, form, respelled(change)); err == nil && got != want {
 					t.Errorf("%s: got %q, want %q or an error", name, got, want)
 				}
 			}
@@ -119,7 +119,7 @@ func TestBody_FindsNames(t *testing.T) {
 			continue
 		}
 		for name, change := range spellings {
-			if got, err := evaluated(t, form, respelled(change)); err != nil || got != want {
+			if got, err := evaluate(t, form, respelled(change)); err != nil || got != want {
 				t.Errorf("%s, %s: got %q, %v, want %q", form, name, got, err, want)
 			}
 		}
@@ -171,7 +171,7 @@ func TestBody_KeysInLowerCase(t *testing.T) {
 		{`keys(body)[0] + body.SKU`, `{"SKU": "x"}`, ""},
 		{`keys(body)[0] + body.SKU`, `{"sku": "x"}`, "skux"},
 	} {
-		got, err := evaluated(t, tt.form, tt.document)
+		got, err := evaluate(t, tt.form, tt.document)
 		switch {
 		case tt.want != "" && (err != nil || got != tt.want):
 			t.Errorf("%s of %s: got %q, %v, want %q", tt.form, tt.document, got, err, tt.want)

@@ -33,8 +33,8 @@ func (v *Variables) Request(r *http.Request, host Host) *Request {
 }
 
 // Matched sets the variable method to the method of the route that the router matched. A layer
-// between the router and the handler may have changed the method of the request to one that the
-// client chose.
+// between the router and the handler may have replaced the method of the request with a method
+// chosen by the client.
 func (q *Request) Matched(method string) { q.method = method }
 
 // KeptBody declares that a middleware read the body earlier and keeps its bytes where handlers
@@ -46,9 +46,9 @@ func (q *Request) Matched(method string) { q.method = method }
 // with [keyexpr.ReasonInternal], because a handler may read either.
 func (q *Request) KeptBody(content []byte) { q.payload.kept = content }
 
-// Buffer reads the body into memory, up to the limit, and replaces the Body of the request with
-// one that yields the same bytes. Its error is a *[keyexpr.EvalError]; even then the handler can
-// read the whole body. Buffer does not read a body whose announced length exceeds the limit.
+// Buffer reads the body into memory, up to the limit, and replaces the Body of the request with a
+// body of the same bytes. Its error is a *[keyexpr.EvalError]; even then the handler can read the
+// whole body. Buffer does not read a body whose announced length exceeds the limit.
 func (q *Request) Buffer() error {
 	_, err := q.payload.bytes()
 	return err

@@ -1,8 +1,8 @@
 // Package rulesettest helps tests of rule files. It replaces a file as editors and Kubernetes do, and
 // removes the lists from messages that grow with a new field, kind or strategy.
 //
-// It knows files, and the lists of packages ruleset and failpolicy. It does not know when a file is read again.
-// The tests of ruleset, of the adapters and of the command call it.
+// It depends on files and on the lists of packages ruleset and failpolicy, but not on the time at which a file
+// is read again. The tests of ruleset, of the adapters and of the command call it.
 package rulesettest
 
 import (

@@ -99,15 +99,15 @@ func (l lines) bareTemplate(cause *yaml.LoadError) (line, column int) {
 		first, template = min(first, begin), anyTemplate
 	}
 	for line := first; line <= cause.Mark.Line; line++ {
-		if at := template.FindStringIndex(unquoted(l.line(line))); at != nil {
+		if at := template.FindStringIndex(blankQuotes(l.line(line))); at != nil {
 			return line, utf8.RuneCountInString(l.line(line)[:at[1]]) - 1
 		}
 	}
 	return 0, 0
 }
 
-// unquoted replaces the texts in quotes with blanks of the same length.
-func unquoted(line string) string {
+// blankQuotes replaces the texts in quotes with blanks of the same length.
+func blankQuotes(line string) string {
 	return quotedText.ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 

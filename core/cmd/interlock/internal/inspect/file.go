@@ -67,7 +67,7 @@ func checkProfiles(in *Inputs, found *findings) {
 }
 
 // Service checks the name of a program. It returns a warning if the name is probably misspelt, and a note
-// if no rule names it. found is false if there is no finding.
+// if no rule names it. found is false if it has nothing to report.
 func Service(file *rulefile.File, service string) (f report.Finding, found bool) {
 	if file == nil || service == "" || len(file.Services) == 0 || slices.Contains(file.Services, service) {
 		return f, false

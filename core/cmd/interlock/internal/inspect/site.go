@@ -106,10 +106,10 @@ func (a *assumed) add(s *site, err error) bool {
 		switch {
 		case !ok || e.Unknown == "":
 		case e.Of == "path" && s.anyParam:
-			a.params = with(a.params, e.Unknown)
+			a.params = withName(a.params, e.Unknown)
 			a.note(p, "whether the routes below have the path parameter "+e.Unknown+" (--routes shows it)")
 		case e.Of == "" && e.Suggestion == "" && canBeVariable(e.Unknown):
-			a.variables = with(a.variables, e.Unknown)
+			a.variables = withName(a.variables, e.Unknown)
 			a.note(p, "the variable "+e.Unknown+", which the program has to register"+s.flagHint())
 		}
 	}
@@ -128,8 +128,8 @@ func canBeVariable(name string) bool {
 	return err == nil
 }
 
-// with returns the list with a name added, unless the list already contains it.
-func with(names []string, name string) []string {
+// withName returns the list with a name added, unless the list already contains it.
+func withName(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names
 	}

@@ -43,11 +43,11 @@ const (
 func (s *Shape) UnmarshalJSON(description []byte) error {
 	var value any
 	err := json.Unmarshal(description, &value)
-	*s = *described(value)
+	*s = *parseShape(value)
 	return err
 }
 
-func described(description any) *Shape {
+func parseShape(description any) *Shape {
 	switch d := description.(type) {
 	case string:
 		switch f := form(d); f {
@@ -56,12 +56,12 @@ func described(description any) *Shape {
 		}
 	case []any:
 		if len(d) == 1 {
-			return &Shape{form: list, elem: described(d[0])}
+			return &Shape{form: list, elem: parseShape(d[0])}
 		}
 	case map[string]any:
 		s := &Shape{form: object, fields: map[string]*Shape{}}
 		for name, field := range d {
-			s.fields[name] = described(field)
+			s.fields[name] = parseShape(field)
 		}
 		return s
 	}

@@ -22,8 +22,8 @@ func compile(t *testing.T, name string, s *shape.Shape, key string) string {
 	return ""
 }
 
-// described reads the type of a routes file.
-func described(t *testing.T, description string) *shape.Shape {
+// parseShape reads the type of a routes file.
+func parseShape(t *testing.T, description string) *shape.Shape {
 	t.Helper()
 	s := &shape.Shape{}
 	if err := json.Unmarshal([]byte(description), s); err != nil {
@@ -34,7 +34,7 @@ func described(t *testing.T, description string) *shape.Shape {
 
 func TestShape_UnmarshalJSON(t *testing.T) {
 	t.Parallel()
-	user := described(t, `{"Tenant": "string", "ID": "integer", "Roles": ["string"], "Extra": "any", "Odd": "odd", "None": null, "Team": {"Name": "string"}}`)
+	user := parseShape(t, `{"Tenant": "string", "ID": "integer", "Roles": ["string"], "Extra": "any", "Odd": "odd", "None": null, "Team": {"Name": "string"}}`)
 	for _, c := range []struct{ key, want string }{
 		{"o:#{user.Tenant}", ""},
 		{"o:#{user.ID}", ""},
@@ -56,7 +56,7 @@ func TestShape_UnmarshalJSON(t *testing.T) {
 // A body fits if encoding/json decodes it into the type.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	cart := described(t, `{"sku": "string", "count": "integer", "price": "number", "paid": "boolean", "items": [{"n": "integer"}], "more": "any", "a,b": "string"}`)
+	cart := parseShape(t, `{"sku": "string", "count": "integer", "price": "number", "paid": "boolean", "items": [{"n": "integer"}], "more": "any", "a,b": "string"}`)
 	for body, want := range map[string]string{
 		`{"sku": "a", "count": 3}`:        "",
 		`{"SKU": "a"}`:                    "",
@@ -96,7 +96,7 @@ func TestShape_Given(t *testing.T) {
 		{`"integer"`, "a", nil},
 		{`{"Tenant": "string"}`, "a", nil},
 	} {
-		got, err := described(t, c.description).Given(c.written)
+		got, err := parseShape(t, c.description).Given(c.written)
 		if got != c.want || (err == nil) != (c.want != nil) {
 			t.Errorf("%s of %s: got %v, %v, want %v", c.written, c.description, got, err, c.want)
 		}
