@@ -37,7 +37,7 @@ func signNode(operator string, v node) node {
 	}}
 }
 
-// logicNode computes and and or. It evaluates the right operand only if the left one does not
+// logicNode computes the operators "and" and "or". It evaluates the right operand only if the left one does not
 // decide the result.
 func logicNode(operator string, left, right node) node {
 	decides := operator == "or" || operator == "||"

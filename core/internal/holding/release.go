@@ -125,7 +125,7 @@ func (o *Holder) chooseNext(now time.Time) *queue.Waiter {
 	return o.in.Queues.Choose(o.lease.Key, o, now)
 }
 
-// passes passes the holder on to the waiter in memory after its last hold h, if that is possible, and reports whether it
+// passes gives the holder to the waiter in memory after its last hold h, if that is possible, and reports whether it
 // was. If so, the lease belongs to the waiter when passes returns. If not, a script hands the lock off: see Runs in the
 // comment of package core.
 func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {

@@ -13,7 +13,7 @@
 //
 //	turns, giveway, message, evidence, holders    values without mutexes: observations of other processes; whose turn it is
 //	past                                          the part of them that outlives a queue
-//	queue                                         the waiters and the holders of one key
+//	queue                                         for one key: its waiters and its holders
 //	queues                                        all keys, in shards; limits and inspection
 //	waiting, holding, notify                      the methods for waiters, for holds, and for messages
 //

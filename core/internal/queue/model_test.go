@@ -240,7 +240,7 @@ func (w *world) gone(c *caller) {
 	w.callers = slices.DeleteFunc(w.callers, func(o *caller) bool { return o == c })
 }
 
-// executes executes an attempt in Redis.
+// executes runs an attempt in Redis.
 func (w *world) executes() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "sent" })
 	if c == nil {
