@@ -12,8 +12,8 @@
 // The files build on each other, from the bottom to the top:
 //
 //	turns, giveway, message, evidence, holders    values without mutexes: observations of other processes; whose turn it is
-//	past                                          the part of them that outlives a queue
-//	queue                                         for one key: its waiters and its holders
+//	past                                          the part of them that outlives the queue of a key
+//	queue                                         the waiters and the holders of one key
 //	queues                                        all keys, in shards; limits and inspection
 //	waiting, holding, notify                      the methods for waiters, for holds, and for messages
 //
