@@ -154,7 +154,7 @@
 //     keeps it from writing. What helps: check [Hold.Remaining], or Err
 //     of the hold's own context, before work that cannot be undone. Both compare the clock
 //     themselves, so they are right even if the process was stopped and no timer has
-//     fired yet. A context that is derived with a timeout or a cancel function, such as that of an errgroup,
+//     fired yet. A context that is derived with a timeout or a cancel function, such as the context of an errgroup,
 //     is canceled only by that timer.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Record finished work in your database.

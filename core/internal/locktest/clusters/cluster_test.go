@@ -360,17 +360,17 @@ func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	asks, told := store(nil), store(new(true))
+	asks, set := store(nil), store(new(true))
 	limit := time.Now().Add(10 * time.Second)
 	locktest.WantErr(t, asks.Detect(t.Context(), limit), redisstore.ErrUndetected)
 	if asks.Reached() {
 		t.Error("NOPERM was taken for an answer")
 	}
-	locktest.Must(t, told.Detect(t.Context(), limit))
+	locktest.Must(t, set.Detect(t.Context(), limit))
 	everywhere("acl", "setuser", "limited", "+pubsub")
 	locktest.Must(t, asks.Detect(t.Context(), limit))
-	if !asks.Sharded() || !told.Sharded() {
-		t.Errorf("sharded: got %v and %v, want it", asks.Sharded(), told.Sharded())
+	if !asks.Sharded() || !set.Sharded() {
+		t.Errorf("sharded: got %v and %v, want it", asks.Sharded(), set.Sharded())
 	}
 }
 

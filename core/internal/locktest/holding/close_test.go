@@ -96,9 +96,9 @@ func TestClose_CutsARenewalShort(t *testing.T) {
 type slowObserver struct {
 	*locktest.Recorder
 
-	first   atomic.Bool
-	told    chan struct{}
-	release chan struct{}
+	first    atomic.Bool
+	notified chan struct{}
+	release  chan struct{}
 }
 
 func (o *slowObserver) observer() *core.Observer {
@@ -109,7 +109,7 @@ func (o *slowObserver) observer() *core.Observer {
 
 func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 	if o.first.CompareAndSwap(false, true) {
-		close(o.told)
+		close(o.notified)
 		<-o.release
 	}
 	o.Recorder.ObserveLoss(ctx, l)
@@ -120,7 +120,7 @@ func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		obs := &slowObserver{Recorder: &locktest.Recorder{}, told: make(chan struct{}), release: make(chan struct{})}
+		obs := &slowObserver{Recorder: &locktest.Recorder{}, notified: make(chan struct{}), release: make(chan struct{})}
 		locks := b.Locks(core.WithObserver(obs.observer()))
 		for i := range 10 {
 			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // observers mostly hear of these losses first
@@ -130,7 +130,7 @@ func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 			b.Take(fmt.Sprint("other", i), locktest.Stranger, time.Hour)
 		}
 		b.Take("b", locktest.Stranger, time.Hour)
-		<-obs.told
+		<-obs.notified
 		synctest.Wait()
 		closed := locktest.GoClose(locks)
 		locktest.Pass(time.Millisecond)
