@@ -455,3 +455,19 @@ func TestMultiLock_TakesItsEntriesBack(t *testing.T) {
 		})
 	}
 }
+
+// A MultiLock that re-enters its first key reports the fencing token of the hold that it re-enters.
+func TestMultiLock_TokenOfAReenteredKey(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		var reported int64
+		locks := b.Locks(core.WithObserver(&core.Observer{AcquireEnd: func(_ context.Context, r core.AcquireResult) { reported = r.Token }}))
+		ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("a"), core.WithToken())
+		_, both := locktest.MustAcquire(t, ctx, locks.MultiLock("a", "b"))
+		if reported == 0 || reported != outer.Token() || both.Token() != outer.Token() {
+			t.Errorf("reported %d, hold %d, want %d", reported, both.Token(), outer.Token())
+		}
+		locktest.MustRelease(t, both)
+		locktest.MustRelease(t, outer)
+	})
+}
