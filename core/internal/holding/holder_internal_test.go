@@ -2,9 +2,11 @@ package holding
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/failure"
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
@@ -89,3 +91,22 @@ type nodes struct {
 }
 
 func (n nodes) CountsOneNode() bool { return n.one }
+
+// While the node is known to be silent, a re-entry fails fast with that error, also if its caller has left: the outcome is
+// that Redis is unavailable, and not that the caller stopped waiting.
+func TestHolder_ReenterSilentNode(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, ctx := range map[string]context.Context{"caller waits": t.Context(), "caller has left": ended} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			silent := func(context.Context, string) error { return failure.Unavailable }
+			o := &Holder{in: &Holdings{Config{FailFast: silent}}}
+			final, err := o.Reenter(ctx, Entry{})
+			if !final || !errors.Is(err, failure.Unavailable) {
+				t.Errorf("got final %t and %v, want the outcome %v", final, err, failure.Unavailable)
+			}
+		})
+	}
+}
