@@ -185,12 +185,12 @@ func (c *Client) Stats() Stats {
 }
 
 // Close closes the client. New and waiting acquisitions get [ErrClosed] at once. An acquisition whose command is
-// at Redis gets it when the command is answered, within the backend timeout. Close waits for the holds until ctx is
-// done. Then their contexts end with the cause ErrClosed, renewal stops, and their keys are left to expire,
-// because a lock is never freed under a running handler. Close does not close the Redis client given to [New].
+// at Redis ends with the answer, and may still get the lock. Close waits for the holds until ctx is done. Then their
+// contexts end with the cause ErrClosed, renewal stops, and their keys are left to expire, because a lock is never
+// freed under a running handler. Close does not close the Redis client given to [New].
 //
-// If Redis does not answer, Close takes a few backend timeouts, even if ctx is done before, because it waits for
-// commands on their way.
+// Close waits for commands on their way, such as a release, even if ctx is done. If Redis is silent, that takes
+// a few backend timeouts. If Redis answers slowly, each of these commands may take up to eight.
 //
 // Shut down in this order: the server, the Client, the Redis client. The Shutdown of a server waits for its handlers.
 // To make handlers that wait for a lock return, call Close at the same time as Shutdown. If holds were left, Close
@@ -205,6 +205,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-c.watchdog.Drained():
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
+		<-c.watchdog.Drained() // releases that have begun are bounded
 	}
 	c.drainReaper(ctx)
 	c.endWork()

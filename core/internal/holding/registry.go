@@ -84,11 +84,13 @@ func (hs *Holdings) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// LeaveAll ends every hold with the cause [failure.Closed] and returns how many keys are left to expire.
-func (hs *Holdings) LeaveAll() int {
-	left := hs.Watchdog.Leases()
-	for _, l := range left {
-		l.Lose(failure.Closed)
+// LeaveAll ends every hold with the cause [failure.Closed], unless its release has begun. It returns how many keys are
+// left to expire.
+func (hs *Holdings) LeaveAll() (left int) {
+	for _, l := range hs.Watchdog.Leases() {
+		if l.Lose(failure.Closed) {
+			left++
+		}
 	}
-	return len(left)
+	return left
 }

@@ -100,11 +100,14 @@ func (l *Lease) End() {
 	l.dog.forget(l)
 }
 
-// Lose records the loss of the lease and notifies the holder. It does nothing once a release has begun.
-func (l *Lease) Lose(cause error) {
-	if l.lose(cause) {
+// Lose records the loss of the lease, notifies the holder and returns true. Once a release has begun, Lose does nothing
+// and returns false.
+func (l *Lease) Lose(cause error) bool {
+	lost := l.lose(cause)
+	if lost {
 		l.announce()
 	}
+	return lost
 }
 
 // lose is Lose without the notification. It reports whether the caller has to notify the holder.

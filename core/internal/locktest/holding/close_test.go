@@ -507,3 +507,36 @@ func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 		locktest.WantSoon(t, "closed after %s", start, 4*core.DefaultBackendTimeout)
 	})
 }
+
+// If ctx is done, Close leaves the holds to their leases. It does not cut off a release that is under way, and does not
+// count its lock among those that are left.
+func TestClose_ReleaseUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, holds := range map[string]bool{"beside a hold": true, "alone": false} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(2 * time.Second))
+			if holds {
+				held, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("held"))
+				defer locktest.WantEnded(t, held, core.ErrClosed)
+			}
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			proxy.DelayReply(locktest.ScriptOn(t, "release", "k"), 800*time.Millisecond)
+			released := make(chan error, 1)
+			go func() { released <- hold.Release(context.Background()) }()
+			locktest.Pass(10 * time.Millisecond)
+			patience, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			err := locks.Close(patience)
+			if holds {
+				locktest.WantErr(t, err, core.ErrClosed)
+				if !strings.Contains(err.Error(), "1 lock held") {
+					t.Errorf("got %q, want 1 lock held", err)
+				}
+			} else {
+				locktest.WantOK(t, err)
+			}
+			locktest.WantOK(t, <-released)
+			b.WantGone("k")
+		})
+	}
+}
