@@ -16,7 +16,8 @@ import (
 // locked while others can. It is also the least time between two reports of a key that is not a lock.
 const backendQuiet = 10 * time.Second
 
-// availability records whether locks can be acquired from Redis, by the outcomes of acquisitions.
+// availability reports whether locks can be acquired from Redis, by the outcomes of acquisitions. It changes no outcome:
+// the circuit breaker (package breaker) makes acquisitions fail fast.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //

@@ -75,7 +75,7 @@ func (c *Client) connect() {
 		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
 		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
 		OneScript: func(keys []string) bool { return c.oneScript(keys) },
-		Carried:   c.carriers.forWish, Lost: c.carriers.lost, Tried: c.availability.record,
+		Carried:   c.carriers.carried, Lost: c.carriers.lost, Tried: c.availability.record,
 	})
 }
 

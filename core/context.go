@@ -78,10 +78,11 @@ func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) 
 	return o
 }
 
-// forWish returns the holder of a key that ctx carries, for an acquisition: again is a holder to re-enter, and under is
-// a holder under which the lock can be acquired, such as the writer for a caller that wants to read. The error is
-// [ErrInvalid] if ctx carries the key as another kind, or without the token that the caller wants.
-func (c *carriers) forWish(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
+// carried decides what an acquisition does with a holder of the key that ctx carries. again is a holder to re-enter, and
+// under is a holder under which the lock can be acquired, such as the writer for a caller that wants to read. The error
+// is [ErrInvalid] if a reader wants to write, if the holder's kind does not share the name with the wanted kind, or if
+// the holder lacks the token that the caller wants.
+func (c *carriers) carried(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
 	kind, o := w.Kind, c.find(ctx, key, w.Kind)
 	switch {
 	case o == nil:

@@ -51,8 +51,8 @@ var (
 	// ErrClosed means that the client was closed.
 	ErrClosed error = failure.Closed
 
-	// ErrInvalid means that an argument or an option cannot be used. Nothing was sent to Redis, or nothing was
-	// changed there, because a count would have become a number that Redisson cannot read.
+	// ErrInvalid means that an argument or an option cannot be used. Nothing was sent to Redis. The exception is a
+	// count that would become a number that Redisson cannot read: Redis refuses it and changes nothing.
 	ErrInvalid error = failure.Invalid
 )
 
@@ -75,9 +75,9 @@ type NotAcquiredError struct {
 	// refused attempt, empty when unknown.
 	BlockedBy string
 
-	// OwnHold reports that another hold of this client had the lock, or a share of it. If that hold belongs to
-	// the same call, the inner acquisition waited for its own caller: it needs the context that the outer
-	// Acquire returned, but got another one, such as context.Background().
+	// OwnHold reports that another hold of this client had the lock, or a share of it. If that hold is yours, Acquire
+	// got the wrong context, such as context.Background(), and waited for its own caller: pass the context that the
+	// outer Acquire returned.
 	OwnHold bool
 
 	// Cause is a reason beyond "taken": the error and the cause of a context, or that a semaphore has no permits

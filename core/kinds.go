@@ -87,7 +87,7 @@ func (c *Client) MultiLock(names ...string) Lock {
 // a waiting writer.
 //
 // A reader cannot become a writer: if a context holds the lock as a reader, acquiring the write lock is
-// [ErrInvalid] at once, because another reader may want the same. A writer can read: with the context of the
+// [ErrInvalid] at once, because two readers that both want to write would wait for each other. A writer can read: with the context of the
 // write lock, the read lock is acquired in one round trip, even if others wait. That is another hold. When the write
 // lock is released, the other hold continues as the hold of a reader. Its context ends with the context that it was
 // acquired with, so move a hold that has to continue by [Hold.Handover]:

@@ -139,8 +139,8 @@ func WithWatchdog(lease time.Duration) Option {
 // whatever their wait time. Further operations then fail at once, until Redis answers again. While Redis answers
 // at all, it counts as slow, not as silent: an operation that needs several round trips, for instance to connect, may
 // take longer than this, up to its wait time, or eight times this without a wait time. To tell a
-// slow Redis from a silent one, a client that has had no answer for some milliseconds pings on a separate
-// connection. The timeout is 10 ms to 1 minute and has to be longer than a round trip. Default:
+// slow Redis from a silent one, a client that waits for an answer opens another connection after some time (50 ms, or
+// eight round trips if that is longer) and pings on it. The timeout is 10 ms to 1 minute and has to be longer than a round trip. Default:
 // [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {

@@ -30,8 +30,8 @@ type Semaphore struct{ Lock }
 // reason.
 //
 // Callers of one client get permits in the order in which they came. While there are permits, up to eight of
-// them ask at the same time, so some callers behind a refused caller may overtake it until it is the
-// first. The field of a hold is its permit id: 32 hex digits, in the form of Redisson. Leases expire by
+// them ask Redis at the same time. A caller that is refused may be overtaken by callers after it, until it is the first
+// in the queue. The field of a hold is its permit id: 32 hex digits, in the form of Redisson. Leases expire by
 // the clock of the server. [Lock.State] shows the lease that ends first. [Lock.ForceRelease] gives all permits back;
 // their number stays.
 func (c *Client) Semaphore(name string, permits int) Semaphore {

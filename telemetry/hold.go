@@ -162,8 +162,8 @@ func addRenewalEvents(s *span, r *core.Renewal) {
 	}
 }
 
-// observeLoss counts a lost hold. Its span continues until the release. If the hold was left to its lease
-// because its client was closed, it is not lost: observeLoss logs it, and its release counts it.
+// observeLoss counts a lost hold. Its span continues until the release. A hold that Close left to its lease is
+// not lost: observeLoss logs it, and the end of the hold counts it in hold.duration with the outcome left.
 func (o *holds) observeLoss(ctx context.Context, l core.Loss) {
 	rule := o.spans.rules.entry(l.Label, l.Kind)
 	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {

@@ -50,12 +50,12 @@ const (
 	seconds       = "s"
 )
 
-// table defines the metrics of a Telemetry. No other place names them.
+// table defines the metrics of a Telemetry. [Metrics] adds the metrics of package lockz.
 func (i *instruments) table() []definition {
 	return []definition{
-		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, including failures", buckets()},
-		{&i.acquire, "distributed_lock.acquire.duration", seconds, ruleLabels, "round trip of an uncontended acquisition: is Redis slow?", buckets()},
-		{&i.hold, "distributed_lock.hold.duration", seconds, outcomeLabels, "from the acquisition to the release", buckets()},
+		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, including failures", durationBuckets()},
+		{&i.acquire, "distributed_lock.acquire.duration", seconds, ruleLabels, "round trip of an uncontended acquisition: is Redis slow?", durationBuckets()},
+		{&i.hold, "distributed_lock.hold.duration", seconds, outcomeLabels, "from the acquisition to the release", durationBuckets()},
 		{&i.remaining, "distributed_lock.lease.remaining.ratio", "1", ruleLabels, "part of the lease that was left at the release; 0 if the lock was lost", ratios()},
 		{&i.waiters, "distributed_lock.waiters", "{waiter}", ruleLabels, "callers that are waiting", nil},
 		{&i.held, "distributed_lock.held", "{hold}", ruleLabels, "holds that have not ended, without re-entries", nil},

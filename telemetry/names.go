@@ -85,8 +85,9 @@ const (
 	strategyNone = "none"
 )
 
-// buckets returns the bucket boundaries of the duration histograms, in seconds, in a new slice.
-func buckets() []float64 {
+// durationBuckets returns the bucket boundaries of the wait, acquire and hold histograms, in seconds, in a new slice. The
+// alert InterlockWaitNearLimit in examples/dashboards/rules.yml contains the last one.
+func durationBuckets() []float64 {
 	return []float64{
 		0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 	}

@@ -154,9 +154,8 @@ func (r *run) answerLosses() {
 	}
 }
 
-// gaveUp reports whether the error of the handler is the cancellation that the loss of the step's lock caused. It
-// reports false if the context of the caller is done, or if the rule ignores losses and the error is only a
-// cancellation.
+// gaveUp reports whether the handler stopped because the step lost its lock: it returned the loss, or a cancellation,
+// unless the rule ignores losses. If the context of the caller is done, the caller has left, and gaveUp returns false.
 func (r *run) gaveUp(s *step) bool {
 	switch err := r.out.Err; {
 	case err == nil, r.visit.caller.Err() != nil:

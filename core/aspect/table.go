@@ -143,8 +143,8 @@ func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X
 }
 
 // replace puts a generation of another set into force. prepared is the generation that was in force when next was
-// created. Endpoints compiled since then are left out; the table compiles them for the new set when a call asks for
-// them. Observers are notified of the removed rules before the new ones, because both may have the same names.
+// created. replace removes endpoints that were compiled since then from next, because next was prepared without them;
+// the next call compiles them. Observers are notified of the removed rules before the new ones, because both may have the same names.
 func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
 	t.swapMu.Lock()
 	defer t.swapMu.Unlock()

@@ -34,7 +34,7 @@ type Live struct {
 	turn    sync.Mutex // held by one attempt at a time; readers of current never need it
 	closed  bool       // guarded by turn
 	last    content    // guarded by turn: the last content that was attempted
-	alarmed bool       // guarded by turn: a refusal was logged, but its end was not
+	alarmed bool       // guarded by turn: the last refusal was logged, so the next load that succeeds is logged, too
 }
 
 var _ Provider = (*Live)(nil)

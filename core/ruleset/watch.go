@@ -19,7 +19,7 @@ import (
 // Watch does not report content that is the same as before. It reports a refusal, and calls that run
 // unlocked from now on ([Reload.Unlocked]), to [WithReloadObserver] and to the observers of the lock
 // clients that use the rules. Without any observer it logs them to [slog.Default] as errors, and every
-// other load after the first one as information.
+// other load after the first one as information. [Live.Reload] returns a refusal and does not log it.
 func Watch(path string, opts ...Option) (*Live, error) { return watch(path, time.Second, opts...) }
 
 func watch(path string, settle time.Duration, opts ...Option) (*Live, error) {
@@ -54,8 +54,8 @@ func (l *Live) watch(settle time.Duration) {
 	}
 }
 
-// follow brings found into force, unless it was the last content attempted or a Reload read the file
-// later.
+// follow brings found into force, unless that content was the last one to be attempted, or a Reload has read the file
+// since.
 func (l *Live) follow(found content) {
 	l.turn.Lock()
 	defer l.turn.Unlock()

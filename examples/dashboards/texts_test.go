@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -79,6 +80,17 @@ func TestTexts_ShowAllMetrics(t *testing.T) {
 }
 
 // dashboard.json is the output of package board.
+// A quantile of a histogram is at most its largest bucket, so the alert on wait times compares with that number.
+func TestRules_LargestBucket(t *testing.T) {
+	t.Parallel()
+	all := telemetry.Metrics()
+	wait := all[slices.IndexFunc(all, func(m telemetry.Metric) bool { return m.Name == "distributed_lock.wait.duration" })]
+	largest := fmt.Sprintf("job_rule:distributed_lock_wait_seconds:p99_5m >= %g\n", wait.Buckets[len(wait.Buckets)-1])
+	if !strings.Contains(read(t, "rules.yml"), largest) {
+		t.Errorf("rules.yml: want %q in the alert InterlockWaitNearLimit", largest)
+	}
+}
+
 func TestDashboard_IsGenerated(t *testing.T) {
 	t.Parallel()
 	text, err := board.JSON()

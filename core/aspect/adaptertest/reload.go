@@ -17,6 +17,7 @@ func reload(t *testing.T, a Adapter) {
 		"takes effect":        reloadTakesEffect,
 		"refused":             reloadRefused,
 		"under way":           reloadUnderWay,
+		"waiting":             reloadWaiting,
 		"removes and returns": reloadRemovesAndReturns,
 		"over declared":       reloadOverDeclared,
 	})
@@ -100,6 +101,21 @@ func reloadUnderWay(t *testing.T, b *bench) {
 	if b.isTaken() {
 		t.Error("the lock is still held")
 	}
+}
+
+// reloadWaiting tests that a call that waits goes on to wait under the rules with which it began.
+func reloadWaiting(t *testing.T, b *bench) {
+	write := serveFile(t, b, yaml(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Hour })))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	done := make(chan Answer)
+	go func() { done <- b.call() }()
+	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
+	if err := write(yaml(b.rule(skips))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantOK(b.call(), "", "skipped")
+	b.redis.Free(prefix + "order:42")
+	b.wantOK(<-done, "paid", "")
 }
 
 func reloadRemovesAndReturns(t *testing.T, b *bench) {

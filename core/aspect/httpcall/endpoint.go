@@ -20,7 +20,7 @@ type Endpoint struct {
 	TakesBack bool     // a rule says on_lost: fail, so an answer may be discarded
 	AnyMethod bool     // the rules were put on the path for any method
 
-	maxBody int64 // the largest body that is read ahead; package httpvars applies the limit for keys
+	maxBody int64 // see [Config.MaxBody]: the limit for reading ahead here; Vars has the same limit for keys
 	room    *room // for the bodies of waiting requests, shared by all routes
 }
 

@@ -103,7 +103,7 @@ func (x *exchange) Abandoned() bool { return x.Router.Abandoned() }
 
 // BeforeWait implements an optional method of [aspect.Call]. An HTTP/1 server notices that a client has left only
 // after the body was read, so the exchange reads the body before the request waits. An HTTP/2 server notices
-// it anyway. A body that was read for a key also needs room.
+// it anyway. A body that was read for a key stays in memory during the wait, so it needs room, too.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	if content, read := x.bodyRead(); read {
 		return func(context.Context) error {

@@ -109,7 +109,7 @@ func WithBody[T any](route string, more ...string) Option {
 }
 
 // WithMaxBody sets the size in bytes of the largest body that keys may use and that the guard reads before a
-// request waits. A larger body is answered with 413 if a key uses it. Default: 1 MiB.
+// request waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }

@@ -54,7 +54,7 @@ type attempt struct {
 	now      time.Time // last look at the clock
 	start    time.Time // start of the acquisition
 	until    time.Time // end of the wait time; zero: none
-	answers  time.Time // until when an attempt that does not wait for the lock waits for answers; zero: it waits for the lock
+	answers  time.Time // time limit of all answers, for an attempt that does not wait for the lock; otherwise zero
 	refusal  refusal
 	patience patience
 
@@ -347,8 +347,9 @@ func (a *attempt) rest(ctx context.Context) error {
 	return nil
 }
 
-// sleepTime returns how long a waiter sleeps at most: as its manner says, but not beyond the lease of the holder,
-// if it is the head, nor beyond its own time.
+// sleepTime returns how long a waiter sleeps at most: as its manner says, but not beyond the end of its wait. The head
+// also does not sleep beyond the end of the lease that the last refusal named. If several hold the lock, as permits of a
+// semaphore, that is the lease that ends first.
 func (a *attempt) sleepTime() time.Duration {
 	d := a.manner.sleep(a, a.todo)
 	if r := &a.refusal; a.todo.Head && r.Refusal != nil && r.TTL >= 0 {
@@ -603,7 +604,7 @@ func (in *Acquirer) reenter(ctx context.Context, o *holding.Holder, w *Wish, rep
 	final, err := o.Reenter(ctx, holding.Entry{
 		Span: a.span(), Lease: w.Lease, Renewed: w.Renewed,
 		Valid: func() bool {
-			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // on an error ctx no longer carries the holder
+			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // an error also means that ctx does not carry this holder
 			return again == o
 		},
 	})

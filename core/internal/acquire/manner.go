@@ -33,7 +33,7 @@ func mannerOf(kind *redisstore.Kind) *manner { return &manners[kind.Waits] }
 
 const (
 	// announceInterval is the longest sleep of a waiter whose attempts announce it: 500 ms. The mark that an attempt
-	// leaves in Redis lasts longer than that: the rest of its time is for the round trip of the next attempt.
+	// leaves in Redis lasts for 900 ms, so 400 ms are left for the round trip of the next attempt.
 	announceInterval = 5 * redisstore.LongestMark / 9
 	// memberInterval is how long a waiter at one server of a Redlock lets others pass before the Redlock asks the
 	// other servers again, so that it asks them at least once per poll interval.

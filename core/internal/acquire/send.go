@@ -67,7 +67,7 @@ func (a *attempt) Pause(ctx context.Context, pause time.Duration) error {
 func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
 	field := a.manner.field(a)
 	call := a.command(field)
-	a.loop.AtLeast, a.ghost.now = time.Time{}, false
+	a.loop.NotBefore, a.ghost.now = time.Time{}, false
 	a.report.Attempts++
 	answer, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
@@ -88,7 +88,7 @@ func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again
 		a.place.taken = ""
 		return a.checkGrant(ctx, grant{field, answer.Token, call.Sent})
 	case slices.Contains(a.ghosts, r.Holder):
-		a.loop.AtLeast = a.since.Add(clearingUp * a.in.Sender.Timeout)
+		a.loop.NotBefore = a.since.Add(clearingUp * a.in.Sender.Timeout)
 		return grant{}, true, errGhost
 	case a.behindGhost(r.Holder):
 		return grant{}, true, resend.ErrRefused
@@ -217,7 +217,7 @@ func (a *attempt) behindGhost(holder string) bool {
 		g.until = a.now.Add(pollInterval)
 	}
 	g.now = a.now.Add(resend.FirstPause).Before(g.until)
-	a.loop.AtLeast = g.until.Add(pollInterval) // g.until ends the loop before
+	a.loop.NotBefore = g.until.Add(pollInterval) // later than g.until, so that silence does not end the loop first
 	return g.now
 }
 

@@ -58,8 +58,8 @@ type Config struct {
 	FailFast  func(ctx context.Context, key string) error // returns an error while the node of the key is known to be silent
 	OneScript func(keys []string) bool                    // reports whether one script may use all keys
 
-	// Carried returns the holder of a key that ctx carries: one to re-enter, or one under which the lock can be
-	// acquired.
+	// Carried decides what an acquisition does with a holder of the key that ctx carries: it re-enters the holder again,
+	// acquires the lock under the holder under, or fails, for example because a reader wants to write.
 	Carried func(ctx context.Context, key string, w *Wish) (again, under *holding.Holder, err error)
 	// Lost returns the loss of one of the keys that ctx carries; nil if none was lost.
 	Lost func(ctx context.Context, keys []string) error

@@ -1,10 +1,10 @@
 // Package breaker provides a circuit breaker for each node of Redis. Callers do not wait for a node that is
 // known to be silent: they fail at once, until it answers again.
 //
-// Operations on locks call Check first; renewals do not. When package wire detects that a node is silent, or
-// answers again, package core calls Trip or Reset. There are no half-open states that let callers
-// through to try: while a node is silent, package wire asks it until it answers. The breaker itself depends
-// on neither commands nor connections.
+// Operations on locks call Check first; renewals do not. Package wire decides when a node is silent, by the rule at its
+// type health, and when it answers again. It calls Trip and Reset, which package core passes to it. The breaker counts no
+// failures and has no half-open state that lets callers through to try: while a node is silent, package wire pings it
+// until it answers.
 //
 // A Check that begins after Trip has returned fails. A Check that begins after Reset has returned
 // succeeds. The state of the node may change before Check returns. While no circuit is open, Check costs

@@ -56,8 +56,8 @@ func (t *operations) begin(ctx context.Context) error {
 	}
 }
 
-// beginBy is begin with a time budget. It returns what remains of the budget, never more than the backend
-// timeout while an earlier command is unanswered. It returns errNoTurn, or an error of ctx.
+// beginBy is begin with a time limit. It returns the limits of the operation: those in s, or, if no operation of this
+// holder was answered while it waited, the rest of one backend timeout. Its error is errNoTurn, or an error of ctx.
 func (t *operations) beginBy(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
 	turn := t.requestTurn()
 	if turn == nil {

@@ -54,8 +54,8 @@ func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err err
 	return handOffs.Load() > 0, err
 }
 
-// end calls do, which ends the hold at one holder, for all holders. The loss of leases that the hold does not need is
-// not an error, because nothing is left to end.
+// end calls do, which ends the hold at one holder, for all holders. A Redlock needs only a majority of its holders, so
+// the loss of the others is not an error.
 func (h *Hold) end(do func(o *Holder) error) error {
 	errs := forEach(h.holders, do)
 	spare := len(errs) - h.needs
@@ -275,9 +275,8 @@ func (hs *Holdings) PassOn(o *Holder) {
 	})
 }
 
-// GiveBack concurrently frees holders that no caller has seen yet. It waits for that until ctx is done, and no longer
-// than most or least, whichever is longer. If ctx was done before, it waits no longer than least. The rest goes on in
-// the background.
+// GiveBack concurrently frees holders that no caller has seen yet. It waits for that until ctx is done, but at most for
+// the longer of most and least. If ctx was done before, it waits at most for least. The rest goes on in the background.
 func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	if len(got) == 0 {
 		return

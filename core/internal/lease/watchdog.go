@@ -17,7 +17,7 @@ type Config struct {
 	Landing time.Duration // how long a command without an answer may still be executed
 
 	Renewer Renewer
-	Spawn   func(work func(ctx context.Context)) // runs background work; once the client is closed it need not
+	Spawn   func(work func(ctx context.Context)) // runs work in the background; after the client was closed, it may drop the work
 
 	Over error // cause of a loss: the deadline has passed
 	Gone error // cause of a loss: Redis has another holder, or none

@@ -86,7 +86,8 @@ func New(cfg Config) *Reaper {
 	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), fields: make(map[string]int), unasked: newUnasked()}
 }
 
-// Abandon makes the reaper clean up a field that may be in all keys of one command, now or later.
+// Abandon makes the reaper clean up a field that may be in all keys of one command, now or later. See Relinquish for a
+// field that cannot appear any more.
 // call is that command if it was not answered. It is nil if the command was answered, or if only its effect
 // is in doubt. lease is the lease that the command requested. Abandon returns at once and does not retain keys.
 func (r *Reaper) Abandon(kind *redisstore.Kind, keys []string, field string, call LateAnswer, lease time.Duration) {

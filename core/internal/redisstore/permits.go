@@ -9,13 +9,13 @@ package redisstore
 //	channel        redisson_sc:{key}; a message is the number of available permits
 //
 // All scripts begin with semaphore.lua and permit.lua. Scripts that examine all permits follow
-// permit_total.lua, which returns the permits whose lease has expired. The scripts of an acquired permit
+// permit_total.lua, which gives back the permits whose lease has expired. The scripts of an acquired permit
 // declare the sorted set only.
 //
 //	acquire:  permit_acquire   takes a permit and may first adjust how many there are
 //	count:    permit_count     counts the available and the acquired permits
-//	clear:    settle_permit, settle (behind once and fill)
-//	                          changes the count, each operation once, and returns permits
+//	clear:    once, fill, settle_permit, settle
+//	                          changes the count, each operation once, and gives permits back
 //	others:   permit_hold, permit_renew, permit_refresh, permit_release, permit_handoff,
 //	         permit_force, permit_state
 func newPermitSemaphore() *Kind {
@@ -38,7 +38,7 @@ func newPermitSemaphore() *Kind {
 }
 
 // permitTerms appends the number of permits to set, the channel and the command that notify waiters, and
-// the permits of earlier attempts to return.
+// the permits of earlier attempts to give back.
 func permitTerms(args []any, t *Terms) []any {
 	args = append(args, t.Demand, t.channel, t.verb)
 	for _, ghost := range t.Ghosts {

@@ -44,8 +44,8 @@ type Loop struct {
 	Span   Span
 	Pauser Pauser
 
-	Earlier error     // the error of an earlier send; nil: none
-	AtLeast time.Time // silence does not end the loop before this time; send may set it
+	Earlier   error     // the error of an earlier send; nil: none
+	NotBefore time.Time // silence does not end the loop before this time; send may set it
 
 	silence time.Time // the end of the backend timeout since the last answer; zero: Redis has just answered
 }
@@ -66,7 +66,7 @@ func (l *Loop) Run(ctx context.Context, send func() (sent time.Time, again bool,
 		if l.silence.IsZero() {
 			l.silence = sent.Add(l.Sender.Timeout)
 		}
-		last, ends := l.Span.last(err, Latest(l.silence, l.AtLeast))
+		last, ends := l.Span.last(err, Latest(l.silence, l.NotBefore))
 		if ends && time.Now().Add(pause).After(last) {
 			return l.Sender.Concede(ctx, l.Key, last, l.Cause(err))
 		}

@@ -15,9 +15,9 @@ import (
 //	limit                             what it bounds                                who sets it
 //	one call: 8 backend timeouts      a single send, from a Redis that answers      Sender.CallLimit
 //	Span.Answers: 8 backend timeouts  the answers to all sends together             Sender.Operation
-//	Span.End                          everything                                    the caller, by its wait time; or the
-//	                                                                                turns of a holder's operations, by
-//	                                                                                what is left of the backend timeout
+//	Span.End                          everything                                    the caller: its wait time; or, after
+//	                                                                                a wait for the turn of an operation,
+//	                                                                                the rest of one backend timeout
 //	Span.Passing: 1 backend timeout   errors that pass by themselves (LOADING, …)   Sender.Operation
 //	silence: 1 backend timeout        a Redis that has sent nothing at all          Loop
 //	the context                       everything                                    the caller; a release has none
@@ -28,7 +28,7 @@ type Span struct {
 }
 
 // callTimeouts is how many backend timeouts a command may take from a Redis that answers: it may need a
-// connection, with up to four round trips, and wait for a batch before it.
+// connection, with up to four round trips, and wait for the answers to commands before it.
 const callTimeouts = 8
 
 // CallLimit returns the time limit of a command that is sent now, if Redis answers. A silent Redis is detected

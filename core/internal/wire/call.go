@@ -44,7 +44,7 @@ type OnHang uint8
 
 // The values of OnHang.
 const (
-	Returns    OnHang = iota // returns an error at once: the caller has another call to send
+	Returns    OnHang = iota // returns an error at once: the caller prepares another call
 	WaitsOn                  // continues to wait: the script must not be executed twice
 	SendsAgain               // sends the call once more: the script may be executed twice
 )

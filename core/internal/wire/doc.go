@@ -35,8 +35,8 @@
 //
 // # Mechanisms
 //
-// Each mechanism keeps a promise of package core, or a cost that its benchmarks measure. The tests are examples; more
-// of them stand beside each.
+// Each mechanism keeps a promise of package core, or a cost that its benchmarks measure. The second column quotes the
+// comment of package core. The tests are examples; more of them stand beside each.
 //
 //	mechanism                                        | promised                                  | tests
 //	Fate; no command is sent twice by go-redis       | A lock has one holder at most             | TestCall_Wait_LostReply, TestCall_Wait_NotResentByGoRedis, TestHooks_CannotSendTwice

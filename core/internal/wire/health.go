@@ -13,32 +13,33 @@ import (
 // health records whether one node answers, by the evidence of all commands. A slow node is not silent: a
 // call may need several round trips, for example to connect, or because it waits for another call.
 //
-//	calm   -> silent  no command was answered for the timeout, and one of these is true: an attempt to connect
-//	                  failed, it had no answer for the timeout either, or an operation gave up
+//	calm   -> silent  the node has sent nothing for the timeout, although a command was sent, and one of these is
+//	                  true: an attempt to connect failed, an attempt to connect has had no answer for the timeout,
+//	                  or an operation gave up
 //	silent -> calm    the node answered, or is closed
 //
-// Type lines calls the methods conclude and returns; see [lines.advance]. Each silence begins at most once. If it
-// began, its end is reported.
+// Type lines calls the methods conclude and returns; see [lines.advance]. Reports.Silent is called once for each silence,
+// and then Reports.Answers.
 type health struct {
 	node    string
 	timeout time.Duration
 	reports Reports
 	rouse   func() // makes lines watch the node
 
-	began  time.Time    // on the monotonic clock; asked counts from there
-	asked  atomic.Int64 // nanoseconds to the first command since the last answer; 0: none
-	slow   atomic.Int64 // number of commands that have waited for a moment
-	silent atomic.Pointer[silence]
+	began   time.Time    // on the monotonic clock; asked counts from there
+	asked   atomic.Int64 // nanoseconds to the first command since the last answer; 0: none
+	slow    atomic.Int64 // number of commands that have waited for a moment
+	contact atomic.Pointer[contact]
 
 	trouble trouble
 }
 
-// silence is the state of a node as waiting callers see it. Its context is canceled when the node falls
-// silent. Only after that there is a new silence.
-type silence struct {
-	ctx   context.Context //nolint:containedctx // see above
-	begin context.CancelCauseFunc
-	once  sync.Once
+// contact is a period in which a node counts as calm. Its context is canceled when the node falls silent. The next
+// contact begins when the node answers.
+type contact struct {
+	ctx  context.Context //nolint:containedctx // see above
+	end  context.CancelCauseFunc
+	once sync.Once // guards the end
 }
 
 // Reports holds the functions that are called when a node falls silent, and when it answers again or is
@@ -51,20 +52,20 @@ type Reports struct {
 func newHealth(node string, timeout time.Duration, reports Reports) *health {
 	h := &health{node: node, timeout: timeout, reports: reports, rouse: func() {}}
 	h.began = time.Now().Add(-1) // so that no reading is 0, which stands for none
-	h.renew()
+	h.beginContact()
 	return h
 }
 
-func (h *health) renew() {
-	s := &silence{}
-	s.ctx, s.begin = context.WithCancelCause(context.Background()) //nolint:forbidigo // ends with the node's silence
-	h.silent.Store(s)
+func (h *health) beginContact() {
+	c := &contact{}
+	c.ctx, c.end = context.WithCancelCause(context.Background()) //nolint:forbidigo // ends when the node falls silent
+	h.contact.Store(c)
 }
 
 // err returns the error with which calls fail at once; nil if they do not.
 func (h *health) err() error {
-	if s := h.silent.Load(); s.ctx.Err() != nil {
-		return context.Cause(s.ctx)
+	if c := h.contact.Load(); c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (h *health) skipSleep(d time.Duration) {
 func (h *health) startWaiting() (speaks context.Context, done func()) {
 	h.slow.Add(1)
 	h.rouse()
-	return h.silent.Load().ctx, func() { h.slow.Add(-1) }
+	return h.contact.Load().ctx, func() { h.slow.Add(-1) }
 }
 
 // unanswered reports whether the node sent nothing for d after a command was sent.
@@ -127,16 +128,16 @@ func (h *health) gaveUp(err error) {
 // conclude marks the node as silent if it answered nothing for the timeout. err is the error of an
 // attempt to connect, or of the operation.
 func (h *health) conclude(err error) {
-	s := h.silent.Load() // first: the node may return at this moment, and its next silence must not begin because of earlier events
+	c := h.contact.Load() // first: the node may return at this moment, and earlier events must not end the next contact
 	if !h.unanswered(h.timeout) {
 		return
 	}
-	s.once.Do(func() {
+	c.once.Do(func() {
 		cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
 		if h.reports.Silent != nil {
 			h.reports.Silent(h.node, cause)
 		}
-		s.begin(cause)
+		c.end(cause)
 	})
 }
 
@@ -144,7 +145,7 @@ func (h *health) conclude(err error) {
 func (h *health) returns() {
 	h.trouble.note(nil)
 	h.answered()
-	h.renew()
+	h.beginContact()
 	if h.reports.Answers != nil {
 		h.reports.Answers(h.node)
 	}
@@ -153,7 +154,7 @@ func (h *health) returns() {
 // close ends the silence of a node that is no longer watched, and prevents another.
 func (h *health) close() {
 	for {
-		last := h.silent.Load()
+		last := h.contact.Load()
 		last.once.Do(func() {})
 		if last.ctx.Err() == nil {
 			return

@@ -17,8 +17,8 @@ import (
 //	           attempt with more time begins
 //	one again  the first recovered; the attempts are closed
 //	changed    an attempt is open, so Redis answers on it: it takes all new commands, and the first leaves
-//	leaving    the commands of a pipeline that leaves continue to wait, each until its limit. Commands that wait
-//	           for long are interrupted and sent again. The pipeline is closed when all of them are answered
+//	leaving    the commands of a pipeline that leaves continue to wait, each until its limit. Callers that wait
+//	           for long are interrupted (see OnHang). The pipeline is closed when all commands are answered
 //	dead       the first or a leaving pipeline is open and received nothing for the timeout: it is closed, and
 //	           its commands have no answer
 //
@@ -266,7 +266,7 @@ func (l *lines) closeLeaving(now time.Time) (busy bool) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
 		if quiet < l.origin.timeout && !p.retire() {
-			p.sendElsewhere(quiet, l.origin.timeout)
+			p.interruptHanging(quiet, l.origin.timeout)
 			return false
 		}
 		l.drop(p, errNoAnswer)

@@ -48,7 +48,10 @@ func (o *origin) old(p *pipeline, now time.Time) bool {
 		return true
 	case o.maxAge > 0 && now.Sub(p.born) > o.maxAge:
 		return true
+	case o.sentinels == nil:
+		return false
 	default:
-		return o.sentinels != nil && o.sentinels.unsure(p.born, now, p.named.Load())
+		o.sentinels.commandSent(now)
+		return o.sentinels.unsure(p.born, now, p.named.Load())
 	}
 }

@@ -209,8 +209,7 @@ func (p *pipeline) prepares() bool {
 	return p.state == pipelineConnecting && p.progress.until.Load() == nil
 }
 
-// retire stops the pipeline from accepting commands and reports whether it may be closed. It does
-// nothing while there are commands without an answer.
+// retire breaks the pipeline and returns true. While commands have no answer, it does nothing and returns false.
 func (p *pipeline) retire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -551,10 +550,10 @@ func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	return busy, quiet
 }
 
-// sendElsewhere makes the callers that wait on a hanging connection send their commands again, once. The
-// answers to the first sending may still come later. The first caller waits longer, for a quarter of the
+// interruptHanging interrupts the callers that wait on a hanging connection, each once. What a caller does then depends
+// on its [OnHang]. The answer may still come later. The first caller is interrupted later, after a quarter of the
 // timeout, because its command may itself be slow.
-func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
+func (p *pipeline) interruptHanging(quiet, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from, stuck := 1, min(p.flow.stuck(), timeout)

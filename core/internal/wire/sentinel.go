@@ -43,15 +43,18 @@ func newSentinels(d *dialer, era *atomic.Int64) *sentinels {
 	return s
 }
 
-// unsure reports whether the Sentinels have not confirmed the master for a while. born is the time at which
-// the connection to that master was opened. unsure also makes sure that the Sentinels are asked while
-// commands are sent. An answer proves nothing about a connection to an address that they do not name, for
-// example through a tunnel, or to an old master that another Sentinel named.
-func (s *sentinels) unsure(born, now time.Time, named bool) bool {
+// commandSent makes sure that the Sentinels are asked while commands are sent.
+func (s *sentinels) commandSent(now time.Time) {
 	s.used.Store(int64(now.Sub(s.start)))
 	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.askOften) {
 		s.asking.Store(false)
 	}
+}
+
+// unsure reports whether the Sentinels have not confirmed a connection for a while. born is the time at which it was
+// opened. named reports whether it leads to the address that the Sentinels named. If it does not, for example through a
+// tunnel or to an old master, an answer of the Sentinels does not confirm it, and only its age counts.
+func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	last := born
 	if confirmed := s.start.Add(time.Duration(s.confirmed.Load())); named && confirmed.After(born) {
 		last = confirmed
@@ -101,9 +104,9 @@ func (s *sentinels) names(conn net.Conn) bool {
 	return conn.RemoteAddr() != nil && conn.RemoteAddr().String() == s.master
 }
 
-// named returns the address of the master. Only the dialer of go-redis gets that address: it asks a
-// Sentinel and dials the named address. On the network "unix" that address is not the name of a
-// socket, so the dialer fails before it sends anything, and its error contains the address.
+// named returns the address of the master. go-redis offers no call for that, but its dialer asks a Sentinel and then dials
+// the address. So named calls the dialer with the network "unix": no socket has that name, so nothing is sent to the
+// master, and the error of the dialer contains the address.
 func (s *sentinels) named(ctx context.Context) (string, error) {
 	conn, err := s.dialer.run(ctx, func(ctx context.Context) (net.Conn, error) {
 		return s.dialer.opts.Dialer(ctx, "unix", "")

@@ -45,7 +45,7 @@ func (s *lockedStream) Receive(m any) error {
 		return err
 	}
 	if !ok {
-		r = <-done // the lock was released or the caller has disconnected: the stream decides
+		r = <-done // ctx is done, but not by a loss: the receive decides
 	}
 	if r.panicked {
 		panic(r.value)

@@ -1,8 +1,8 @@
 -- Comes before the scripts of a semaphore with leases (RPermitExpirableSemaphore), after semaphore.lua. An
 -- acquired permit is a member of 16 bytes in a sorted set. Its score is the end of its lease in ms by the
 -- clock of the server. Outside Redis it is 32 hex digits. Arguments contain the bytes, because the conversion
--- would take Lua as long as the rest. A permit whose lease has expired has no holder. The next script that
--- takes a permit or reads the counts returns it. Scripts about an existing lease declare the sorted set only,
+-- would take Lua as long as the rest. A permit whose lease has expired has no holder. It becomes available
+-- when the next script takes a permit or reads the counts. Scripts about an existing lease declare the sorted set only,
 -- so that they work on the node that has it while the slot moves.
 local never = 922337203685477
 local function now()

@@ -1,4 +1,4 @@
--- Counts the permits and returns the permits whose lease has expired.
+-- Counts the permits and gives back the permits whose lease has expired.
 -- KEYS[1] number of available permits  KEYS[2] leases
 -- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   {available, acquired}

@@ -1,5 +1,5 @@
 -- Comes before the scripts of a semaphore with leases that examine all its permits, after permit.lua.
--- collect returns the permits whose lease has expired.
+-- collect gives back the permits whose lease has expired.
 local function collect(key, leases, time, verb, channel)
   local over = redis.call('ZREMRANGEBYSCORE', leases, '0', string.format('%.0f', time))
   if over > 0 then

@@ -28,8 +28,8 @@ type room struct {
 	used int64
 }
 
-// take reserves room for a body and reports whether there was enough. A body that is larger than the whole room fits
-// only if no other body is held.
+// take reserves room for a body and reports whether there was enough. A body that is larger than the whole room
+// counts as the whole room.
 func (r *room) take(n int64) (taken int64, ok bool) {
 	n = min(n, maxWaitingBodies)
 	r.mu.Lock()
@@ -57,7 +57,7 @@ type heldBody struct {
 }
 
 // keep reserves room for a body that is already in memory. If there is none, keep refuses a request that needs the
-// body. Any other request may wait, because a middleware keeps its body anyway.
+// body. Any other request may wait: another middleware has read its body, and a refusal would not free that memory.
 func (b *heldBody) keep(n int64, needed bool) error {
 	taken, ok := b.room.take(n)
 	b.taken += taken
@@ -90,8 +90,8 @@ func (b *heldBody) readAhead(ctx context.Context) error {
 	return nil
 }
 
-// stop waits until reading ahead has stopped, because a layer that limits the body may set a header while it reads.
-// Then stop gives back the room. It may be called several times.
+// stop waits until reading ahead has stopped, because [http.MaxBytesReader] sets a header while it reads, and the
+// handler may set headers, too. Then stop gives back the room. It may be called several times.
 func (b *heldBody) stop() {
 	if b.ahead != nil {
 		<-b.ahead.done
