@@ -61,8 +61,8 @@ const (
 // final means that Redis refused a command for a reason that does not pass by itself.
 const final = Text("redis refuses this until its data or its configuration is changed")
 
-// Outcome reports whether an error matches an outcome.
-func Outcome(err error) bool {
+// isOutcome reports whether an error matches an outcome.
+func isOutcome(err error) bool {
 	for _, outcome := range []error{Unavailable, NotAcquired, NotHeld, Closed, TooManyWaiters, Invalid} {
 		if errors.Is(err, outcome) {
 			return true
@@ -79,7 +79,7 @@ func Invalidf(format string, args ...any) error {
 // BecauseOf returns [Unavailable] joined with its cause. If cause is nil or an outcome, BecauseOf returns it unchanged.
 func BecauseOf(cause error) error {
 	switch {
-	case cause == nil, Outcome(cause):
+	case cause == nil, isOutcome(cause):
 		return cause
 	case wire.Rejects(cause):
 		return fmt.Errorf("%w: %w: %w", Unavailable, final, cause)
@@ -91,7 +91,7 @@ func BecauseOf(cause error) error {
 // Mention wraps the outcome of another operation, such as the loss of an outer lock, as a cause that does not match. It
 // returns other errors unchanged.
 func Mention(err error) error {
-	if err == nil || !Outcome(err) {
+	if err == nil || !isOutcome(err) {
 		return err
 	}
 	return Mentioned{err}
