@@ -42,7 +42,7 @@ func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: field
 // LeaseTime gives the lock a fixed lease, which expires after d unless it is refreshed. The hold's context ends with
 // the lease. Without this option the watchdog renews the lease while the process lives and the lock is held. In
 // Redis the lease may last up to 100 ms longer, so that callers of the client can pass the lock on. The hold
-// still ends after d. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
+// still ends before d has passed. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
 func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
 
 // Label gives observers a low-cardinality name for the acquisition, such as the rule or the operation:

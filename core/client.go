@@ -106,7 +106,7 @@ func (c *Client) connect() {
 //     with its WAIT. Renewals appear as pipelines in a context without values.
 //   - Of subscriptions, hooks see only the dial. They do not see the questions whether Redis answers.
 //
-// New adds a hook to a ClusterClient, which passes on all other commands unchanged.
+// To a ClusterClient New adds a hook. It does not change the commands of other callers.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {

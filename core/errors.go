@@ -18,9 +18,9 @@ import (
 
 // The sentinels of this package. Every error that it returns matches one of them with
 // [errors.Is] (an ErrLost matches ErrNotHeld, too), and wraps its cause: a network error, a Redis reply,
-// [context.DeadlineExceeded] or [context.Canceled]. There are three exceptions: the errors of
-// closing connections in [Client.Close], the errors of the function given to [Lock.Do], and
-// the errors of the URL's parser in [Open] that would show a password.
+// [context.DeadlineExceeded] or [context.Canceled]. Two kinds of errors match none of them: the errors of
+// closing connections in [Client.Close], and the errors of the functions given to [Lock.Do] and [BeforeWait].
+// [Open] does not wrap an error of the URL's parser that would show a password.
 var (
 	// ErrNotAcquired means that the lock was not acquired: another holder had it for the whole wait time, or the
 	// caller's context ended first. It is always inside a [*NotAcquiredError].
@@ -28,8 +28,8 @@ var (
 
 	// ErrUnavailable means that Redis did not answer, or answered with an error that reveals nothing about the lock.
 	// The lock is then neither held nor known to be taken. If Redis refuses a command for a reason that passes
-	// by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), the operation waits
-	// within its wait time, or within the backend timeout if it has none. For any other refusal the message
+	// by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), an acquisition waits
+	// within its wait time, or until its context is done. Other operations wait for the backend timeout. For any other refusal the message
 	// adds that the reason does not pass by itself.
 	ErrUnavailable error = failure.Unavailable
 
@@ -75,13 +75,13 @@ type NotAcquiredError struct {
 	// refused attempt, empty when unknown.
 	BlockedBy string
 
-	// OwnHold reports that another hold of this client had the lock, or a share of it. If that hold is yours, Acquire
-	// got the wrong context, such as context.Background(), and waited for its own caller: pass the context that the
-	// outer Acquire returned.
+	// OwnHold reports that another hold of this client had the lock, or a share of it. If the same call acquired that
+	// hold before, Acquire got the wrong context, such as context.Background(), and waited for its own caller: pass the
+	// context that the outer Acquire returned.
 	OwnHold bool
 
 	// Cause is a reason beyond "taken": the error and the cause of a context, or that a semaphore has no permits
-	// at all. It is nil if the wait time ended. It matches no other sentinel but ErrReleased: the
+	// at all. It is nil if the wait time ended for no such reason. It matches no other sentinel but ErrReleased: the
 	// outcome of another lock appears only in its message.
 	Cause error
 }

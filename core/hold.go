@@ -10,8 +10,8 @@ import (
 )
 
 // Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and a
-// handler that runs unlocked gets one. The Release of a nil Hold returns [ErrNotHeld], and its other methods return
-// zero values.
+// handler that runs unlocked gets one. Release, Refresh and Leave of a nil Hold return [ErrNotHeld], Handover a canceled
+// context and nil, and the other methods zero values.
 type Hold struct {
 	handle holding.Handle
 	ctx    holdContext
@@ -111,7 +111,7 @@ func (h *Hold) Remaining() time.Duration {
 // script, or passes it on in memory (see Runs in the package comment). An inner hold only
 // lowers the count.
 //
-// Release goes on when ctx is done. It returns when Redis has answered, has been silent for the backend timeout, has
+// Release is sent even if ctx is done. It returns when Redis has answered, has been silent for the backend timeout, has
 // refused everything for that long, or has been so slow that eight backend timeouts have passed. The time in which
 // Release waits for another operation of this holder counts.
 //
@@ -157,8 +157,8 @@ func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 // would have, waiters in all processes are notified. Only the last
 // hold of an acquisition can leave. For an inner hold Leave returns [ErrInvalid], and the hold continues.
 //
-// Otherwise the hold and its context end as with [Hold.Release], even if Redis refuses the marker or
-// ctx is done. nil means that the marker was set; d counts from the moment at which
+// Otherwise the hold and its context end as with [Hold.Release], even if Redis refuses the marker or does not
+// answer, or ctx is done. nil means that the marker was set; d counts from the moment at which
 // Redis executes the command. Leave has the errors of Release, but does nothing in the
 // background: after [ErrUnavailable] the key expires with the lease, or d after
 // Redis executes the command, which may be late.

@@ -123,7 +123,7 @@ type LockEntry struct {
 	Kind Kind
 
 	// Holders are at most 50 of the holders; empty if the lock is free. HolderCount is the number of holders. For a
-	// read/write lock with very many readers, it includes dead ones.
+	// read/write lock with very many readers, both may include dead ones.
 	Holders     []Holder
 	HolderCount int
 

@@ -53,7 +53,7 @@ func (s Semaphore) Held(ctx context.Context) bool {
 // TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether it did. It is
 // for a semaphore created with 0; for one with a fixed number it returns [ErrInvalid].
 //
-// Like every operation that changes a number, it goes on when ctx is done, and is executed once, however often it is
+// Like every operation that changes a number, it is sent even if ctx is done, and is executed once, however often it is
 // sent. After [ErrUnavailable] it goes on in the background, for at most ten minutes and until the client is closed,
 // unless Redis refuses it for a reason that does not pass by itself. The error message says whether it goes on or was
 // not executed.
@@ -177,7 +177,7 @@ func (s PlainSemaphore) take(ctx context.Context, what string, n int, opts ...Ac
 	return err
 }
 
-// Release gives n permits back. It goes on when ctx is done and after [ErrUnavailable], like
+// Release gives n permits back. It is sent even if ctx is done, and goes on after [ErrUnavailable], like
 // [Semaphore.TrySetPermits]: do not repeat it unless the error says that it was not executed. [ErrInvalid] means
 // that there would be more than 2147483647 permits, which Redisson cannot read; nothing was changed.
 func (s PlainSemaphore) Release(ctx context.Context, n int) error {
@@ -306,7 +306,7 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 }
 
 // CountDown counts down by one. At zero the latch opens. If the latch is open, CountDown changes nothing. It
-// goes on when ctx is done and after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
+// is sent even if ctx is done, and goes on after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
 // the error says that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)
