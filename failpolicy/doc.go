@@ -22,9 +22,9 @@
 // Status 0 means that nothing is sent. A busy semaphore is 429, RESOURCE_EXHAUSTED. Cause key
 // is 413 for a body that is too large, and 415 for a body of another content type.
 //
-// Two mistakes of the program are 500, whatever the rule says: a registered variable that the program did
-// not set, and a lock that the call cannot take because of another lock that it holds, such as two kinds
-// on one name. A rule changes statuses with Status. Its Message replaces the text of every cause.
+// Mistakes of the program are 500, whatever the rule says: for example a registered variable that the program did
+// not set or could not compute, and a lock that the call cannot take because of another lock that it holds, such
+// as two kinds on one name. A rule changes statuses with Status. Its Message replaces the text of every cause.
 //
 // Each cause has a [Cause.Type] for problem documents (RFC 9457), and a [Cause.Reason], such as
 // LOCK_BUSY, for the ErrorInfo of gRPC. The type is an identifier, not a page to open. Both are

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Call is one request, as an adapter presents it to [Point.Run]. Run calls its methods from its own goroutine. A call
+// Call is one request, as an adapter presents it to [Point.Run]. Run calls its methods in the goroutine that called Run. A call
 // may have more methods:
 //
 //   - AnswerBy() [time.Time] returns the time by which the call has to be answered, if it is not the deadline of the

@@ -88,8 +88,8 @@ type Observer struct {
 	// Unlocked is notified before a handler runs without the lock of a rule.
 	Unlocked func(ctx context.Context, u UnlockedRun)
 
-	// Reload is notified once of every attempt to reload the rule file of an adapter, however many adapters and lock
-	// clients share the observer. It must not start a reload itself.
+	// Reload is notified once of every attempt to bring the rule file of an adapter into force, including the first load
+	// if it succeeds, however many adapters and lock clients share the observer. It must not start a reload itself.
 	Reload func(r ruleset.Reload)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// ErrHandlerFailed is the error that [Call].Handle returns if the handler itself answered the request with a failure.
+// ErrHandlerFailed is the error that [Call].Handle returns if the handler itself answered the request, but not with a success.
 var ErrHandlerFailed = errors.New("aspect: handler failed")
 
 // Verdict says how a call ended.

@@ -31,9 +31,8 @@
 // The code under test needs a wait time, from [core.WaitTime] or from its rule. Without one, package core waits
 // until the context is canceled, in the example above for an hour.
 //
-// Open a rule file with ruleset.Open, and apply a change with the Reload of the result. ruleset.Watch returns the
-// same, but waits for the operating system to report changes. That stops the clock of the bubble, and the test
-// hangs.
+// Open a rule file with ruleset.Open, and apply a change with the Reload of the result. With ruleset.Watch a change
+// comes into force after a second by the clock of the bubble.
 //
 // # Faults
 //

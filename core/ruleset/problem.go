@@ -87,7 +87,7 @@ type InvalidError struct {
 	Problems []*Problem
 }
 
-// Error returns the problems, one on each line.
+// Error returns the problems. Each begins on a new line.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

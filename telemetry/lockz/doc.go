@@ -81,8 +81,8 @@
 //
 // The ticket carries the key, which the page may hide, and the holders that were shown: only they lose the lock. If a hold
 // of this process passed the lock on after it was shown, the next hold has the same field and keeps the lock. Only the
-// field of a holder in another process is known. If a hold there passes the lock on before the button is pressed, the
-// caller that has the lock under this field then loses it. A button shows the key, the holders and the time for which each
+// field of a holder in another process is known. If a hold there passes the lock on before Redis executes the release,
+// the caller that then has the lock under this field loses it. A button shows the key, the holders and the time for which each
 // has held the lock. A lock in Redis with more holders than the page shows has no button.
 //
 // [core.Client.Evict] takes the lock and notifies the waiters. A holder in this process loses the lock at once, and its

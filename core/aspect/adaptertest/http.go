@@ -43,7 +43,8 @@ func keptHeaders() http.Header {
 }
 
 // ServeHTTP serves a handler until the test ends. It puts a recovery and a middleware that sets headers around the
-// handler. It returns s with a Call that sends POST /orders/42/pay with the header X-Tenant.
+// handler. It returns s with a Call that sends POST /orders/<id>/pay, and the header X-Tenant if the call has a tenant. The
+// handler has to answer with the text that Pay returned.
 func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
