@@ -60,8 +60,8 @@
 //     many holders as permits.
 //   - A holder learns of the end of its lease before another client can acquire the lock: the
 //     context of the hold ends with the cause [ErrLost]. The client counts the lease from the
-//     time at which it sends the command, less a margin of 1 % and 2 ms, on the monotonic and on the
-//     wall clock.
+//     time at which it sends the command, on the monotonic and on the wall clock. It subtracts a margin
+//     of 1 % and 2 ms, at most half of the lease.
 //   - If a lock is deleted or forced away, its holder finds the loss at the next renewal.
 //     A fixed lease is not renewed: its holder finds the loss when it releases, re-enters
 //     or refreshes. A release that passes the lock on (see Runs) does not ask Redis and returns
@@ -152,10 +152,10 @@
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off
 //     for longer than its lease, loses the lock and is notified by its context, but nothing
 //     keeps it from writing. What helps: check [Hold.Remaining], or Err
-//     of the hold's own context, before work that cannot be undone. Both compare the clock
-//     themselves, so they are right even if the process was stopped and no timer has
-//     fired yet. A context that is derived with a timeout or a cancel function, such as the context of an errgroup,
-//     is canceled only by that timer.
+//     of the hold's own context, before work that cannot be undone. Each call of them compares the
+//     deadline of the lock with the clock. So they report the loss even if the process was stopped and the
+//     timer of the hold has not fired yet. A context that is derived with a timeout or a cancel function,
+//     such as the context of an errgroup, is canceled only when that timer fires.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Record finished work in your database.
 //   - Fencing by the lock alone. [Hold.Token] is 0 unless the lock is a [Client.FencedLock]
@@ -193,7 +193,11 @@
 // nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
-// package notifies observers ([WithObserver]). It writes to the log only two things: that
-// locks can no longer be acquired from Redis, and that they can again, unless an
-// [Observer] has a function Backend; and the first panic of each function of an observer.
+// package notifies observers ([WithObserver]). It writes to the log only
+//
+//   - that locks can no longer be acquired from Redis, and that they can again, unless an
+//     [Observer] has a function Backend;
+//   - that a key holds something that is not a lock, at most once in 10 s, unless an [Observer] has a
+//     function AcquireEnd;
+//   - the first panic of each function of an observer.
 package core

@@ -4,7 +4,7 @@
 //
 //	guard, err := grpclock.New(locks, grpclock.WithRules(ruleset.Rule{
 //		Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"),
-//		Key:      "order_lock_#{req.order_id}",
+//		Key:      "order:pay:#{req.order_id}",
 //	}))
 //	…
 //	server := grpc.NewServer(
@@ -22,7 +22,7 @@
 //
 //	service Orders {
 //	  rpc Pay(PayRequest) returns (PayReply) {
-//	    option (interlock.v1.lock) = {key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE};
+//	    option (interlock.v1.lock) = {key: "order:pay:#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE};
 //	  }
 //	}
 //

@@ -3,11 +3,12 @@
 // compiles.
 //
 // A zero field of a [Rule] is not set. Its value comes from the profile, and otherwise from the
-// built-in defaults. Several declarations of one rule are layers: a later layer replaces the
+// built-in defaults. Several declarations of one rule are layers: a higher layer replaces the
 // fields that it sets. The result, a [Resolved] rule, has every field set and records the place
-// from which each value comes. Nothing is repaired silently: [NewSet] and [Resolve] report every
-// problem at once, as one [*InvalidError]. Each problem has its place and explains what is wrong
-// and what to write instead.
+// from which each value comes. Nothing is repaired silently: [NewSet], [Load] and [Resolve] return their
+// problems together, as one [*InvalidError]. Each problem has its place and explains what is wrong
+// and what to write instead. Keys and conditions are compiled later, by package core/aspect, which reports
+// their mistakes.
 //
 // A [Set] and a [Resolved] rule do not change after they are built and are safe for concurrent
 // use.
@@ -15,9 +16,20 @@
 // # Three places
 //
 // A rule can be declared in Go, beside its method in a .proto file (package grpclock), and in a rule
-// file. They are layers in this order: the file replaces the fields that it sets, one by one. A file can
-// change the rules in Go that the program passes to it with [WithRules]. A rule that the program itself
-// puts on a route or around a function stays unchanged.
+// file. The three places are layers, the lowest first. A higher layer replaces the fields that it sets, one by
+// one. A profile is below all three: it sets only fields that no layer sets, even if the profile is in the
+// rule file. The layers of a rule depend on the function to which the program passes it:
+//
+//	the rule is passed to                  layers, the lowest first
+//	Guard.Middleware, in a set             Go (WithRules), file
+//	grpclock.WithSet, in a set             Go (WithRules), .proto, file
+//	grpclock.WithRules                     Go, .proto
+//	aspect.Wrap, with aspect.WithSet       Go (the rule of Wrap, or WithRules: not both), file
+//	Guard.Handle or Guard.Handler          Go
+//
+// So a file never changes a rule of Guard.Handle or Guard.Handler. If a file has a rule for the same route,
+// a request takes the locks of both rules, and the two rules need different names. An adapter ignores the rules
+// for other transports: a func: rule has no effect in a program that has only a guard for HTTP.
 //
 // # Rule files
 //
@@ -55,9 +67,9 @@
 //
 //   - Quote keys. In YAML " #" begins a comment. A key that a comment cuts off is an error, not a
 //     shorter key. Reading is strict: a field that is misspelled, of another type, empty, given
-//     twice, or swallowed by YAML is a problem with its line and column. Problems inside keys,
-//     and problems that follow from an unknown field, are reported once the rest of the file is
-//     correct.
+//     twice, or swallowed by YAML is a problem with its line and column. Problems that follow from an
+//     unknown field are reported once that field is correct. Mistakes inside keys are not found by
+//     loading: Check of an adapter and `interlock check` report them.
 //   - POST /admin/* matches everything below that path, and "* /admin/*" does so for any method. If
 //     several endpoints with rules match a call, only the rules of the most exact one apply.
 //   - Wildcards do not match infrastructure. "*" does not match gRPC's health checking, reflection
@@ -81,22 +93,22 @@
 //
 //	rules, err := ruleset.Watch("locks.yaml") // adapters notify the observers of their lock client
 //	if err != nil {
-//		return err // every problem, each with its line and what to write instead
+//		return err // the problems of the file, each with its line and what to write instead
 //	}
 //	defer rules.Close()
 //	r.Use(guard.Middleware(rules)) // before the routes; gRPC: grpclock.WithSet(rules)
 //	// … the routes …
 //	if err := guard.Check(r); err != nil {
-//		return err // a rule that fits no route
+//		return err // a key that does not compile, a rule that matches no route
 //	}
 //	return r.Run(":8080")
 //
 // Replace a file by renaming a complete one. It comes into force when it has not changed for a second.
-// At start-up, a file with mistakes is refused, and the error lists all of them. At a reload it is
+// At start-up, a file with mistakes is refused, and the error lists them. At a reload it is
 // refused, too: the old rules stay in force, and package telemetry counts and logs the refusal. Without
-// an observer, slog logs it. A file that does not fit the program's endpoints is refused in the same
-// way. A file that lets calls run unlocked comes into force and is logged as an error: it removes or
-// disables a rule, changes a when, or has a strategy proceed. A file with disabled: true is logged as an
+// an observer, slog logs it. A reload that does not fit the program's endpoints is refused in the same
+// way. A reload that removes or disables a rule, changes a when, or sets a strategy to proceed lets calls run
+// unlocked: it comes into force and is logged as an error. A file with disabled: true is logged as an
 // error at start-up, too.
 //
 // A reload must not change a key, a prefix, a kind or a number of permits in one step, because instances

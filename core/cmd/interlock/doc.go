@@ -32,14 +32,15 @@
 //
 //	interlock check locks.yaml --descriptors image.binpb --routes routes.json --strict
 //
-// With the rule file alone, check reports all mistakes that loading the file reports. It also reports keys and
-// conditions that do not compile, and path parameters that the rule's own route does not have.
+// check first loads the rule file. If loading reports mistakes, such as an unknown field, check reports only these.
+// Once the file can be loaded, check reports keys and conditions that do not compile, and path parameters that the
+// rule's own route does not have.
 //
-// check reads the rules in rule files and .proto files. It cannot see rules in Go
-// (ruleset.WithRules). An entry for a gRPC method or a function may have no key here: a note
-// reports that the key has to be elsewhere. An entry for HTTP without a key is an error here even
-// if the program has the key. An endpoint whose rule is in Go counts as an endpoint without a
-// rule (see uncovered in the rule file).
+// check and dump read the rules in rule files and .proto files. They cannot see rules in Go, which the
+// program passes to ruleset.WithRules, guard.Handle or aspect.Wrap. An entry for a gRPC method or a
+// function may have no key here: a note reports that the key has to be elsewhere. An entry for HTTP
+// without a key is an error here even if the program has the key. An endpoint whose rule is in Go counts
+// as an endpoint without a rule (see uncovered in the rule file).
 //
 // With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc --include_imports
 // --include_source_info -o image.binpb`) the rules of gRPC methods are laid over the options of the .proto

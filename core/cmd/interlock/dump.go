@@ -21,7 +21,8 @@ func newDump() *command {
 		synopsis: "[LOCKS.yaml] [flags]",
 		summary:  "show the rules in force, with the source of every value",
 		text: `Shows the rules in force, with defaults, profiles and, with --descriptors, the options of
-.proto files. Every value has the place from which it comes.
+.proto files. Every value has the place from which it comes. Rules that are written in Go are
+not known.
 
 Examples:
   interlock dump locks.yaml

@@ -14,5 +14,5 @@
 //	replicas that acknowledge ([WithReplicaAcks])        | TestReplicas_Acknowledge, TestReplicas_ShortfallIsUndone
 //	if replicas acknowledge it                           | TestReplicas_NoHandOff
 //	beside the pool and the Limiter                      | TestNew_BesideThePoolOfTheCaller
-//	It writes to the log only two things                 | TestBackend_IsLoggedWithoutAnObserver
+//	It writes to the log only                            | TestBackend_IsLoggedWithoutAnObserver
 package outages
