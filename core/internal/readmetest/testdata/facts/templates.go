@@ -34,6 +34,8 @@ func schema(template string) *keyexpr.Schema {
 		return must(grpclock.Schema(payRequest()))
 	case strings.Contains(template, "#{in."):
 		return must(keyexpr.Argument(reflect.TypeFor[struct{ OrderID string }]()))
+	case strings.Contains(template, "#{in}"):
+		return must(keyexpr.Argument(reflect.TypeFor[string]()))
 	default:
 		return must(httpvars.New(httpvars.Config{PathParams: []string{"orderId", "id"}})).Schema()
 	}
