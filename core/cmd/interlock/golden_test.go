@@ -199,6 +199,7 @@ var redisRuns = []redisRun{
 	{goldenRun{"ls_counts", []string{"ls", "shop:", "--redis", "$REDIS", "--counts"}}, ""},
 	{goldenRun{"ls_json", []string{"ls", "shop:f", "--redis", "-", "--json"}}, "$REDIS"},
 	{goldenRun{"ls_none", []string{"ls", "nothing:", "--redis", "$REDIS"}}, ""},
+	{goldenRun{"ls_none_json", []string{"ls", "nothing:", "--json", "--redis", "$REDIS"}}, ""},
 	{goldenRun{"ls_hostile", []string{"ls", "bad:", "--redis", "$REDIS"}}, ""},
 	{goldenRun{"who_hostile", []string{"who", "bad:field", "--redis", "$REDIS"}}, ""},
 	{goldenRun{"ls_no_redis", []string{"ls"}}, ""},

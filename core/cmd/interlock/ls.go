@@ -34,7 +34,7 @@ func newLs() *command {
 PREFIX it lists all locks. It reads the keys in portions, on every master of a Cluster, and
 never blocks Redis. It shows locks in the order in which Redis returns them, and a lock that
 changes during the command may appear twice. On a terminal it shows its progress. If there
-are no locks, it writes nothing, and the exit code is 0.
+are no locks, it says so on stderr (with --json it writes nothing), and the exit code is 0.
 
 Redis cannot distinguish every kind: reentrant may be a spin lock, or a fair lock without
 waiters. WAITERS are known for fair locks only; for other kinds metrics have them. With
@@ -63,7 +63,7 @@ func (l *ls) run(ctx context.Context, std streams, args []string) error {
 		return usagef("%d arguments: write one prefix of keys, or none", len(args))
 	}
 	return l.locks(ctx, std.in, func(locks *core.Client) error {
-		p, write := newProgress(std.err), l.writer(std.out)
+		p, write, found := newProgress(std.err), l.writer(std.out), false
 		defer p.clear()
 		for q := (core.LockQuery{Prefix: strings.Join(args, ""), Counts: l.counts}); ; {
 			page, err := locks.Locks(ctx, q)
@@ -72,17 +72,31 @@ func (l *ls) run(ctx context.Context, std streams, args []string) error {
 			}
 			slices.SortFunc(page.Locks, func(a, b core.LockEntry) int { return cmp.Compare(a.Key, b.Key) })
 			if len(page.Locks) > 0 {
+				found = true
 				p.clear()
 				if err := write(page.Locks); err != nil {
 					return err
 				}
 			}
 			p.add(page.Looked, page.Keys)
-			if q.Cursor = page.Cursor; q.Cursor == "" {
-				return nil
+			if q.Cursor = page.Cursor; q.Cursor != "" {
+				continue
 			}
+			if !found && !l.json {
+				p.clear()
+				fmt.Fprintln(std.err, noLocks(q.Prefix))
+			}
+			return nil
 		}
 	})
+}
+
+// noLocks returns the message for an empty list.
+func noLocks(prefix string) string {
+	if prefix == "" {
+		return "interlock ls: no locks found"
+	}
+	return fmt.Sprintf("interlock ls: no locks found whose keys begin with %q", prefix)
 }
 
 // writer returns a function that writes locks in the format that the flags select.
