@@ -48,7 +48,7 @@ func (c *checker) reportUnknown(x ast.Node, name string) node {
 	if name == "now" {
 		return c.reportf(x, "", "now is not known here: one request must always have the same key")
 	}
-	return c.reportf(x, "", "%s is not known here: register a variable for the value", name)
+	return c.reportf(x, "", "%s is not known here: %s", name, adviseProgram(c.schema, "the value"))
 }
 
 // adapt returns the mode of an operand. A condition reads all operands under one mode, except
@@ -92,9 +92,9 @@ func (c *checker) node(n ast.Node, m mode) node {
 		if callee, ok := x.Callee.(*ast.IdentifierNode); ok {
 			return c.call(x, callee.Value, x.Arguments, m)
 		}
-		return c.reportf(x, "", "methods cannot be called: .%s(): register a variable for the value", methodOf(x.Callee))
+		return c.reportf(x, "", "methods cannot be called: .%s(): %s", methodOf(x.Callee), adviseProgram(c.schema, "the value"))
 	}
-	return c.reportf(n, "", "%s: write the value where it is used, or register a variable", describeForeign(n))
+	return c.reportf(n, "", "%s: write the value where it is used, or %s", describeForeign(n), adviseProgram(c.schema, "it"))
 }
 
 // describeForeign names syntax that the parser accepts but this language does not have.
@@ -124,9 +124,26 @@ func (c *checker) comparableOperand(n ast.Node, operator string, m mode) node {
 // restrict reports a node that does not have one of the given types.
 func (c *checker) restrict(n ast.Node, x node, operation string, kinds ...kind) node {
 	if x.typ.kind != kindAny && !slices.Contains(kinds, x.typ.kind) {
-		return c.reportf(n, "", "%s cannot take %s", operation, x.typ.describe())
+		suggestion := ""
+		if kinds[0] == kindBool && x.ref != nil {
+			suggestion = suggestBool(sourceOf(n), x.typ)
+		}
+		return c.reportf(n, suggestion, "%s cannot take %s", operation, x.typ.describe())
 	}
 	return x
+}
+
+// suggestBool returns a condition that is true if a value is not empty, or "".
+func suggestBool(source string, t Type) string {
+	switch t.kind {
+	case kindString:
+		return source + ` != ""`
+	case kindInt:
+		return source + " != 0"
+	case kindList:
+		return "len(" + source + ") > 0"
+	}
+	return ""
 }
 
 // fill sets the value of a missing operand of unknown type in a condition to the empty value of
@@ -153,7 +170,11 @@ func (c *checker) list(n ast.Node, function string, m mode) node {
 func (c *checker) areComparable(x *ast.BinaryNode, left, right Type) bool {
 	for _, t := range []Type{left, right} {
 		if t.kind == kindObject || t.kind == kindMap {
-			c.reportf(x, "", "%s cannot take %s", x.Operator, t.describe())
+			advice := ": compare its fields"
+			if x.Operator == "in" {
+				advice = ""
+			}
+			c.reportf(x, compareFields(x, left, right), "%s cannot take %s%s", x.Operator, t.describe(), advice)
 			return false
 		}
 	}
@@ -170,6 +191,18 @@ func (c *checker) areComparable(x *ast.BinaryNode, left, right Type) bool {
 	}
 	c.reportf(x, suggestion, "%s cannot take %s and %s", x.Operator, left.describe(), right.describe())
 	return false
+}
+
+// compareFields returns the comparison of a field that two objects of one type have, or "".
+func compareFields(x *ast.BinaryNode, left, right Type) string {
+	if left.kind != kindObject || right.kind != kindObject || left.object.Name() != right.object.Name() {
+		return ""
+	}
+	field := firstPartField(left.object)
+	if x.Operator == "in" || field == "" {
+		return ""
+	}
+	return sourceOf(x.Left) + "." + field + " " + x.Operator + " " + sourceOf(x.Right) + "." + field
 }
 
 // checkComparedTexts reports a literal text that is compared with a value that never has this
@@ -279,6 +312,9 @@ func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
 func (c *checker) reportUnknownVariable(at ast.Node, name, rest string) node {
 	names := c.schema.Variables()
 	m := mistakef(failpolicy.Nearest(name, names), "unknown name %s: %s", name, listForMessage(names))
+	if m.suggestion == "" && !adapterVariables[name] {
+		m.message += c.schema.otherNames()
+	}
 	if found, ok := findReference(c.schema, name); ok && found != name {
 		m = mistakef(found, "unknown name %s", name)
 	} else if found, ok := findReference(c.schema, rest); ok && m.suggestion == "" && adapterVariables[name] {
@@ -302,7 +338,7 @@ func (c *checker) member(x *ast.MemberNode) *chain {
 	if name, ok := x.Property.(*ast.IdentifierNode); ok && slices.Contains(ch.typ.names(), name.Value) {
 		quoted = ch.text + selectorOf(name.Value)
 	}
-	c.reportf(x.Property, quoted, "a name is a literal text and an index a literal integer: register a variable for a computed one")
+	c.reportf(x.Property, quoted, "a name is a literal text and an index a literal integer: %s", adviseProgram(c.schema, "the value"))
 	return chainOfValue(literalNode(AnyType(), nil), sourceOf(x))
 }
 
@@ -341,7 +377,7 @@ func (c *checker) bound(n ast.Node, byDefault int) int {
 	}
 	value, ok := integerOf(n)
 	if !ok {
-		c.reportf(n, "", "a bound of [a:b] is a literal integer: register a variable for a computed part")
+		c.reportf(n, "", "a bound of [a:b] is a literal integer: %s", adviseProgram(c.schema, "the part"))
 	}
 	return value
 }
@@ -518,7 +554,7 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
 	predicate, ok := args[1].(*ast.PredicateNode)
 	if c.element != nil || !ok {
-		return c.reportf(x, "", "%s(…) cannot be inside another predicate: register a variable for the inner list", name)
+		return c.reportf(x, "", "%s(…) cannot be inside another predicate: %s", name, adviseProgram(c.schema, "the inner list"))
 	}
 	list := c.list(args[0], name, m)
 	element := list.typ.element()

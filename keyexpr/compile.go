@@ -59,7 +59,11 @@ func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 		return nil, joinProblems(problems)
 	}
 	if p.typ.kind != kindBool && p.typ.kind != kindAny {
-		return nil, problemAt(expression, 0, "the condition is "+p.typ.describe()+", not a bool", "")
+		suggestion := ""
+		if p.ref != nil {
+			suggestion = suggestBool(p.source, p.typ)
+		}
+		return nil, problemAt(expression, 0, "the condition is "+p.typ.describe()+", not a bool", suggestion)
 	}
 	return &Condition{origin: origin{expression, slices.Sorted(maps.Keys(p.used))}, program: p}, nil
 }

@@ -55,8 +55,9 @@
 // Package expr has more notations for some of these: a?.b is a.b, x | lower() is lower(x), and a
 // predicate may have braces around it. Literals and comments are written as in expr.
 //
-// Everything else is an error at start-up. The error shows the notation of this language or
-// advises registering a variable, whose value a Go function of the program computes.
+// Everything else is an error at start-up. The error shows the notation of this language, or it
+// advises to let the program compute the value: in a variable that it registers (WithVariable), or
+// in a field of a function's argument.
 //
 // These limits hold for every request, whatever the load of the machine:
 //

@@ -36,6 +36,7 @@ type habit struct {
 	// instead is the translation. @1 stands for the translation of the name in the first group, and
 	// @ for an example of a variable. For inCall, {1} stands for the first operand or argument, and
 	// {n} for the length of the last one. instead is empty if no expression can compute the value.
+	// In message, @advice stands for the advice of adviseProgram.
 	instead string
 }
 
@@ -52,10 +53,10 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{inPart, operand + `\.[?^$]\[([^\[\]]*)\]`, ".?[…] is not known here: a selection is filter(…)", "filter($1, .$2)"},
 	{inPart, operand + `\[\*\]\.([\pL\pN_.]+)`, "[*] is not known here: a field of each element is map(…)", "map($1, .$2)"},
 	{inPart, operand + `\[\*\]($|[^.])`, "[*] is not known here: all elements are [:]", "$1[:]$2"},
-	{inPart, `\bT\([^()]*\)(?:\.[\pL\pN_]+(?:\([^()]*\))?)*`, "types and their static methods cannot be used: register a variable for the value", ""},
+	{inPart, `\bT\([^()]*\)(?:\.[\pL\pN_]+(?:\([^()]*\))?)*`, "types and their static methods cannot be used: @advice", ""},
 	{inPart, `\?:`, "?: is not known here", "??"},
 	{inPart, `(^|[^.\pL\pN_])null\b`, "null is not known here", "${1}nil"},
-	{inPart, `\blet\b`, "let is not known here: write the value where it is used, or register a variable", ""},
+	{inPart, `\blet\b`, "let is not known here: write the value where it is used, or @advice", ""},
 	{inPart, argument, "in is the argument of a function, which is not known here", ""},
 	{inPart, `!==`, "!== is not known here", "!="},
 	{inPart, `===`, "=== is not known here", "=="},
@@ -132,7 +133,7 @@ func (h *habit) replace(s segment, schema *Schema) (translated string, problems 
 		if strings.Contains(h.instead, "$1") || strings.Contains(h.instead, "${1}") { // the habit starts after the first group
 			start = m[3]
 		}
-		message := string(pattern.ExpandString(nil, h.message, s.text, m))
+		message := strings.Replace(string(pattern.ExpandString(nil, h.message, s.text, m)), "@advice", adviseProgram(schema, "the value"), 1)
 		if !s.isExpr {
 			message = fmt.Sprintf("%s: %q would be literal text", h.message, s.text[m[0]:m[1]])
 		}
@@ -239,7 +240,7 @@ func translateExpression(s segment, schema *Schema, found []*Error) (translated 
 		return "", found
 	case untranslatedCall.MatchString(text.text):
 		for _, p := range problems {
-			p.Message += ": register a variable for the value"
+			p.Message += ": " + adviseProgram(schema, "the value")
 		}
 		return "", problems
 	}

@@ -119,6 +119,32 @@ func exampleReference(schema *Schema) string {
 	return "…"
 }
 
+// isArgument reports whether the schema is one of [Argument].
+func (s *Schema) isArgument() bool {
+	_, ok := s.slots[argumentName]
+	return ok
+}
+
+// otherNames returns the end of a message that lists the names of the schema: where other names come from.
+func (s *Schema) otherNames() string {
+	switch {
+	case s.isArgument() && len(s.variables) == 1:
+		return ", the argument of the function"
+	case s.isArgument() || len(s.variables) == 0:
+		return ""
+	}
+	return "; WithVariable adds others"
+}
+
+// adviseProgram returns advice on a value that no expression computes: a program registers a variable for it. Without
+// variables of the program, the argument of a function contains it.
+func adviseProgram(schema *Schema, value string) string {
+	if schema.isArgument() {
+		return "compute " + value + " in the program, as a field of in"
+	}
+	return "register a variable for " + value + " (WithVariable)"
+}
+
 // listForMessage returns the first of the names as a list for a message.
 func listForMessage(names []string) string {
 	const most = 12

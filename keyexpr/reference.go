@@ -58,7 +58,7 @@ func (c *chain) selectName(name string) *mistake {
 	case kindList:
 		return c.fail(suffix, mistakef("map("+c.text+", ."+name+")", "%s is a list; its elements may have a field %s", c.text, name))
 	default:
-		return c.fail(suffix, mistakef("", "%s is %s and has no field %s", c.nameForMessage(), c.typ.describe(), name))
+		return c.fail(suffix, mistakef(c.partAlone(), "%s is %s and has no field %s", c.nameForMessage(), c.typ.describe(), name))
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *chain) selectField(name string) *mistake {
 	}
 	var m *mistake
 	if f.Type.kind == kindInvalid {
-		m = mistakef("", "the field %s of %s has a type that expressions cannot use", name, c.typ.object.Name())
+		m = mistakef("", "the field %s of %s has a type that expressions cannot use: add a field with its text", name, c.typ.object.Name())
 		f.Type = AnyType()
 	}
 	c.add(fieldStep(f.Get), f.Type, selectorOf(name))
@@ -119,7 +119,7 @@ func (c *chain) selectIndex(index int) *mistake {
 	case c.item != nil:
 		return c.fail(suffix, mistakef(c.text, "a %s has one value and no index", c.keyed.Noun))
 	default:
-		return c.fail(suffix, mistakef("", "%s is %s and has no elements", c.nameForMessage(), c.typ.describe()))
+		return c.fail(suffix, mistakef(c.partAlone(), "%s is %s and has no elements", c.nameForMessage(), c.typ.describe()))
 	}
 }
 
@@ -159,6 +159,15 @@ func (c *chain) read(m mode) (node, *mistake) {
 	}
 	c.mode = m
 	return readNode(&c.access, c.base), nil
+}
+
+// partAlone returns the chain, to be written without the selector after it, if it can be part of a key. Otherwise it
+// returns "".
+func (c *chain) partAlone() string {
+	if c.typ.isPart() {
+		return c.nameForMessage()
+	}
+	return ""
 }
 
 // nameForMessage returns the name of the chain in messages. The element of a predicate has no
