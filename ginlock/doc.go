@@ -8,7 +8,8 @@
 //
 // # Rules
 //
-// There are three ways to bind rules to routes, and they may be mixed:
+// There are three ways to bind rules to routes. They may be mixed: a request then takes the locks of all rules on its
+// route, and these rules need different names.
 //
 //   - [Guard.Handle] replaces r.Handle. It compiles its rule at once, for its own route, and returns the problems.
 //   - [Guard.Handler] is in the chain of a route or group. The first request shows its route, and only then are its
@@ -99,10 +100,11 @@
 //
 // # What a handler sees
 //
-// The handler runs once, under the locks of all rules, or not at all. It runs without its lock only if a rule says
-// so: disabled, dry run, a condition that is false, strategy proceed. While it runs, c.Request.Context() carries
-// the holds. That context is canceled when a hold is lost, with [core.ErrLost] as its cause, or with [core.ErrClosed] if
-// a shutdown does not wait for the handler. Afterwards the guard restores the context of the request.
+// The handler runs once, under the locks of all rules, or not at all. It runs without its lock only after
+// [aspect.Aspect.Suspend], or if a rule says so: disabled, dry run, a condition that is false, strategy proceed. While it
+// runs, c.Request.Context() carries the holds. That context is canceled when a hold is lost, with [core.ErrLost] as its
+// cause, or with [core.ErrClosed] if a shutdown does not wait for the handler. Afterwards the guard restores the context
+// of the request.
 //
 // A nested Acquire of the same lock re-enters, with c.Request.Context() and with c itself, whether or not the
 // engine has ContextWithFallback. Only the former is canceled when the lock is lost or the client leaves. The same

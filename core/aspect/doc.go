@@ -30,7 +30,7 @@
 //	    on_busy: skip
 //	    wait_time: none
 //
-// and the program wraps it under that name:
+// and the program wraps it under that name. A field that the file sets replaces the field of the rule given to Wrap:
 //
 //	locking, err := aspect.New(locks, aspect.WithSet(rules))
 //	if err != nil {
@@ -58,8 +58,8 @@
 //   - Before it asks for variables that arrive late ([Site].Late), such as the body of a request, Run decides
 //     everything that does not depend on them. It prepares a call for a wait (BeforeWait of a [Call]) only if there is
 //     a holder to wait for.
-//   - The handler runs at most once. It runs without its locks only if a rule says so: disabled, dry run, a condition
-//     that is false, strategy proceed.
+//   - The handler runs at most once. It runs without its locks only after [Aspect.Suspend], or if a rule says so:
+//     disabled, dry run, a condition that is false, strategy proceed.
 //   - Run returns the error of the handler untouched. A failed release never replaces it. A panic or [runtime.Goexit]
 //     releases the locks and then continues.
 //   - If the lock of a rule is not acquired, Run frees the locks of the rules before it.

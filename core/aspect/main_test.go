@@ -11,7 +11,7 @@ import (
 //	decides before it asks for late variables        TestCall_LateVariablesAreAskedForLast, TestCall_RefusedBeforeLateVariables
 //	prepares only if there is a holder to wait for   TestCall_BeforeWait, TestCall_BeforeWaitAndAFullQueue
 //	runs the handler at most once, under its locks   TestRun_HandlerHoldsTheLock, TestRun_EachStrategyForEachCause
-//	runs it without a lock only if a rule says so    TestRun_Disabled, TestRun_WhenFalse, TestRun_DryRun, TestAspect_Suspend
+//	runs it unlocked only by a rule or Suspend       TestRun_Disabled, TestRun_WhenFalse, TestRun_DryRun, TestAspect_Suspend
 //	returns the error of the handler untouched       TestRun_ErrorOfTheHandler, TestRun_FailedRelease
 //	releases after a panic or Goexit                 TestRun_PanicAndGoexit, TestServer_Panic
 //	releases although the caller has left            TestRun_ReleasesAfterTheCallerLeft

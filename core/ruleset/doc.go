@@ -20,22 +20,23 @@
 // one. A profile is below all three: it sets only fields that no layer sets, even if the profile is in the
 // rule file. The layers of a rule depend on the function to which the program passes it:
 //
-//	the rule is passed to                  layers, the lowest first
-//	Guard.Middleware, in a set             Go (WithRules), file
-//	grpclock.WithSet, in a set             Go (WithRules), .proto, file
-//	grpclock.WithRules                     Go, .proto
-//	aspect.Wrap, with aspect.WithSet       Go (the rule of Wrap, or WithRules: not both), file
-//	Guard.Handle or Guard.Handler          Go
+//	the rule is passed to                               layers, the lowest first
+//	ginlock.Guard.Middleware, in a set                  Go (WithRules), file
+//	grpclock.WithSet and connectlock.WithSet, in a set  Go (WithRules), .proto, file
+//	grpclock.WithRules and connectlock.WithRules        Go, .proto
+//	httplock.Guard.Handle, with httplock.WithSet        Go (the rule of Handle, or WithRules: not both), file
+//	aspect.Wrap, with aspect.WithSet                    Go (the rule of Wrap, or WithRules: not both), file
+//	ginlock.Guard.Handle and ginlock.Guard.Handler      Go
 //
-// So a file never changes a rule of Guard.Handle or Guard.Handler. If a file has a rule for the same route,
-// a request takes the locks of both rules, and the two rules need different names. An adapter ignores the rules
-// for other transports: a func: rule has no effect in a program that has only a guard for HTTP.
+// So a file never changes a rule of the last line. If a file has a rule for the same route, a request takes
+// the locks of both rules, and the two rules need different names. An adapter ignores the rules for other
+// transports: a func: rule has no effect in a program that has only a guard for HTTP.
 //
 // # Rule files
 //
-// The people who run the service write its rule file. It has the fields of [Rule] and [Settings] under
-// the names that [Fields] lists. It writes an endpoint as http, grpc or func, and a duration as Go does
-// ("1m30s") or as none, forever or watchdog:
+// The people who run the service write its rule file. It has the fields of [Rule] under the names that
+// [Fields] lists, and at the top the fields of [Settings], such as dry_run. It writes an endpoint as http,
+// grpc or func, and a duration as Go does ("1m30s") or as none, forever or watchdog:
 //
 //	# yaml-language-server: $schema=locks.schema.json
 //	profiles:

@@ -61,8 +61,8 @@
 // # What the guard guarantees
 //
 // A handler runs once, under the locks of all rules of its route, or not at all. It runs without its lock only
-// if a rule says so: disabled, dry run, a condition that is false, strategy proceed. The locks are released when
-// the handler returns or panics.
+// after [aspect.Aspect.Suspend], or if a rule says so: disabled, dry run, a condition that is false, strategy proceed.
+// The locks are released when the handler returns or panics.
 //
 // The context of the handler's request carries the holds. It is canceled when one of them is lost, with [core.ErrLost]
 // as its cause, or with [core.ErrClosed] if a shutdown does not wait for the handler. If the handler then returns

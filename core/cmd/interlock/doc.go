@@ -37,7 +37,7 @@
 // rule's own route does not have.
 //
 // check and dump read the rules in rule files and .proto files. They cannot see rules in Go, which the
-// program passes to ruleset.WithRules, guard.Handle or aspect.Wrap. An entry for a gRPC method or a
+// program passes to ruleset.WithRules, to Handle of a guard, or to aspect.Wrap. An entry for a gRPC method or a
 // function may have no key here: a note reports that the key has to be elsewhere. An entry for HTTP
 // without a key is an error here even if the program has the key. An endpoint whose rule is in Go counts
 // as an endpoint without a rule (see uncovered in the rule file).
@@ -62,7 +62,8 @@
 // disabled, or hidden by a more exact rule, its when changes, or a strategy becomes proceed. A removed rule
 // is reported on line 1 of the new file.
 //
-// With an error the program would not start. Warnings count as errors with --strict. There are warnings for:
+// With an error the program would not start, or would refuse the reload. Warnings count as errors with
+// --strict. There are warnings for:
 //
 //   - one lock for all requests of an endpoint
 //   - a function that waits before it is skipped: it runs in every instance, one after the other
