@@ -19,25 +19,33 @@ const argumentAlias = "ɪn"
 // parse returns the syntax tree of an expression. Package expr parses it and defines its limits
 // and messages; plainWords rewrites the messages.
 func parse(text string, schema *Schema) (*parser.Tree, error) {
+	source, err := renameArgument(text, schema)
+	if err != nil {
+		return nil, err
+	}
 	config := conf.CreateNew()
 	config.MaxNodes = MaxNodes
-	return parser.ParseWithConfig(renameArgument(text, schema), config)
+	return parser.ParseWithConfig(source, config)
 }
 
 // tokens returns the tokens of an expression.
 func tokens(text string, schema *Schema) ([]lexer.Token, error) {
-	return lexer.Lex(file.NewSource(renameArgument(text, schema)))
+	source, err := renameArgument(text, schema)
+	if err != nil {
+		return nil, err
+	}
+	return lexer.Lex(file.NewSource(source))
 }
 
 // renameArgument replaces the word in by its alias wherever an operand is expected: at the start,
 // and after an operator or an opening bracket. It does so only if in is a variable of the schema.
-func renameArgument(source string, schema *Schema) string {
+func renameArgument(source string, schema *Schema) (string, error) {
 	if _, ok := schema.slots[argumentName]; !ok {
-		return source
+		return source, nil
 	}
 	tokens, err := lexer.Lex(file.NewSource(source))
 	if err != nil {
-		return source
+		return "", err
 	}
 	runes := []rune(source)
 	operand := true // an operand is expected
@@ -59,7 +67,7 @@ func renameArgument(source string, schema *Schema) string {
 			operand = false
 		}
 	}
-	return string(runes)
+	return string(runes), nil
 }
 
 func isSelector(t lexer.Token) bool {
@@ -80,14 +88,19 @@ func byteOffset(s string, runes int) int {
 }
 
 // plainWords rewrites a message of the parser: it removes the alias of in and the names of the
-// kinds of tokens.
+// kinds of tokens, and replaces messages that name neither the mistake nor the remedy.
 func plainWords(message string) string {
 	message = strings.ReplaceAll(message, argumentAlias, argumentName)
 	message = strings.TrimPrefix(message, "compilation failed: ")
-	if message == "unexpected token EOF" {
+	switch message = tokenKind.ReplaceAllString(message, "$1"); message {
+	case "unexpected token EOF", "unexpected end of expression":
 		return "the expression ends too early"
+	case "literal not terminated":
+		return "the text has no closing quote"
+	case `unexpected token "#"`:
+		return "# is the element of a list, and known only inside map, filter, any and all"
 	}
-	return tokenKind.ReplaceAllString(message, "$1")
+	return message
 }
 
 // tokenKind matches a token in a message of the parser.
