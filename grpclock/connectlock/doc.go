@@ -24,7 +24,8 @@
 //
 // # Guarantees
 //
-//   - The handler runs at most once, and never without its lock, unless a rule says so.
+//   - The handler runs at most once, and never without its lock, unless a rule says so or the program
+//     calls [aspect.Aspect.Suspend].
 //   - The guard holds the lock from before the handler starts until it returns or panics.
 //   - A loss cancels the context of the handler with the cause [core.ErrLost]. A shutdown that does not
 //     wait for the handler cancels it with [core.ErrClosed]. Send and Receive then fail, including a Receive

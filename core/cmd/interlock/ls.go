@@ -34,7 +34,7 @@ func newLs() *command {
 PREFIX it lists all locks. It reads the keys in portions, on every master of a Cluster, and
 never blocks Redis. It shows locks in the order in which Redis returns them, and a lock that
 changes during the command may appear twice. On a terminal it shows its progress. If there
-are no locks, it says so on stderr (with --json it writes nothing), and the exit code is 0.
+are no locks, it writes a line to stderr (with --json nothing), and the exit code is 0.
 
 Redis cannot distinguish every kind: reentrant may be a spin lock, or a fair lock without
 waiters. WAITERS are known for fair locks only; for other kinds metrics have them. With
