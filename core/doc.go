@@ -19,7 +19,8 @@
 //	return pay(ctx, order)
 //
 // Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the
-// lease is 30 s, and the watchdog renews it every 10 s while the process lives and holds the lock.
+// lease is 30 s ([WithWatchdog]), and the watchdog renews it every third of that while the process lives and
+// holds the lock.
 //
 // # Kinds
 //
@@ -65,8 +66,8 @@
 //   - If a lock is deleted or forced away, its holder finds the loss at the next renewal.
 //     A fixed lease is not renewed: its holder finds the loss when it releases, re-enters
 //     or refreshes. A release that passes the lock on (see Runs) does not ask Redis and returns
-//     nil. In that case the next renewal, or the next command of the run, ends the hold that has the
-//     lock at that time. Earlier holders of the run have released and are not notified.
+//     nil. If the passed lock was deleted, the next renewal or command of the run finds that, and ends the
+//     hold of the caller that has the lock then. Earlier holders of the run are not notified.
 //   - After Release has returned nil, the holder never appears in Redis again. If the release
 //     passed the lock on, its field stays in Redis until the lock is handed off
 //     or freed: it stands for the callers that have the lock after it.
@@ -77,27 +78,30 @@
 //     a message, the end of the holder's lease, or a poll of at most 1 s wakes it. The comment of
 //     [Client.FairLock] says how long a stopped waiter delays the waiters behind it.
 //   - Callers of one client get a lock in the order in which they came. They hold it one
-//     after the other in a run, which ends so that other processes get their turns. A run ends after
-//     at most 150 ms beside other clients of this library, after 5 ms or 16 callers beside Redisson,
-//     and otherwise after 500 ms; the turn under way at that time is the last one.
+//     after the other in a run, which ends so that other processes get their turns. Beside Redisson and
+//     unknown clients, a run ends after 5 ms or 16 changes of the holder. It ends after 150 ms at the latest
+//     beside other clients of this library, and after 500 ms if no other client hears its releases. The turn
+//     under way at that time is the last one.
 //     The comment of [Client.MultiLock] says how long a caller that wants several locks lets others pass.
 //   - Between processes the turn goes to the process that has waited longest. It attempts
-//     as soon as the lock is freed, and the other processes attempt a few milliseconds later.
+//     as soon as the lock is freed, and the other processes attempt some milliseconds later.
 //     Processes of this library follow this rule; Redis does not enforce it. A caller with
 //     WaitTime(0), or one whose wait is about to end, does not follow it.
 //   - Redisson's threads do not know this rule. After a run of n turns, a process leaves the
 //     next n turns to them, at least two, unless they leave the lock free for 3 to 6 ms.
 //   - A waiter that gets no messages, for instance because its ACL lacks the channel, polls
 //     every 50 ms and has its turn within two seconds, even beside processes that keep
-//     the lock busy. This does not hold beside Redisson, beside a caller with WaitTime(0), for a MultiLock with
-//     more than one such key, and where clocks differ by more than 20 ms.
+//     the lock busy: they leave it free for 60 ms every 1.5 s. This does not hold beside Redisson, beside a
+//     caller with WaitTime(0), beside a MultiLock, which leaves only one of its keys free, for a MultiLock that
+//     waits for several such keys, and where clocks differ by more than 20 ms.
 //   - The lock of a process that died ends within one lease. In Redis a fixed lease may last
 //     100 ms longer, and at most twice as long (see Runs).
-//   - A client frees only locks that it holds.
+//   - A client frees only locks that it holds. Only [Lock.ForceRelease], [Client.Evict] and
+//     [Semaphore.ReleasePermit] take a lock from others.
 //   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of
 //     1 s ([WithBackendTimeout]). It is never reported as taken, and never as acquired. Further
-//     callers fail at once until a probe is answered. If a connection breaks at the end of that time and Redis
-//     answers pings, the command is sent again, with the same time limit.
+//     callers fail at once until Redis answers a ping of the client. If a connection breaks at the end of the
+//     timeout while Redis answers pings, the command is sent again, with the same time limit.
 //     A Redis that answers slowly counts as available: an operation waits for it within
 //     the wait time, and without a wait time, as in a release, for at most eight backend
 //     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
@@ -189,7 +193,7 @@
 // caller's client. Callers of one client that wait for
 // one key cost Redis as much as one of them, and a turn that is passed on in memory costs Redis
 // nothing. A held lock has no goroutine and no
-// timer. Renewals that are due at the same time travel together. Without an observer, observation costs
+// timer of its own. Renewals that are due at the same time travel together. Without an observer, observation costs
 // nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The

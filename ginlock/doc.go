@@ -85,9 +85,9 @@
 // Redis does not answer, that attempt takes up to the backend timeout of the lock client.
 //
 // net/http does not expose when its WriteTimeout started, so the guard counts it from the moment when the first guard
-// saw the request. Time spent in middlewares before the guard is not counted: put a guard before slow middlewares, or
-// choose wait times that leave room. The guard cannot see a deadline that a handler or a middleware sets with
-// [http.ResponseController.SetWriteDeadline]; it uses WriteTimeout even then.
+// saw the request. Time spent in middlewares before the guard is not counted, so it shortens the reserved time: put a
+// guard before slow middlewares, or choose wait times that leave room. The guard cannot see a deadline that a handler or
+// a middleware sets with [http.ResponseController.SetWriteDeadline]; it uses WriteTimeout even then.
 //
 // # Timeouts
 //
@@ -121,14 +121,14 @@
 // of the body while it holds the lock: set a limit of the server (http.Server.ReadTimeout), or a slow client
 // prolongs the hold.
 //
-// All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request waits with its body
-// unread, and the guard notices only at the end of the wait that its client has left. A request whose key uses the body
-// is answered as an overload.
+// All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request whose key uses the
+// body is answered as an overload. Any other request waits with its body unread, and the guard notices only at the end
+// of the wait that its client has left.
 //
 // Before it reads the body, the guard decides everything that does not depend on it: conditions and parts of keys that
 // do not use it, its type and announced length, too many waiters, a Redis that is known to be down. Such an answer does
-// not wait for the body either. If the body has not arrived within 50 ms, the guard closes the connection of an HTTP/1
-// client.
+// not wait for the body either: if the rest has not arrived within 50 ms, the connection of an HTTP/1 client is closed
+// with the answer.
 //
 // If a middleware replaces the body of a request, the guard uses the new body, whatever the Content-Length. If it
 // does so after ShouldBindBodyWith, there are two bodies, and a handler may read either. A request whose key uses the

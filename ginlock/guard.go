@@ -63,8 +63,9 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.server.aspect }
 
 // Handler returns a handler that runs the rest of its chain under the locks of the rules. Put it before the
 // handler of a route, or on a group. The guard compiles the rules for a route at the first request of the route;
-// [Guard.Check] reports before that whether they fit. If several rules without a name are on a route, the guard appends
-// a number to the default name, except for the rule that a request reached first: "POST /orders (2)".
+// [Guard.Check] reports before that whether they fit. If a route has several
+// Handlers, each of one rule without a name, the guard appends a number to the default name, except for the
+// Handler that a request reached first: "POST /orders (2)".
 //
 // Requests without a route (404, 405) are guarded too, as route "*". Rules that read path or route do not guard
 // them, because such requests have neither. If a request without a route yields no key, it is still answered with 404

@@ -138,7 +138,9 @@
 // flow control blocks fails when the call ends.) To be able to leave a blocked RecvMsg, the guard runs each
 // RecvMsg in a separate goroutine and copies its message once. After a loss, the last such goroutine stops
 // when the call ends. A loss never looks like a cancellation by the client: the answer is INTERNAL,
-// LOCK_LOST, unless the handler completes successfully anyway.
+// LOCK_LOST, unless the handler still finishes, with a reply or an error that says nothing of the loss, and
+// the rule does not say on_lost: fail. A stream whose send or receive failed because of the loss has not
+// finished, even if its handler returns nil.
 //
 // A handler may release the lock early through [Hold]. Its context is then canceled, and [Caller] returns
 // the context to continue with. Its stream continues to work. If the handler panics, the guard releases the

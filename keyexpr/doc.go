@@ -86,7 +86,7 @@
 //   - Give each service one prefix. No prefix may begin with another one. With shop: and shop:a:
 //     on one Redis, key a:order:42 of the first is key order:42 of the second.
 //   - For several resources, write several templates or one part that yields a list. The rule
-//     takes all locks together or none. Two such calls do not deadlock.
+//     takes all locks together or none, in one order. Two such calls do not deadlock.
 //   - A client that chooses the key chooses the lock. A header always has the value that the
 //     client sent. client_ip comes from the router, which often takes it from a header of the
 //     client. Prefer values that authentication has established.
@@ -173,7 +173,8 @@
 //
 //   - The case of names does not matter, however an expression uses an object: body.id, "id" in
 //     body and (body.order ?? body).id find ID. (Only a handler with two fields whose names
-//     differ only in case separates them.) keys returns names in lower case and refuses others.
+//     differ only in case separates them.) keys returns the names if all are in lower
+//     case, and refuses an object with any other name.
 //   - Objects are not compared, by == or in: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing one with
 //     the other is refused: write string(body.id) == path.id.

@@ -108,7 +108,7 @@
 // At start-up, a file with mistakes is refused, and the error lists them. At a reload it is
 // refused, too: the old rules stay in force, and package telemetry counts and logs the refusal. Without
 // an observer, slog logs it. A reload that does not fit the program's endpoints is refused in the same
-// way. A reload that removes or disables a rule, changes a when, or sets a strategy to proceed lets calls run
+// way. A reload that removes or disables a rule, changes a when, or changes a strategy to proceed lets calls run
 // unlocked: it comes into force and is logged as an error. A file with disabled: true is logged as an
 // error at start-up, too.
 //

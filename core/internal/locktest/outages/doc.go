@@ -4,8 +4,8 @@
 //	promise                                              | tests
 //	If Redis does not answer, the error is               | TestSilence_WaitTimeIsKept, TestBackend_RedisDown, TestSilence_OperationsWithOneAttempt
 //	It is never reported as taken, and never as acquired | TestBackend_ErrorReplies, TestGhost_OfTheCallerIsNotAHolder, TestBehindGhost_OfEachKind
-//	callers fail at once until a probe is answered       | TestSlow_NextCallerFailsAtOnce
-//	If a connection breaks at the end of that time       | TestOutage_ResendHasOneMoreTimeout
+//	callers fail at once until Redis answers a ping      | TestSlow_NextCallerFailsAtOnce
+//	If a connection breaks at the end of the             | TestOutage_ResendHasOneMoreTimeout
 //	A Redis that answers slowly counts as available      | TestSlow_EveryFreeLockIsAcquired, TestOutage_SlowAnswersHaveOneBound
 //	LOADING, BUSY, NOREPLICAS, CLUSTERDOWN               | TestPassing_EveryOperation, TestPassing_IsWaitedOut
 //	at most a few hundred commands a second              | TestOutage_IsNotAmplified
