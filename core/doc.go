@@ -192,8 +192,8 @@
 // among them, share one connection to each node by pipelining, beside the pool and the Limiter of the
 // caller's client. Callers of one client that wait for
 // one key cost Redis as much as one of them, and a turn that is passed on in memory costs Redis
-// nothing. A held lock has no goroutine and no
-// timer of its own. Renewals that are due at the same time travel together. Without an observer, observation costs
+// nothing. All held locks of a client share one goroutine and one
+// timer. Renewals that are due at the same time travel together. Without an observer, observation costs
 // nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
