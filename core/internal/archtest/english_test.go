@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// stumble is a pattern over which readers of English stumble, and what to write instead.
+// stumble is a pattern of text that is hard to read, with advice about what to write instead.
 type stumble struct {
 	pattern *regexp.Regexp
 	instead string
@@ -32,8 +32,8 @@ var stumbles = []stumble{
 	{regexp.MustCompile(`\b[Ee]lse (it|they)\b`), "otherwise"},
 }
 
-// TestEnglish_Sentences reports each sentence in comments, string literals and documents over which
-// readers stumble.
+// TestEnglish_Sentences reports each line of a comment, a string literal or a document that matches a pattern
+// in stumbles.
 func TestEnglish_Sentences(t *testing.T) {
 	t.Parallel()
 	for _, name := range tracked(t) {
@@ -54,7 +54,8 @@ func TestEnglish_Sentences(t *testing.T) {
 	}
 }
 
-// readsEnglish reports whether people read the file. This file quotes the patterns.
+// readsEnglish reports whether the file contains English that people wrote. This file is exempt, because it
+// quotes the patterns.
 func readsEnglish(name string) bool {
 	switch path.Base(name) {
 	case "english_test.go", "go.sum", "package-lock.json":
@@ -67,14 +68,14 @@ func readsEnglish(name string) bool {
 		strings.HasPrefix(path.Base(name), ".")
 }
 
-// sentence is a line of text with its place.
+// sentence is a line of text with its line number.
 type sentence struct {
 	words string
 	line  int
 }
 
-// sentences returns the lines of a file that people read: in Go the comments and the string literals, in
-// Lua the comments.
+// sentences returns the lines of English in a file. For Go these are the lines of comments and string
+// literals, for Lua the comments, and for other files all lines.
 func sentences(name string, source []byte) []sentence {
 	var list []sentence
 	if path.Ext(name) != ".go" {
@@ -106,7 +107,7 @@ func sentences(name string, source []byte) []sentence {
 	}
 }
 
-// Every pattern finds its example.
+// Every pattern matches its example.
 func TestEnglish_Patterns(t *testing.T) {
 	t.Parallel()
 	examples := []string{
@@ -115,7 +116,7 @@ func TestEnglish_Patterns(t *testing.T) {
 	}
 	for i, s := range stumbles {
 		if !s.pattern.MatchString(examples[i]) {
-			t.Errorf("%s does not find %q", s.pattern, examples[i])
+			t.Errorf("%s does not match %q", s.pattern, examples[i])
 		}
 	}
 }

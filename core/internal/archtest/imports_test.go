@@ -8,45 +8,45 @@ import (
 
 const module = "github.com/interlock-go/interlock/"
 
-// layers maps each part to the packages of this module that it may import. A package belongs to the longest part that
-// its path begins with. No package may import telemetry.
+// layers maps each part of the module to the other parts that it may import. A package belongs to the part
+// with the longest matching path prefix. No other part may import telemetry.
 var layers = map[string][]string{
 	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},
-	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; what core links is checked below
+	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; TestDependencies_OfALockAloneAreFew checks what core links
 	"core/redistest":          {"core", "core/internal"},
 	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
 	"core/aspect":             {"core", "core/internal/httpvars", "core/internal/notify", "core/internal/preview", "core/ruleset", "keyexpr", "failpolicy"},
-	"core/aspect/adaptertest": {"core", "core/aspect", "core/redistest", "core/ruleset", "failpolicy"}, // tests of adapters
+	"core/aspect/adaptertest": {"core", "core/aspect", "core/redistest", "core/ruleset", "failpolicy"}, // tests for adapters
 	"core/cmd":                {"core", "core/internal/httpvars", "core/internal/topology", "core/internal/preview", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "ginlock", "grpclock", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
-	"keyexpr":                 {"failpolicy"}, // the nearest name
+	"keyexpr":                 {"failpolicy"}, // it suggests the nearest name
 	"failpolicy":              {},
-	"telemetry":               {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
+	"telemetry":               {"core", "core/aspect", "core/ruleset", "failpolicy"}, // aspect's observations use the last two
 	"ginlock":                 {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 	"grpclock":                {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/protovars", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 
-	// How all of them call observers, on the standard library.
+	// Helpers of every layer. They use only the standard library.
 	"core/internal/missingunit": {},
 	"core/internal/notify":      {},
 
-	// How the command asks the adapters, on nothing.
+	// The contract between the command and the adapters.
 	"core/internal/preview": {},
 
-	// The variables of HTTP requests and of RPCs, on the language.
+	// The variables of HTTP requests and of RPCs.
 	"core/internal/httpvars":      {"keyexpr"},
 	"grpclock/internal/protovars": {"keyexpr"},
 
-	// The kit of the tests of package core. No product code imports it.
+	// The tests of package core. No product code imports them.
 	"core/internal/locktest": {"core", "core/internal", "core/redistest"},
 
-	// What a server says of itself, on the client of Redis.
+	// The facts that a Redis server reports about itself.
 	"core/internal/topology": {},
 
-	// What a tool that reads .proto files links: neither gRPC nor a lock client.
+	// A tool that reads .proto files links these packages. They need neither gRPC nor a lock client.
 	"grpclock/lockpb":     {},
 	"grpclock/proto":      {},
 	"grpclock/protorules": {"core/ruleset", "failpolicy", "grpclock/lockpb"},
 
-	// What guards of gRPC servers and of Connect servers have in common, without either.
+	// The common code of the guards for gRPC servers and for Connect servers.
 	"grpclock/internal/methodrules": {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/protorules", "grpclock/internal/protovars"},
 	"grpclock/internal/methodcall":  {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/internal/methodrules"},
 	"grpclock/connectlock":          {"core", "core/aspect", "core/ruleset", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
@@ -57,7 +57,7 @@ func TestImports_RunOneWay(t *testing.T) {
 	for _, p := range list(t, "./...") {
 		path, ours := strings.CutPrefix(p.ImportPath, module)
 		if !ours {
-			t.Errorf("package %s: the module has no package at its root", p.ImportPath)
+			t.Errorf("package %s is at the root of the module: move it into a folder", p.ImportPath)
 			continue
 		}
 		checkImports(t, path, p.Imports)
@@ -73,12 +73,12 @@ func checkImports(t *testing.T, path string, imports []string) {
 			continue
 		}
 		if to := part(t, target); to != from && !slices.Contains(layers[from], to) {
-			t.Errorf("%s imports %s: %s may import %q and itself, nothing else of this module", path, target, from, layers[from])
+			t.Errorf("%s imports %s: within this module, %s may import only itself and %q", path, target, from, layers[from])
 		}
 	}
 }
 
-// part returns the longest key of layers that path begins with.
+// part returns the longest key of layers that is a prefix of path.
 func part(t *testing.T, path string) string {
 	t.Helper()
 	found := ""
@@ -88,12 +88,12 @@ func part(t *testing.T, path string) string {
 		}
 	}
 	if found == "" {
-		t.Errorf("package %s belongs to no part: add it to layers in this file, with what it may import", path)
+		t.Errorf("package %s belongs to no part: add it to layers in this file, with the parts that it may import", path)
 	}
 	return found
 }
 
-// heavy are modules that a part must not link, directly or through others.
+// heavy maps a part to the modules that it must not link, directly or indirectly.
 var heavy = map[string][]string{
 	"core": {
 		"github.com/expr-lang/", "github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/",
@@ -127,15 +127,15 @@ func TestDependencies_OfALockAloneAreFew(t *testing.T) {
 			t.Parallel()
 			for _, p := range list(t, "-deps", "./"+path) {
 				if name, bad := linked(p.ImportPath, forbidden); bad {
-					t.Errorf("%s links %s, which has %s; find the way with: go mod why %s", path, p.ImportPath, name, p.ImportPath)
+					t.Errorf("%s links %s of the forbidden module %s; to find out why, run: go mod why %s", path, p.ImportPath, name, p.ImportPath)
 				}
 			}
 		})
 	}
 }
 
-// linked returns the forbidden module to which a package belongs, if any. The path of this module
-// begins like some of them.
+// linked returns the forbidden module to which a package belongs, if any. Packages of this module are never
+// forbidden, although their paths match some prefixes.
 func linked(path string, forbidden []string) (string, bool) {
 	if strings.HasPrefix(path, module) {
 		return "", false

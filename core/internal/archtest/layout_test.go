@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// topLevel lists the visible names at the root. Names with a dot are free.
+// topLevel lists the allowed names at the root. Names that begin with a dot are always allowed.
 var topLevel = []string{
 	"go.mod", "go.sum", "README.md",
 	"core", "ginlock", "grpclock", "keyexpr", "failpolicy", "telemetry", "examples",
@@ -22,13 +22,13 @@ func TestLayout_TopLevel(t *testing.T) {
 	for _, path := range tracked(t) {
 		name, _, _ := strings.Cut(path, "/")
 		if !strings.HasPrefix(name, ".") && !slices.Contains(topLevel, name) {
-			t.Errorf("%s: the top level is %q only", path, topLevel)
+			t.Errorf("%s: the top level may contain only %q", path, topLevel)
 		}
 	}
 }
 
-// tracked returns the files of the repository, with slashes, from the root. Without git, in a
-// downloaded module, it returns the files on disk.
+// tracked returns the files in git as slash-separated paths from the root. Without git, as in a downloaded
+// module, it returns the files on disk.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	dir := root(t)
@@ -69,7 +69,7 @@ func TestLayout_PackageNames(t *testing.T) {
 		seen[dir] = true
 		for _, name := range append(strings.Split(dir, "/"), packageName(t, path)) {
 			if slices.Contains(meaningless, strings.TrimSuffix(name, "_test")) {
-				t.Errorf("%s: a package is named after what it does, not %q", path, name)
+				t.Errorf("%s: name the package after its purpose, not %q", path, name)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pkg is the part of a package that these tests read.
+// pkg contains the fields of go list that these tests read.
 type pkg struct {
 	ImportPath string   `json:"ImportPath"`
 	Imports    []string `json:"Imports"`

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// bubbleLoad has few operations per second, because an hour has to pass in a minute.
+// bubbleLoad has few operations per second, so that a virtual hour takes about a minute.
 var bubbleLoad = load{
 	Goroutines: 4, Watchdog: 6 * time.Second, Backend: core.DefaultBackendTimeout,
 	Think: 3 * time.Second, Work: 200 * time.Millisecond, Long: 4 * time.Second, Step: 10 * time.Millisecond, Special: 50, Edge: 8,
@@ -31,8 +31,8 @@ const (
 	bubbleLatency   = 300 * time.Microsecond
 )
 
-// TestHistory_Bubble runs several clients in a synctest bubble, on the embedded Redis, under faults
-// of the network, restarts of Redis, and ends of clients.
+// TestHistory_Bubble runs several clients of the embedded Redis in a synctest bubble, while the network
+// fails, Redis restarts, and clients end.
 func TestHistory_Bubble(t *testing.T) {
 	t.Parallel()
 	seed, total := newSeed(t), duration(t, bubbleEnv, 2*time.Minute)
@@ -50,19 +50,19 @@ func TestHistory_Bubble(t *testing.T) {
 	}
 }
 
-// bubble is everything in one process, on one virtual clock.
+// bubble runs all clients and Redis in one process with one virtual clock.
 type bubble struct {
 	t      *testing.T
 	seed   uint64
 	epoch  time.Time
 	server *redistest.Server
 	direct *redis.Client
-	wire   *faultproxy.Proxy // between all clients and Redis
+	wire   *faultproxy.Proxy // between Redis and all clients
 	slow   *faultproxy.Rule  // the latency of the wire
 	places []*place
 	empty  time.Duration
 
-	settled chan struct{} // whoever waits for the bubble to settle has it
+	settled chan struct{} // a semaphore for calls of synctest.Wait
 
 	registers registerArray
 	processes atomic.Int64
@@ -71,7 +71,7 @@ type bubble struct {
 	events []history.Event
 }
 
-// place is where one client after another works, behind its own proxy.
+// place is a proxy behind which one client works after another.
 type place struct {
 	proxy   *faultproxy.Proxy
 	through *redis.Client // the workers' clients have its options
@@ -80,9 +80,8 @@ type place struct {
 	rdb     *redis.Client // of the worker
 }
 
-// connect is the dialer of the workers. go-redis connects a subscription under a mutex, and the time
-// of a bubble does not pass while a goroutine waits for a mutex. So a connection is made at once or
-// not at all.
+// connect is the dialer of the workers. It succeeds or fails at once: go-redis connects a subscription under
+// a mutex, and the virtual time of a bubble does not pass while a goroutine waits for a mutex.
 func (p *place) connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	if p.holed.Load() {
 		return nil, syscall.ETIMEDOUT
@@ -90,7 +89,7 @@ func (p *place) connect(ctx context.Context, network, addr string) (net.Conn, er
 	return p.through.Options().Dialer(ctx, network, addr)
 }
 
-// registerArray is the memory that the locks guard.
+// registerArray contains the values that the locks guard.
 type registerArray [24]atomic.Uint64
 
 func (r *registerArray) load(slot int) uint64         { return r[slot].Load() }
@@ -119,7 +118,7 @@ func (b *bubble) note(e history.Event) {
 	b.events = append(b.events, e)
 }
 
-// run makes the clients work for total and ends them.
+// run lets the clients work for total and then ends them.
 func (b *bubble) run(total time.Duration) {
 	b.t.Helper()
 	visit(b.t, b.direct, prepare)
@@ -130,7 +129,7 @@ func (b *bubble) run(total time.Duration) {
 	s := sampler{b.direct, b.now, b.note}
 	var sampling sync.WaitGroup
 	sampling.Go(func() { s.watch(time.Second, stop) })
-	weather{storm: 15 * time.Second, calm: 25 * time.Second}.pass(b.hands(), b.now, total)
+	weather{storm: 15 * time.Second, calm: 25 * time.Second}.pass(b.injectors(), b.now, total)
 	var all sync.WaitGroup
 	for _, p := range b.places {
 		all.Go(func() { b.finish(p) })
@@ -138,13 +137,13 @@ func (b *bubble) run(total time.Duration) {
 	all.Wait()
 	close(stop)
 	sampling.Wait()
-	time.Sleep(bubbleLoad.longestLease()) // so that no lease of the dead lasts
+	time.Sleep(bubbleLoad.longestLease()) // until the leases of dead clients have expired
 	visit(b.t, b.direct, lookAfter)
 	b.empty = b.now() + forgotten
 	s.drain(b.empty + time.Second)
 }
 
-// longestLease is how long a key may outlive everything.
+// longestLease returns the longest time for which a key can outlive its clients.
 func (l load) longestLease() time.Duration { return max(l.Watchdog, l.Long+l.Long/20) }
 
 func (b *bubble) start(p *place) {
@@ -170,43 +169,44 @@ func (b *bubble) finish(p *place) {
 	b.note(e)
 }
 
-// hands break things: one hand for each client, and one for Redis.
-func (b *bubble) hands() []*hand {
-	hands := []*hand{b.hand(0, "redis", b.serverFaults(), 12*time.Second)}
+// injectors returns one injector for each client and one for Redis.
+func (b *bubble) injectors() []*injector {
+	injectors := []*injector{b.injector(0, "redis", b.serverFaults(), 12*time.Second)}
 	for i, p := range b.places {
-		faults := append(networkFaults(p.proxy, b.blackHole(p), 8*time.Second), fault{"the process dies", 2, func(h *hand) { b.replace(h, p) }})
-		h := b.hand(i+1, "network", faults, 6*time.Second)
+		faults := append(networkFaults(p.proxy, b.blackHole(p), 8*time.Second), fault{"the process dies", 2, func(h *injector) { b.replace(h, p) }})
+		h := b.injector(i+1, "network", faults, 6*time.Second)
 		h.behind = func() int { return p.worker.process }
-		hands = append(hands, h)
+		injectors = append(injectors, h)
 	}
-	return hands
+	return injectors
 }
 
-func (b *bubble) hand(n int, name string, faults []fault, pause time.Duration) *hand {
-	return &hand{
+func (b *bubble) injector(n int, name string, faults []fault, pause time.Duration) *injector {
+	return &injector{
 		Rand: rand.New(rand.NewPCG(b.seed, uint64(1000+n))), name: name, faults: faults, pause: pause, now: b.now, note: b.note,
 	}
 }
 
 func (b *bubble) serverFaults() []fault {
 	return []fault{
-		{"scripts are forgotten", 2, func(*hand) { _ = b.direct.ScriptFlush(context.Background()).Err() }},
-		{"restarts with its data", 2, func(h *hand) {
+		{"scripts are forgotten", 2, func(*injector) { _ = b.direct.ScriptFlush(context.Background()).Err() }},
+		{"restarts with its data", 2, func(h *injector) {
 			b.server.Down()
-			time.Sleep(h.upTo(3 * time.Second)) // between two faults, in the time of the bubble
+			time.Sleep(h.upTo(3 * time.Second)) // the length of the fault, in virtual time
 			b.server.Up()
 		}},
-		{"stands still", 3, func(h *hand) {
+		{"stands still", 3, func(h *injector) {
 			held := b.wire.HoldRequest(faultproxy.Command("evalsha", "eval", "ping", "subscribe"))
 			b.slow.Remove()
-			time.Sleep(h.upTo(8 * time.Second)) // between two faults, in the time of the bubble
+			time.Sleep(h.upTo(8 * time.Second)) // the length of the fault, in virtual time
 			b.slow = b.wire.DelayRequest(scripts, bubbleLatency)
 			held.Remove()
 		}},
 	}
 }
 
-// blackHole begins when no connection is half made.
+// blackHole returns a function that starts and ends a black hole. It starts one only when no client is
+// connecting.
 func (b *bubble) blackHole(p *place) func(on bool) {
 	return func(on bool) {
 		if on {
@@ -222,9 +222,9 @@ func (b *bubble) blackHole(p *place) func(on bool) {
 	}
 }
 
-// replace ends a client as the death of its process would: nothing that it sends from now on arrives,
-// and its locks are left to their leases.
-func (b *bubble) replace(h *hand, p *place) {
+// replace ends a client like the death of its process: Redis gets no further commands from it, and its locks
+// expire with their leases. Then replace starts the next client.
+func (b *bubble) replace(h *injector, p *place) {
 	p.proxy.Refuse(true)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// monotonic is the clock that all processes of the machine share, and that does not step. Go has a
-// monotonic clock, too, but counts it from the start of each process.
+// monotonic reads the monotonic clock that all processes of the machine share. The monotonic clock of Go
+// counts from the start of each process.
 func monotonic() time.Duration {
 	const clockMonotonic = 1
 	var ts syscall.Timespec
@@ -17,9 +17,9 @@ func monotonic() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// clockSince returns the time since epoch, a reading of monotonic. It reads the clock each time: Go's
-// clock and this one cannot be read at one instant, and a process that is kept from running between
-// the two readings would be ahead of the others.
+// clockSince returns a clock that counts from epoch, a reading of monotonic. It reads the system clock at
+// every call. A conversion from Go's clock would need readings of both clocks at one instant: if the process
+// is suspended between the two readings, its time is wrong.
 func clockSince(epoch time.Duration) func() time.Duration {
 	return func() time.Duration { return monotonic() - epoch }
 }

@@ -2,8 +2,8 @@ package history_test
 
 import "testing"
 
-// Two processes read the clock one after the other. The later reading is later, however long each
-// process was kept from running when it began.
+// Two clocks that start at different times agree: a later reading of either is later, even if the process was
+// suspended when a clock was created.
 func TestClock_OneForAll(t *testing.T) {
 	t.Parallel()
 	epoch := monotonic()

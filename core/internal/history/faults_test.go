@@ -9,33 +9,33 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// fault is one way to break something. It returns when the fault has ended.
+// fault is one way to break something. inject returns when the fault has ended.
 type fault struct {
 	name   string
 	weight int
-	inject func(h *hand)
+	inject func(h *injector)
 }
 
-// hand breaks one thing, one fault after the other. Several hands work at once.
-type hand struct {
+// injector injects faults into one thing, one after the other. Several injectors work at the same time.
+type injector struct {
 	*rand.Rand
 
 	name   string
 	faults []fault
-	pause  time.Duration // the longest one between two faults
+	pause  time.Duration // the longest pause between two faults
 	now    func() time.Duration
 	note   func(history.Event)
-	after  time.Duration // how long after its end the last fault is felt at least
-	slow   bool          // the last fault makes answers late
-	behind func() int    // the process whose network it breaks; nil: it breaks something else
+	after  time.Duration // the time for which the last fault has effects after its end
+	slow   bool          // the last fault delays answers
+	behind func() int    // the process whose network the faults break; nil for other faults
 }
 
-func (h *hand) upTo(d time.Duration) time.Duration { return time.Duration(h.Int64N(int64(d) + 1)) }
+func (h *injector) upTo(d time.Duration) time.Duration { return time.Duration(h.Int64N(int64(d) + 1)) }
 
 // work injects faults until end.
-func (h *hand) work(end time.Duration) {
+func (h *injector) work(end time.Duration) {
 	for {
-		time.Sleep(h.pause/10 + h.upTo(h.pause)) // the fault, held open, or the calm between two
+		time.Sleep(h.pause/10 + h.upTo(h.pause)) // the length of the fault or of the pause
 		if h.now() >= end {
 			return
 		}
@@ -44,9 +44,9 @@ func (h *hand) work(end time.Duration) {
 	}
 }
 
-// apply injects a fault and notes it. A fault that makes answers late is noted for the process that
-// has to wait for them, and for its successor.
-func (h *hand) apply(f fault) {
+// apply injects a fault and records it. If the fault delays answers, apply records it for the process that
+// waits for them and, if that process was replaced, also for its successor.
+func (h *injector) apply(f fault) {
 	e := history.Event{Kind: history.Fault, Begin: h.now(), Note: h.name + ": " + f.name}
 	h.after, h.slow = 0, false
 	if h.behind != nil {
@@ -61,7 +61,7 @@ func (h *hand) apply(f fault) {
 	}
 }
 
-func (h *hand) choose() fault {
+func (h *injector) choose() fault {
 	sum := 0
 	for _, f := range h.faults {
 		sum += f.weight
@@ -75,63 +75,64 @@ func (h *hand) choose() fault {
 	panic("no faults")
 }
 
-// scripts matches the commands that locks consist of.
+// scripts matches the commands that locks send.
 var scripts = faultproxy.Command("evalsha", "eval")
 
-// networkFaults are the faults between one client and Redis. longest is the longest that one goes on.
+// networkFaults returns the faults of the network between one client and Redis. No fault lasts for more than
+// longest.
 func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Duration) []fault {
-	during := func(h *hand, r *faultproxy.Rule, d time.Duration) {
-		time.Sleep(d) // the fault, held open, or the calm between two
+	during := func(h *injector, r *faultproxy.Rule, d time.Duration) {
+		time.Sleep(d) // the length of the fault or of the pause
 		r.Remove()
 	}
-	some := func(h *hand) faultproxy.Match {
+	some := func(h *injector) faultproxy.Match {
 		dice, percent := rand.New(rand.NewPCG(h.Uint64(), 0)), 5+h.IntN(60)
 		return faultproxy.All(scripts, func([]string) bool { return dice.IntN(100) < percent })
 	}
 	return []fault{
-		{"cut", 3, func(*hand) { p.Cut() }},
-		{"lost replies", 5, func(h *hand) { during(h, p.DropReply(some(h)), h.upTo(longest/4)) }},
-		{"lost requests", 3, func(h *hand) { during(h, p.DropRequest(some(h)), h.upTo(longest/4)) }},
-		{"slow requests", 3, func(h *hand) {
+		{"cut", 3, func(*injector) { p.Cut() }},
+		{"lost replies", 5, func(h *injector) { during(h, p.DropReply(some(h)), h.upTo(longest/4)) }},
+		{"lost requests", 3, func(h *injector) { during(h, p.DropRequest(some(h)), h.upTo(longest/4)) }},
+		{"slow requests", 3, func(h *injector) {
 			h.slow = true
 			during(h, p.DelayRequest(some(h), h.upTo(longest/10)), h.upTo(longest/2))
 		}},
-		{"slow replies", 3, func(h *hand) {
+		{"slow replies", 3, func(h *injector) {
 			h.slow = true
 			during(h, p.DelayReply(some(h), h.upTo(longest/10)), h.upTo(longest/2))
 		}},
-		{"held requests", 4, func(h *hand) { during(h, p.HoldRequest(some(h)), h.upTo(longest)) }},
-		{"held replies", 3, func(h *hand) { during(h, p.HoldReply(some(h)), h.upTo(longest)) }},
-		{"lost messages", 2, func(h *hand) {
+		{"held requests", 4, func(h *injector) { during(h, p.HoldRequest(some(h)), h.upTo(longest)) }},
+		{"held replies", 3, func(h *injector) { during(h, p.HoldReply(some(h)), h.upTo(longest)) }},
+		{"lost messages", 2, func(h *injector) {
 			during(h, p.HoldRequest(faultproxy.Command("subscribe")), h.upTo(longest))
 		}},
-		{"black hole", 4, func(h *hand) {
+		{"black hole", 4, func(h *injector) {
 			blackHole(true)
-			time.Sleep(h.upTo(longest)) // the fault, held open, or the calm between two
+			time.Sleep(h.upTo(longest)) // the length of the fault or of the pause
 			blackHole(false)
 		}},
-		{"refused", 2, func(h *hand) {
+		{"refused", 2, func(h *injector) {
 			p.Refuse(true)
-			time.Sleep(h.upTo(longest / 2)) // the fault, held open, or the calm between two
+			time.Sleep(h.upTo(longest / 2)) // the length of the fault or of the pause
 			p.Refuse(false)
 		}},
 	}
 }
 
-// weather alternates storms, in which all hands work, and calms, in which everything recovers and is
-// judged strictly.
+// weather alternates between storms, in which all injectors work, and calms, in which everything recovers and
+// the judgment is strict.
 type weather struct{ storm, calm time.Duration }
 
-// pass lasts for about total and ends with a calm.
-func (w weather) pass(hands []*hand, now func() time.Duration, total time.Duration) {
+// pass runs storms and calms for about total and ends with a calm.
+func (w weather) pass(injectors []*injector, now func() time.Duration, total time.Duration) {
 	for begin := now(); now()-begin < total-w.calm-w.storm/2; {
 		end := now() + w.storm
 		var all sync.WaitGroup
-		for _, h := range hands[1:] {
+		for _, h := range injectors[1:] {
 			all.Go(func() { h.work(end) })
 		}
-		hands[0].work(end) // here: it may end the test
+		injectors[0].work(end) // in this goroutine, because a fault may end the test
 		all.Wait()
-		time.Sleep(w.calm) // the fault, held open, or the calm between two
+		time.Sleep(w.calm) // the length of the fault or of the pause
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// held is a hold with the notes of its holder. One goroutine at a time has it.
+// held is a hold with the records of its holder. One goroutine at a time uses it.
 type held struct {
 	*caller
 
@@ -18,10 +18,10 @@ type held struct {
 	ctx     context.Context //nolint:containedctx // the hold's own
 	cancel  context.CancelFunc
 	hold    *core.Hold
-	depth   int  // re-entries that are not released
-	doubt   bool // the count in Redis may be another one
-	edge    bool // it is to last until its lease has ended
-	relayed bool // the lock is to pass to the next caller soon
+	depth   int  // the number of re-entries that are not released
+	doubt   bool // the count in Redis may differ from depth
+	edge    bool // the holder keeps it until the lease expires
+	relayed bool // the holder soon passes the lock on to the next caller
 }
 
 // hold acquires, works, and releases.
@@ -35,22 +35,22 @@ func (g *caller) hold(r request) {
 func (h *held) use() {
 	switch n := h.IntN(100); {
 	case h.edge:
-		h.workUntil(h.upTo(2 * h.Step)) // or until it is lost
+		h.workUntil(h.upTo(2 * h.Step)) // 0: until it is lost
 	case h.relayed:
 		h.passOn()
 	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
-	case n < 20, n < 50 && h.event.Lock == history.Permit: // which no call re-enters
+	case n < 20, n < 50 && h.event.Lock == history.Permit: // permits have no re-entry
 		h.update(h.upTo(h.Long) / 2)
 	case n < 40:
-		h.enterAgain(1 + h.IntN(3))
+		h.reenter(1 + h.IntN(3))
 	case n < 50:
-		h.enterBeside()
+		h.reenterConcurrently()
 	case n < 60:
 		h.handOver()
 		return
 	case n < 68 && h.event.Lock != history.Permit:
-		h.enterAndOutlive()
+		h.handOverInner()
 		return
 	case n < 76:
 		h.refresh()
@@ -66,7 +66,7 @@ func (h *held) use() {
 	h.release()
 }
 
-// moment is the length of a hold that other holds of its run are to follow.
+// moment is the length of a hold that passes the lock on to other holds of its run.
 const moment = 5 * time.Millisecond
 
 // passOn works for a moment, or until the lease ends.
@@ -78,12 +78,12 @@ func (h *held) passOn() {
 	case n < 45:
 		h.look()
 	case n < 60:
-		h.enterAgain(1)
+		h.reenter(1)
 	}
 	h.update(h.upTo(moment))
 }
 
-// alive looks at the context and notes its state.
+// alive checks the context and records its state.
 func (h *held) alive() bool {
 	now := h.now()
 	if h.ctx.Err() != nil {
@@ -110,7 +110,7 @@ func lossCause(ctx context.Context) history.Outcome {
 	}
 }
 
-// work goes on for d, or until the context ends, and looks at the context all the time.
+// work waits for d, or until the context ends. It checks the context at every step.
 func (h *held) work(d time.Duration) (alive bool) {
 	for end := h.now() + d; ; {
 		if !h.alive() {
@@ -124,8 +124,8 @@ func (h *held) work(d time.Duration) (alive bool) {
 	}
 }
 
-// update reads the registers of the lock, works, and writes them. A reader only reads, and the holder
-// of one of several permits does neither.
+// update reads the registers of the lock, works, and writes them. A reader only reads. The holder of a permit
+// only works.
 func (h *held) update(d time.Duration) {
 	switch h.event.Lock {
 	case history.ReadLock:
@@ -153,7 +153,7 @@ func (h *held) update(d time.Duration) {
 	h.event.Hold.Updates = append(h.event.Hold.Updates, values...)
 }
 
-// read reads the register twice, with work in between.
+// read reads the register, works, and reads the register again.
 func (h *held) read(d time.Duration) {
 	key := h.event.Keys[0]
 	r := history.Reading{Key: key, First: h.shared.load(slot(key))}
@@ -165,8 +165,9 @@ func (h *held) read(d time.Duration) {
 	h.event.Hold.Reads = append(h.event.Hold.Reads, r)
 }
 
-// again is a request for one of the keys, or for all of them. A writer may want to read.
-func (h *held) again() request {
+// reentryRequest returns a request for one key of the hold, or for all of them. A writer may ask for the read
+// lock.
+func (h *held) reentryRequest() request {
 	names := h.event.Keys
 	if h.chance(50) {
 		names = []string{pick(h.caller, names)}
@@ -179,13 +180,13 @@ func (h *held) again() request {
 	return r
 }
 
-// enterAgain acquires the lock under itself, to a depth.
-func (h *held) enterAgain(depth int) {
+// reenter acquires the lock again inside its own hold, depth times.
+func (h *held) reenter(depth int) {
 	if depth == 0 {
 		h.update(h.upTo(h.Work))
 		return
 	}
-	inner := h.acquire(h.ctx, h.again(), h)
+	inner := h.acquire(h.ctx, h.reentryRequest(), h)
 	if inner == nil {
 		h.doubt = true
 		return
@@ -195,17 +196,17 @@ func (h *held) enterAgain(depth int) {
 		inner.depth = h.depth + 1
 	}
 	inner.look()
-	inner.enterAgain(depth - 1)
+	inner.reenter(depth - 1)
 	inner.release()
 	h.doubt = h.doubt || inner.doubt || inner.event.Hold.Release.Outcome != history.OK
 	h.look()
 }
 
-// enterBeside makes two goroutines of the same request re-enter at once.
-func (h *held) enterBeside() {
+// reenterConcurrently lets two goroutines re-enter the lock at the same time.
+func (h *held) reenterConcurrently() {
 	var both sync.WaitGroup
 	for range 2 {
-		g, r := h.child(), h.again()
+		g, r := h.child(), h.reentryRequest()
 		both.Go(func() {
 			if inner := g.acquire(h.ctx, r, h); inner != nil {
 				inner.work(g.upTo(g.Work))
@@ -223,7 +224,7 @@ func (h *held) handOver() {
 	ctx, hold := h.hold.Handover()
 	moved := &held{caller: h.child(), event: h.event, ctx: ctx, cancel: h.cancel, hold: hold, depth: h.depth}
 	if err := h.hold.Release(context.Background()); !errors.Is(err, core.ErrNotHeld) {
-		moved.event.Hold.Release.Twice = outcome(err) // of the handle that gave it away
+		moved.event.Hold.Release.Twice = outcome(err) // of the handle whose hold was handed over
 	}
 	h.running.Go(func() {
 		moved.update(moved.upTo(moved.Work * 4))
@@ -231,19 +232,19 @@ func (h *held) handOver() {
 	})
 }
 
-// enterAndOutlive re-enters, hands the inner hold over, and releases the outer one first.
-func (h *held) enterAndOutlive() {
-	if inner := h.acquire(h.ctx, h.again(), h); inner != nil {
+// handOverInner re-enters and hands the inner hold over. The outer hold may end before the inner one.
+func (h *held) handOverInner() {
+	if inner := h.acquire(h.ctx, h.reentryRequest(), h); inner != nil {
 		inner.handOver()
 	}
 	h.release()
 }
 
-// refresh changes the lease, and works on until it ends, or for less.
+// refresh changes the lease and then works for at most about that lease.
 func (h *held) refresh() {
 	lease := (h.Long/20 + h.upTo(h.Long)/2).Truncate(time.Millisecond)
 	h.event.Hold.Refreshed = true
-	h.event.Hold.Safe = 0 // it may be lowered from here on
+	h.event.Hold.Safe = 0 // Refresh may lower it
 	_ = h.hold.Refresh(context.Background(), lease)
 	h.update(h.upTo(lease + h.Work))
 }
@@ -269,11 +270,11 @@ func (h *held) look() {
 	h.note(e)
 }
 
-// workUntilLost changes the guarded value again and again, until the lease ends.
+// workUntilLost changes the guarded value again and again until the lease expires.
 func (h *held) workUntilLost() { h.workUntil(0) }
 
-// workUntil is workUntilLost up to a moment before the end of the lease, at which a release may come
-// too late.
+// workUntil is like workUntilLost, but stops when no more than left remains of the lease. A release at that
+// time may be too late.
 func (h *held) workUntil(left time.Duration) {
 	longest := h.Long
 	if !h.event.Ask.Renewed {
@@ -288,7 +289,7 @@ func (h *held) workUntil(left time.Duration) {
 	}
 }
 
-// release ends the hold and notes it.
+// release ends the hold and records it.
 func (h *held) release() {
 	h.end(func(ctx context.Context) error { return h.hold.Release(ctx) })
 }

@@ -19,8 +19,8 @@ var limits = history.Limits{
 	Turn:    5 * ms,
 }
 
-// hold is an acquisition of "k" with a fixed lease of one second. It took a millisecond and was
-// released at the moment at which it was last found alive.
+// hold returns an acquisition of "k" that took a millisecond, with a fixed lease of one second. The release
+// begins when the holder last finds the hold alive.
 func hold(owner string, begin, alive time.Duration) history.Event {
 	return history.Event{
 		Kind: history.Acquire, Process: 1, Goroutine: 1, Keys: []string{"k"}, Owner: owner,
@@ -33,7 +33,7 @@ func hold(owner string, begin, alive time.Duration) history.Event {
 	}
 }
 
-// refused is a failed acquisition of "k".
+// refused returns a failed acquisition of "k".
 func refused(begin, end time.Duration, wait time.Duration, outcome history.Outcome) history.Event {
 	return history.Event{
 		Kind: history.Acquire, Process: 2, Goroutine: 1, Keys: []string{"k"}, Owner: "refused",
@@ -49,7 +49,7 @@ func broken(begin, end time.Duration) history.Event {
 	return history.Event{Kind: history.Fault, Begin: begin, End: end}
 }
 
-// late is a fault that makes answers to process 1 late.
+// late returns a fault that delays the answers to process 1.
 func late(begin, end time.Duration) history.Event {
 	return history.Event{Kind: history.Fault, Process: 1, Begin: begin, End: end, Slow: true}
 }
@@ -66,7 +66,7 @@ func sample(at, ttl time.Duration, fields ...string) history.Event {
 	return e
 }
 
-// changed is an event after a change.
+// changed returns an event after a change.
 func changed(e history.Event, change func(e *history.Event)) history.Event {
 	change(&e)
 	return e
@@ -90,19 +90,19 @@ func look(owner string, at time.Duration, count int, fields map[string]int) hist
 	}
 }
 
-// follows is a hold of the run that "a" began.
+// follows turns a hold into a later hold of the run that "a" began.
 func follows(e history.Event) history.Event {
 	e.Hold.Field = "field of a"
 	return e
 }
 
-// of is an event of another kind of lock.
+// of turns an event into an event of another kind of lock.
 func of(lock history.Lock, e history.Event) history.Event {
 	e.Lock = lock
 	return e
 }
 
-// written is a hold of a writer.
+// written turns a hold into the hold of a writer.
 func written(e history.Event) history.Event {
 	e = of(history.WriteLock, e)
 	e.Hold.Field += ":write"
@@ -114,7 +114,7 @@ func token(e history.Event, n int64) history.Event {
 	return e
 }
 
-// permit is an event of the semaphore of two permits.
+// permit turns an event into an event of the semaphore of two permits.
 func permit(e history.Event) history.Event {
 	e.Lock, e.Keys = history.Permit, []string{"p"}
 	return e
@@ -125,7 +125,7 @@ func reading(e history.Event, first, last uint64, certain bool) history.Event {
 	return of(history.ReadLock, e)
 }
 
-// count is a sample of the semaphore's available permits.
+// count returns a sample of the semaphore's available permits.
 func count(at time.Duration, free int) history.Event {
 	return history.Event{Kind: history.Sample, Keys: []string{"p"}, Begin: at, End: at + ms, TTL: -1, Stays: true, Count: free}
 }
@@ -133,10 +133,10 @@ func count(at time.Duration, free int) history.Event {
 // ended reports that processes 1 and 2 ended cleanly.
 var ended = []history.Event{{Kind: history.Finish, Process: 1}, {Kind: history.Finish, Process: 2}}
 
-// judgment is a history and the rules that it breaks.
+// judgment is a history with the rule that it breaks.
 type judgment struct {
 	name   string
-	want   string // a rule; empty: nothing
+	want   string // the rule that must be broken; empty: none
 	events []history.Event
 }
 
@@ -162,20 +162,20 @@ func TestJudge(t *testing.T) {
 	for _, tc := range []judgment{
 		{"one after the other", "", []history.Event{hold("a", 0, 50*ms), hold("b", 49*ms, 80*ms)}},
 		{"two holders", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 48*ms, 80*ms)}},
-		{"a long hold around short ones", history.TwoHolders, []history.Event{hold("a", 0, 500*ms), hold("b", 600*ms, 700*ms), hold("c", 400*ms, 410*ms)}},
+		{"short hold during a long one", history.TwoHolders, []history.Event{hold("a", 0, 500*ms), hold("b", 600*ms, 700*ms), hold("c", 400*ms, 410*ms)}},
 		{"re-entry is the same holder", "", []history.Event{
 			hold("a", 0, 50*ms), changed(hold("a", 10*ms, 40*ms), func(e *history.Event) {
 				e.Ask.Reentry = true
 				e.Hold.Release.Outcome = history.Unavailable
 			}),
 		}},
-		{"forced away", "", []history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), hold("b", 22*ms, 80*ms)}},
-		{"forced away before the grant was known", "", []history.Event{
+		{"force release between two holds", "", []history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), hold("b", 22*ms, 80*ms)}},
+		{"force release before the grant was known", "", []history.Event{
 			force(ms, 2*ms, history.OK), changed(hold("a", 0, 50*ms), func(e *history.Event) { e.End = 10 * ms }), hold("b", 22*ms, 80*ms),
 		}},
-		{"forced away later", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 22*ms, 80*ms), force(30*ms, 31*ms, history.OK)}},
-		{"force without an answer lands late", "", []history.Event{force(0, ms, history.Unavailable), hold("a", 200*ms, 950*ms), hold("b", 300*ms, 980*ms)}},
-		{"trusted long after the force", history.Forced, []history.Event{
+		{"force release after the second grant", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 22*ms, 80*ms), force(30*ms, 31*ms, history.OK)}},
+		{"force release without an answer is executed late", "", []history.Event{force(0, ms, history.Unavailable), hold("a", 200*ms, 950*ms), hold("b", 300*ms, 980*ms)}},
+		{"holder relies on its lock long after the force release", history.Forced, []history.Event{
 			changed(hold("a", 0, 3*time.Second), func(e *history.Event) { e.Ask.Renewed = true }), force(100*ms, 101*ms, history.OK),
 		}},
 
@@ -196,25 +196,25 @@ func TestJudge(t *testing.T) {
 		{"run whose lease was refreshed", "", []history.Event{
 			changed(hold("a", 0, 500*ms), func(e *history.Event) { e.Hold.Refreshed = true }), follows(hold("b", 500*ms, 1450*ms)),
 		}},
-		{"run that was entered again", "", []history.Event{
+		{"run with a re-entry", "", []history.Event{
 			hold("a", 0, 500*ms), again("a", 100*ms, history.Unavailable), broken(50*ms, 200*ms), follows(hold("b", 500*ms, 1450*ms)),
 		}},
-		{"redis has a count of an earlier holder of the run", history.NotInRedis, []history.Event{
+		{"redis still has the count of an earlier holder of the run", history.NotInRedis, []history.Event{
 			hold("a", 0, 50*ms), changed(hold("a", 10*ms, 40*ms), func(e *history.Event) { e.Ask.Reentry = true }),
 			follows(hold("b", 50*ms, 80*ms)),
 			changed(look("b", 60*ms, 1, map[string]int{"field of a": 2}), func(e *history.Event) { e.Field = "field of a" }),
 		}},
-		{"run whose earlier holder was forced away", "", []history.Event{
+		{"force release of an earlier holder of the run", "", []history.Event{
 			hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), changed(follows(hold("b", 49*ms, 80*ms)), lost), hold("c", 22*ms, 60*ms),
 		}},
-		{"run that was forced away before it began", history.TwoHolders, []history.Event{
+		{"force release before the run began", history.TwoHolders, []history.Event{
 			force(0, ms, history.OK), hold("a", 10*ms, 50*ms), follows(hold("b", 49*ms, 80*ms)), hold("c", 60*ms, 90*ms),
 		}},
-		{"run trusted long after the force", history.Forced, []history.Event{
+		{"holder of a run relies on its lock long after the force release", history.Forced, []history.Event{
 			changed(hold("a", 0, 200*ms), func(e *history.Event) { e.Ask.Renewed = true }), force(100*ms, 101*ms, history.OK),
 			changed(follows(hold("b", 200*ms, 3*time.Second)), func(e *history.Event) { e.Ask.Renewed = true }),
 		}},
-		{"field of a run that is left", history.Leftover, []history.Event{
+		{"field of an ended run remains", history.Leftover, []history.Event{
 			hold("a", 0, 50*ms), follows(hold("b", 50*ms, 80*ms)), sample(200*ms, ms, "field of a"),
 		}},
 		{"field that passed to a caller that got another one", history.Leftover, []history.Event{
@@ -233,13 +233,13 @@ func TestJudge(t *testing.T) {
 		{"lost update", history.LostUpdate, []history.Event{updated(hold("a", 0, 10*ms), 7, true), updated(hold("b", 10*ms, 20*ms), 7, true)}},
 		{"update of a holder that had ended", "", []history.Event{updated(hold("a", 0, 10*ms), 7, false), updated(hold("b", 10*ms, 20*ms), 7, true)}},
 
-		{"redis knows the holder", "", []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1})}},
-		{"redis knows another one", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"x": 1})}},
+		{"redis has the holder", "", []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1})}},
+		{"redis has another holder", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"x": 1})}},
 		{"redis has another count", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
-		{"an older count came late", "", []history.Event{broken(0, 5*ms), hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
-		{"asked after its end", "", []history.Event{hold("a", 0, 50*ms), look("a", 50*ms, 1, nil)}},
+		{"an older count arrives late", "", []history.Event{broken(0, 5*ms), hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
+		{"redis was asked after the hold had ended", "", []history.Event{hold("a", 0, 50*ms), look("a", 50*ms, 1, nil)}},
 
-		{"trusted beyond its lease", history.Overrun, []history.Event{changed(hold("a", 0, 1002*ms), lost)}},
+		{"holder relies on its lock beyond the lease", history.Overrun, []history.Event{changed(hold("a", 0, 1002*ms), lost)}},
 		{"lost at the end of the lease", "", []history.Event{changed(hold("a", 0, 990*ms), func(e *history.Event) {
 			lost(e)
 			e.Hold.Release.Outcome = history.Lost
@@ -266,7 +266,7 @@ func TestJudge(t *testing.T) {
 		{"release that waits for late answers for too long", history.SlowRelease, []history.Event{
 			late(50*ms, 10*time.Second), changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.End = 4111 * ms }),
 		}},
-		{"release behind one of the same owner", "", []history.Event{
+		{"release that waits for another release of the same owner", "", []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) {
 				e.Hold.Release.End, e.Hold.Release.Outcome = 1100*ms, history.Unavailable
 			}),
@@ -275,7 +275,7 @@ func TestJudge(t *testing.T) {
 		{"second release", history.Undocumented, []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.Twice = history.OK }),
 		}},
-		{"own lock reported as busy", history.NotEntered, []history.Event{hold("a", 0, 100*ms), again("a", 50*ms, history.Busy)}},
+		{"re-entry reported as busy", history.NotEntered, []history.Event{hold("a", 0, 100*ms), again("a", 50*ms, history.Busy)}},
 		{"re-entry after the end", "", []history.Event{hold("a", 0, 50*ms), again("a", 50*ms, history.Lost)}},
 
 		{"wait", "", []history.Event{hold("a", 0, 500*ms), refused(0, 109*ms, 100*ms, history.Busy)}},
@@ -289,8 +289,8 @@ func TestJudge(t *testing.T) {
 		{"one attempt while the answers to another process are late", history.SlowWait, []history.Event{
 			late(0, 2*time.Second), refused(0, 2500*ms, 0, history.Unavailable),
 		}},
-		{"wait of a machine that stood still", "", []history.Event{hold("a", 0, 500*ms), refused(0, 131*ms, 100*ms, history.Busy), stall(2, 50*ms, 60*ms)}},
-		{"another process stood still", history.SlowWait, []history.Event{hold("a", 0, 500*ms), refused(0, 131*ms, 100*ms, history.Busy), stall(1, 50*ms, 60*ms)}},
+		{"wait during a stall of the process", "", []history.Event{hold("a", 0, 500*ms), refused(0, 131*ms, 100*ms, history.Busy), stall(2, 50*ms, 60*ms)}},
+		{"wait during a stall of another process", history.SlowWait, []history.Event{hold("a", 0, 500*ms), refused(0, 131*ms, 100*ms, history.Busy), stall(1, 50*ms, 60*ms)}},
 		{"late cancel", history.SlowWait, []history.Event{
 			hold("a", 0, 500*ms), changed(refused(0, 111*ms, history.NoWaitTime, history.Canceled), func(e *history.Event) { e.Ask.Cut = 100 * ms }),
 		}},
@@ -303,10 +303,10 @@ func TestJudge(t *testing.T) {
 		{"busy before its turn may have come", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+2*ms, 2*ms, history.Busy)}},
 		{"unavailable without cause", history.NotReachable, []history.Event{refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"unavailable after a fault", "", []history.Event{broken(time.Second, 2*time.Second), refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
-		{"failing fast after the machine stood still", "", []history.Event{stall(2, 2*time.Second, 2400*ms), refused(3*time.Second, 3*time.Second+ms, time.Second, history.Unavailable)}},
+		{"failing fast after a stall", "", []history.Event{stall(2, 2*time.Second, 2400*ms), refused(3*time.Second, 3*time.Second+ms, time.Second, history.Unavailable)}},
 		{"no time for an answer", "", []history.Event{refused(3*time.Second, 3*time.Second+5*ms, 5*ms, history.Unavailable)}},
-		{"free beside a waiter", history.LostWakeup, []history.Event{hold("a", 0, 100*ms), hold("b", 5*time.Second, 5010*ms), refused(50*ms, 1150*ms, 1100*ms, history.Busy)}},
-		{"taken beside a waiter", "", []history.Event{hold("a", 0, 900*ms), refused(50*ms, 1150*ms, 1100*ms, history.Busy)}},
+		{"free lock with a waiter", history.LostWakeup, []history.Event{hold("a", 0, 100*ms), hold("b", 5*time.Second, 5010*ms), refused(50*ms, 1150*ms, 1100*ms, history.Busy)}},
+		{"held lock with a waiter", "", []history.Event{hold("a", 0, 900*ms), refused(50*ms, 1150*ms, 1100*ms, history.Busy)}},
 
 		{"key without TTL", history.NoTTL, []history.Event{sample(0, -1, "x")}},
 		{"key of a holder", "", []history.Event{hold("a", 0, 100*ms), sample(100*ms, ms, "field of a")}},
@@ -315,14 +315,14 @@ func TestJudge(t *testing.T) {
 			changed(hold("a", 0, 300*ms), func(e *history.Event) { e.Keys = []string{"j", "k"} }), sample(200*ms, ms, "of k"),
 			changed(hold("a", 10*ms, 100*ms), func(e *history.Event) { e.Ask.Reentry, e.Hold.Field = true, "of k" }),
 		}},
-		{"key at the end", history.Leftover, []history.Event{sample(61*time.Second, ms, "x")}},
+		{"key remains at the end", history.Leftover, []history.Event{sample(61*time.Second, ms, "x")}},
 		{"unclean end", history.UncleanEnd, []history.Event{{Kind: history.Finish, Process: 3, Note: "goroutines"}}},
 	} {
 		tc.run(t)
 	}
 }
 
-// TestJudge_Kinds is TestJudge for the differences between the kinds of locks.
+// TestJudge_Kinds checks the rules in which the kinds of lock differ.
 func TestJudge_Kinds(t *testing.T) {
 	t.Parallel()
 	read := func(owner string, begin, alive time.Duration) history.Event {
@@ -341,15 +341,15 @@ func TestJudge_Kinds(t *testing.T) {
 		{"two holders of a spin lock", history.TwoHolders, []history.Event{of(history.Spin, hold("a", 0, 50*ms)), of(history.Spin, hold("b", 48*ms, 80*ms))}},
 		{"two holders of a fenced lock", history.TwoHolders, []history.Event{token(hold("a", 0, 50*ms), 1), token(hold("b", 48*ms, 80*ms), 2)}},
 
-		{"reader beside reader", "", []history.Event{read("a", 0, 50*ms), read("b", 10*ms, 80*ms)}},
-		{"writer beside reader", history.TwoHolders, []history.Event{read("a", 0, 50*ms), write("b", 10*ms, 80*ms)}},
-		{"reader beside writer", history.TwoHolders, []history.Event{write("a", 0, 50*ms), read("b", 10*ms, 80*ms)}},
-		{"writer beside writer", history.TwoHolders, []history.Event{write("a", 0, 50*ms), write("b", 10*ms, 80*ms)}},
-		{"reader inside of its writer", "", []history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)}},
-		{"writer beside the reader that was inside of another", history.TwoHolders, []history.Event{
+		{"reader during a read", "", []history.Event{read("a", 0, 50*ms), read("b", 10*ms, 80*ms)}},
+		{"writer during a read", history.TwoHolders, []history.Event{read("a", 0, 50*ms), write("b", 10*ms, 80*ms)}},
+		{"reader during a write", history.TwoHolders, []history.Event{write("a", 0, 50*ms), read("b", 10*ms, 80*ms)}},
+		{"writer during a write", history.TwoHolders, []history.Event{write("a", 0, 50*ms), write("b", 10*ms, 80*ms)}},
+		{"reader inside a write", "", []history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)}},
+		{"writer during a read that was inside another write", history.TwoHolders, []history.Event{
 			write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms),
 		}},
-		{"reader inside of its writer, whose lease ends while it is entered", "", []history.Event{
+		{"read inside a write whose lease expires during the acquisition", "", []history.Event{
 			changed(write("a", 0, 2*time.Second), func(e *history.Event) { e.Hold.Safe = 5 * time.Second }),
 			changed(read("a", 10*ms, 950*ms), func(e *history.Event) {
 				under(e)
@@ -359,73 +359,73 @@ func TestJudge_Kinds(t *testing.T) {
 			changed(of(history.ReadLock, again("a", 960*ms, history.Lost)), func(e *history.Event) { e.End = time.Second }),
 		}},
 		{"read twice", "", []history.Event{reading(hold("a", 0, 50*ms), 3, 3, true)}},
-		{"written beside a reader", history.DirtyRead, []history.Event{
+		{"write during a read", history.DirtyRead, []history.Event{
 			reading(hold("a", 0, 50*ms), 3, uint64(60*ms), true), updated(write("b", 60*ms, 80*ms), 3, true),
 		}},
-		{"written beside a reader by a writer that was forced away", "", []history.Event{
+		{"write during a read by a writer that lost its lock to a force release", "", []history.Event{
 			updated(write("b", 60*ms, 80*ms), 3, true), of(history.WriteLock, force(65*ms, 66*ms, history.OK)),
 			reading(hold("a", 67*ms, 90*ms), 3, uint64(60*ms), true),
 		}},
-		{"written beside a reader by a writer that had ended", "", []history.Event{
+		{"write during a read by a writer whose hold had ended", "", []history.Event{
 			updated(write("b", 60*ms, 80*ms), 3, false), reading(hold("a", 80*ms, 90*ms), 3, uint64(60*ms), true),
 		}},
-		{"written when the reader had ended", "", []history.Event{reading(hold("a", 0, 50*ms), 3, uint64(60*ms), false), updated(write("b", 60*ms, 80*ms), 3, true)}},
-		{"redis knows other readers", "", []history.Event{read("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x": 1})}},
-		{"redis knows a writer beside the reader", history.NotInRedis, []history.Event{
+		{"write after the read hold had ended", "", []history.Event{reading(hold("a", 0, 50*ms), 3, uint64(60*ms), false), updated(write("b", 60*ms, 80*ms), 3, true)}},
+		{"redis also has other readers", "", []history.Event{read("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x": 1})}},
+		{"redis has a writer in addition to the reader", history.NotInRedis, []history.Event{
 			read("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x:write": 1}),
 		}},
-		{"redis knows a reader beside the writer", history.NotInRedis, []history.Event{
+		{"redis has a reader in addition to the writer", history.NotInRedis, []history.Event{
 			write("a", 0, 50*ms), changed(look("a", 10*ms, 1, map[string]int{"field of a:write": 1, "x": 1}), asWriter),
 		}},
-		{"redis has another count of the reader inside of a writer", history.NotInRedis, []history.Event{
+		{"redis has another count of the reader inside a write", history.NotInRedis, []history.Event{
 			write("a", 0, 80*ms), changed(read("a", 10*ms, 50*ms), under), look("a", 20*ms, 1, map[string]int{"field of a:write": 1, "field of a": 2}),
 		}},
 		{"redis has another count of the writer", "", []history.Event{
 			write("a", 0, 80*ms), changed(read("a", 10*ms, 50*ms), under), look("a", 20*ms, 1, map[string]int{"field of a:write": 2, "field of a": 1}),
 		}},
-		{"writer kept out by a reader", "", []history.Event{read("a", 2500*ms, 3300*ms), wantsWrite}},
-		{"reader kept out by a reader", history.BusyButFree, []history.Event{read("a", 2500*ms, 3300*ms), wantsRead}},
-		{"reader kept out by a writer that waits", "", []history.Event{
+		{"writer refused because of a reader", "", []history.Event{read("a", 2500*ms, 3300*ms), wantsWrite}},
+		{"reader refused because of a reader", history.BusyButFree, []history.Event{read("a", 2500*ms, 3300*ms), wantsRead}},
+		{"reader refused because of a waiting writer", "", []history.Event{
 			read("a", 2500*ms, 3300*ms), of(history.WriteLock, refused(2600*ms, 3100*ms, 500*ms, history.Busy)), wantsRead,
 		}},
-		{"reader kept out by the mark of a writer that has given up", "", []history.Event{
+		{"reader refused because of the mark of a writer that gave up", "", []history.Event{
 			read("a", 2*time.Second, 2900*ms), of(history.WriteLock, refused(2200*ms, 2300*ms, 100*ms, history.Busy)), wantsRead,
 		}},
-		{"reader kept out by an old mark", history.BusyButFree, []history.Event{
+		{"reader refused because of an old mark", history.BusyButFree, []history.Event{
 			read("a", ms, 900*ms), of(history.WriteLock, refused(10*ms, 110*ms, 100*ms, history.Busy)), wantsRead,
 		}},
-		{"readers wait beside readers", history.LostWakeup, []history.Event{
+		{"readers wait while readers hold the lock", history.LostWakeup, []history.Event{
 			read("a", 0, 900*ms), read("c", 850*ms, 1800*ms), of(history.WriteLock, refused(0, ms, 0, history.Busy)),
 			of(history.ReadLock, refused(50*ms, 2150*ms, 2100*ms, history.Busy)),
 		}},
 
-		{"readers forced away", "", []history.Event{
+		{"force release of readers", "", []history.Event{
 			read("a", 0, 50*ms), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
 		}},
-		{"writer forced away as a reader", history.TwoHolders, []history.Event{
+		{"force release of readers while a writer holds the lock", history.TwoHolders, []history.Event{
 			write("a", 0, 50*ms), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), read("b", 22*ms, 80*ms),
 		}},
-		{"readers forced away as a writer", history.TwoHolders, []history.Event{
+		{"force release of the writer while readers hold the lock", history.TwoHolders, []history.Event{
 			read("a", 0, 50*ms), of(history.WriteLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
 		}},
-		{"permits forced away", "", []history.Event{
+		{"force release of permits", "", []history.Event{
 			permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permit(force(15*ms, 16*ms, history.OK)), permitted("c", 20*ms, 80*ms),
 		}},
-		{"as many as permits", "", []history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 51*ms, 80*ms)}},
-		{"more than permits", history.TooManyHolders, []history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 20*ms, 80*ms)}},
-		{"redis knows more than permits", history.NotInRedis, []history.Event{
+		{"as many holders as permits", "", []history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 51*ms, 80*ms)}},
+		{"more holders than permits", history.TooManyHolders, []history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 20*ms, 80*ms)}},
+		{"redis has more holders than permits", history.NotInRedis, []history.Event{
 			permitted("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x": 1, "y": 1}),
 		}},
-		{"permit reported as taken beside all of them", "", []history.Event{
+		{"busy although no permit is free", "", []history.Event{
 			permitted("a", 2500*ms, 3300*ms), permitted("b", 2500*ms, 3300*ms), permit(refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)),
 		}},
-		{"permit reported as taken beside one", history.BusyButFree, []history.Event{
+		{"busy although a permit is free", history.BusyButFree, []history.Event{
 			permitted("a", 2500*ms, 3300*ms), permit(refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)),
 		}},
-		{"permit free beside a waiter", history.LostWakeup, []history.Event{
+		{"free permit with a waiter", history.LostWakeup, []history.Event{
 			permitted("a", 0, 900*ms), permitted("b", 850*ms, 1800*ms), permitted("c", 0, 100*ms), permit(refused(50*ms, 1950*ms, 1900*ms, history.Busy)),
 		}},
-		{"permits taken beside a waiter", "", []history.Event{
+		{"no free permit with a waiter", "", []history.Event{
 			permitted("a", 0, 900*ms), permitted("c", 0, 900*ms), permit(refused(50*ms, 1850*ms, 1800*ms, history.Busy)),
 		}},
 

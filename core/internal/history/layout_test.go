@@ -10,16 +10,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// layout says how a key in Redis is related to a lock.
+// layout describes how a key in Redis belongs to a lock.
 type layout struct {
 	lock  string // the key of the lock
-	field string // whom the key is of, if its name says so
-	stays bool   // it has no end by its nature
+	field string // the holder in the name of the key, if it contains one
+	stays bool   // it may stay without a TTL or after the last holder
 	read  func(ctx context.Context, p redis.Pipeliner, key string) func() (fields map[string]int, count int)
 }
 
-// layouts are the layouts of the keys beside a lock, by their names. The first group of each is the
-// lock, the second one a field.
+// layouts lists the layouts of the other keys of a lock, by their names. The first group of each expression
+// matches the lock, the second one a field.
 var layouts = []struct {
 	*regexp.Regexp
 
@@ -29,7 +29,7 @@ var layouts = []struct {
 	{regexp.MustCompile(`^redisson_lock_queue:{(.+)}$`), layout{read: readQueue}},
 	{regexp.MustCompile(`^redisson_lock_timeout:{(.+)}$`), layout{read: readDeadlines}},
 	{regexp.MustCompile(`^{(.+)}:interlock_(?:missing|writer)$`), layout{read: readNothing}},
-	{regexp.MustCompile(`^{(.+)}:interlock_ops$`), layout{stays: true, read: readNothing}}, // for a quarter of an hour
+	{regexp.MustCompile(`^{(.+)}:interlock_ops$`), layout{stays: true, read: readNothing}}, // expires after a quarter of an hour
 	{regexp.MustCompile(`^{(.+)}:timeout$`), layout{stays: true, read: readPermits}},
 	{regexp.MustCompile(`^{(.+)}:(.+):rwlock_timeout:\d+$`), layout{read: readNothing}},
 }
@@ -82,7 +82,7 @@ func readDeadlines(ctx context.Context, p redis.Pipeliner, key string) func() (m
 	return func() (map[string]int, int) { return set(deadlines.Val()), 0 }
 }
 
-// readPermits returns the permits as a hold names them, in hex.
+// readPermits reads the permits and returns their ids in hex digits, like [core.Hold.Field].
 func readPermits(ctx context.Context, p redis.Pipeliner, key string) func() (map[string]int, int) {
 	leases := p.ZRange(ctx, key, 0, -1)
 	return func() (map[string]int, int) {

@@ -22,14 +22,14 @@ import (
 // The environment variables that configure a run.
 const (
 	durationEnv = "INTERLOCK_HISTORY"         // how long the processes run, such as 60s
-	bubbleEnv   = "INTERLOCK_HISTORY_BUBBLE"  // how long the bubble runs in its own time, such as 1h
+	bubbleEnv   = "INTERLOCK_HISTORY_BUBBLE"  // how long the bubble runs in virtual time, such as 1h
 	seedEnv     = "INTERLOCK_HISTORY_SEED"    // repeats a run
-	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build three mutants and have them caught; all: all of them
+	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build three mutants and check that a run catches each; all: all mutants
 	workerEnv   = "INTERLOCK_HISTORY_WORKER"  // makes this binary a worker; set by the test
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // thousands of lines about the faults
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the faults cause thousands of lines
 	redis.SetLogger(silent{})
 	if task := os.Getenv(workerEnv); task != "" {
 		os.Exit(workerMain(task))
@@ -70,10 +70,10 @@ func newSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// shownViolations is how many violations are reported with their window.
+// shownViolations is the number of violations that are reported with the events around them.
 const shownViolations = 3
 
-// judged fails the test if the events show a violation and logs a summary.
+// judged logs a summary of the events and fails the test if they show a violation.
 func judged(t *testing.T, seed uint64, limits history.Limits, events []history.Event) {
 	t.Helper()
 	keep(t, events)
@@ -93,7 +93,7 @@ func judged(t *testing.T, seed uint64, limits history.Limits, events []history.E
 	}
 }
 
-// keep writes the events to a file that -artifacts keeps.
+// keep writes the events to a file, which go test keeps with -artifacts.
 func keep(t *testing.T, events []history.Event) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.ArtifactDir(), "history.jsonl"))
@@ -131,12 +131,12 @@ func summary(events []history.Event) string {
 			updates += len(e.Hold.Updates)
 		}
 	}
-	return fmt.Sprintf("events %v, stood still for %s\nacquisitions %v\nholds %v\nends of holds %v, %d updates\n%s",
+	return fmt.Sprintf("events %v, stalls of %s in all\nacquisitions %v\nholds %v\nends of holds %v, %d updates\n%s",
 		kinds, stood.Round(time.Millisecond), outcomes, holds, releases, updates, runsOf(events))
 }
 
-// wantRun fails the test if the lock never passed from caller to caller in memory, because then it
-// has not tested that.
+// wantRun fails the test if no lock was passed from caller to caller in memory, because the test has then not
+// covered that case.
 func wantRun(t *testing.T, events []history.Event) {
 	t.Helper()
 	if len(history.Runs(events)) == 0 {

@@ -15,10 +15,10 @@ import (
 type mutant struct {
 	name   string
 	file   string // below core
-	text   string // what is replaced; it stands there once
+	text   string // the code to replace, which occurs once
 	by     string
-	caught []string // rules, of which one finds the mistake
-	seldom bool     // it runs with INTERLOCK_HISTORY_MUTANTS=all only
+	caught []string // rules; one of them finds the mistake
+	seldom bool     // runs only with INTERLOCK_HISTORY_MUTANTS=all
 	rare   bool     // the mistake rarely shows when processes die
 }
 
@@ -36,7 +36,7 @@ var mutants = []mutant{
 		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost, notLinearizable},
 	},
 	{
-		seldom: true, name: "a run outlives the lease", file: "internal/lease/term.go",
+		seldom: true, name: "a run may outlive the lease", file: "internal/lease/term.go",
 		text:   "if confirmed < least {",
 		by:     "if least < 0 {",
 		caught: []string{history.RunOverrun, history.TwoHolders, history.LostUpdate, history.NotInRedis, history.EarlyLoss, history.ReleaseLost, notLinearizable},
@@ -55,7 +55,7 @@ var mutants = []mutant{
 		caught: []string{history.TwoHolders, history.LostUpdate, notLinearizable},
 	},
 	{
-		seldom: true, name: "a count of an earlier holder", file: "internal/holding/release.go",
+		seldom: true, name: "the count of an earlier holder stays", file: "internal/holding/release.go",
 		text:   "return false, o.releaseInner(ctx, left, span)",
 		by:     "return false, nil",
 		caught: []string{history.NotInRedis},
@@ -73,19 +73,19 @@ var mutants = []mutant{
 		caught: []string{history.TwoHolders, history.DirtyRead, history.NotInRedis, notLinearizable},
 	},
 	{
-		seldom: true, name: "one permit more", file: "internal/redisstore/lua/permit_acquire.lua",
+		seldom: true, name: "one permit too many", file: "internal/redisstore/lua/permit_acquire.lua",
 		text:   "if available > 0 then",
 		by:     "if available >= 0 then",
 		caught: []string{history.TooManyHolders, notLinearizable},
 	},
 	{
-		seldom: true, rare: true, name: "permits of the dead lost", file: "internal/redisstore/lua/permit_total.lua",
+		seldom: true, rare: true, name: "permits of dead holders are lost", file: "internal/redisstore/lua/permit_total.lua",
 		text:   "redis.call('INCRBY', key, over)",
 		by:     "redis.call('INCRBY', key, 0)",
 		caught: []string{history.LostPermit, history.BusyButFree, history.LostWakeup},
 	},
 	{
-		seldom: true, name: "tokens of one second are one", file: "internal/redisstore/lua/token.lua",
+		seldom: true, name: "one token for all grants of a second", file: "internal/redisstore/lua/token.lua",
 		text:   "local token = redis.pcall('INCR', KEYS[2])",
 		by:     "local token = tonumber(redis.call('GET', KEYS[2]) or 0)\n  least = time[1] * 1000000",
 		caught: []string{history.TokenOrder, notLinearizable},
@@ -104,10 +104,10 @@ var mutants = []mutant{
 	},
 }
 
-// TestMutants builds the library with a mistake and requires that its histories show it. Without
-// INTERLOCK_HISTORY_MUTANTS=1 it only checks that the mistakes can still be made: building and
-// running three of them takes a minute. All of them, which take four, run with
-// INTERLOCK_HISTORY_MUTANTS=all.
+// TestMutants builds the library with one mistake at a time and requires that a judged run finds the mistake.
+// With INTERLOCK_HISTORY_MUTANTS=1 it builds and runs three mutants, which takes a minute. With
+// INTERLOCK_HISTORY_MUTANTS=all it runs all of them, which takes four. Otherwise it only checks that the code
+// to replace still exists.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutants {
@@ -139,7 +139,7 @@ func (m mutant) overlay(t *testing.T) (path string) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(source), m.text); n != 1 {
-		t.Fatalf("%s has %q %d times, want once: this test is to make a mistake there; write it anew", m.file, m.text, n)
+		t.Fatalf("%s contains %q %d times, want once: adapt the mutant to the new code", m.file, m.text, n)
 	}
 	dir := t.TempDir()
 	wrong := filepath.Join(dir, filepath.Base(m.file))
@@ -167,11 +167,11 @@ func (m mutant) build(t *testing.T, overlay string) (binary string) {
 	return binary
 }
 
-// mostRuns is how many histories of a mutant are tried, each with another seed: on a slow machine a
-// short one may not come to where the mistake shows.
+// mostRuns limits the runs of a mutant, each with another seed. On a slow machine a short run may end before
+// the mistake shows.
 const mostRuns = 8
 
-// run runs one test of the mutant until it fails as it should.
+// run runs one test of the mutant until the test finds the mistake.
 func (m mutant) run(t *testing.T, binary, test, env string) {
 	t.Helper()
 	var out []byte
@@ -190,5 +190,5 @@ func (m mutant) run(t *testing.T, binary, test, env string) {
 			}
 		}
 	}
-	t.Errorf("%s does not find any of %q in %d runs; the last one said:\n%s", test, m.caught, mostRuns, out)
+	t.Errorf("%s breaks none of the rules %q in %d runs; output of the last run:\n%s", test, m.caught, mostRuns, out)
 }

@@ -18,16 +18,16 @@ import (
 // notLinearizable is the rule of Porcupine, in [history.Violation].
 const notLinearizable = "not linearizable"
 
-// A key is specified as an object that makes one step at a time. Porcupine looks for an order of the steps in
-// which each one is allowed and lies within its time. The time of a grant lasts from the call of Acquire to its
-// return, and likewise for a release.
+// The specification treats a key as an object that makes one step at a time. Porcupine looks for an order of
+// the steps in which each step is allowed and happens within its time. The time of a grant is the time from
+// the call of Acquire to its return. The time of a release is defined in the same way.
 
 // verb is what a step does.
 type verb string
 
 const (
-	queues   verb = "is queued"   // from here on, a waiter of a fair lock has its place for certain
-	lapses   verb = "may lapse"   // from here on, the waiter may have lost that place
+	queues   verb = "is queued"   // a waiter of a fair lock certainly has its place
+	lapses   verb = "may lapse"   // the waiter may have lost that place
 	takes    verb = "takes"       // a grant
 	enters   verb = "enters"      // a re-entry
 	holds    verb = "still holds" // the holder found its context alive
@@ -44,7 +44,7 @@ type step struct {
 	lock  history.Lock
 	token int64
 	came  time.Duration // when Acquire was called
-	loose bool          // the owner may lose the key, or have lost it, without a confirmed release
+	loose bool          // the owner may lose the key without a confirmed release, or has already lost it
 }
 
 func (s step) String() string {
@@ -55,16 +55,16 @@ func (s step) String() string {
 	return text
 }
 
-// claim is the holds that one owner has of a key as one kind.
+// claim counts the holds that one owner has of a key as one kind of lock.
 type claim struct {
 	owner  string
 	lock   history.Lock
 	count  int
 	inside bool // a reader that entered under the writer of the same owner
-	loose  bool // as of the step
+	loose  bool // see step
 }
 
-// queued is the place of a waiter at a time.
+// queued is the place of a waiter, with the time at which the waiter got it.
 type queued struct {
 	owner string
 	at    time.Duration
@@ -89,8 +89,8 @@ func (s keyState) has(owner string, lock history.Lock) int {
 	return slices.IndexFunc(s.claims, func(c claim) bool { return c.owner == owner && c.lock == lock })
 }
 
-// with returns the state after one more hold of an owner, or after n fewer. States are values: their
-// shared parts are never written.
+// with returns the state after an owner has gained `more` holds, or lost them if more is negative. States are
+// values: no method changes the slices that they share.
 func (s keyState) with(c claim, more int) keyState {
 	s.claims = slices.Clone(s.claims)
 	switch i := s.has(c.owner, c.lock); {
@@ -108,48 +108,49 @@ func (s keyState) with(c claim, more int) keyState {
 	return s
 }
 
-// spec is the specification of a kind of lock. It reports whether a step may take the key in a state.
+// spec is the specification of a kind of lock: a function that reports whether a step may take the key in a
+// state.
 type spec func(s keyState, by step) bool
 
-// specOf returns the specification for a key, by the locks that it is taken as.
+// specOf returns the specification for a key that clients take as the given kind of lock.
 func specOf(key string, lock history.Lock, permits map[string]int) spec {
 	switch lock {
 	case history.ReadLock, history.WriteLock:
-		return readersOrWriter
+		return shared
 	case history.Permit:
-		return permitted(permits[key])
+		return limited(permits[key])
 	case history.Fair:
-		return inTurn
+		return fair
 	case history.Fenced:
-		return rising
+		return fenced
 	default:
-		return alone
+		return exclusive
 	}
 }
 
-// alone is the reentrant lock.
-func alone(s keyState, _ step) bool { return len(s.claims) == 0 }
+// exclusive specifies the reentrant lock.
+func exclusive(s keyState, _ step) bool { return len(s.claims) == 0 }
 
-// rising is the fenced lock, whose tokens rise from grant to grant.
-func rising(s keyState, by step) bool { return alone(s, by) && by.token > s.token }
+// fenced specifies the fenced lock, whose tokens rise with each grant.
+func fenced(s keyState, by step) bool { return exclusive(s, by) && by.token > s.token }
 
-// inTurn is the fair lock: a caller comes after every waiter that had its place before the call.
-func inTurn(s keyState, by step) bool {
-	return alone(s, by) && (len(s.queue) == 0 || s.queue[0].at >= by.came || s.queue[0].owner == by.owner)
+// fair specifies the fair lock: a caller gets the lock after every waiter that had a place before the call.
+func fair(s keyState, by step) bool {
+	return exclusive(s, by) && (len(s.queue) == 0 || s.queue[0].at >= by.came || s.queue[0].owner == by.owner)
 }
 
-// readersOrWriter is the read-write lock.
-func readersOrWriter(s keyState, by step) bool {
-	return alone(s, by) || by.lock == history.ReadLock &&
+// shared specifies the read-write lock.
+func shared(s keyState, by step) bool {
+	return exclusive(s, by) || by.lock == history.ReadLock &&
 		!slices.ContainsFunc(s.claims, func(c claim) bool { return c.lock == history.WriteLock })
 }
 
-// permitted is a semaphore of n permits.
-func permitted(n int) spec {
+// limited returns the specification of a semaphore of n permits.
+func limited(n int) spec {
 	return func(s keyState, _ step) bool { return len(s.claims) < n }
 }
 
-// next returns the states that a step may lead to, none if it is not allowed.
+// next returns the states to which a step may lead, or none if the step is not allowed.
 func (allows spec) next(s keyState, do step) []keyState {
 	one := claim{owner: do.owner, lock: do.lock, loose: do.loose}
 	there := slices.ContainsFunc(s.claims, func(c claim) bool { return c.owner == do.owner })
@@ -200,8 +201,8 @@ func (s keyState) without(owner string) []queued {
 	return slices.DeleteFunc(slices.Clone(s.queue), func(w queued) bool { return w.owner == owner })
 }
 
-// forced returns the states after a ForceRelease of one kind. A force release of the writer also
-// frees the readers inside it, unless the writer has left them. Loose claims end by separate steps.
+// forced returns the states after a ForceRelease of one kind. A force release of a writer also frees the
+// readers that entered under it, unless the writer has already released. Separate steps end loose claims.
 func (s keyState) forced(do step) []keyState {
 	freed, inner := s, s
 	freed.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.lock == do.lock && !c.loose })
@@ -211,7 +212,7 @@ func (s keyState) forced(do step) []keyState {
 	return []keyState{freed, inner}
 }
 
-// model returns the specification for Porcupine, from a state on.
+// model converts the specification for Porcupine. The model starts in the given state.
 func (allows spec) model(from keyState) porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{from} },
@@ -226,11 +227,11 @@ func (allows spec) model(from keyState) porcupine.Model {
 	return nondeterministic.ToModel()
 }
 
-// open is the end of an operation that may still happen at any time.
+// open is the end of an operation that may happen at any later time.
 const open = time.Duration(math.MaxInt64)
 
-// kept is for how long a waiter of a fair lock keeps its place, however slow it is: the lock drops a
-// waiter without a subscriber that has not looked for 0.75 s.
+// kept is the time for which even a slow waiter of a fair lock certainly keeps its place. The lock removes a
+// waiter that has no subscription and made no attempt for 0.75 s.
 const kept = 700 * time.Millisecond
 
 // operation is a step with its time.
@@ -241,13 +242,13 @@ type operation struct {
 	event     *history.Event
 }
 
-// owned is what one owner did with one key.
+// owned contains the operations of one owner on one key.
 type owned struct {
 	owner      string
 	operations []*operation
-	simple     bool          // a grant, and a release
+	simple     bool          // one grant and one release
 	take       *operation    // the grant
-	alive      time.Duration // until then the owner certainly had the key
+	alive      time.Duration // the owner certainly had the key until this time
 	last       time.Duration // the end of its last operation
 }
 
@@ -261,16 +262,16 @@ func (o *owned) add(v verb, e *history.Event, call, end time.Duration) *operatio
 	return op
 }
 
-// foreign makes Porcupine judge the events of a run.
-type foreign struct {
+// verifier converts the events of a run into operations and lets Porcupine judge them.
+type verifier struct {
 	limits history.Limits
 	faults []*history.Event
 	lives  map[int]*life // by process
-	keys   map[string]*foreignKey
-	since  map[*history.Event]time.Duration // when the run began to which a later hold belongs
+	keys   map[string]*keyHistory
+	since  map[*history.Event]time.Duration // for each later hold of a run, the time at which the run began
 
 	operations, partitions, largest int
-	places, refusals                int // judged
+	places, refusals                int // numbers of judged ones
 	violations                      []history.Violation
 }
 
@@ -280,21 +281,22 @@ type life struct {
 	finished bool // the process did not die
 }
 
-// foreignKey is one key.
-type foreignKey struct {
+// keyHistory contains the operations on one key.
+type keyHistory struct {
 	name   string
 	lock   history.Lock
 	events map[string][]*history.Event // the holds, by owner
 	asked  []*history.Event            // all acquisitions
-	vague  []*history.Event            // acquisitions that may have had the key for a moment, though no hold says so
+	vague  []*history.Event            // acquisitions that may have had the key for a moment although no hold was recorded
 	owned  []*owned
 	forces []*operation // the force releases
-	beside []*operation // those that are confirmed, and the refusals
+	beside []*operation // the confirmed force releases, and the refusals
 }
 
-// linearized makes Porcupine judge the events of a run and returns how many operations it judged.
+// linearized lets Porcupine judge the events of a run. It returns the violations and the numbers of judged
+// operations.
 func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
-	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey), since: make(map[*history.Event]time.Duration)}
+	f := &verifier{limits: limits, lives: make(map[int]*life), keys: make(map[string]*keyHistory), since: make(map[*history.Event]time.Duration)}
 	for _, run := range history.Runs(events) {
 		for _, e := range run[1:] {
 			f.since[e] = run[0].Begin
@@ -305,11 +307,11 @@ func linearized(limits history.Limits, events []history.Event) (found []history.
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.keys)) {
 		k := f.keys[name]
-		f.force(k)
-		f.disregard(k)
-		f.refuse(k)
+		f.addForces(k)
+		f.omitPassedOn(k)
+		f.addRefusals(k)
 		for _, owner := range slices.Sorted(maps.Keys(k.events)) {
-			f.own(k, owner)
+			f.addOwner(k, owner)
 		}
 		f.check(k)
 	}
@@ -317,7 +319,7 @@ func linearized(limits history.Limits, events []history.Event) (found []history.
 		f.operations, len(f.keys), f.partitions, f.largest, f.places, f.refusals)
 }
 
-func (f *foreign) file(e *history.Event) {
+func (f *verifier) file(e *history.Event) {
 	f.live(e)
 	switch {
 	case e.Kind == history.Fault:
@@ -326,7 +328,7 @@ func (f *foreign) file(e *history.Event) {
 		for _, key := range e.Keys {
 			k := f.keys[key]
 			if k == nil {
-				k = &foreignKey{name: key, events: make(map[string][]*history.Event)}
+				k = &keyHistory{name: key, events: make(map[string][]*history.Event)}
 				f.keys[key] = k
 			}
 			k.lock = cmp.Or(k.lock, e.Lock)
@@ -345,9 +347,9 @@ func (f *foreign) file(e *history.Event) {
 	}
 }
 
-func (f *foreign) live(e *history.Event) {
+func (f *verifier) live(e *history.Event) {
 	if e.Kind == history.Fault || e.Kind == history.Stall {
-		return // the process that such an event names did not note it
+		return // not recorded by the process that the event names
 	}
 	l := f.lives[e.Process]
 	if l == nil {
@@ -357,9 +359,9 @@ func (f *foreign) live(e *history.Event) {
 	l.from, l.to, l.finished = min(l.from, e.Begin), max(l.to, e.End), l.finished || e.Kind == history.Finish
 }
 
-// complete reports whether all holds between two moments are known. A process that died has not noted
-// its last ones.
-func (f *foreign) complete(from, to time.Duration) bool {
+// complete reports whether all holds between two moments are known. A process that died did not record its
+// last holds.
+func (f *verifier) complete(from, to time.Duration) bool {
 	for _, l := range f.lives {
 		if !l.finished && l.from <= to && l.to+f.limits.Recovery >= from {
 			return false
@@ -368,7 +370,7 @@ func (f *foreign) complete(from, to time.Duration) bool {
 	return true
 }
 
-func (k *foreignKey) attempt(e *history.Event) {
+func (k *keyHistory) attempt(e *history.Event) {
 	if e.Hold != nil {
 		k.events[e.Owner] = append(k.events[e.Owner], e)
 	}
@@ -377,15 +379,15 @@ func (k *foreignKey) attempt(e *history.Event) {
 	}
 }
 
-// quiet reports whether no fault had an effect between two moments.
-func (f *foreign) quiet(from, to time.Duration) bool {
+// quiet reports that no fault had an effect between two moments.
+func (f *verifier) quiet(from, to time.Duration) bool {
 	return !slices.ContainsFunc(f.faults, func(e *history.Event) bool { return e.Begin <= to && e.End+f.limits.Recovery >= from })
 }
 
-// refuse makes the operations of the refusals. It leaves out a refusal while a fault has effects, and
-// while the key may have had a holder that no event shows. It leaves out fair locks and readers,
-// because not only a holder refuses them: a queue does, and a waiting writer.
-func (f *foreign) refuse(k *foreignKey) {
+// addRefusals creates the operations for the refusals. It omits refusals while a fault has effects and
+// refusals while the key may have had a holder that no event shows. It also omits refusals of fair locks and
+// of readers, because a queue or a waiting writer can cause them, not only a holder.
+func (f *verifier) addRefusals(k *keyHistory) {
 	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
 		return op.verb == fails && (e.Lock == history.Fair || e.Lock == history.ReadLock || e.Ask.Reentry ||
@@ -400,9 +402,9 @@ func (f *foreign) refuse(k *foreignKey) {
 	}
 }
 
-// force makes the operations of the force releases. An unconfirmed force release may land late, or
-// never: it makes holds loose and is not an operation.
-func (f *foreign) force(k *foreignKey) {
+// addForces creates the operations for the force releases. Redis may execute an unconfirmed force release
+// late, or never. Such a force release makes holds loose and does not become an operation.
+func (f *verifier) addForces(k *keyHistory) {
 	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
 		if op.verb != forces {
@@ -419,9 +421,9 @@ func (f *foreign) force(k *foreignKey) {
 	})
 }
 
-// disregard leaves out the holds of a run to which the lock passed after a force release may have
-// ended the run: their process did not know, and another one may have had the lock already.
-func (f *foreign) disregard(k *foreignKey) {
+// omitPassedOn omits holds of a run that got the lock in memory after a force release may have ended the run.
+// Their process did not know of the force release, and another process may already have had the lock.
+func (f *verifier) omitPassedOn(k *keyHistory) {
 	maps.DeleteFunc(k.events, func(_ string, all []*history.Event) bool {
 		for _, e := range all {
 			if since, ok := f.since[e]; ok && k.forcedFrom([]*history.Event{e}, since, e.End) != open {
@@ -433,9 +435,9 @@ func (f *foreign) disregard(k *foreignKey) {
 	})
 }
 
-// forcedFrom returns when a force release may first have ended a hold of an owner; open if none may
-// have since a moment.
-func (k *foreignKey) forcedFrom(holds []*history.Event, since, until time.Duration) time.Duration {
+// forcedFrom returns the first time between since and until at which a force release may have ended one of
+// the holds. It returns open if none may have.
+func (k *keyHistory) forcedFrom(holds []*history.Event, since, until time.Duration) time.Duration {
 	from := open
 	for _, op := range k.forces {
 		for _, e := range holds {
@@ -448,9 +450,9 @@ func (k *foreignKey) forcedFrom(holds []*history.Event, since, until time.Durati
 	return from
 }
 
-// own makes the operations of one owner. A hold whose process died before it was noted is not known:
-// the events inside it prove nothing.
-func (f *foreign) own(k *foreignKey, owner string) {
+// addOwner creates the operations of one owner. If a process died before it recorded its outer hold, the
+// re-entries inside that hold are ignored, because they prove nothing.
+func (f *verifier) addOwner(k *keyHistory, owner string) {
 	all := k.events[owner]
 	slices.SortFunc(all, func(a, b *history.Event) int { return cmp.Compare(a.Begin, b.Begin) })
 	if all[0].Ask.Reentry {
@@ -469,7 +471,7 @@ func (f *foreign) own(k *foreignKey, owner string) {
 		} else {
 			o.take = o.add(takes, e, e.Begin, e.End)
 			o.take.loose = loose
-			f.queue(o, e)
+			f.addPlace(o, e)
 		}
 		if alive := min(e.Hold.Alive, forced-1); alive > e.End {
 			o.add(holds, e, alive, alive)
@@ -478,7 +480,7 @@ func (f *foreign) own(k *foreignKey, owner string) {
 		switch {
 		case !loose:
 			o.add(releases, e, e.Hold.Release.Begin, e.Hold.Release.End)
-		case e.Lock == history.WriteLock && !o.simple: // the readers inside may go on without the writer
+		case e.Lock == history.WriteLock && !o.simple: // readers that entered under the writer may continue without it
 			o.add(releases, e, mayEnd(e.Hold, false), open).loose = true
 		}
 	}
@@ -488,69 +490,69 @@ func (f *foreign) own(k *foreignKey, owner string) {
 	k.owned = append(k.owned, o)
 }
 
-// released reports whether the owner certainly had the key when a hold was released. A release asks
-// Redis, unless it passes the lock on in memory.
-func (o *owned) released(f *foreign, k *foreignKey, e *history.Event, forced time.Duration) bool {
+// released reports whether the owner certainly had the key when it released a hold. A release asks Redis,
+// unless it passes the lock on in memory.
+func (o *owned) released(f *verifier, k *keyHistory, e *history.Event, forced time.Duration) bool {
 	r := e.Hold.Release
 	return r.Outcome == history.OK && e.Hold.Left == 0 && (forced > r.End || o.simple && !k.mayPass(e) && f.quiet(r.Begin, r.End))
 }
 
 // mayPass reports whether the release of a hold may have passed the lock on in memory to a waiting
 // caller of the process.
-func (k *foreignKey) mayPass(e *history.Event) bool {
+func (k *keyHistory) mayPass(e *history.Event) bool {
 	passes := e.Lock == history.Reentrant || e.Lock == history.Spin
 	return passes && slices.ContainsFunc(k.asked, func(next *history.Event) bool {
 		return next.Process == e.Process && next.Owner != e.Owner && next.Begin <= e.Hold.Release.End && next.End >= e.Hold.Release.Begin
 	})
 }
 
-// queue makes the operations of a waiter of a fair lock. Its place is certain when Redis has
-// answered. An attempt gives its place up if its lease has expired when it gets the answer.
-func (f *foreign) queue(o *owned, e *history.Event) {
+// addPlace creates the operations for the place of a waiter of a fair lock. The place is certain once Redis
+// has answered. A waiter gives up its place if its lease has already expired when the answer arrives.
+func (f *verifier) addPlace(o *owned, e *history.Event) {
 	lapse := e.Begin + min(kept, e.Ask.Lease/2)
 	if e.Lock != history.Fair || e.Ask.Queued == 0 || e.Ask.Queued >= lapse {
 		return
 	}
 	o.add(queues, e, e.Ask.Queued, e.Ask.Queued).came = e.Ask.Queued
-	o.take.call = min(e.Ask.Queued+1, e.End) // it was refused before
+	o.take.call = min(e.Ask.Queued+1, e.End) // Redis refused the waiter before that
 	if lapse < e.End {
 		o.add(lapses, e, lapse, lapse)
 	}
 	f.places++
 }
 
-// endsFrom returns when the holds of an owner can have ended without a confirmation: when each of
-// them can, or by force.
+// endsFrom returns the earliest time at which all holds of an owner can have ended without a confirmation:
+// when the last of them can, or when a force release can have ended them.
 func (o *owned) endsFrom(all []*history.Event, forced time.Duration) (from time.Duration) {
 	refreshed := slices.ContainsFunc(all, func(e *history.Event) bool { return e.Hold.Refreshed })
 	for _, e := range all {
-		from = max(from, mayEnd(e.Hold, !refreshed || o.simple)) // otherwise one of the others may have had the lease lowered
+		from = max(from, mayEnd(e.Hold, !refreshed || o.simple)) // otherwise another hold may have lowered the lease
 	}
 	return min(from, forced)
 }
 
-// mayEnd returns when a hold can have ended without a confirmation: during its release, or when its
-// holder does not rely on the lease any more.
+// mayEnd returns the earliest time at which a hold can have ended without a confirmation: during its release,
+// or when its holder no longer relies on the lease.
 func mayEnd(h *history.Hold, leaseIsKnown bool) time.Duration {
-	released, expired := max(h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond), h.Alive // Redis rounds
+	released, expired := max(h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond), h.Alive // 2 ms, because Redis rounds
 	if leaseIsKnown {
 		expired = max(expired, h.Safe)
 	}
 	return min(released, expired)
 }
 
-// Porcupine's time and memory grow with the square of the operations. So a key is judged in
-// partitions, cut where its state is known.
+// The time and the memory that Porcupine needs grow with the square of the number of operations. So the
+// history of a key is cut into partitions at moments at which the state of the key is known.
 const (
-	partition  = 60               // how many operations are pending when a key is cut
-	undecided  = 10 * time.Minute // the limit for one partition, which takes milliseconds
-	mostGuilty = 4                // events that a violation shows
+	partition   = 60               // the number of pending operations from which a history is cut
+	undecided   = 10 * time.Minute // the limit for one partition, which usually takes milliseconds
+	shownEvents = 4                // the most events that a violation shows
 )
 
 // check judges a key.
-func (f *foreign) check(k *foreignKey) {
+func (f *verifier) check(k *keyHistory) {
 	slices.SortFunc(k.owned, func(a, b *owned) int { return cmp.Compare(a.operations[0].call, b.operations[0].call) })
-	c := &cutter{foreign: f, key: k, allows: specOf(k.name, k.lock, f.limits.Permits)}
+	c := &cutter{verifier: f, key: k, allows: specOf(k.name, k.lock, f.limits.Permits)}
 	for _, at := range k.moments() {
 		c.advance(at)
 		if c.pending >= partition {
@@ -561,9 +563,9 @@ func (f *foreign) check(k *foreignKey) {
 	c.judge(c.take(open))
 }
 
-// moments are the times at which a key may be cut: while a hold is certain, and before an
+// moments returns the times at which the history of a key may be cut: while a hold is certain, and before an
 // acquisition.
-func (k *foreignKey) moments() (all []time.Duration) {
+func (k *keyHistory) moments() (all []time.Duration) {
 	for _, o := range k.owned {
 		all = append(all, o.operations[0].call-1)
 		if o.simple && o.alive > o.take.end+1 {
@@ -574,15 +576,15 @@ func (k *foreignKey) moments() (all []time.Duration) {
 	return slices.Compact(all)
 }
 
-// cutter cuts the history of a key.
+// cutter cuts the history of a key into partitions.
 type cutter struct {
-	*foreign
+	*verifier
 
-	key     *foreignKey
+	key     *keyHistory
 	allows  spec
-	coming  int // the next of key.owned
+	coming  int // index of the next element of key.owned
 	there   []*owned
-	pending int // operations of those that are there
+	pending int // the number of operations in there
 	from    keyState
 }
 
@@ -595,11 +597,12 @@ func (c *cutter) advance(at time.Duration) {
 	}
 }
 
-// cut ends a partition at a moment, if the state is known then: every owner certainly has the key, or has released
-// it, or is kept out of it by the others.
+// cut ends a partition at a moment if the state is known at that moment: every owner certainly has the key,
+// has certainly released it, or cannot get it because of the others.
 //
-// While the certain holders leave no room, an owner whose release has begun must have released before them, and a
-// waiter gets the key after them. So their operations may end, or begin, at this moment.
+// If the certain holders leave no room, an owner whose release has begun must have released the key before
+// they got it, and a waiter gets the key after them. So the operations of that owner may end at this moment,
+// and the operations of the waiter may begin at it.
 func (c *cutter) cut(at time.Duration) {
 	if slices.ContainsFunc(c.key.beside, func(op *operation) bool { return op.call <= at && op.end >= at }) {
 		return
@@ -632,7 +635,7 @@ func (c *cutter) cut(at time.Duration) {
 	c.from = state
 }
 
-// queuedAt reports whether a waiter certainly has its place at a moment.
+// queuedAt reports whether a waiter certainly has a place in the queue at a moment.
 func (c *cutter) queuedAt(o *owned, at time.Duration) bool {
 	has := slices.ContainsFunc(c.from.queue, func(w queued) bool { return w.owner == o.owner })
 	for _, op := range o.operations {
@@ -643,12 +646,12 @@ func (c *cutter) queuedAt(o *owned, at time.Duration) bool {
 	return has
 }
 
-// certainAt reports whether the owner certainly has the key at a moment, and once.
+// certainAt reports whether the owner certainly has the key at a moment, with a count of one.
 func (o *owned) certainAt(at time.Duration) bool {
 	return o.simple && o.take.end < at && at < o.alive
 }
 
-// latestCall is when the last operation of an owner begins.
+// latestCall returns the time at which the last operation of an owner begins.
 func (o *owned) latestCall() (last time.Duration) {
 	for _, op := range o.operations {
 		last = max(last, op.call)
@@ -661,7 +664,7 @@ func (c *cutter) forcedBetween(from, to time.Duration) bool {
 	return slices.ContainsFunc(c.key.forces, func(op *operation) bool { return op.call <= to && op.end >= from })
 }
 
-// take takes out the operations before a moment.
+// take removes and returns the operations before a moment.
 func (c *cutter) take(at time.Duration) (before []*operation) {
 	var after []*owned
 	c.pending = 0
@@ -696,7 +699,7 @@ func (c *cutter) take(at time.Duration) (before []*operation) {
 	return before
 }
 
-// judge makes Porcupine judge one partition.
+// judge lets Porcupine judge one partition.
 func (c *cutter) judge(operations []*operation) {
 	c.operations += len(operations)
 	c.partitions++
@@ -711,12 +714,11 @@ func (c *cutter) judge(operations []*operation) {
 	case porcupine.Illegal:
 		c.reject(model, all)
 	default:
-		c.report(nil, operations, fmt.Sprintf("%s: undecided for %s, %d operations from %s on", c.key.name, undecided, len(all), c.from))
+		c.report(nil, operations, fmt.Sprintf("%s: undecided after %s: %d operations, starting with %s", c.key.name, undecided, len(all), c.from))
 	}
 }
 
-// reject reports the operations that Porcupine could not put in an order, at the place that it
-// reached.
+// reject reports the first operation that Porcupine could not order, after the longest order that it found.
 func (c *cutter) reject(model porcupine.Model, all []porcupine.Operation) {
 	_, info := porcupine.CheckOperationsVerbose(model, all, undecided)
 	var longest []porcupine.Operation
@@ -744,29 +746,30 @@ func (c *cutter) reject(model porcupine.Model, all []porcupine.Operation) {
 	}
 	slices.SortFunc(stuck, func(a, b *operation) int { return cmp.Compare(a.end, b.end) })
 	slices.Reverse(before)
-	c.report(stuck[:1], before, fmt.Sprintf("%s: %q is not possible with %s, which comes of: %s",
+	c.report(stuck[:1], before, fmt.Sprintf("%s: %q is not possible with %s, the result of: %s",
 		c.key.name, stuck[0].step, model.DescribeState(state), strings.Join(order[max(0, len(order)-8):], "; ")))
 }
 
-// report makes a violation, with the events behind it.
-func (f *foreign) report(stuck, before []*operation, text string) {
+// report adds a violation with the events that led to it.
+func (f *verifier) report(stuck, before []*operation, text string) {
 	var events []*history.Event
 	for _, op := range slices.Concat(stuck, before) {
-		if op.event != nil && !slices.Contains(events, op.event) && len(events) < mostGuilty {
+		if op.event != nil && !slices.Contains(events, op.event) && len(events) < shownEvents {
 			events = append(events, op.event)
 		}
 	}
 	f.violations = append(f.violations, history.Violation{Rule: notLinearizable, Text: text, Events: events})
 }
 
-// waited is a hold of a fair lock by a waiter that had its place after some milliseconds.
+// waited returns a hold of a fair lock by a caller that first waited in the queue, where it had its place
+// from placed on.
 func waited(owner string, begin, placed, granted, alive time.Duration) history.Event {
 	e := of(history.Fair, hold(owner, begin, alive))
 	e.End, e.Ask.Queued, e.Ask.Lease = granted, placed, 2*time.Second
 	return e
 }
 
-// foundAlive is a hold that is released later than it was last found alive.
+// foundAlive returns a hold that its holder released some time after it last found the hold alive.
 func foundAlive(e history.Event, releaseBegin time.Duration, outcome history.Outcome) history.Event {
 	e.Hold.Release = history.Release{Begin: releaseBegin, End: releaseBegin + ms, Outcome: outcome}
 	return e
@@ -786,7 +789,7 @@ func TestPorcupine(t *testing.T) {
 	inner := func(owner string, begin, alive time.Duration) history.Event {
 		return changed(hold(owner, begin, alive), under)
 	}
-	brief := func(owner string, begin, alive time.Duration) history.Event { // its lease ended while it was busy
+	brief := func(owner string, begin, alive time.Duration) history.Event { // the lease expired while the holder was busy
 		return changed(foundAlive(hold(owner, begin, alive), 1100*ms, history.Lost), func(e *history.Event) { e.Hold.Safe = alive })
 	}
 	for _, tc := range []struct {
@@ -799,12 +802,12 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{hold("a", 0, 50*ms), hold("b", 51*ms, 80*ms)},
 		},
 		{
-			"a long hold around a short one",
+			"short hold during a long one",
 			[]history.Event{hold("a", 0, 500*ms), hold("b", 400*ms, 410*ms)},
 			[]history.Event{hold("a", 0, 399*ms), hold("b", 400*ms, 410*ms)},
 		},
 		{
-			"granted while the release is under way",
+			"granted during the release",
 			[]history.Event{hold("a", 0, 50*ms), hold("b", 48*ms, 80*ms)},
 			[]history.Event{hold("a", 0, 50*ms), hold("b", 49*ms, 80*ms)},
 		},
@@ -814,7 +817,7 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 40*ms)},
 		},
 		{
-			"taken beside an inner hold that outlives the outer one",
+			"taken while an inner hold outlives the outer one",
 			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 90*ms), hold("b", 55*ms, 70*ms)},
 			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 90*ms), hold("b", 91*ms, 99*ms)},
 		},
@@ -844,7 +847,7 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{foundAlive(hold("a", 0, 10*ms), 30*ms, history.Unavailable), hold("b", 30*ms, 35*ms)},
 		},
 		{
-			"taken beside the marker of Leave",
+			"taken during the marker of Leave",
 			[]history.Event{changed(hold("a", 0, 10*ms), left), hold("b", 100*ms, 120*ms)},
 			[]history.Event{changed(hold("a", 0, 10*ms), left), hold("b", 110*ms, 120*ms)},
 		},
@@ -861,7 +864,7 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{hold("a", 0, 20*ms), force(20*ms, 21*ms, history.OK)},
 		},
 		{
-			"taken beside a run",
+			"taken during a run",
 			[]history.Event{hold("a", 10*ms, 50*ms), force(8*ms, 9*ms, history.OK), follows(hold("b", 49*ms, 80*ms)), hold("c", 22*ms, 70*ms)},
 			[]history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), follows(hold("b", 49*ms, 80*ms)), hold("c", 22*ms, 70*ms)},
 		},
@@ -876,27 +879,27 @@ func TestPorcupine(t *testing.T) {
 			},
 		},
 		{
-			"reader beside a writer",
+			"reader during a write",
 			[]history.Event{write("a", 0, 50*ms), read("b", 30*ms, 80*ms)},
 			[]history.Event{write("a", 0, 50*ms), read("b", 51*ms, 80*ms), read("c", 60*ms, 90*ms)},
 		},
 		{
-			"writer beside a reader",
+			"writer during a read",
 			[]history.Event{read("a", 0, 50*ms), read("c", 10*ms, 90*ms), write("b", 60*ms, 80*ms)},
 			[]history.Event{read("a", 0, 50*ms), read("c", 10*ms, 90*ms), write("b", 91*ms, 99*ms)},
 		},
 		{
-			"writer beside the reader that was inside of another",
+			"writer during a read that was inside a write",
 			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms)},
 			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)},
 		},
 		{
-			"writer beside the reader that outlived another, and was lost",
+			"writer during a read that outlived its write and was lost",
 			[]history.Event{write("a", 0, 50*ms), foundAlive(changed(read("a", 10*ms, 80*ms), under), 90*ms, history.Lost), write("b", 55*ms, 90*ms)},
 			[]history.Event{write("a", 0, 50*ms), foundAlive(changed(read("a", 10*ms, 80*ms), under), 90*ms, history.Lost), read("b", 55*ms, 90*ms)},
 		},
 		{
-			"readers forced away as a writer",
+			"force release of the writer while readers hold the lock",
 			[]history.Event{read("a", 0, 50*ms), of(history.WriteLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms)},
 			[]history.Event{
 				foundAlive(read("a", 0, 50*ms), 60*ms, history.Lost), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
@@ -918,29 +921,29 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{token(hold("a", 0, 50*ms), 2), token(inner("a", 10*ms, 40*ms), 2)},
 		},
 		{
-			"refused beside nothing",
+			"refused without a holder",
 			[]history.Event{hold("a", 0, 50*ms), refused(60*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
 			[]history.Event{hold("a", 0, 50*ms), refused(51*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
 		},
 		{
-			"refused beside a process that has not noted all holds",
+			"refused while a process has not recorded all holds",
 			[]history.Event{hold("a", 0, 50*ms), refused(60*ms, 61*ms, 0, history.Busy)},
 			[]history.Event{
 				changed(hold("a", 0, 50*ms), func(e *history.Event) { e.Process = 3 }), refused(60*ms, 61*ms, 0, history.Busy),
 			},
 		},
 		{
-			"writer refused beside nothing",
+			"writer refused without a holder",
 			[]history.Event{write("a", 0, 50*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
 			[]history.Event{write("a", 0, 50*ms), read("b", 58*ms, 70*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
 		},
 		{
-			"refused beside a permit",
+			"refused with a free permit",
 			[]history.Event{permitted("a", 0, 50*ms), permit(refused(20*ms, 21*ms, 0, history.Busy))},
 			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 0, 50*ms), permit(refused(20*ms, 21*ms, 0, history.Busy))},
 		},
 		{
-			"refused where a waiter gave up long before",
+			"refused long after a waiter gave up",
 			[]history.Event{hold("a", 0, 50*ms), refused(40*ms, 60*ms, 20*ms, history.Busy), refused(1100*ms, 1101*ms, 0, history.Busy)},
 			[]history.Event{hold("a", 0, 50*ms), refused(40*ms, 60*ms, 20*ms, history.Busy), refused(1000*ms, 1001*ms, 0, history.Busy)},
 		},
@@ -963,7 +966,7 @@ func TestPorcupine(t *testing.T) {
 			},
 		},
 		{
-			"waiter overtaken by a caller without an answer that came later",
+			"waiter overtaken by a later caller without an answer",
 			[]history.Event{
 				broken(0, 100*ms), of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 12*ms, 0, 52*ms, 80*ms),
 			},
@@ -972,7 +975,7 @@ func TestPorcupine(t *testing.T) {
 			},
 		},
 		{
-			"waiter overtaken by the place that it can have lost",
+			"waiter overtaken although it cannot have lost its place",
 			[]history.Event{
 				of(history.Fair, hold("a", 0, 700*ms)), waited("b", 10*ms, 11*ms, 900*ms, 950*ms), waited("c", 20*ms, 21*ms, 705*ms, 708*ms),
 			},
@@ -981,7 +984,7 @@ func TestPorcupine(t *testing.T) {
 			},
 		},
 		{
-			"waiter overtaken that came at the same time",
+			"waiter overtaken by a caller that came at the same time",
 			[]history.Event{
 				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 11*ms+1, 21*ms, 52*ms, 80*ms),
 			},
@@ -994,12 +997,12 @@ func TestPorcupine(t *testing.T) {
 			t.Parallel()
 			found, _ := linearized(limits, slices.Concat(tc.wrong, ended))
 			if len(found) != 1 || found[0].Rule != notLinearizable {
-				t.Errorf("wrong: got %v, want it refused", found)
+				t.Errorf("wrong history: got %v, want one violation", found)
 			} else {
 				t.Log(history.Window(tc.wrong, found[0]))
 			}
 			if found, _ := linearized(limits, slices.Concat(tc.right, ended)); len(found) > 0 {
-				t.Errorf("right: got %v, want it accepted", found)
+				t.Errorf("right history: got %v, want no violation", found)
 			}
 		})
 	}
@@ -1019,7 +1022,7 @@ func TestPorcupine_Partitions(t *testing.T) {
 	}
 	found, counts := linearized(limits, right)
 	if len(found) > 0 {
-		t.Errorf("got %v, want it accepted", found)
+		t.Errorf("got %v, want no violation", found)
 	}
 	t.Log(counts)
 	wrong := slices.Clone(right)
@@ -1029,6 +1032,6 @@ func TestPorcupine_Partitions(t *testing.T) {
 		e.Hold = &longer
 	})
 	if found, _ := linearized(limits, wrong); len(found) != 1 || found[0].Rule != notLinearizable {
-		t.Errorf("got %v, want it refused once", found)
+		t.Errorf("got %v, want one violation", found)
 	}
 }

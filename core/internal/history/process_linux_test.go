@@ -31,10 +31,10 @@ type workerTask struct {
 	Log     string // the file for the events
 }
 
-// workerMain is the main function of a worker process: it works until its input ends.
-func workerMain(told string) int {
+// workerMain is the main function of a worker process. It works until its input is closed.
+func workerMain(encoded string) int {
 	var task workerTask
-	if err := json.Unmarshal([]byte(told), &task); err != nil {
+	if err := json.Unmarshal([]byte(encoded), &task); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
@@ -63,7 +63,7 @@ func (task workerTask) run() error {
 	return log.Err()
 }
 
-// work runs the worker and returns what went wrong at its end.
+// work runs the worker. It returns a description of any problem at its end.
 func (task workerTask) work(shared registers, now func() time.Duration, log *history.Log) (wrong string) {
 	rdb := redis.NewClient(&redis.Options{Addr: task.Redis})
 	locks, err := core.New(rdb, core.WithWatchdog(task.Load.Watchdog), core.WithBackendTimeout(task.Load.Backend), core.WithObserver(refusals{now}.observer()))
@@ -86,7 +86,7 @@ func (task workerTask) work(shared registers, now func() time.Duration, log *his
 	return text(goleak.Find())
 }
 
-// registerFile is a file of registers that processes share.
+// registerFile is a file with the registers, which all processes share.
 type registerFile struct{ *os.File }
 
 func (f registerFile) load(slot int) uint64 {
@@ -118,18 +118,18 @@ type workerProcess struct {
 	stdin  io.Closer
 	output string
 	exited chan struct{}
-	err    error // of the process; read after exited
+	err    error // the result of the process; read it after exited is closed
 }
 
-// startWorker starts this binary as a worker. The kernel kills it when the parent dies, stopped or
-// not.
+// startWorker starts this binary as a worker. The kernel kills the worker when its parent dies, even if the
+// worker is stopped.
 func startWorker(task workerTask) (*workerProcess, error) {
-	told, err := json.Marshal(task)
+	encoded, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Args[0]) // ends with its input
-	cmd.Env = append(os.Environ(), workerEnv+"="+string(told))
+	cmd := exec.Command(os.Args[0]) // exits when its input is closed
+	cmd.Env = append(os.Environ(), workerEnv+"="+string(encoded))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p := &workerProcess{workerTask: task, cmd: cmd, output: task.Log + ".output", exited: make(chan struct{})}
 	out, err := os.Create(p.output)
@@ -154,7 +154,7 @@ func startWorker(task workerTask) (*workerProcess, error) {
 // pause stops the process for d.
 func (p *workerProcess) pause(d time.Duration) {
 	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
-	time.Sleep(d) // the fault, held open
+	time.Sleep(d) // the length of the fault
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
 }
 
@@ -164,8 +164,8 @@ func (p *workerProcess) kill() {
 	<-p.exited
 }
 
-// tell makes the worker finish.
-func (p *workerProcess) tell() { _ = p.stdin.Close() }
+// finish makes the worker finish.
+func (p *workerProcess) finish() { _ = p.stdin.Close() }
 
 // await waits for the end of a worker that was asked to finish. If it does not end in time, await
 // makes it print its goroutines.
@@ -181,6 +181,6 @@ func (p *workerProcess) await(limit time.Duration) error {
 	if p.err == nil {
 		return nil
 	}
-	said, _ := os.ReadFile(p.output)
-	return fmt.Errorf("worker %d: %w\n%s", p.Process, p.err, said)
+	output, _ := os.ReadFile(p.output)
+	return fmt.Errorf("worker %d: %w\n%s", p.Process, p.err, output)
 }

@@ -2,5 +2,5 @@
 
 package history_test
 
-// workerMain is not reached here: processes run on Linux only.
+// workerMain is never called on this system, because worker processes run on Linux only.
 func workerMain(string) int { return 2 }

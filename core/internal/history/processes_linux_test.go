@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// processLoad has short leases, so that many of them end in a few seconds.
+// processLoad has short leases, so that many of them expire within a few seconds.
 var processLoad = load{
 	Goroutines: 8, Watchdog: 1200 * time.Millisecond, Backend: core.DefaultBackendTimeout,
 	Think: 20 * time.Millisecond, Work: 3 * time.Millisecond, Long: time.Second, Step: time.Millisecond, Special: 6, Edge: 2,
@@ -27,8 +27,8 @@ var processLoad = load{
 
 const workerProcesses = 3
 
-// TestHistory_Processes runs worker processes beside a redis-server that keeps its data, under faults
-// of the network, stops and deaths of workers, and stops, deaths and restarts of Redis.
+// TestHistory_Processes runs worker processes with a redis-server that keeps its data, while the network
+// fails, workers are stopped and killed, and Redis is stopped, killed and restarted.
 func TestHistory_Processes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, newSeed(t))
@@ -37,13 +37,13 @@ func TestHistory_Processes(t *testing.T) {
 		Backend: 2 * processLoad.Backend, Slow: 8 * processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
 		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
 	})), f.events)
-	if os.Getenv(durationEnv) != "" { // otherwise the processes may have too little of a busy machine
+	if os.Getenv(durationEnv) != "" { // otherwise the machine may be too busy for a run
 		wantRun(t, f.events)
 	}
 }
 
-// unhurried returns the limits of a run that was not requested, which shares the machine with other
-// tests: everything that depends on speed has a minute more.
+// unhurried returns the limits of a run. If no length was requested, the run shares the machine with other
+// tests, so the limits that depend on speed are a minute.
 func unhurried(l history.Limits) history.Limits {
 	if os.Getenv(durationEnv) == "" {
 		l.Slack, l.Turn = time.Minute, time.Minute
@@ -51,10 +51,11 @@ func unhurried(l history.Limits) history.Limits {
 	return l
 }
 
-// recovery is how long the effects of a fault last: leases, and dead connections that are found.
+// recovery returns the time for which a fault has effects: until leases have expired and dead connections
+// were detected.
 func (l load) recovery() time.Duration { return l.longestLease() + l.Backend }
 
-// fleet is the processes of a run.
+// fleet contains the processes of a run.
 type fleet struct {
 	t      *testing.T
 	seed   uint64
@@ -67,16 +68,16 @@ type fleet struct {
 	empty  time.Duration
 
 	mu     sync.Mutex
-	number int // of processes so far
+	number int // the number of processes so far
 	logs   []string
 	events []history.Event
 }
 
-// post is where one worker process after another works, behind its own proxy.
+// post is a proxy behind which one worker process works after another.
 type post struct {
 	proxy   *faultproxy.Proxy
 	process *workerProcess
-	number  atomic.Int64 // of the process
+	number  atomic.Int64 // the number of the process
 }
 
 func newFleet(t *testing.T, seed uint64) *fleet {
@@ -100,7 +101,7 @@ func (f *fleet) note(e history.Event) {
 	f.events = append(f.events, e)
 }
 
-// run makes the workers work for total, ends them, and gathers their notes.
+// run lets the workers work for total, ends them, and gathers their records.
 func (f *fleet) run(total time.Duration) {
 	f.t.Helper()
 	visit(f.t, f.direct, prepare)
@@ -113,16 +114,16 @@ func (f *fleet) run(total time.Duration) {
 	var watching sync.WaitGroup
 	watching.Go(func() { watchStalls(0, f.now, f.note, stop) })
 	watching.Go(func() { s.watch(50*time.Millisecond, stop) })
-	weatherOf(total).pass(f.hands(), f.now, total)
+	weatherOf(total).pass(f.injectors(), f.now, total)
 	for _, p := range f.posts {
-		p.process.tell()
+		p.process.finish()
 	}
 	for _, p := range f.posts {
 		if err := p.process.await(time.Minute); err != nil {
 			f.t.Error(err)
 		}
 	}
-	time.Sleep(processLoad.longestLease() + processLoad.Backend) // so that no lease of the dead lasts
+	time.Sleep(processLoad.longestLease() + processLoad.Backend) // until the leases of dead workers have expired
 	visit(f.t, f.direct, lookAfter)
 	f.empty = f.now() + forgotten
 	s.drain(f.empty + time.Second)
@@ -131,13 +132,13 @@ func (f *fleet) run(total time.Duration) {
 	f.gather()
 }
 
-// weatherOf has calms that are long enough to be judged.
+// weatherOf returns a weather whose calms are long enough for a judgment.
 func weatherOf(total time.Duration) weather {
 	calm := processLoad.recovery() + 1500*time.Millisecond
 	return weather{storm: min(6*time.Second, max(total-calm, time.Second)), calm: calm}
 }
 
-// start makes the next process work at a post.
+// start starts the next process of a post.
 func (f *fleet) start(p *post) {
 	f.mu.Lock()
 	f.number++
@@ -155,7 +156,7 @@ func (f *fleet) start(p *post) {
 	}
 }
 
-// gather reads the notes of the workers. A killed worker has noted no end.
+// gather reads the records of the workers. A killed worker has not recorded its end.
 func (f *fleet) gather() {
 	f.t.Helper()
 	for _, log := range f.logs {
@@ -172,39 +173,39 @@ func (f *fleet) gather() {
 	}
 }
 
-// hands break things: one hand for Redis, one for the network of each worker, and one for the
-// workers.
-func (f *fleet) hands() []*hand {
-	hands := []*hand{f.hand(0, "redis", f.serverFaults(), time.Second)}
+// injectors returns one injector for Redis, one for the network of each worker, and one for the worker
+// processes.
+func (f *fleet) injectors() []*injector {
+	injectors := []*injector{f.injector(0, "redis", f.serverFaults(), time.Second)}
 	for i, p := range f.posts {
 		faults := networkFaults(p.proxy, p.proxy.BlackHole, 2*processLoad.Watchdog)
-		h := f.hand(i+1, fmt.Sprintf("network %d", i+1), faults, 600*time.Millisecond)
+		h := f.injector(i+1, fmt.Sprintf("network %d", i+1), faults, 600*time.Millisecond)
 		h.behind = func() int { return int(p.number.Load()) }
-		hands = append(hands, h)
+		injectors = append(injectors, h)
 	}
-	return append(hands, f.hand(len(f.posts)+1, "workers", f.workerFaults(), time.Second))
+	return append(injectors, f.injector(len(f.posts)+1, "workers", f.workerFaults(), time.Second))
 }
 
-func (f *fleet) hand(n int, name string, faults []fault, pause time.Duration) *hand {
-	return &hand{
+func (f *fleet) injector(n int, name string, faults []fault, pause time.Duration) *injector {
+	return &injector{
 		Rand: rand.New(rand.NewPCG(f.seed, uint64(1000+n))), name: name, faults: faults, pause: pause, now: f.now, note: f.note,
 	}
 }
 
 func (f *fleet) serverFaults() []fault {
 	return []fault{
-		{"is stopped", 4, func(h *hand) {
+		{"is stopped", 4, func(h *injector) {
 			f.server.Stop()
-			time.Sleep(h.upTo(1500 * time.Millisecond)) // the worker is down for so long, or works until the next fault
+			time.Sleep(h.upTo(1500 * time.Millisecond)) // the length of the fault
 			f.server.Continue()
 		}},
-		{"is killed and restarted", 2, func(h *hand) {
+		{"is killed and restarted", 2, func(h *injector) {
 			f.server.Kill()
-			time.Sleep(h.upTo(500 * time.Millisecond)) // the worker is down for so long, or works until the next fault
+			time.Sleep(h.upTo(500 * time.Millisecond)) // the length of the fault
 			f.server.Restart()
 		}},
-		{"forgets scripts", 1, func(*hand) { _ = f.direct.ScriptFlush(context.Background()).Err() }},
-		{"loses subscribers", 2, func(*hand) {
+		{"forgets scripts", 1, func(*injector) { _ = f.direct.ScriptFlush(context.Background()).Err() }},
+		{"loses subscribers", 2, func(*injector) {
 			_ = f.direct.Do(context.Background(), "client", "kill", "type", "pubsub").Err()
 		}},
 	}
@@ -212,10 +213,10 @@ func (f *fleet) serverFaults() []fault {
 
 func (f *fleet) workerFaults() []fault {
 	return []fault{
-		{"one is stopped", 5, func(h *hand) {
+		{"one is stopped", 5, func(h *injector) {
 			pick(&caller{Rand: h.Rand}, f.posts).process.pause(h.upTo(2 * processLoad.Watchdog))
 		}},
-		{"one is killed, the next comes", 2, func(h *hand) {
+		{"one is killed and replaced", 2, func(h *injector) {
 			p := pick(&caller{Rand: h.Rand}, f.posts)
 			p.process.kill()
 			for _, of := range forced {
@@ -227,10 +228,10 @@ func (f *fleet) workerFaults() []fault {
 	}
 }
 
-// lastForce is the force release that a process may have been executing when it was killed.
+// lastForce returns the force release that a process may have sent just before it was killed.
 func lastForce(of target, killed time.Duration) history.Event {
 	return history.Event{
 		Kind: history.Force, Keys: []string{of.key}, Lock: of.lock, Begin: killed - 3*processLoad.Backend, End: killed,
-		Outcome: history.Unavailable, Note: "perhaps: it was killed",
+		Outcome: history.Unavailable, Note: "possible: the process was killed",
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// sampler reads Redis beside the clients, past all faults of the network.
+// sampler reads Redis directly, so that no fault of the network affects it.
 type sampler struct {
 	rdb  *redis.Client
 	now  func() time.Duration
 	note func(history.Event)
 }
 
-// watch samples until stop is closed. In between it notes when Redis was slow without a fault.
+// watch samples all keys at regular intervals until stop is closed.
 func (s sampler) watch(every time.Duration, stop <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -30,10 +30,11 @@ func (s sampler) watch(every time.Duration, stop <-chan struct{}) {
 	}
 }
 
-// slowReply is how long an answer may take without counting as a stall.
+// slowReply is the longest time of an answer that does not count as a stall.
 const slowReply = 20 * time.Millisecond
 
-// all samples every key and returns how many will have to go.
+// all samples every key and returns the number of keys that must disappear in the end. It records a stall if
+// Redis was slow.
 func (s sampler) all() (there int) {
 	begin := s.now()
 	names, err := s.rdb.Keys(context.Background(), "*").Result()
@@ -51,7 +52,7 @@ func (s sampler) all() (there int) {
 	return there
 }
 
-// key samples one key and reports whether it stays.
+// key samples one key and reports whether the key may stay.
 func (s sampler) key(key string) (stays bool) {
 	ctx, begin, l := context.Background(), s.now(), layoutOf(key)
 	var ttl *redis.DurationCmd
@@ -72,7 +73,7 @@ func (s sampler) key(key string) (stays bool) {
 	return l.stays
 }
 
-// drain samples until Redis is empty, or until limit.
+// drain samples until no key is left that must disappear, or until limit.
 func (s sampler) drain(limit time.Duration) {
 	for s.all() > 0 && s.now() < limit {
 		time.Sleep(50 * time.Millisecond) // between two samples

@@ -6,14 +6,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// A ticker that comes later than this was kept from running and so was the rest of the process.
+// If a tick of stallTick comes later than lateTick, the process did not run in between.
 const (
 	stallTick = 5 * time.Millisecond
 	lateTick  = 15 * time.Millisecond
 )
 
-// watchStalls records when this process stood still, and when its wall clock stepped, which ends leases
-// early, until stop is closed.
+// watchStalls records, until stop is closed, when this process did not run and when its wall clock was set. A
+// wall clock that is set ends leases early.
 func watchStalls(process int, now func() time.Duration, note func(history.Event), stop <-chan struct{}) {
 	tick := time.NewTicker(stallTick)
 	defer tick.Stop()
@@ -29,7 +29,7 @@ func watchStalls(process int, now func() time.Duration, note func(history.Event)
 			note(history.Event{Kind: history.Stall, Process: process, Begin: last, End: at})
 		}
 		if step := time.Duration(wall-lastWall) - (at - last); step.Abs() > lateTick {
-			note(history.Event{Kind: history.Fault, Process: process, Begin: last, End: at, Note: "the wall clock stepped by " + step.String()})
+			note(history.Event{Kind: history.Fault, Process: process, Begin: last, End: at, Note: "the wall clock was set by " + step.String()})
 		}
 		last, lastWall = at, wall
 	}

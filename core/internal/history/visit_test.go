@@ -20,10 +20,10 @@ func limitsOf(l history.Limits) history.Limits {
 	return l
 }
 
-// forgotten is when a fair lock has forgotten the missing waiters of its queue.
+// forgotten is the time after which a fair lock has removed all missing waiters from its queue.
 const forgotten = 2 * time.Second
 
-// visit makes a separate client without faults.
+// visit calls do with a separate client that no fault affects.
 func visit(t *testing.T, rdb *redis.Client, do func(ctx context.Context, locks *core.Client) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -40,7 +40,7 @@ func visit(t *testing.T, rdb *redis.Client, do func(ctx context.Context, locks *
 	}
 }
 
-// prepare gives the semaphores their permits.
+// prepare sets the numbers of permits of the semaphores.
 func prepare(ctx context.Context, locks *core.Client) error {
 	for _, key := range semaphores {
 		if err := locks.Semaphore(key, 0).SetPermits(ctx, permits); err != nil {
@@ -50,8 +50,8 @@ func prepare(ctx context.Context, locks *core.Client) error {
 	return nil
 }
 
-// lookAfter clears up the remains of dead processes: places in the queue of a fair lock, and permits
-// whose lease has ended.
+// lookAfter removes the remains of dead processes: places in the queues of fair locks, and permits whose
+// leases have expired.
 func lookAfter(ctx context.Context, locks *core.Client) error {
 	nothing := func(context.Context) error { return nil }
 	for _, key := range []string{keys[11], keys[16]} {

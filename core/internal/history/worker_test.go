@@ -13,36 +13,36 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// load is what the goroutines of a worker do, and how often.
+// load defines the operations of a worker's goroutines and how often they happen.
 type load struct {
 	Goroutines int
 	Watchdog   time.Duration
 	Backend    time.Duration
 	Think      time.Duration // the longest pause between two operations
-	Work       time.Duration // the usual hold is up to this long
+	Work       time.Duration // the longest usual hold
 	Long       time.Duration // the longest hold, wait and fixed lease
-	Step       time.Duration // how often a holder that works on looks at its context
-	Special    int           // percent of the holds that do more than a short update
-	Edge       int           // percent of the operations that hold until the lease ends
+	Step       time.Duration // the interval at which a working holder checks its context
+	Special    int           // the percentage of holds that do more than a short update
+	Edge       int           // the percentage of operations that hold until the lease expires
 }
 
-// The keys, by their use. Every key has a register, which is its index.
+// The keys, by their use. The index of a key is the index of its register.
 var keys = []string{
 	0: busiest, 1: "k1", 2: "k2", 3: "k3", 4: "k4",
-	5: "m5", 6: "m6", 7: "m7", 8: "m8", // also of MultiLocks
-	9:  "f9", // also released by force
+	5: "m5", 6: "m6", 7: "m7", 8: "m8", // also used by MultiLocks
+	9:  "f9", // clients also release it by force
 	10: edge,
-	11: "fair", 12: "fenced", 13: "spin", // of the kind that they are named after
+	11: "fair", 12: "fenced", 13: "spin", // used as the kind of lock in the name
 	14: readWrite, // for readers and writers
 	15: semaphore,
-	16: "f-fair", 17: "f-rw", 18: "f-permits", // also released by force
-	19: relay, 20: "relay-spin", // passed from caller to caller of a process
+	16: "f-fair", 17: "f-rw", 18: "f-permits", // clients also release them by force
+	19: relay, 20: "relay-spin", // passed from caller to caller in a process
 }
 
 const (
-	busiest = "hot"   // held shortly and often: there are always waiters to hand it to
-	edge    = "edge"  // held until its short lease has ended
-	relay   = "relay" // wanted by several callers of a process at once
+	busiest = "hot"   // held often and briefly, so that it always has waiters
+	edge    = "edge"  // held until its short lease has expired
+	relay   = "relay" // several callers of a process want it at the same time
 
 	readWrite = "rw"
 	semaphore = "permits"
@@ -57,7 +57,8 @@ var (
 	relayed    = []target{{keys[19], history.Reentrant}, {keys[19], history.Reentrant}, {keys[20], history.Spin}}
 	semaphores = []string{semaphore, keys[18]}
 
-	// kinds are the locks that are not reentrant ones, some more often than others.
+	// kinds lists the locks of other kinds than the reentrant lock. A lock that is listed twice is used twice
+	// as often.
 	kinds = []target{
 		{keys[11], history.Fair},
 		{keys[11], history.Fair},
@@ -71,29 +72,29 @@ var (
 	}
 )
 
-// target is a lock of a kind.
+// target names a lock and its kind.
 type target struct {
 	key  string
 	lock history.Lock
 }
 
-// slot is the register of a key.
+// slot returns the index of the register of a key.
 func slot(key string) int {
 	for i, k := range keys {
 		if k == key {
 			return i
 		}
 	}
-	panic("no such key: " + key)
+	panic("unknown key: " + key)
 }
 
-// registers are the values that the locks guard. Only the locks order the accesses.
+// registers holds the values that the locks guard. Nothing but the locks orders the accesses.
 type registers interface {
 	load(slot int) uint64
 	store(slot int, value uint64)
 }
 
-// worker is one process: a client, and goroutines that use it.
+// worker is one process: a client and the goroutines that use it.
 type worker struct {
 	load
 
@@ -101,12 +102,12 @@ type worker struct {
 	seed    uint64
 	locks   *core.Client
 	shared  registers
-	now     func() time.Duration // since the beginning of the run
+	now     func() time.Duration // the time since the beginning of the run
 	note    func(history.Event)
 	stop    chan struct{}
 
 	running sync.WaitGroup
-	values  atomic.Uint64 // written to registers
+	values  atomic.Uint64 // the number of values so far, so that each is unique
 }
 
 func (w *worker) start() {
@@ -115,7 +116,7 @@ func (w *worker) start() {
 	}
 }
 
-// finish ends the goroutines, and the client.
+// finish ends the goroutines and closes the client.
 func (w *worker) finish(ctx context.Context) error {
 	close(w.stop)
 	w.running.Wait()
@@ -135,7 +136,7 @@ func (w *worker) loop(goroutine int) {
 	g := &caller{worker: w, id: goroutine, Rand: rand.New(rand.NewPCG(w.seed, uint64(w.process)<<32|uint64(goroutine)))}
 	for !w.stopped() {
 		g.act()
-		time.Sleep(g.upTo(w.Think)) // the caller thinks
+		time.Sleep(g.upTo(w.Think)) // the pause between two operations
 	}
 }
 
@@ -148,7 +149,7 @@ type caller struct {
 	ops int
 }
 
-// child is a goroutine beside this one, with other random numbers.
+// child returns a caller for another goroutine, with separate random numbers.
 func (g *caller) child() *caller {
 	return &caller{worker: g.worker, id: g.id, Rand: rand.New(rand.NewPCG(g.Uint64(), g.Uint64()))}
 }
@@ -161,7 +162,7 @@ func (g *caller) chance(percent int) bool { return g.IntN(100) < percent }
 
 func pick[T any](g *caller, from []T) T { return from[g.IntN(len(from))] }
 
-// act is one whole operation.
+// act performs one random operation.
 func (g *caller) act() {
 	switch n := g.IntN(100); {
 	case n < g.Edge:
@@ -185,23 +186,23 @@ func (g *caller) act() {
 	}
 }
 
-// several returns two or three of the keys that are taken together.
+// several returns two or three keys for a MultiLock.
 func (g *caller) several() []string {
 	names := append([]string{}, many...)
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:2+g.IntN(2)]
 }
 
-// request is one acquisition to be made.
+// request describes an acquisition.
 type request struct {
 	keys    []string
 	lock    history.Lock
 	opts    []core.AcquireOption
 	ask     history.Ask
-	cut     time.Duration // the context ends after this; 0: it does not
-	soft    bool          // by a cancel, not by a deadline
-	edge    bool          // the hold is to last until its lease has ended
-	relayed bool          // the lock is to pass to the next caller soon
+	cut     time.Duration // the time after which the context ends; 0: never
+	soft    bool          // a cancel ends the context, not a deadline
+	edge    bool          // the holder keeps the lock until its lease expires
+	relayed bool          // the holder soon passes the lock on to the next caller
 }
 
 func (g *caller) requestOf(of target) request {
@@ -232,8 +233,8 @@ func (g *caller) request(keys []string) request {
 	return r
 }
 
-// toTheEdge is a request for a lease that ends while others wait: for the lock of that purpose, or
-// for one of another kind.
+// toTheEdge returns a request whose short lease the holder uses up while others wait, for the key edge or for
+// a lock of another kind.
 func (g *caller) toTheEdge() request {
 	r := request{keys: []string{edge}, ask: history.Ask{Lease: (g.Long/50 + g.upTo(g.Long/5)).Truncate(time.Millisecond)}}
 	if g.chance(30) {
@@ -246,8 +247,8 @@ func (g *caller) toTheEdge() request {
 	return r
 }
 
-// relay makes several callers of the process want one lock at once, so that it passes from one to the
-// next. A fixed lease is so short that a run may come to its end.
+// relay lets several callers of the process want one lock at the same time, so that each passes it on to the
+// next. Fixed leases are so short that a run may reach the end of its lease.
 func (g *caller) relay(of target) {
 	r := request{keys: []string{of.key}, lock: of.lock, ask: history.Ask{Lease: g.Watchdog, Renewed: true}, relayed: true}
 	if g.chance(60) {
@@ -275,7 +276,7 @@ func (g *caller) lock(names []string, kind history.Lock) core.Lock {
 	return lockOf(g.locks, target{names[0], kind})
 }
 
-// lockOf returns the lock of a client that a target names.
+// lockOf returns the lock that a target names.
 func lockOf(locks *core.Client, of target) core.Lock {
 	switch of.lock {
 	case history.Fair:
@@ -295,8 +296,8 @@ func lockOf(locks *core.Client, of target) core.Lock {
 	return locks.Lock(of.key)
 }
 
-// acquire makes an acquisition with ctx, which is the context of outer if it re-enters. It returns
-// nil if the acquisition failed; it is noted then.
+// acquire makes an acquisition with ctx. For a re-entry, ctx is the context of outer. If the acquisition
+// fails, acquire records it and returns nil.
 func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	g.ops++
 	e := history.Event{
@@ -321,10 +322,11 @@ func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold, edge: r.edge, relayed: r.relayed}
 }
 
-// queuedKey is the key of a context for the time at which Redis first refused an acquisition.
+// queuedKey is the context key of the time at which Redis first refused an acquisition.
 type queuedKey struct{}
 
-// refusals is an observer that notes this time. A waiter of a fair lock has its place from then on.
+// refusals creates an observer that records this time. From this time on a waiter of a fair lock has its
+// place.
 type refusals struct{ now func() time.Duration }
 
 func (r refusals) observer() *core.Observer { return &core.Observer{Contention: r.observeContention} }
@@ -335,7 +337,7 @@ func (r refusals) observeContention(ctx context.Context, c core.Contention) {
 	}
 }
 
-// bounded returns the context of a request, and when it ends.
+// bounded returns the context of a request and the time at which the context ends.
 func (g *caller) bounded(ctx context.Context, r request) (context.Context, context.CancelFunc, *atomic.Int64) {
 	ended := new(atomic.Int64)
 	switch {
@@ -354,7 +356,7 @@ func (g *caller) bounded(ctx context.Context, r request) (context.Context, conte
 	return ctx, cancel, ended
 }
 
-// force frees a lock, whichever client holds it.
+// force releases a lock by force, whichever client holds it.
 func (g *caller) force(of target) {
 	e := history.Event{Kind: history.Force, Process: g.process, Goroutine: g.id, Keys: []string{of.key}, Lock: of.lock, Begin: g.now()}
 	freed, err := lockOf(g.locks, of).ForceRelease(context.Background())
