@@ -240,8 +240,9 @@ func (r *rooms) leaveHolds(ctx context.Context) error {
 	return fmt.Errorf("%w with %s: %w", ErrClosed, held, failure.Inside(context.Cause(ctx)))
 }
 
-// Open is [New] with a Redis client for a URL in the format of redis.ParseURL: redis://user:password@host:6379/0 or
-// rediss://… . [Client.Close] closes that Redis client. The error never contains the user or the password.
+// Open calls [New] with a Redis client for a URL in the format of redis.ParseURL:
+// redis://user:password@host:6379/0 or rediss://… . [Client.Close] closes that Redis client. The error never
+// contains the user or the password.
 func Open(url string, opts ...Option) (*Client, error) {
 	parsed, err := redis.ParseURL(url)
 	if err != nil {

@@ -177,8 +177,8 @@ func (h *Hold) holds(name string) bool {
 	return h.Remaining() > 0 && h.handle.Hold.Covers(name)
 }
 
-// MustHold is [Held] for code that must not run without the lock, such as a handler that must not be called
-// without its middleware. It panics if ctx does not carry the lock.
+// MustHold returns the same hold as [Held], but panics if ctx does not carry the lock. It is for code that
+// must not run without the lock, such as a handler that must not be called without its middleware.
 func MustHold(ctx context.Context, name string) *Hold {
 	hold, ok := Held(ctx, name)
 	if !ok {

@@ -152,7 +152,8 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	}
 }
 
-// acquire is Acquire without the guard against leaks. For a kind without holders it returns a nil hold.
+// acquire does the same as Acquire without the guard against leaks. For a kind without holders it returns a
+// nil hold.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	if l.clients != nil {
 		return l.acquireOnMost(ctx, opts)
@@ -173,7 +174,7 @@ func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) 
 	return hold, err
 }
 
-// acquireOnMost is acquire for a Redlock. It counts as a caller of every client.
+// acquireOnMost acquires a Redlock. It counts as a caller of every client.
 func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	members, err := l.redlock(opts)
 	if err != nil {

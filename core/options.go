@@ -68,7 +68,7 @@ type config struct {
 	observers        observers
 }
 
-// renewTimeout is how long one renewal may take, so that several fit into a lease.
+// renewTimeout returns the time limit of one renewal. Several of them fit into a lease.
 func (c *config) renewTimeout() time.Duration { return c.watchdog / 6 }
 
 func newConfig(opts []Option) (config, error) {

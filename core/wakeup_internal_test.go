@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// listener is a client with a waiter that has subscribed.
+// listener returns a client with a waiter that has subscribed.
 func listener(t *testing.T, prepare ...func(*Client)) (*Client, *queue.Waiter, *wakeup.Subscription) {
 	t.Helper()
 	c, err := New(redistest.New(t).Client())

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// tcp is a shop behind a real HTTP server.
+// tcp starts a shop behind a real HTTP server.
 func tcp(t *testing.T, opts ...any) (*shop, *httptest.Server) {
 	t.Helper()
 	s := newShopIn(t, 30*time.Second, opts...)

@@ -35,9 +35,9 @@ func abandon(c *gin.Context) {
 	}
 }
 
-// reusing is a middleware that gives gin's context to the next request, of a route without a lock, as the engine does with
-// a context from its pool. It calls during while that request is served, and fails the test if the context changes
-// under its handlers.
+// reusing returns a middleware that passes gin's context to the next request, on a route without a lock, as
+// the engine does with a context from its pool. It calls during while that request is served. The test fails
+// if the context changes under the handlers of that request.
 func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 	var next *http.Request
 	s.engine.GET("/free", func(c *gin.Context) {

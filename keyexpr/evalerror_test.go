@@ -213,7 +213,7 @@ func operands() []any {
 	}
 }
 
-// operations are the operators and functions of the language with operands A and B, in all notations.
+// operations returns the operators and functions of the language with operands A and B, in all notations.
 func operations() []string {
 	forms := []string{
 		"-A", "not A", "A and B", "A or B", "A ? 1 : 2", "A + B", "A - B", "A * B", "A / B", "A % B", "A in B", "A not in B", "A == B", "A != B",

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// hostile is an expression together with values that make it expensive: body returns about n bytes of
-// a request.
+// hostile is an expression with values that make it expensive. body returns the values of a request of about
+// n bytes.
 type hostile struct {
 	name, expression string
 	body             func(n int) map[string]any
@@ -35,7 +35,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 
 func texts(n int) object { return object{"a": strings.Repeat("a", n), "b": "b", "n": n} }
 
-// twoTexts differ only at their ends.
+// twoTexts returns texts that differ only at their ends.
 func twoTexts(n int) object {
 	a := strings.Repeat("a", n/2)
 	return object{"a": a + "x", "b": strings.Clone(a) + "y"}
@@ -47,7 +47,7 @@ func wideTexts(n int) object {
 
 func commas(n int) object { return object{"a": strings.Repeat(",", n), "b": ","} }
 
-// list has up to 1,000 elements, the most that an expression accepts.
+// list returns a list of at most 1,000 elements, the most that an expression accepts.
 func list(n, each int, element func(i int) any) []any {
 	elements := make([]any, min(n/each, 1000))
 	for i := range elements {
@@ -60,7 +60,7 @@ func numbers(n int) object {
 	return object{"xs": list(n/2, 5, func(i int) any { return 1000 + i }), "ys": list(n/2, 5, func(i int) any { return 5000 + i })}
 }
 
-// longNames are lists of texts with a long common head.
+// longNames returns lists of texts with a long common beginning.
 func longNames(n int) object {
 	each := max(n/2000, 8)
 	stem := strings.Repeat("a", each)
@@ -70,7 +70,7 @@ func longNames(n int) object {
 	return object{"xs": list(n/2, each+8, name("x")), "ys": list(n/2, each+8, name("y")), "a": stem + "00000z"}
 }
 
-// objects are lists of objects with many names.
+// objects returns lists of objects with many names.
 func objects(n int) object {
 	fields := max(n/2000/6, 1)
 	element := func(i int) any {
@@ -83,7 +83,7 @@ func objects(n int) object {
 	return object{"xs": list(n/2, fields*6, element), "ys": list(n/2, fields*6, element)}
 }
 
-// deep are lists inside lists.
+// deep returns deeply nested lists.
 func deep(n int) object {
 	leaves := make([]any, max(n/2-256, 0)/2)
 	for i := range leaves {
@@ -108,7 +108,7 @@ func digits(n int) object {
 	return object{"a": strings.Repeat("7", n), "xs": list(n, 900, func(int) any { return "1" + strings.Repeat("7", 800) + "e-1000" })}
 }
 
-// hardNumbers are short texts that are slow to parse as numbers, numbers to compare them with, and
+// hardNumbers returns short texts that are slow to parse as numbers, numbers to compare them with, and
 // integers that are longer than an int.
 func hardNumbers(n int) object {
 	hard := []string{"2.4703282292062327e-324", "2.2250738585072011e-308", "9007199254740993", "0." + strings.Repeat("0", 323) + "24703282292062327"}
@@ -119,7 +119,7 @@ func hardNumbers(n int) object {
 	}
 }
 
-// longElements are many elements next to one long text.
+// longElements returns many elements and one long text.
 func longElements(n int) object {
 	return object{"a": strings.Repeat("a", min(n/2, 4000)), "xs": list(n/2, 3, func(i int) any { return itoa(i) })}
 }

@@ -201,7 +201,7 @@ func TestTemplate_MissingIsAdmitted(t *testing.T) {
 	}
 }
 
-// nils are nils of every kind that a variable may have.
+// nils returns a nil of every kind that a variable may have.
 func nils() []any {
 	var list []string
 	var table map[string]string

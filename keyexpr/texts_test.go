@@ -48,7 +48,7 @@ func bookingSchema(tb testing.TB) *keyexpr.Schema {
 	return schema
 }
 
-// bookingAt has one instant in every field, in one zone.
+// bookingAt returns a booking with the same instant in every field.
 func bookingAt(t time.Time) booking {
 	return booking{
 		At: t, Until: t, Stamp: stamp{t}, Written: written(t), Pointer: &t, Times: []time.Time{t, t.UTC()},

@@ -216,13 +216,14 @@ func (h *harness) holdOf(ctx context.Context, field string) (context.Context, co
 	return h.HoldStart(ctx, info), info
 }
 
-// wait observes a caller that is blocked by first when it comes and by last at the end. It returns its span.
+// wait notifies h of a caller that the hold first blocks when it arrives and the hold last at the end. It
+// returns the span of the caller.
 func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	return h.waitSince(t, time.Now(), first, last)
 }
 
-// waitSince is wait for a caller that came at a given time.
+// waitSince does the same as wait for a caller that came at a given time.
 func (h *harness) waitSince(t *testing.T, came time.Time, first, last string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	a := acquisition("order:42", "ship")

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// pay is the usual rule of these tests.
+// pay returns the rule that most of these tests use.
 func pay() ruleset.Rule { return ruleset.Rule{Name: "pay", Key: "order:#{in.ID}"} }
 
 func TestRun_HandlerHoldsTheLock(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // time.
 type scripts struct{ digests map[string]bool }
 
-// note is a match that inspects every command and accepts none.
+// note records the scripts that a command loads. It is used as a match that accepts no command.
 func (s *scripts) note(cmd []string) bool {
 	switch name := strings.ToLower(cmd[0]); {
 	case name == "eval" && len(cmd) > 1:

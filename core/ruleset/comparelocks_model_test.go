@@ -49,8 +49,9 @@ func (c call) takes(rules []*ruleset.Resolved) []string {
 	return locks
 }
 
-// excluded reports whether each two calls exclude each other when one of them runs under the old rules and
-// one under the next ones. Only calls count that do so under the old rules, and under the next ones.
+// excluded reports whether any two calls exclude each other if one of them runs under the old rules and the
+// other one under the next rules. It considers only pairs that exclude each other under the old rules and
+// also under the next rules.
 func excluded(old, next []*ruleset.Resolved) bool {
 	meet := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(lock string) bool { return slices.Contains(b, lock) })
@@ -295,7 +296,7 @@ func firstStep(t *testing.T, rules []ruleset.Rule, problems []*ruleset.Problem) 
 	return rules
 }
 
-// rulesOf are the rules of two sets.
+// rulesOf describes the rules of the sets, one rule on each line.
 func rulesOf(sets ...*ruleset.Set) string {
 	var text strings.Builder
 	for _, set := range sets {

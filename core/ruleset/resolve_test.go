@@ -110,7 +110,7 @@ func TestBuildSet_Order(t *testing.T) {
 	}
 }
 
-// layeredFields has fields that can have any of these values together, in every layer.
+// layeredFields returns fields with values that can be combined freely, in every layer.
 func layeredFields() map[string][]any {
 	second := time.Second
 	return map[string][]any{

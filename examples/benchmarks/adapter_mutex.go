@@ -7,8 +7,8 @@ import (
 
 const mutexFloor = "mutex"
 
-// mutex is the floor of turns on one key: only the work. All callers are in one process and share
-// a [sync.Mutex].
+// mutex returns the floor for turns on one key, which have no cost except the work. All callers are in one
+// process and share a [sync.Mutex].
 func mutex() contender {
 	return contender{name: mutexFloor, open: func(string, int) (Locker, error) { return &mutexLocker{}, nil }}
 }

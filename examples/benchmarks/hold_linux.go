@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// hold is the work under the lock: it waits without using the CPU. In an idle process [time.Sleep] would
-// turn 0.1 ms into a millisecond, because the poller counts in milliseconds. The system call is exact to
-// about 0.06 ms.
+// hold simulates the work under the lock: it waits without using the CPU. In an idle process [time.Sleep]
+// would turn 0.1 ms into a millisecond, because the poller counts in milliseconds. The system call is exact
+// to about 0.06 ms.
 func hold(d time.Duration) {
 	if d <= 0 {
 		return

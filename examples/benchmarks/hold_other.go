@@ -4,7 +4,7 @@ package main
 
 import "time"
 
-// hold is the work under the lock. On this system its shortest duration is about 1 ms.
+// hold simulates the work under the lock. On this system it takes at least about 1 ms.
 func hold(d time.Duration) {
 	if d > 0 {
 		time.Sleep(d)

@@ -77,8 +77,8 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 	return []row{rate, half, most, cpu}
 }
 
-// enough is the share of the best rate that Interlock must reach. A single caller waits for two round trips with every
-// library, so noise decides which library is the best.
+// enough returns the share of the best rate that Interlock must reach. A single caller waits for two round
+// trips with every library, so noise decides which library is the best.
 func enough(callers int) float64 {
 	if callers == 1 {
 		return 0.95

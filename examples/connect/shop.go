@@ -38,7 +38,7 @@ func (shop) Follow(_ context.Context, req *orderspb.FollowRequest, stream *conne
 	return nil
 }
 
-// Show has no rule.
+// Show runs without a lock, because no rule names it.
 func (shop) Show(_ context.Context, req *orderspb.FollowRequest) (*orderspb.Event, error) {
 	return &orderspb.Event{Text: "order " + req.GetOrderId()}, nil
 }

@@ -64,7 +64,7 @@ func forcedByJava(t *testing.T, s *site, k kind) {
 	next.release(t)
 }
 
-// forces is the kind with which a key of a lock is released by force.
+// forces returns the kind with which Java releases a key of the lock by force.
 func (k kind) forces() interop.Kind {
 	if k.keys != nil {
 		return interop.Lock

@@ -47,7 +47,7 @@ func (i item) runsWith(topology string, k kind) bool {
 		(i.pick == nil || slices.Contains(i.pick, k.name)) && !slices.Contains(i.not, k.name)
 }
 
-// TestRedisson is the suite: TestRedisson/<version>/<topology>/<item>/<kind>.
+// TestRedisson runs the suite. Its subtests are <version>/<topology>/<item>/<kind>.
 func TestRedisson(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		for _, i := range items {

@@ -32,7 +32,7 @@ func openBackend(url string) (*backend, error) {
 	return viaRelay(url)
 }
 
-// embedded is a Redis inside this process.
+// embedded starts a Redis inside this process.
 func embedded() (*backend, error) {
 	server, err := redistest.Start()
 	if err != nil {

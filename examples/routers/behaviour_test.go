@@ -42,7 +42,7 @@ func TestBehaviour(t *testing.T) {
 	})
 }
 
-// plain is a handler of net/http.
+// plain returns a handler of net/http.
 func plain(do order) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, err := do(r.Context(), r.PathValue("id"))

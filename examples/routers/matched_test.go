@@ -18,7 +18,7 @@ func noWait(route, key string) ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.HTTP(route), Key: key, WaitTime: ruleset.NoWait}
 }
 
-// overridden is a POST with a header for another method.
+// overridden sends a POST with a header for another method.
 func overridden(shop http.Handler, path, method string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, http.NoBody)
 	r.Header.Set("X-Http-Method-Override", method)

@@ -2,6 +2,8 @@ package archtest_test
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
 	"go/scanner"
 	"go/token"
 	"os"
@@ -102,6 +104,37 @@ func sentences(name string, source []byte) []sentence {
 			}
 			for i, line := range bytes.Split([]byte(literal), []byte("\n")) {
 				list = append(list, sentence{string(line), file.Line(pos) + i})
+			}
+		}
+	}
+}
+
+// nounComment matches the comment of a function that says what the function is, instead of what it does or
+// returns. roleComment matches the comments of that form that read well, such as "… is the main function of …".
+var (
+	nounComment = regexp.MustCompile(`^\S+ (is|are|has) `)
+	roleComment = regexp.MustCompile(`^\S+ is (like|called|closed|never|correct) |^\S+ is (a|the) (main )?(body|default|dialer|function|handler|loop|middleware)\b`)
+)
+
+// A comment of a function says what the function does or returns.
+func TestEnglish_FunctionComments(t *testing.T) {
+	t.Parallel()
+	for _, name := range tracked(t) {
+		if path.Ext(name) != ".go" || !readsEnglish(name) {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, filepath.Join(root(t), name), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Doc.Text(), f.Name.Name+" ") {
+				continue
+			}
+			if words := strings.Join(strings.Fields(f.Doc.Text()), " "); nounComment.MatchString(words) && !roleComment.MatchString(words) {
+				t.Errorf("%s:%d: %q: write what the function does or returns", name, fset.Position(f.Pos()).Line, words)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func (p *Proxy) DropReply(m Match) *Rule { return p.add(dropReply, 0, m) }
 // messages on the connection wait as well.
 func (p *Proxy) HoldReply(m Match) *Rule { return p.add(holdReply, 0, m) }
 
-// DelayReply is [Proxy.HoldReply] for d, or until [Rule.Release].
+// DelayReply acts like [Proxy.HoldReply], but for d at most.
 func (p *Proxy) DelayReply(m Match, d time.Duration) *Rule { return p.add(holdReply, d, m) }
 
 // DropRequest loses the command: the connection is closed before the command reaches Redis. The
@@ -30,7 +30,7 @@ func (p *Proxy) DropRequest(m Match) *Rule { return p.add(dropRequest, 0, m) }
 // not.
 func (p *Proxy) HoldRequest(m Match) *Rule { return p.add(holdRequest, 0, m) }
 
-// DelayRequest is [Proxy.HoldRequest] for d, or until [Rule.Release].
+// DelayRequest acts like [Proxy.HoldRequest], but for d at most.
 func (p *Proxy) DelayRequest(m Match, d time.Duration) *Rule { return p.add(holdRequest, d, m) }
 
 // AnswerError answers the command with an error, such as "BUSY a script runs". The command does not

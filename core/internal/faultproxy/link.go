@@ -79,7 +79,7 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 	return err == nil
 }
 
-// ping is the command that Redis gets instead of a command that the proxy answers with an error.
+// ping returns the command that Redis gets instead of a command that the proxy answers with an error.
 func ping() command { return command{raw: []byte("*1\r\n$4\r\nPING\r\n"), args: []string{"PING"}} }
 
 // forwardReplies forwards replies and messages to the client.
@@ -151,5 +151,5 @@ func (l *link) close() {
 	_ = l.upstream.Close()
 }
 
-// longAgo is a deadline that has passed, even on the fake clock of a test.
+// longAgo returns a deadline that has passed, even on the fake clock of a test.
 func longAgo() time.Time { return time.Unix(1, 0) }

@@ -86,7 +86,7 @@ func (o *Holder) begin(h *Hold) {
 // count returns how many holds there are, including holds that have not begun. The caller holds the mutex.
 func (o *Holder) count() int { return len(o.holds) + o.entering }
 
-// countHolds is count for a caller that does not hold the mutex.
+// countHolds returns the same as count. The caller does not hold the mutex.
 func (o *Holder) countHolds() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

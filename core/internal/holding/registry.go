@@ -38,8 +38,8 @@ func (hs *Holdings) Doubt(holders []queue.Holder) {
 	}
 }
 
-// Hint is Doubt after a message on the channel of a lock. For a semaphore it does nothing, because such a message only
-// means that one more permit is free.
+// Hint handles a message on the channel of a lock. It calls Doubt, except for a semaphore, where the message
+// only means that one more permit is free.
 func (hs *Holdings) Hint(holders []queue.Holder) {
 	if len(holders) > 0 && Of(holders[0]).lease.Kind.Shares != redisstore.Limited {
 		hs.Doubt(holders)

@@ -139,7 +139,7 @@ func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {
 	return !amending && o.lease.Pass(now, w.Lease, w.Renewed)
 }
 
-// freeNow is releaseLast for a caller that need not wait for its turn.
+// freeNow calls releaseLast for a caller that need not wait for its turn.
 func (o *Holder) freeNow(ctx context.Context) error {
 	now := time.Now()
 	_, err := o.releaseLast(ctx, o.chooseNext(now), now, o.in.Sender.Operation(now))

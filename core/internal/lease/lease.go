@@ -110,7 +110,7 @@ func (l *Lease) Lose(cause error) bool {
 	return lost
 }
 
-// lose is Lose without the notification. It reports whether the caller has to notify the holder.
+// lose records the loss without notifying the holder. It reports whether the caller has to notify the holder.
 func (l *Lease) lose(cause error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

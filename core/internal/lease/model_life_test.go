@@ -47,7 +47,7 @@ func (m *model) acknowledge(sent, now, ttl time.Duration) {
 	}
 }
 
-// confirm is acknowledge for a command that a holder sent.
+// confirm acknowledges a command that a holder sent.
 func (m *model) confirm(sent, now, ttl time.Duration) {
 	if m.phase == "held" && m.left(now) > 0 && m.lowerTo > 0 {
 		m.longest, m.lowerTo = m.lowerTo, 0

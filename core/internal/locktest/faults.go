@@ -31,7 +31,7 @@ var (
 	DropReply   = Fault{"reply lost", (*faultproxy.Proxy).DropReply}
 )
 
-// Refuse is a fault that answers a command with an error. The command does not reach Redis.
+// Refuse returns a fault that answers a command with an error. The command does not reach Redis.
 func Refuse(says string) Fault {
 	return Fault{"refused: " + says, func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule { return p.AnswerError(m, says) }}
 }
@@ -54,7 +54,7 @@ var (
 	}}
 )
 
-// Slow is an outage in which every reply takes d longer.
+// Slow returns an outage in which every reply takes d longer.
 func Slow(d time.Duration) Outage {
 	return Outage{"replies take " + d.String(), func(p *faultproxy.Proxy) func() { return p.DelayReply(faultproxy.Any(), d).Remove }}
 }

@@ -126,7 +126,7 @@ func (b *Redis) BehindAProxy(opts ...core.Option) (*core.Client, *faultproxy.Pro
 	return b.BehindAFreshProxy(opts...)
 }
 
-// BehindAFreshProxy is BehindAProxy on a server that knows the scripts of Lock only.
+// BehindAFreshProxy returns a lock client with a separate proxy. The server knows only the scripts of Lock.
 func (b *Redis) BehindAFreshProxy(opts ...core.Option) (*core.Client, *faultproxy.Proxy) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)
@@ -141,7 +141,7 @@ func (b *Redis) Behind(opts ...core.Option) *core.Client {
 	return b.BehindWith(nil, opts...)
 }
 
-// BehindWith is Behind with changed options of go-redis.
+// BehindWith does the same as Behind, with changed options of go-redis.
 func (b *Redis) BehindWith(change func(*redis.Options), opts ...core.Option) *core.Client {
 	b.T.Helper()
 	o := &redis.Options{Addr: b.Proxy.Addr()}

@@ -98,7 +98,7 @@ func (j *Redisson) AwaitSleep() {
 	Eventually(j.t, "the waiter to sleep", func() bool { return j.attempts.Load() >= 2 })
 }
 
-// attempt is RLock.tryLockInner. It returns the TTL of the holder if the lock is taken.
+// attempt does the same as RLock.tryLockInner. It returns the TTL of the holder if the lock is taken.
 func (j *Redisson) attempt(key string) (taken bool, ttl time.Duration) {
 	j.t.Helper()
 	defer j.attempts.Add(1)
@@ -109,8 +109,8 @@ func (j *Redisson) attempt(key string) (taken bool, ttl time.Duration) {
 	return errors.Is(err, redis.Nil), time.Duration(ms) * time.Millisecond
 }
 
-// Lock is RLock.tryLock(wait). It attempts, subscribes, attempts again, and then waits for a message or the end of the
-// TTL that it saw, whichever is first. It does not poll.
+// Lock does the same as RLock.tryLock(wait). It attempts, subscribes, attempts again, and then waits for a
+// message or the end of the TTL that it saw, whichever is first. It does not poll.
 func (j *Redisson) Lock(key string, wait time.Duration) bool {
 	j.t.Helper()
 	if taken, _ := j.attempt(key); taken {
@@ -138,7 +138,7 @@ func (j *Redisson) Lock(key string, wait time.Duration) bool {
 	}
 }
 
-// Unlock is RLock.unlock of a lock that is held once.
+// Unlock does the same as RLock.unlock for a lock that is held once.
 func (j *Redisson) Unlock(key string) {
 	j.t.Helper()
 	const script = `
@@ -435,7 +435,8 @@ func (b Permits) WantPermits(free, taken int) {
 	}
 }
 
-// RedissonAcquire is RPermitExpirableSemaphore.tryAcquire with a deadline by the clock of the caller.
+// RedissonAcquire does the same as RPermitExpirableSemaphore.tryAcquire, with a deadline by the clock of the
+// caller.
 func (b Permits) RedissonAcquire(id []byte, deadline string) (got any) {
 	b.T.Helper()
 	now := b.Time(context.Background()).Val().UnixMilli()
@@ -461,7 +462,7 @@ return false`, []string{Pool, PermitLeases, PermitChannel}, id, deadline, now).R
 	return got
 }
 
-// RedissonRelease is the release of a permit. It returns 0 if the permit was not taken or its lease had expired, and 1
+// RedissonRelease releases a permit. It returns 0 if the permit was not taken or its lease had expired, and 1
 // otherwise.
 func (b Permits) RedissonRelease(id []byte) int64 {
 	b.T.Helper()

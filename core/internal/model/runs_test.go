@@ -131,7 +131,7 @@ func (c *caller) run(ctx context.Context) {
 	}
 }
 
-// turn is one acquisition, and the hold.
+// turn acquires the lock once, holds it for a while and releases it.
 func (c *caller) turn(ctx context.Context) {
 	var opts []core.AcquireOption
 	ask, lease := history.Ask{Renewed: true}, runWatchdog

@@ -31,7 +31,7 @@ func StartCluster(tb testing.TB, masters ...int) *Cluster {
 	return Binary{}.StartCluster(tb, masters...)
 }
 
-// StartCluster is [StartCluster] with this binary.
+// StartCluster does the same as [StartCluster] with this binary.
 func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	tb.Helper()
 	n := 3

@@ -32,8 +32,8 @@ func StartReplicated(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// StartWatched is [StartReplicated] with one Sentinel, which needs no consent for a failover and
-// considers a master dead after 500 ms.
+// StartWatched does the same as [StartReplicated] and starts one Sentinel. The Sentinel needs no consent for
+// a failover and considers a master dead after 500 ms.
 func StartWatched(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := StartReplicated(tb, n)

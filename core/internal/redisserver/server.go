@@ -43,8 +43,8 @@ func plainArgs(_ context.Context, port int) ([]string, error) {
 	}, nil
 }
 
-// StartDurable is [Start] with a server that keeps its data: every write is on disk before it is
-// answered and is there again after [Server.Kill] and [Server.Restart].
+// StartDurable does the same as [Start], but the server keeps its data: it writes to disk before it answers,
+// so the data survives [Server.Kill] and [Server.Restart].
 func StartDurable(tb testing.TB) *Server {
 	tb.Helper()
 	return Binary{}.startIn(tb, tb.TempDir(), func(ctx context.Context, port int) ([]string, error) {
@@ -135,7 +135,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// Start is [Start] with this binary.
+// Start does the same as [Start] with this binary.
 func (b Binary) Start(tb testing.TB) *Server {
 	tb.Helper()
 	return b.start(tb, plainArgs)
@@ -147,7 +147,7 @@ func (b Binary) start(tb testing.TB, args commandLine) *Server {
 	return b.startIn(tb, inMemory(tb), args)
 }
 
-// startIn is start with the folder to which the server writes.
+// startIn does the same as start. The server writes to the given folder.
 func (b Binary) startIn(tb testing.TB, dir string, args commandLine) *Server {
 	tb.Helper()
 	if b.path == "" {

@@ -39,8 +39,8 @@ func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	return typed(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
 }
 
-// acquireBy is Acquire for attempts with more terms than a lease, so that the usual attempt does not pay
-// for them.
+// acquireBy prepares an attempt with more terms than a lease. It is separate so that the usual attempt does
+// not pay for them.
 func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	k := c.Kind
 	token := t.Token || k.Fenced

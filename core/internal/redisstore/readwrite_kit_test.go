@@ -91,8 +91,8 @@ func (b *bench) dies(field string) {
 	}
 }
 
-// changes are the operations on the holds of readers and writers. Each reports whether the holder was
-// there.
+// changes returns the operations on the holds of readers and writers, by name. Each reports whether Redis had
+// the holder.
 func (b *bench) changes(c redisstore.Claim) map[string]func() bool {
 	return map[string]func() bool{
 		"hold":    func() bool { return reply(b, b.Hold(time.Now(), c, 2, time.Hour)) },

@@ -46,13 +46,13 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Store: s, t: t, rdb: rdb}
 }
 
-// soon is a time limit that no test reaches.
+// soon returns a deadline that no test reaches.
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
 // kinds are the kinds of lock; most tests use the reentrant one.
 var kinds = redisstore.NewKinds()
 
-// claim is a claim on a reentrant lock.
+// claim returns a claim on a reentrant lock.
 func claim(key, field string) redisstore.Claim {
 	return redisstore.Claim{Kind: kinds.Reentrant, Key: key, Field: field}
 }

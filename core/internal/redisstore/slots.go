@@ -22,7 +22,8 @@ func (s *Store) CheckName(key string) error {
 	return nil
 }
 
-// CheckKey is CheckName for the key of a kind, whose channel may need more.
+// CheckKey calls CheckName for the key of a kind. If the channel of the kind puts braces around the name, it
+// also calls CheckLatchName.
 func (s *Store) CheckKey(k *Kind, key string) error {
 	if err := s.CheckName(key); err != nil || !k.braced {
 		return err
@@ -30,7 +31,7 @@ func (s *Store) CheckKey(k *Kind, key string) error {
 	return s.CheckLatchName(key)
 }
 
-// CheckLatchName is CheckName for the channel of a latch.
+// CheckLatchName does the same as CheckName for the channel of a latch.
 func (s *Store) CheckLatchName(key string) error {
 	if err := s.checkRouting(key); err != nil {
 		return err

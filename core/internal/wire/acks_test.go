@@ -22,7 +22,7 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
-		rdb := altered(t, func(o *redis.Options) {
+		rdb := embeddedClient(t, func(o *redis.Options) {
 			dial := o.Dialer
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				made.Add(1)

@@ -16,7 +16,7 @@ import (
 
 var scriptCommand = faultproxy.Command("evalsha", "eval")
 
-// proxied is a Redis behind a proxy. The server knows the scripts.
+// proxied returns a Redis behind a proxy. The server knows the scripts.
 func proxied(t *testing.T, rdb *redis.Client) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, rdb)

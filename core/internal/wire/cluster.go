@@ -344,7 +344,7 @@ func Slot(key string) int {
 	return int(crc16(key)) % slots
 }
 
-// crc16 is CRC-16/XMODEM, the checksum of the Cluster specification.
+// crc16 returns the CRC-16/XMODEM of s, the checksum in the Cluster specification.
 func crc16(s string) uint16 {
 	const polynomial = 0x1021
 	var crc uint16

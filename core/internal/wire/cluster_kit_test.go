@@ -21,8 +21,8 @@ import (
 // dialNode makes a connection to a node.
 type dialNode func(ctx context.Context) (net.Conn, error)
 
-// board is a Cluster in memory. Its nodes know nothing of each other: only the client is given the
-// slots. It works in a synctest bubble.
+// board is a Cluster in memory for a synctest bubble. Its nodes do not know each other; only the client gets
+// the slots.
 type board struct {
 	client *redis.ClusterClient
 
@@ -31,7 +31,7 @@ type board struct {
 	slots []redis.ClusterSlot
 }
 
-// newBoard makes a board in which the first node has all slots.
+// newBoard returns a board whose first node has all slots.
 func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.ClusterOptions)) *board {
 	t.Helper()
 	b := &board{nodes: nodes}
@@ -57,24 +57,24 @@ func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.Clu
 	b.client = redis.NewClusterClient(o)
 	t.Cleanup(func() {
 		_ = b.client.Close()
-		time.Sleep(time.Second) // in the time of the bubble: what loads the slots ends by itself
+		time.Sleep(time.Second) // virtual time: the goroutine that loads the slots ends by itself
 	})
 	return b
 }
 
-// give gives all slots to one node. The client learns it when it reads the slots.
+// give gives all slots to one node. The client notices when it reads the slots.
 func (b *board) give(addr string) {
 	b.slotsAre(redis.ClusterSlot{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}})
 }
 
-// movesTo is give and makes the client learn it.
-func (b *board) movesTo(addr string) {
+// moveTo gives all slots to one node and makes the client read them.
+func (b *board) moveTo(addr string) {
 	b.give(addr)
 	b.learn()
 }
 
-// learn makes the client read the slots. It asks twice, because go-redis forgets a request that comes
-// while it reads them, which it may do just then.
+// learn makes the client read the slots. It asks twice, because go-redis ignores a request while it already
+// reads the slots.
 func (b *board) learn() {
 	for range 2 {
 		b.client.ReloadState(context.Background())
@@ -88,7 +88,7 @@ func (b *board) slotsAre(slots ...redis.ClusterSlot) {
 	b.slots = slots
 }
 
-// storeOfCluster makes a Redis with a timeout of a second, which the test closes.
+// storeOfCluster returns a Redis with a timeout of a second. The caller closes it.
 func storeOfCluster(t *testing.T, cluster *board) *bench {
 	t.Helper()
 	s, err := wire.New(cluster.client, wire.Config{Timeout: time.Second})
@@ -98,15 +98,15 @@ func storeOfCluster(t *testing.T, cluster *board) *bench {
 	return &bench{Redis: s, t: t}
 }
 
-// embedded is a node that is an embedded Redis.
+// embedded returns a node that is an embedded Redis.
 func embedded(t *testing.T) dialNode {
 	t.Helper()
 	o := redistest.New(t).Client().Options()
 	return func(ctx context.Context) (net.Conn, error) { return o.Dialer(ctx, o.Network, o.Addr) }
 }
 
-// says is a node that answers every script with one line.
-func says(line string) dialNode {
+// answering returns a node that answers every script with one line.
+func answering(line string) dialNode {
 	return func(context.Context) (net.Conn, error) {
 		near, far := mempipe.New()
 		go answerScripts(far, line)
@@ -128,8 +128,8 @@ func answerScripts(conn net.Conn, line string) {
 	})
 }
 
-// answerAll answers the commands of a client until the client ends the connection. An empty answer
-// stands for none.
+// answerAll answers the commands of a client until the client closes the connection. If answer returns "",
+// the command gets no answer.
 func answerAll(conn net.Conn, answer func(verb string) string) {
 	defer conn.Close()
 	for in := bufio.NewReader(conn); ; {
@@ -143,7 +143,7 @@ func answerAll(conn net.Conn, answer func(verb string) string) {
 	}
 }
 
-// readVerb reads a command.
+// readVerb reads a command and returns its name.
 func readVerb(in *bufio.Reader) (verb string, err error) {
 	var n int
 	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {

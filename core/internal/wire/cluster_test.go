@@ -28,8 +28,8 @@ func TestCall_Wait_RedirectionLoop(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				cluster := newBoard(t, map[string]dialNode{
-					"10.0.0.1:6379": says("-" + verb + " 1 10.0.0.2:6379"),
-					"10.0.0.2:6379": says("-" + verb + " 1 10.0.0.1:6379"),
+					"10.0.0.1:6379": answering("-" + verb + " 1 10.0.0.2:6379"),
+					"10.0.0.2:6379": answering("-" + verb + " 1 10.0.0.1:6379"),
 				})
 				cluster.give("10.0.0.1:6379")
 				b := storeOfCluster(t, cluster)
@@ -50,8 +50,10 @@ func TestCall_Wait_RedirectionLoop(t *testing.T) {
 func TestCall_Wait_RedirectedOutsideACluster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := storeOf(t, altered(t, func(o *redis.Options) {
-			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return says("-MOVED 1 10.0.0.2:6379")(ctx) }
+		b := storeOf(t, embeddedClient(t, func(o *redis.Options) {
+			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return answering("-MOVED 1 10.0.0.2:6379")(ctx)
+			}
 		}))
 		defer b.Close()
 		_, err := acquiring(t.Context(), b)
@@ -61,7 +63,7 @@ func TestCall_Wait_RedirectedOutsideACluster(t *testing.T) {
 	})
 }
 
-// blocking is a node that cannot be connected to. Its dialer does not obey its context.
+// blocking returns a node that accepts no connection. Its dialer ignores its context.
 func blocking(released <-chan struct{}) dialNode {
 	return func(context.Context) (net.Conn, error) {
 		<-released
@@ -99,13 +101,13 @@ func TestCluster_MasterLeavesWhileConnecting(t *testing.T) {
 		if silent.Load() != 1 {
 			t.Fatalf("%d nodes are silent", silent.Load())
 		}
-		cluster.movesTo("10.0.0.2:6379")
+		cluster.moveTo("10.0.0.2:6379")
 		b.acquire("second", alice)
 		time.Sleep(2 * time.Minute) // until go-redis closes the client of the first
 		if silent.Load() != 0 {
 			t.Error("a node that has left is silent still")
 		}
-		cluster.movesTo("10.0.0.3:6379")
+		cluster.moveTo("10.0.0.3:6379")
 		start := time.Now()
 		b.acquire("third", alice)
 		if took := time.Since(start); took > 0 {
@@ -132,7 +134,7 @@ func TestRedis_Close_AllNodesAtOnce(t *testing.T) {
 		cluster := newBoard(t, nodes)
 		b := storeOfCluster(t, cluster)
 		for addr := range nodes {
-			cluster.movesTo(addr)
+			cluster.moveTo(addr)
 			if fate, err := acquiring(t.Context(), b); err == nil {
 				t.Fatalf("granted, fate %d", fate)
 			}
@@ -181,7 +183,7 @@ func TestCluster_HooksSeeNoPings(t *testing.T) {
 		b := storeOfCluster(t, cluster)
 		defer b.Close()
 		for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} {
-			cluster.movesTo(addr)
+			cluster.moveTo(addr)
 			b.acquire(addr, alice)
 		}
 		time.Sleep(5 * time.Minute) // in the time of the bubble
@@ -202,7 +204,7 @@ func TestCluster_SlotWithoutMaster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": says(answer), "10.0.0.2:6379": embedded(t)})
+				cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": answering(answer), "10.0.0.2:6379": embedded(t)})
 				b := storeOfCluster(t, cluster)
 				defer b.Close()
 				cluster.slotsAre(redis.ClusterSlot{End: 0, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}})
@@ -214,7 +216,7 @@ func TestCluster_SlotWithoutMaster(t *testing.T) {
 						t.Errorf("got %v", err)
 					}
 				}
-				cluster.movesTo("10.0.0.2:6379")
+				cluster.moveTo("10.0.0.2:6379")
 				b.acquire("owned", alice)
 			})
 		})
@@ -247,7 +249,7 @@ func TestHooks_RedirectedCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.New(t).Client()
 		cluster := newBoard(t, map[string]dialNode{
-			"10.0.0.1:6379": says("-MOVED 1 10.0.0.2:6379"),
+			"10.0.0.1:6379": answering("-MOVED 1 10.0.0.2:6379"),
 			"10.0.0.2:6379": func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") },
 		})
 		cluster.client.AddHook(defaultTenant{})
@@ -336,7 +338,7 @@ func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		b := storeOf(t, altered(t, func(o *redis.Options) {
+		b := storeOf(t, embeddedClient(t, func(o *redis.Options) {
 			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 				near, far := mempipe.New()
 				go answerAll(far, func(verb string) string {
@@ -367,8 +369,8 @@ func TestCluster_RedirectedToWhileItIsLearned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newBoard(t, map[string]dialNode{
-			"10.0.0.1:6379": says("-MOVED 1 10.0.0.2:6379"),
-			"10.0.0.2:6379": says(":1"),
+			"10.0.0.1:6379": answering("-MOVED 1 10.0.0.2:6379"),
+			"10.0.0.2:6379": answering(":1"),
 		})
 		cluster.give("10.0.0.1:6379")
 		b := storeOfCluster(t, cluster)
@@ -387,9 +389,9 @@ func TestCluster_RedirectedToWhileItIsLearned(t *testing.T) {
 			})
 		}
 		for range 30 {
-			cluster.movesTo("10.0.0.1:6379")
+			cluster.moveTo("10.0.0.1:6379")
 			time.Sleep(9 * time.Second) // likewise
-			cluster.movesTo("10.0.0.2:6379")
+			cluster.moveTo("10.0.0.2:6379")
 			time.Sleep(2 * time.Minute) // until go-redis has closed the client of the other one
 		}
 		cancel()
@@ -405,10 +407,10 @@ func TestCluster_MovingKeyAfterAWhile(t *testing.T) {
 		made := 0
 		far := faultproxy.NewLatency(t, 8*time.Millisecond).Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
 			made++
-			return says(":1")(ctx)
+			return answering(":1")(ctx)
 		})
 		cluster := newBoard(t, map[string]dialNode{
-			"10.0.0.1:6379": says("-ASK 1 10.0.0.2:6379"),
+			"10.0.0.1:6379": answering("-ASK 1 10.0.0.2:6379"),
 			"10.0.0.2:6379": func(ctx context.Context) (net.Conn, error) { return far(ctx, "", "") },
 		})
 		cluster.give("10.0.0.1:6379")

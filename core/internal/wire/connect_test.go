@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// altered is a client of an embedded Redis, changed by change.
-func altered(t *testing.T, change func(o *redis.Options)) *redis.Client {
+// embeddedClient returns a client of an embedded Redis with changed options.
+func embeddedClient(t *testing.T, change func(o *redis.Options)) *redis.Client {
 	t.Helper()
 	o := *redistest.New(t).Client().Options()
 	change(&o)
@@ -30,7 +30,7 @@ func altered(t *testing.T, change func(o *redis.Options)) *redis.Client {
 	return client
 }
 
-// storeOf makes a Redis with a timeout of a second, which the test closes.
+// storeOf returns a Redis with a timeout of a second. The caller closes it.
 func storeOf(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
 	s, err := wire.New(rdb, wire.Config{Timeout: time.Second})
@@ -40,7 +40,7 @@ func storeOf(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Redis: s, t: t, rdb: rdb}
 }
 
-// acquiring makes a call and waits for its outcome within its timeout.
+// acquiring makes a call and waits for its outcome for at most a second.
 func acquiring(ctx context.Context, b *bench) (wire.Fate, error) {
 	call := b.take(time.Now(), key, alice)
 	_, fate, err := call.Wait(ctx, time.Now().Add(time.Second))
@@ -62,7 +62,7 @@ func TestDialer_PanicIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := storeOf(t, altered(t, change))
+				b := storeOf(t, embeddedClient(t, change))
 				defer b.Close()
 				fate, err := acquiring(t.Context(), b)
 				if fate != wire.NotSent || err == nil || !strings.Contains(err.Error(), "panic") {
@@ -90,7 +90,7 @@ func TestDialer_NoConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := storeOf(t, altered(t, func(o *redis.Options) { o.Dialer = dial }))
+				b := storeOf(t, embeddedClient(t, func(o *redis.Options) { o.Dialer = dial }))
 				for range 3 {
 					if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || err == nil {
 						t.Errorf("got %v, fate %d", err, fate)
@@ -107,7 +107,7 @@ func TestDialer_NoConnection(t *testing.T) {
 func TestDialer_DialTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := storeOf(t, altered(t, func(o *redis.Options) {
+		b := storeOf(t, embeddedClient(t, func(o *redis.Options) {
 			o.DialTimeout = 300 * time.Millisecond
 			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
@@ -128,7 +128,7 @@ func TestDialer_OnConnectFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("not today")
-		b := storeOf(t, altered(t, func(o *redis.Options) {
+		b := storeOf(t, embeddedClient(t, func(o *redis.Options) {
 			o.OnConnect = func(context.Context, *redis.Conn) error { return refused }
 		}))
 		defer b.Close()
@@ -170,7 +170,7 @@ func TestDialer_Blocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inside, most atomic.Int64
 		released := make(chan struct{})
-		b := storeOf(t, altered(t, func(o *redis.Options) {
+		b := storeOf(t, embeddedClient(t, func(o *redis.Options) {
 			o.MaxConcurrentDials = 8
 			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 				most.Store(max(most.Load(), inside.Add(1)))
@@ -227,7 +227,7 @@ func TestDialer_UselessConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var made, closed atomic.Int64
-		b := storeOf(t, altered(t, func(o *redis.Options) {
+		b := storeOf(t, embeddedClient(t, func(o *redis.Options) {
 			dial := o.Dialer
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := dial(ctx, network, addr)

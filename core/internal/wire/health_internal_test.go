@@ -14,16 +14,16 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// stepped is a reading of a clock that was set by d since. The wall clock differs by d, the monotonic
-// clock does not. No function of package time makes one.
-func stepped(t *testing.T, now time.Time, d time.Duration) time.Time {
+// setWall returns the reading of a clock whose wall clock was set by d, while its monotonic clock did not
+// change. No function of package time does that.
+func setWall(t *testing.T, now time.Time, d time.Duration) time.Time {
 	t.Helper()
-	// See time.Time: with a monotonic reading the seconds are above the nanoseconds.
+	// See time.Time: if a Time has a monotonic reading, the seconds are in the bits above the nanoseconds.
 	wall := (*uint64)(unsafe.Pointer(&now))
 	before := now
 	*wall += uint64(int64(d/time.Second)) << 30
 	if now.Sub(before) != 0 || now.Round(0).Sub(before.Round(0)) != d {
-		t.Fatal("package time keeps its readings in another way: make them so here")
+		t.Fatal("package time represents readings in another way: adapt setWall")
 	}
 	return now
 }
@@ -37,12 +37,12 @@ func TestHealth_ClockIsSet(t *testing.T) {
 			t.Parallel()
 			h := newHealth("", timeout, Reports{})
 			defer h.close()
-			h.sent(stepped(t, time.Now(), step))
+			h.sent(setWall(t, time.Now(), step))
 			if h.unanswered(timeout) {
 				t.Error("silent at once")
 			}
 			h.answered()
-			h.sent(stepped(t, time.Now().Add(-2*timeout), step))
+			h.sent(setWall(t, time.Now().Add(-2*timeout), step))
 			if !h.unanswered(timeout) {
 				t.Error("not silent after twice the timeout")
 			}

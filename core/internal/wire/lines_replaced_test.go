@@ -27,8 +27,8 @@ func (d *dials) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.dial(ctx, network, addr)
 }
 
-// counted is a client like rdb that counts its connections.
-func counted(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*dials, *redis.Client) {
+// countDials returns a client with the options of rdb whose connections are counted.
+func countDials(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*dials, *redis.Client) {
 	t.Helper()
 	o := *rdb.Options()
 	d := &dials{dial: o.Dialer}
@@ -45,7 +45,7 @@ func counted(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*di
 func TestLines_ConnMaxLifetime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, rdb := counted(t, redistest.New(t).Client(), func(o *redis.Options) { o.ConnMaxLifetime = time.Minute })
+		d, rdb := countDials(t, redistest.New(t).Client(), func(o *redis.Options) { o.ConnMaxLifetime = time.Minute })
 		s, err := wire.New(rdb, wire.Config{Timeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestLines_MasterBecomesReplica(t *testing.T) {
 	was, is := redisserver.Start(t), redisserver.Start(t)
 	var now atomic.Pointer[redisserver.Server]
 	now.Store(was)
-	_, rdb := counted(t, was.Client(), func(o *redis.Options) {
+	_, rdb := countDials(t, was.Client(), func(o *redis.Options) {
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, network, now.Load().Addr())

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// preparing is a Redis with the given timeout, on connections that take a while to be prepared.
+// preparing returns a Redis with the given timeout. Each of its connections takes the time setup to prepare.
 func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
@@ -63,15 +63,15 @@ func (c *openConn) Close() error {
 	return c.Conn.Close()
 }
 
-// asked is an attempt to look at a lock within the timeout.
-func asked(b *bench, key string, timeout time.Duration) wire.Fate {
+// ask looks at a lock within the timeout and returns the fate of the call.
+func ask(b *bench, key string, timeout time.Duration) wire.Fate {
 	call := b.look(time.Now(), key)
 	_, fate, _ := call.Wait(context.Background(), time.Now().Add(timeout))
 	return fate
 }
 
-// goesOn makes one command hang, and reports when another one is answered, and how many were not. It
-// gives up after a minute.
+// goesOn makes one command hang. It returns the time until another command is answered and the number of
+// commands without an answer before that. It gives up after a minute.
 func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Duration) (after time.Duration, lost int) {
 	t.Helper()
 	stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))))
@@ -80,12 +80,12 @@ func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Durati
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		asked(b, "stuck", timeout)
+		ask(b, "stuck", timeout)
 	}()
 	defer func() { <-over }()
 	<-stuck.Hit()
 	for ; time.Since(start) < time.Minute; lost++ {
-		if asked(b, "other", timeout) == wire.Answered {
+		if ask(b, "other", timeout) == wire.Answered {
 			return time.Since(start), lost
 		}
 		time.Sleep(5 * time.Millisecond) // between two attempts, in the time of the bubble
@@ -110,10 +110,10 @@ func TestLines_SilentConnectionIsReplacedSlowly(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				proxy, b := preparing(t, tt.timeout, tt.setup)
 				defer b.Close()
-				for asked(b, key, tt.timeout) != wire.Answered {
+				for ask(b, key, tt.timeout) != wire.Answered {
 				}
 				for range 100 {
-					asked(b, key, tt.timeout)
+					ask(b, key, tt.timeout)
 				}
 				time.Sleep(time.Second) // in the time of the bubble
 				after, lost := goesOn(t, proxy, b, tt.timeout)
@@ -201,21 +201,21 @@ func TestLines_HangAfterASlowStart(t *testing.T) {
 		"the first connection": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
 			slow := proxy.DelayRequest(faultproxy.Command("client"), 2*time.Second)
 			for range 3 {
-				asked(b, key, timeout)
+				ask(b, key, timeout)
 			}
 			slow.Remove()
 		}},
 		"a short hook": {20 * time.Millisecond, manyCalls},
 		"a long hook":  {200 * time.Millisecond, manyCalls},
 		"a hang": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
-			asked(b, key, timeout)
+			ask(b, key, timeout)
 			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
-			asked(b, key, timeout)
+			ask(b, key, timeout)
 			time.Sleep(timeout) // in the time of the bubble
 		}},
 		"the first call": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
 			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
-			asked(b, key, timeout)
+			ask(b, key, timeout)
 			time.Sleep(timeout) // in the time of the bubble
 		}},
 	} {
@@ -242,7 +242,7 @@ func TestLines_HangAfterASlowStart(t *testing.T) {
 
 func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
 	for range 50 {
-		asked(b, key, 3*time.Second)
+		ask(b, key, 3*time.Second)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 				return "", ""
 			}
 		})
-		b := reported(t, through)
+		b := neverSilent(t, through)
 		defer time.Sleep(setup) // in the time of the bubble: the preparations end by themselves
 		defer b.Close()
 		for fate := wire.Unknown; fate != wire.Answered; {
@@ -272,8 +272,8 @@ func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 	})
 }
 
-// reported is a Redis with a timeout of a second that must not fall silent.
-func reported(t *testing.T, rdb *redis.Client) *bench {
+// neverSilent returns a Redis with a timeout of a second. The test fails if the Redis is found to be silent.
+func neverSilent(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
 	start := time.Now()
 	r, err := wire.New(rdb, wire.Config{Timeout: time.Second, Reports: wire.Reports{
@@ -291,7 +291,7 @@ func TestHealth_SecondSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		proxy, through := faultproxy.Around(t, redistest.New(t).Client())
-		b := reported(t, through)
+		b := neverSilent(t, through)
 		defer b.Close()
 		reply(b, b.look(time.Now(), key)) // the connection is open
 		held := proxy.HoldRequest(faultproxy.Once(scriptCommand))

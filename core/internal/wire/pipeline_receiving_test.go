@@ -67,7 +67,7 @@ func TestPipeline_Receiving_LoneCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var r readers
-		b := storeOf(t, altered(t, r.around))
+		b := storeOf(t, embeddedClient(t, r.around))
 		defer b.Close()
 		b.acquire(key, alice)
 		for range 3 {

@@ -83,7 +83,7 @@ func jammed(t *testing.T, body func(t *testing.T, j *jam, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &jam{}
 		j.room.Store(-1)
-		b := storeOf(t, altered(t, j.around))
+		b := storeOf(t, embeddedClient(t, j.around))
 		b.acquire(key, alice)
 		body(t, j, b)
 		b.Close() // again, for some
@@ -156,7 +156,7 @@ func TestPipeline_Sending_LargeCompany(t *testing.T) {
 	}
 }
 
-// large is a call that a socket may have no room for.
+// large makes a call that may not fit into the buffer of a socket.
 func large(ctx context.Context, b *bench) (took time.Duration, fate wire.Fate, err error) {
 	args := []any{1, key}
 	for range 1000 {

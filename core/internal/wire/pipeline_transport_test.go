@@ -75,7 +75,7 @@ func TestPipeline_Receiving_Deadlines(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				proxy, through := faultproxy.Around(t, redistest.New(t).Client(), change(t))
-				d, rdb := counted(t, through)
+				d, rdb := countDials(t, through)
 				b := storeOf(t, rdb)
 				defer b.Close()
 				lateReplies(t, proxy, b)

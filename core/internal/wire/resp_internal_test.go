@@ -84,7 +84,8 @@ func TestParser_Absurd(t *testing.T) {
 	}
 }
 
-// answers are what a pipeline without a connection has completed.
+// answers passes the pieces of a stream to a pipeline without a connection and returns the replies of the
+// completed calls.
 func answers(t *testing.T, p *pipeline, calls int, in ...string) (got []any, err error) {
 	t.Helper()
 	p.flow.trip = new(atomic.Int64)

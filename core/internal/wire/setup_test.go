@@ -38,7 +38,7 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Redis: r, t: t, rdb: rdb}
 }
 
-// soon is a time limit that no test reaches.
+// soon returns a deadline that no test reaches.
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
 // The scripts of the tests. A hash has one field: the owner that came first.

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Every error of this package with a constant text is known to contain no key. Two errors never leave
-// their function.
+// Every error with a constant text is registered as a text without a key, except for two errors that never
+// leave their function.
 func TestKnownText_EveryConstant(t *testing.T) {
 	t.Parallel()
 	inner := []string{errIncomplete.Error(), errLent.Error()}
@@ -23,12 +23,12 @@ func TestKnownText_EveryConstant(t *testing.T) {
 	for _, text := range texts {
 		known := slices.ContainsFunc(fixed(), func(err error) bool { return err.Error() == text })
 		if !known && !slices.Contains(inner, text) {
-			t.Errorf("%q is said to name a key", text)
+			t.Errorf("%q is not registered as a text without a key", text)
 		}
 	}
 }
 
-// constantTexts are the texts from which the source of this package makes errors.
+// constantTexts returns the constant texts of the errors that this package creates.
 func constantTexts(t *testing.T) (texts []string) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -53,7 +53,7 @@ func constantTexts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// newError returns the text from which an error is made.
+// newError returns the text of an error if the node creates one.
 func newError(n ast.Node) (text string, ok bool) {
 	call, isCall := n.(*ast.CallExpr)
 	if !isCall || len(call.Args) != 1 {

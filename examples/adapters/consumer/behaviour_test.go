@@ -42,8 +42,7 @@ func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, er
 	}, nil
 }
 
-// replying is a handler that stores its text for the caller, because a message has no
-// answer.
+// replying returns a handler that stores its text for the caller, because a message has no answer.
 func replying(do func(context.Context, string) (string, error)) consumer.Handler {
 	return func(ctx context.Context, m *consumer.Message) error {
 		text, err := do(ctx, m.Key)
@@ -56,7 +55,7 @@ func replying(do func(context.Context, string) (string, error)) consumer.Handler
 
 type replyKey struct{}
 
-// calling is a caller that replaces the queue.
+// calling calls the handler of a message directly, without the queue.
 func calling(ctx context.Context, handle func(context.Context, *consumer.Message) consumer.Result, c adaptertest.Call) (a adaptertest.Answer) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -36,8 +36,8 @@ func (s *Shop) GRPC() (*grpc.Server, *grpclock.Guard, error) {
 	return server, guard, err
 }
 
-// grpcRules are the rules of http.go for the methods. They have the same keys, so they use
-// the same locks.
+// grpcRules returns the rules of http.go for the methods. They have the same keys, so they use the same
+// locks.
 func grpcRules() []ruleset.Rule {
 	const key = "stock:#{req.item}"
 	reserve := func(method string, onBusy failpolicy.Strategy) ruleset.Rule {

@@ -106,8 +106,8 @@ func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
 	return in, err
 }
 
-// makeReport is the job. Its context is canceled when the lock is lost, because another instance
-// may run the job from then on.
+// makeReport does the job. Its context is canceled when the lock is lost, because another instance may run
+// the job from then on.
 func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
 	if tick == lastWords {
 		in.cut() // Redis gets no more commands from this instance

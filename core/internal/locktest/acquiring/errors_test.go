@@ -141,7 +141,7 @@ func (s *situation) acquire(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// wait has another caller wait for "k".
+// wait starts another caller that waits for "k".
 func (s *situation) wait() {
 	done := make(chan struct{})
 	go func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// around is a mapping that no prefix can express. A second application would be visible.
+// around maps a name in a way that no prefix can express. Tests notice if the mapping is applied twice.
 func around(name string) string { return "shop:{" + name + "}:v2" }
 
 // The mapper turns a name into the key. The other keys and the channel of the lock are named after this key.

@@ -248,5 +248,5 @@ func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
 	}
 }
 
-// around is a mapping that no prefix can express. A second application would be visible.
+// around maps a name in a way that no prefix can express. Tests notice if the mapping is applied twice.
 func around(name string) string { return "shop:{" + name + "}:v2" }

@@ -25,7 +25,7 @@ type costed struct {
 	inTheWay    func(*core.Client) core.Lock
 }
 
-// ofItself is a kind whose holder excludes others of the same kind.
+// ofItself returns a kind whose holder excludes callers of the same kind.
 func ofItself(constructor string, of func(*core.Client) core.Lock) costed {
 	return costed{constructor, of, of}
 }

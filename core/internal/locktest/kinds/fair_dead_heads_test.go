@@ -171,7 +171,8 @@ func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
 	}
 }
 
-// fairNotes is the name of the hash with the times at which waiters of a fair lock were seen, or found missing.
+// fairNotes returns the name of the hash with the times at which waiters of a fair lock were seen, or found
+// missing.
 func fairNotes(key string) string { return locktest.Tagged(key) + ":interlock_seen" }
 
 // dieWaiting makes a client wait for a fair lock n times and its process die.

@@ -215,8 +215,8 @@ func TestReadWriteContest_InABubble(t *testing.T) {
 	}
 }
 
-// TestReadWriteContest_OnAServer is the contest of 200 readers and 20 writers on a real Redis. It takes 3 seconds, or
-// the time in INTERLOCK_READWRITE.
+// TestReadWriteContest_OnAServer runs the contest with 200 readers and 20 writers on a real Redis. It takes 3
+// seconds, or the time in INTERLOCK_READWRITE.
 func TestReadWriteContest_OnAServer(t *testing.T) {
 	t.Parallel()
 	lasts := 3 * time.Second

@@ -74,7 +74,7 @@ func scanf(t *testing.T, line, format string, into ...any) {
 	}
 }
 
-// crowdRole is the process with the callers.
+// crowdRole is the main function of the process with the callers.
 func crowdRole(c locktest.ChildSide) error {
 	locks, err := core.New(c.Redis)
 	if err != nil {

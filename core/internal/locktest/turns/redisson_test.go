@@ -117,7 +117,7 @@ func redissonTurn(t *testing.T, b *locktest.Redis, key string) time.Duration {
 	return waited
 }
 
-// redissonTry is one attempt of RLock.
+// redissonTry makes one attempt of RLock and reports whether it took the lock.
 func redissonTry(t *testing.T, b *locktest.Redis, key string) bool {
 	t.Helper()
 	err := b.Eval(t.Context(), locktest.RedissonTryLock, []string{key}, 30_000, locktest.Stranger).Err()

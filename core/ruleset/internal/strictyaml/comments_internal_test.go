@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// commentTexts are texts with #{ in all places, and where it begins a comment.
+// commentTexts returns texts with #{ in all places, and the places where it begins a comment.
 func commentTexts() map[string]struct{ text, want string } {
 	return map[string]struct{ text, want string }{
 		"plain":                    {"a: b #{x}\nc: d#{x}\ne: f\t#{x}\n", "1:6 3:6"},

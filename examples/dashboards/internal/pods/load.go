@@ -93,7 +93,7 @@ func (s *Shop) crowds() []crowd {
 	}
 }
 
-// cellar is the item whose stock a pod counts for hours.
+// cellar returns the item whose stock a pod counts for hours.
 func cellar(pod int) string { return fmt.Sprintf("cellar-%d", pod+1) }
 
 // Load simulates customers that call the pods until ctx is done. It returns after the last call.

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// match is the route that Serve finds, and the values of its parameters.
+// match returns the route that Serve finds and the values of its parameters.
 func match(list []routes.Route, method, path string) (found routes.Route, params map[string]string, ok bool) {
 	params = map[string]string{}
 	guards := routes.Guards{

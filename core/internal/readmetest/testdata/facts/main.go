@@ -43,7 +43,7 @@ func main() {
 	fmt.Println("default key format:", r.KeyFormat)
 }
 
-// asks is the field of a rule that answers a cause.
+// asks returns the field of a rule that sets the strategy for a cause, or "no".
 func asks(c failpolicy.Cause) string {
 	const asked = failpolicy.Skip // what no default is
 	for field, policy := range map[string]failpolicy.Policy{
