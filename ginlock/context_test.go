@@ -104,7 +104,7 @@ func TestHold_Handover(t *testing.T) {
 		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
 			ctx, hold := ginlock.Hold(c).Handover()
 			go func() {
-				time.Sleep(time.Minute) // in the time of the bubble
+				time.Sleep(time.Minute) // virtual time
 				done <- errors.Join(ctx.Err(), hold.Release(ctx))
 			}()
 			c.Status(http.StatusAccepted)

@@ -101,7 +101,7 @@ func TestTimeoutHandler_Release(t *testing.T) {
 		want(t, "status", w.Code, http.StatusServiceUnavailable)
 		want(t, "body", w.Body.String(), "too slow")
 		<-returned
-		time.Sleep(time.Second) // in the time of the bubble
+		time.Sleep(time.Second) // virtual time
 		want(t, "held", s.held(t, payKey), false)
 	})
 }

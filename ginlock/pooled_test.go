@@ -99,7 +99,7 @@ func TestPooled_DuringTheWait(t *testing.T) {
 					if tt.gets {
 						s.redis.Free(payKey)
 					} else {
-						time.Sleep(pay.WaitTime) // in the time of the bubble
+						time.Sleep(pay.WaitTime) // virtual time
 					}
 					synctest.Wait()
 					want(t, "waiters", s.locks.Stats().Waiters, 0)
@@ -145,8 +145,8 @@ func TestPooled_DuringTheHandler(t *testing.T) {
 		"it returns, with a buffer": {pay, []any{ginlock.WithBuffer(64)}, func() {}},
 		"it returns under proceed":  {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed}, nil, func() {}},
 		"it panics":                 {pay, nil, func() { panic(errors.New("declined")) }},
-		"it has lost its lock":      {failing, []any{ginlock.WithBuffer(64)}, func() { time.Sleep(failing.LeaseTime) }},                        // in the time of the bubble
-		"it gives up after a loss":  {ruleset.Rule{Key: pay.Key, LeaseTime: failing.LeaseTime}, nil, func() { time.Sleep(failing.LeaseTime) }}, // in the time of the bubble
+		"it has lost its lock":      {failing, []any{ginlock.WithBuffer(64)}, func() { time.Sleep(failing.LeaseTime) }},                        // virtual time
+		"it gives up after a loss":  {ruleset.Rule{Key: pay.Key, LeaseTime: failing.LeaseTime}, nil, func() { time.Sleep(failing.LeaseTime) }}, // virtual time
 		"it is a fallback":          {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}, nil, func() {}},
 	}
 	for name, tt := range tests {
@@ -163,7 +163,7 @@ func TestPooled_DuringTheHandler(t *testing.T) {
 				defer s.close(t)
 				s.engine.Use(s.reusing(t, func() {
 					close(over)
-					time.Sleep(failing.LeaseTime) // in the time of the bubble
+					time.Sleep(failing.LeaseTime) // virtual time
 					synctest.Wait()
 					want(t, "held", s.held(t, payKey), false)
 				}), abandon, func(c *gin.Context) {

@@ -47,7 +47,7 @@ func TestTokenHeader_TakenBack(t *testing.T) {
 		bubble(t, func(t *testing.T, s *shop) {
 			rule := payAs(ruleset.Fenced)
 			rule.LeaseTime = time.Second
-			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) }) // in the time of the bubble
+			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) }) // virtual time
 			w := s.do(t, request{})
 			want(t, "status", w.Code, http.StatusInternalServerError)
 			want(t, "header", w.Header().Get(failpolicy.TokenHeader), "")

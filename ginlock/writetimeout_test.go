@@ -124,7 +124,7 @@ func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 		t.Parallel()
 		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
 			disabled := ruleset.Rule{Name: "outer", Key: "outer", Disabled: true}
-			s.engine.POST(payPath, s.guard.Handler(disabled), func(*gin.Context) { time.Sleep(5 * time.Second) }, // in the time of the bubble
+			s.engine.POST(payPath, s.guard.Handler(disabled), func(*gin.Context) { time.Sleep(5 * time.Second) }, // virtual time
 				s.guard.Handler(patient), func(*gin.Context) { t.Error("the handler ran") })
 			s.redis.Take(payKey, time.Hour)
 			start := time.Now()

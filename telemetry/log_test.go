@@ -30,7 +30,7 @@ func TestLog_LimitPerMessage(t *testing.T) {
 		if n := len(h.logs.records(t)); n != 11 {
 			t.Fatalf("%d records, want 10 losses and 1 backend failure", n)
 		}
-		time.Sleep(10 * time.Second) // in the time of the bubble
+		time.Sleep(10 * time.Second) // virtual time
 		h.Loss(t.Context(), lost)
 		logs := h.logs.records(t)
 		if len(logs) != 12 || logs[11]["suppressed"] != 990.0 {

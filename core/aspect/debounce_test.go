@@ -25,7 +25,7 @@ func TestDebounce_RefusesWithoutWaiting(t *testing.T) {
 		c := &call{in: order{ID: "42"}}
 		want(t, "first", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
 		b.wantHeld(t, "order:42")
-		time.Sleep(1500 * time.Millisecond) // in the time of the bubble
+		time.Sleep(1500 * time.Millisecond) // virtual time
 
 		start := time.Now()
 		out := p.Run(t.Context(), c)
@@ -35,7 +35,7 @@ func TestDebounce_RefusesWithoutWaiting(t *testing.T) {
 		want(t, "retry", out.RetryAfter, 4*time.Second)
 		want(t, "another order", p.Run(t.Context(), &call{in: order{ID: "43"}}).Verdict, aspect.VerdictRan)
 
-		time.Sleep(3600 * time.Millisecond) // in the time of the bubble
+		time.Sleep(3600 * time.Millisecond) // virtual time
 		want(t, "after the window", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
 		want(t, "handled", c.handled, 2)
 	})
@@ -60,7 +60,7 @@ func TestDebounce_HandlerLongerThanTheWindow(t *testing.T) {
 		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), submit())
 		slow := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
-			time.Sleep(2 * time.Minute) // in the time of the bubble
+			time.Sleep(2 * time.Minute) // virtual time
 			return ctx.Err()
 		}}
 		var first sync.WaitGroup
@@ -69,7 +69,7 @@ func TestDebounce_HandlerLongerThanTheWindow(t *testing.T) {
 			want(t, "first", out, aspect.Outcome{Verdict: aspect.VerdictRan})
 		})
 		synctest.Wait()
-		time.Sleep(time.Minute) // in the time of the bubble
+		time.Sleep(time.Minute) // virtual time
 		out := p.Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "while it runs", out.Cause, failpolicy.Debounced)
 		if out.RetryAfter > 5*time.Second {
@@ -77,7 +77,7 @@ func TestDebounce_HandlerLongerThanTheWindow(t *testing.T) {
 		}
 		first.Wait()
 		b.wantHeld(t, "order:42")
-		time.Sleep(5*time.Second + 100*time.Millisecond) // in the time of the bubble
+		time.Sleep(5*time.Second + 100*time.Millisecond) // virtual time
 		b.wantFree(t, "order:42")
 	})
 }

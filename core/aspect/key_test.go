@@ -63,7 +63,7 @@ func TestRun_KeyFaultsWarnOncePerMinute(t *testing.T) {
 			refuse()
 		}
 		want(t, "warnings", len(warned), 1)
-		time.Sleep(time.Minute) // in the time of the bubble
+		time.Sleep(time.Minute) // virtual time
 		refuse()
 		if len(warned) != 2 || !strings.Contains(warned[1].Error(), "(2 such requests since the last warning)") {
 			t.Errorf("after a minute observers got the warnings %v", warned)

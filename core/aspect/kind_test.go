@@ -187,7 +187,7 @@ func TestKind_Debounce(t *testing.T) {
 		b.wantHeld(t, "order:42")
 		out := p.Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "inside the window", out.Cause, failpolicy.Debounced)
-		time.Sleep(5*time.Second + 100*time.Millisecond) // in the time of the bubble
+		time.Sleep(5*time.Second + 100*time.Millisecond) // virtual time
 		if second := tokenOf(t, p, "42"); kind == ruleset.Fenced && second <= first {
 			t.Errorf("token %d after %d, want a larger one", second, first)
 		}
@@ -401,12 +401,12 @@ func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
 	for i := range calls {
 		go func() {
 			points[i%2].Run(t.Context(), &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
-				time.Sleep(time.Second) // in the time of the bubble
+				time.Sleep(time.Second) // virtual time
 				return nil
 			}})
 			done <- struct{}{}
 		}()
-		time.Sleep(100 * time.Millisecond) // in the time of the bubble
+		time.Sleep(100 * time.Millisecond) // virtual time
 	}
 	for range calls {
 		<-done

@@ -33,9 +33,9 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 		{"cancel, its own error is kept", failpolicy.Cancel, func(ctx context.Context) error { <-ctx.Done(); return errHandler }, aspect.VerdictRan, errHandler},
 		{"fail, it finishes", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return nil }, aspect.VerdictLost, nil},
 		{"fail, its error", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return errHandler }, aspect.VerdictLost, errHandler},
-		{"ignore, its own timeout", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return context.DeadlineExceeded }, aspect.VerdictRan, context.DeadlineExceeded}, // in the time of the bubble
-		{"ignore, it gives up", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return core.ErrLost }, aspect.VerdictLost, core.ErrLost},                            // in the time of the bubble
-		{"ignore, it runs on", failpolicy.Ignore, func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }, aspect.VerdictRan, nil},                                      // in the time of the bubble
+		{"ignore, its own timeout", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return context.DeadlineExceeded }, aspect.VerdictRan, context.DeadlineExceeded}, // virtual time
+		{"ignore, it gives up", failpolicy.Ignore, func(context.Context) error { time.Sleep(time.Minute); return core.ErrLost }, aspect.VerdictLost, core.ErrLost},                            // virtual time
+		{"ignore, it runs on", failpolicy.Ignore, func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }, aspect.VerdictRan, nil},                                      // virtual time
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +122,7 @@ func TestLoss_LeavesTheNewHolderAlone(t *testing.T) {
 		var stranger string
 		p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
 			<-ctx.Done()
-			time.Sleep(time.Second) // in the time of the bubble
+			time.Sleep(time.Second) // virtual time
 			stranger = b.redis.Take("order:42", time.Hour)
 			return nil
 		}})
@@ -251,7 +251,7 @@ func TestLoss_OfTwoRules(t *testing.T) {
 			ruleset.Rule{Name: "a", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Fail},
 			ruleset.Rule{Name: "b", Key: "b", LeaseTime: time.Second, OnLost: failpolicy.Fail})
 		out := p.Run(t.Context(), &call{handle: func(context.Context, aspect.Grant) error {
-			time.Sleep(time.Minute) // in the time of the bubble
+			time.Sleep(time.Minute) // virtual time
 			return nil
 		}})
 		want(t, "verdict", out.Verdict, aspect.VerdictLost)
@@ -268,7 +268,7 @@ func TestLoss_OfAShadow(t *testing.T) {
 		rule.LeaseTime, rule.OnLost, rule.DryRun = time.Second, failpolicy.Fail, true
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
 		out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
-			time.Sleep(time.Minute) // in the time of the bubble
+			time.Sleep(time.Minute) // virtual time
 			return ctx.Err()
 		}})
 		want(t, "outcome", out, aspect.Outcome{Verdict: aspect.VerdictRan, Unlocked: aspect.UnlockedDryRun})

@@ -34,7 +34,7 @@ func TestRun_RetryHint(t *testing.T) {
 				p := mustCompile(t, mustAspect(t, b.locks), rule)
 				if tc.held > 0 {
 					p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
-						time.Sleep(tc.held) // in the time of the bubble
+						time.Sleep(tc.held) // virtual time
 						return nil
 					}})
 				}
@@ -58,7 +58,7 @@ func TestRun_RetryHintFollowsTheHoldTime(t *testing.T) {
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
 		for _, held := range append([]time.Duration{4 * time.Second}, make([]time.Duration, 30)...) {
 			p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
-				time.Sleep(held) // in the time of the bubble
+				time.Sleep(held) // virtual time
 				return nil
 			}})
 		}

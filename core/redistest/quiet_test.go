@@ -68,7 +68,7 @@ func TestServer_Down_LogsNothing(t *testing.T) { //nolint:paralleltest // see ab
 			if _, _, err := locks.Lock("free").Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrUnavailable) {
 				t.Errorf("acquire: got %v, want %v", err, core.ErrUnavailable)
 			}
-			time.Sleep(time.Second) // in the time of the bubble
+			time.Sleep(time.Second) // virtual time
 		}
 		waiter.Wait()
 		srv.Up()

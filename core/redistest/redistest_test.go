@@ -119,7 +119,7 @@ func TestNew_InBubble(t *testing.T) {
 				sub := subscribe(t, rdb, "redisson_lock__channel:{k}")
 				srv.Take("k", 30*time.Second)
 
-				time.Sleep(10 * time.Second) // in the time of the bubble
+				time.Sleep(10 * time.Second) // virtual time
 				if got := rdb.PTTL(t.Context(), "k").Val(); got != 20*time.Second {
 					t.Errorf("PTTL after 10 s: got %s, want 20s", got)
 				}
@@ -129,7 +129,7 @@ func TestNew_InBubble(t *testing.T) {
 					t.Errorf("message: got %q after %s, want 0 after 5s", got, time.Since(start))
 				}
 				srv.Take("k", time.Second)
-				time.Sleep(time.Second + time.Millisecond) // in the time of the bubble
+				time.Sleep(time.Second + time.Millisecond) // virtual time
 				if rdb.Exists(t.Context(), "k").Val() != 0 {
 					t.Error("the key has outlived its lease")
 				}

@@ -172,7 +172,7 @@ func TestWatch_EveryContentOnce(t *testing.T) {
 		l, seen := watchLive(t, path)
 		quiet := func() {
 			t.Helper()
-			if time.Sleep(10 * settle); len(seen) > 0 { // in the time of the bubble: nothing must be observed
+			if time.Sleep(10 * settle); len(seen) > 0 { // virtual time: nothing must be observed
 				t.Fatalf("observed %+v without a change", <-seen)
 			}
 		}
@@ -208,7 +208,7 @@ func TestWatch_Close(t *testing.T) {
 		rulesettest.Replace(t, path, keyed("a", 1))
 		seen.good(t, keyed("a", 1))
 		rulesettest.Replace(t, path, keyed("a", 2))
-		time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
+		time.Sleep(settle / 2) // virtual time: the watcher has read the file, and waits
 		for range 2 {
 			if err := l.Close(); err != nil {
 				t.Error(err)
@@ -243,10 +243,10 @@ func TestWatch_LastOfManyChanges(t *testing.T) {
 			_, seen := watchLive(t, path)
 			for n := 1; n <= 20; n++ {
 				change(t, path, keyed("a", n))
-				time.Sleep(settle * 2 / 5) // in the time of the bubble: the next change comes before this one settles
+				time.Sleep(settle * 2 / 5) // virtual time: the next change comes before this one settles
 			}
 			seen.good(t, keyed("a", 20))
-			time.Sleep(10 * settle) // in the time of the bubble: nothing must be observed
+			time.Sleep(10 * settle) // virtual time: nothing must be observed
 			if len(seen) > 0 {
 				t.Errorf("observed besides: %+v", <-seen)
 			}
@@ -261,7 +261,7 @@ func TestWatch_SettleTime(t *testing.T) {
 		path := fileWith(t, keyed("a"))
 		_, seen := watchLive(t, path)
 		for n := 1; n <= 5; n++ {
-			time.Sleep(time.Duration(n) * settle / 10) // in the time of the bubble: at several moments between two reads
+			time.Sleep(time.Duration(n) * settle / 10) // virtual time: at several moments between two reads
 			changed := time.Now()
 			rulesettest.Replace(t, path, keyed("a", n))
 			waited := seen.next(t).Time.Sub(changed)
@@ -280,9 +280,9 @@ func TestWatch_RevertedChange(t *testing.T) {
 		l, seen := watchLive(t, path)
 		for _, other := range []string{keyed("b"), broken, ""} {
 			rulesettest.Write(t, path, other)
-			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
+			time.Sleep(settle / 2) // virtual time: the watcher has read the file, and waits
 			rulesettest.Write(t, path, keyed("a"))
-			time.Sleep(10 * settle) // in the time of the bubble: nothing must be observed
+			time.Sleep(10 * settle) // virtual time: nothing must be observed
 		}
 		wantKey(t, l, "a")
 		if len(seen) > 0 {
@@ -304,12 +304,12 @@ func TestWatch_AbsentFile(t *testing.T) {
 			l, seen := watchLive(t, path)
 			for n := 1; n <= 3; n++ {
 				away(t, path)
-				time.Sleep(10 * settle) // in the time of the bubble: the file is read many times
+				time.Sleep(10 * settle) // virtual time: the file is read many times
 				seen.bad(t, "no such file")
 				wantKey(t, l, "a")
 				mkdir(t, filepath.Dir(path))
 				rulesettest.Write(t, path, keyed("a", n))
-				time.Sleep(10 * settle) // in the time of the bubble: the file is read many times
+				time.Sleep(10 * settle) // virtual time: the file is read many times
 				seen.good(t, keyed("a", n))
 				if len(seen) > 0 {
 					t.Errorf("observed besides: %+v", <-seen)
@@ -327,12 +327,12 @@ func TestWatch_AfterReload(t *testing.T) {
 		l, seen := watchLive(t, path)
 		for n := 1; n <= 5; n++ {
 			rulesettest.Write(t, path, keyed("a", n))
-			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the file, and waits
+			time.Sleep(settle / 2) // virtual time: the watcher has read the file, and waits
 			if err := l.Reload(); err != nil {
 				t.Fatal(err)
 			}
 			seen.good(t, keyed("a", n))
-			time.Sleep(5 * settle) // in the time of the bubble: nothing must be observed
+			time.Sleep(5 * settle) // virtual time: nothing must be observed
 			if len(seen) > 0 {
 				t.Errorf("observed besides: %+v", <-seen)
 			}
@@ -352,7 +352,7 @@ func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
 		if _, err := f.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pause) // in the time of the bubble: a slow writer
+		time.Sleep(pause) // virtual time: a slow writer
 	}
 }
 
@@ -403,7 +403,7 @@ func TestWatch_GrowingNewFile(t *testing.T) {
 			path := fileWith(t, keyed("a", 1))
 			_, seen := watchLive(t, path)
 			away(t, path)
-			time.Sleep(settle / 2) // in the time of the bubble: the watcher has read the path without the file
+			time.Sleep(settle / 2) // virtual time: the watcher has read the path without the file
 			if name == "a directory" {
 				remove(t, path)
 			}
@@ -425,7 +425,7 @@ func TestWatch_GrowingSameFile(t *testing.T) {
 			if n > 0 {
 				seen.good(t, keyed("a", n+1))
 			}
-			time.Sleep(2 * settle) // in the time of the bubble: the file has settled
+			time.Sleep(2 * settle) // virtual time: the file has settled
 			parts, text := growing(n + 1)
 			slowly(t, path, settle/3, parts...)
 			seen.good(t, text)
@@ -442,7 +442,7 @@ func TestWatch_BriefAbsence(t *testing.T) {
 			if remove(t, path); n%2 == 0 {
 				rulesettest.Write(t, path, "")
 			}
-			time.Sleep(settle / 2) // in the time of the bubble: the file is missing or empty
+			time.Sleep(settle / 2) // virtual time: the file is missing or empty
 			rulesettest.Replace(t, path, keyed("a", n))
 			seen.good(t, keyed("a", n))
 		}

@@ -28,7 +28,7 @@ func TestDeadlock_TwoCallers(t *testing.T) {
 		pay, h1 := b.take(b.t.Context(), a, core.Label("pay"))
 		ship, h2 := b.take(b.t.Context(), z, core.Label("ship"))
 		first := b.wait(pay, z, core.Label("pay"), core.WaitTime(10*time.Second))
-		time.Sleep(time.Second) // the clock of the bubble
+		time.Sleep(time.Second) // virtual time
 		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(20*time.Second))
 		time.Sleep(2*time.Second - 1) // likewise
 		if n := b.countDeadlocks(); n != 0 {
@@ -272,7 +272,7 @@ func TestDeadlock_ReaderBehindAWriter(t *testing.T) {
 		first, h1 := b.take(b.t.Context(), b.locks.ReadLock("stock"), core.Label("pay"))
 		second, h2 := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("ship"))
 		writes := b.wait(b.t.Context(), b.locks.WriteLock("stock"), core.Label("count"))
-		time.Sleep(time.Second) // the clock of the bubble
+		time.Sleep(time.Second) // virtual time
 		reads := b.wait(second, b.locks.ReadLock("stock"), core.Label("ship"), core.WaitTime(9*time.Second))
 		persist()
 		if n := b.countDeadlocks(); n != 0 {
@@ -427,6 +427,6 @@ func TestDeadlock_SecondRing(t *testing.T) {
 
 // persist sleeps until a ring is a deadlock.
 func persist() {
-	time.Sleep(3 * time.Second) // in the time of the bubble
+	time.Sleep(3 * time.Second) // virtual time
 	synctest.Wait()
 }

@@ -31,7 +31,7 @@ func TestEndpoints_Deadlock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
 		second := func(ctx context.Context, name string) error {
-			time.Sleep(time.Second) // the clock of the bubble: until both have their first lock
+			time.Sleep(time.Second) // virtual time: until both have their first lock
 			return b.locks.Lock(name).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(time.Hour), core.Label("then "+name))
 		}
 		shop := b.ginShop(func(c *gin.Context) {
@@ -52,7 +52,7 @@ func TestEndpoints_Deadlock(t *testing.T) {
 			paid = w.Code
 		})
 		both.Go(func() { _, moved = stock.Check(b.t.Context(), &health.HealthCheckRequest{Service: "stock"}) })
-		time.Sleep(time.Minute) // the clock of the bubble
+		time.Sleep(time.Minute) // virtual time
 		synctest.Wait()
 
 		s := b.Snapshot()

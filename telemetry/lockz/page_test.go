@@ -106,7 +106,7 @@ func TestPage_Losses(t *testing.T) {
 	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
-		time.Sleep(time.Hour) // the clock of the bubble
+		time.Sleep(time.Hour) // virtual time
 		s := b.Snapshot()
 		at := s.Holds[0].LostAt
 		if ago := s.Time.Sub(at); ago < time.Hour || ago > time.Hour+time.Minute || !s.LastLost.Equal(at) || s.Lost != 1 {
@@ -134,7 +134,7 @@ func TestPage_SearchAndSort(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
 		_, h1 := b.take(b.t.Context(), b.locks.Lock("order:1"), core.Label("ship"), core.LeaseTime(time.Hour))
-		time.Sleep(time.Second) // the clock of the bubble
+		time.Sleep(time.Second) // virtual time
 		_, h2 := b.take(b.t.Context(), b.locks.Lock("order:2"), core.Label("pay"), core.LeaseTime(time.Minute))
 		waits := b.wait(b.t.Context(), b.locks.Lock("order:2"), core.Label("Refund"))
 		if _, _, err := b.locks.Lock("order:1").Acquire(b.t.Context(), core.WaitTime(0), core.Label("ship")); !errors.Is(err, core.ErrNotAcquired) {
@@ -308,7 +308,7 @@ func TestPage_TenThousandWaiters(t *testing.T) {
 		var ends []func() error
 		for range many / 100 {
 			ends = append(ends, b.waitMany(ctx, locks.Lock("a"), 100))
-			time.Sleep(time.Millisecond) // the clock of the bubble
+			time.Sleep(time.Millisecond) // virtual time
 		}
 		s := b.Snapshot()
 		if s.WaitersTotal != many || len(s.Waiters) != lockz.DefaultRows || s.Waiters[999].Position > 1000 {

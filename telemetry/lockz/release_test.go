@@ -108,7 +108,7 @@ func TestRelease_QuestionOfAButton(t *testing.T) {
 	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		b.server.Take("shop:b", time.Minute)
-		time.Sleep(90 * time.Second / 2) // the clock of the bubble
+		time.Sleep(90 * time.Second / 2) // virtual time
 		want := regexp.MustCompile(`Take ` + core.KeyHash("shop:a") + ` from\s+` + strings.TrimPrefix(hold.Field(), b.locks.ID()) + `( of rule pay)?, held for 45.0 s`)
 		for _, target := range []string{"/", "/?fleet=1"} {
 			if text := b.text(target, "", "X-Operator", "yes"); !want.MatchString(text) {
@@ -164,7 +164,7 @@ func TestRelease_Forbidden(t *testing.T) {
 				t.Errorf("%s: got %d, want %d", name, w.Code, tt.want)
 			}
 		}
-		time.Sleep(16 * time.Minute) // the clock of the bubble: a ticket has expired
+		time.Sleep(16 * time.Minute) // virtual time: a ticket has expired
 		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
 			t.Errorf("an old ticket: got %d, want 409", w.Code)
 		}
@@ -208,7 +208,7 @@ func TestRelease_NextHolderWithTheSameFieldKeepsTheLock(t *testing.T) {
 			next <- hold
 		}()
 		synctest.Wait()
-		time.Sleep(time.Millisecond) // the clock of the bubble: the holds begin at different times
+		time.Sleep(time.Millisecond) // virtual time: the holds begin at different times
 		b.free(first)
 		second := <-next
 		if second.Field() != first.Field() {
@@ -283,7 +283,7 @@ func TestRelease_RedisDown(t *testing.T) {
 			t.Errorf("logged %v", logged)
 		}
 		b.server.Up()
-		time.Sleep(10 * time.Second) // the clock of the bubble: the lease expires, and Redis is found again
+		time.Sleep(10 * time.Second) // virtual time: the lease expires, and Redis is found again
 		_ = hold.Release(b.t.Context())
 	}, lockz.WithAuthorizer(operator))
 }

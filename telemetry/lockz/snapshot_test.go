@@ -27,7 +27,7 @@ func TestSnapshot_Holds(t *testing.T) {
 		traced := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
 		ctx, outer := b.take(traced, b.locks.FencedLock("order:42"), core.Label("pay"), core.LeaseTime(10*time.Second))
 		_, inner := b.take(ctx, b.locks.FencedLock("order:42"), core.Label("pay-again"))
-		time.Sleep(3 * time.Second) // the clock of the bubble
+		time.Sleep(3 * time.Second) // virtual time
 
 		s := b.Snapshot()
 		if s.HoldsTotal != 1 || len(s.Holds) != 1 {
@@ -90,7 +90,7 @@ func TestSnapshot_HoldsWithOneField(t *testing.T) {
 			b.free(next)
 		})
 		synctest.Wait()
-		time.Sleep(time.Millisecond) // the clock of the bubble: the holds begin at different times
+		time.Sleep(time.Millisecond) // virtual time: the holds begin at different times
 		for _, h := range []*core.Hold{outer, inner} {
 			callers.Go(func() { b.free(h) })
 		}
@@ -122,7 +122,7 @@ func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
-		time.Sleep(55 * time.Second) // the clock of the bubble
+		time.Sleep(55 * time.Second) // virtual time
 		h := b.Snapshot().Holds[0]
 		if !h.Watchdog || h.LeaseLeft < 19 || h.LeaseLeft > 30 {
 			t.Errorf("lease left: got %v s, want 30 s minus the time since the last renewal", h.LeaseLeft)
@@ -138,7 +138,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 	run(t, func(b *fixture) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("holder"))
 		first := b.wait(b.t.Context(), b.locks.Lock("a"), core.Label("first"))
-		time.Sleep(2 * time.Second) // the clock of the bubble
+		time.Sleep(2 * time.Second) // virtual time
 		ctx, other := b.take(b.t.Context(), b.locks.Lock("b"), core.Label("second"))
 		second := b.wait(ctx, b.locks.Lock("a"), core.Label("second"))
 		time.Sleep(time.Second) // likewise
@@ -221,7 +221,7 @@ func TestSnapshot_Losses(t *testing.T) {
 	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
-		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are notified after the context is canceled
+		time.Sleep(time.Millisecond) // virtual time: the observers are notified after the context is canceled
 		s := b.Snapshot()
 		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
 			t.Errorf("holds: %+v, want one lost hold", s.Holds)
@@ -300,7 +300,7 @@ func TestSnapshot_RareEventsAreKept(t *testing.T) {
 		}
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		for range 300 {
-			time.Sleep(time.Millisecond) // the clock of the bubble
+			time.Sleep(time.Millisecond) // virtual time
 			b.Observer().Rules.(*aspect.Observer).Unlocked(b.t.Context(), aspect.UnlockedRun{Subject: aspect.Subject{Rule: "basket"}, Reason: aspect.UnlockedDryRun})
 			if _, _, err := b.locks.Lock("a").Acquire(b.t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
 				t.Fatal(err)

@@ -29,7 +29,7 @@ func TestAround_InBubble(t *testing.T) {
 		if err := rdb.Append(t.Context(), "n", "early").Err(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2*time.Second + time.Millisecond) // in the time of the bubble
+		time.Sleep(2*time.Second + time.Millisecond) // virtual time
 		synctest.Wait()
 		if got := direct.Get(t.Context(), "n").Val(); got != "earlylate" {
 			t.Errorf("got %q, want earlylate", got)

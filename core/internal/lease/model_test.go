@@ -76,7 +76,7 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 	}
 	takes := time.Duration(d.rand.Int64N(int64(2 * time.Second)))
 	d.mu.Unlock()
-	time.Sleep(takes) // in the time of the bubble
+	time.Sleep(takes) // virtual time
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	verdicts := make([]redisstore.Verdict, len(claims))
@@ -284,7 +284,7 @@ func TestModel(t *testing.T) {
 					d.step()
 					synctest.Wait()
 					d.compare()
-					time.Sleep(d.pause()) // in the time of the bubble
+					time.Sleep(d.pause()) // virtual time
 					synctest.Wait()
 					d.compare()
 					if t.Failed() {

@@ -62,13 +62,13 @@ func TestNoCallUnderAMutex(t *testing.T) {
 	}{
 		"lost":       {none, func(l *Lease) { l.Lose(errTest) }, []string{"lost"}},
 		"clock":      {none, func(l *Lease) { _ = l.CheckClock(time.Now().Add(time.Hour)) }, []string{"lost"}},
-		"deadline":   {none, func(*Lease) { time.Sleep(time.Minute) }, []string{"lost"}},                                          // in the time of the bubble
-		"wall clock": {none, func(l *Lease) { l.dog.AdvanceWallClock(time.Hour); time.Sleep(2 * time.Second) }, []string{"lost"}}, // in the time of the bubble
+		"deadline":   {none, func(*Lease) { time.Sleep(time.Minute) }, []string{"lost"}},                                          // virtual time
+		"wall clock": {none, func(l *Lease) { l.dog.AdvanceWallClock(time.Hour); time.Sleep(2 * time.Second) }, []string{"lost"}}, // virtual time
 		"asked":      {none, func(l *Lease) { l.Doubt() }, []string{"name", "renew", "lost"}},
-		"gone":       {none, func(l *Lease) { l.Renew(time.Now()); time.Sleep(10 * time.Second) }, []string{"name", "renew", "lost"}}, // in the time of the bubble
+		"gone":       {none, func(l *Lease) { l.Renew(time.Now()); time.Sleep(10 * time.Second) }, []string{"name", "renew", "lost"}}, // virtual time
 		"renewed": {redisstore.Verdict{Held: true}, func(l *Lease) {
 			l.Renew(time.Now())
-			time.Sleep(10 * time.Second) // in the time of the bubble
+			time.Sleep(10 * time.Second) // virtual time
 		}, []string{"name", "renew", "renewed"}},
 	} {
 		t.Run(name, func(t *testing.T) {

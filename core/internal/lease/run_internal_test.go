@@ -37,7 +37,7 @@ func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
 		defer end()
 		go dog.Run(life)
-		time.Sleep(time.Minute) // in the time of the bubble
+		time.Sleep(time.Minute) // virtual time
 		synctest.Wait()
 		if l.Loss() == nil || dog.Count() != 0 {
 			t.Errorf("after the new deadline: loss %v, %d under watch", l.Loss(), dog.Count())

@@ -155,14 +155,14 @@ func (h *holding) Lost(cause error) {
 	h.mu.Lock()
 	h.losses = append(h.losses, loss{cause, time.Now()})
 	h.mu.Unlock()
-	time.Sleep(h.slow) // in the time of the bubble
+	time.Sleep(h.slow) // virtual time
 }
 
 func (h *holding) Renewed(err error, late time.Duration) {
 	h.mu.Lock()
 	h.reports = append(h.reports, report{err, late, time.Now()})
 	h.mu.Unlock()
-	time.Sleep(h.slow) // in the time of the bubble
+	time.Sleep(h.slow) // virtual time
 }
 
 func (h *holding) lost() []loss {
@@ -198,7 +198,7 @@ func (r *redis) NodeName(_ context.Context, key string) string {
 	r.mu.Lock()
 	naming := r.naming
 	r.mu.Unlock()
-	time.Sleep(naming) // in the time of the bubble
+	time.Sleep(naming) // virtual time
 	return node(key)
 }
 
@@ -276,7 +276,7 @@ func (r *redis) calls() []call {
 
 // pass lets time pass and everything that is due happen.
 func pass(d time.Duration) {
-	time.Sleep(d) // in the time of the bubble
+	time.Sleep(d) // virtual time
 	synctest.Wait()
 }
 

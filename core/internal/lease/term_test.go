@@ -207,12 +207,12 @@ func TestLease_Pass(t *testing.T) {
 		{"it was lowered, and has no reserve", second, true, 0, func(h *holding) {
 			h.Lower(time.Now(), second/2)
 			h.Acknowledge(time.Now(), second/2)
-			time.Sleep(time.Nanosecond) // in the time of the bubble
+			time.Sleep(time.Nanosecond) // virtual time
 		}, second / 2, fixed, 0},
 		{"it was raised", second, true, second / 2, func(h *holding) { h.Acknowledge(time.Now(), second) }, second, fixed, second - margin(second)},
 		{"it was raised by more than the reserve", second, true, second / 2, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
-			time.Sleep(time.Nanosecond) // in the time of the bubble
+			time.Sleep(time.Nanosecond) // virtual time
 		}, second, fixed, 0},
 		{"it was raised by less than the reserve", second, true, 40 * time.Millisecond, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
@@ -220,7 +220,7 @@ func TestLease_Pass(t *testing.T) {
 		}, second, fixed, second - margin(second)},
 		{"it was raised by less than the reserve, which is used up", second, true, 40 * time.Millisecond, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
-			time.Sleep(59*time.Millisecond + 1) // in the time of the bubble
+			time.Sleep(59*time.Millisecond + 1) // virtual time
 		}, second, fixed, 0},
 		{"it is lost", ttl, false, 0, func(h *holding) { h.Lose(errGone) }, ttl, renewed, 0},
 		{"it is being released", ttl, false, 0, func(h *holding) { _ = h.BeginRelease() }, ttl, renewed, 0},
@@ -228,7 +228,7 @@ func TestLease_Pass(t *testing.T) {
 	} {
 		parallelBubble(t, tt.name, func(t *testing.T, b *bed) {
 			h := b.passing(t, tt.ttl, tt.reserved)
-			time.Sleep(tt.after) // in the time of the bubble
+			time.Sleep(tt.after) // virtual time
 			tt.what(h)
 			before := h.Left(time.Now())
 			switch got := h.Pass(time.Now(), tt.wants, tt.renewed); {
@@ -258,7 +258,7 @@ func TestLease_PassedOnAndOn(t *testing.T) {
 				t.Fatalf("outlives what is confirmed")
 			}
 			h.Watch(time.Now())
-			time.Sleep(10 * time.Millisecond) // in the time of the bubble
+			time.Sleep(10 * time.Millisecond) // virtual time
 		}
 		if passes != 10 {
 			t.Errorf("passed on %d times", passes)

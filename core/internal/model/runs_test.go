@@ -115,7 +115,7 @@ type caller struct {
 
 func (c *caller) upTo(d time.Duration) time.Duration { return time.Duration(c.Int64N(int64(d) + 1)) }
 
-func (c *caller) pause(d time.Duration) { time.Sleep(c.upTo(d)) } // in the time of the bubble
+func (c *caller) pause(d time.Duration) { time.Sleep(c.upTo(d)) } // virtual time
 
 func (c *caller) lock() core.Lock {
 	if c.tokens {

@@ -133,7 +133,7 @@ func TestQueues_Crowd(t *testing.T) {
 					c.turns[key]++
 					c.mu.Unlock()
 					if rand.IntN(20) == 0 {
-						time.Sleep(ms) // in the time of the bubble
+						time.Sleep(ms) // virtual time
 					}
 					c.release(key, h)
 				}
@@ -147,7 +147,7 @@ func TestQueues_Crowd(t *testing.T) {
 				c.Listens(key)
 				c.Oldest()
 				c.Check(key, "other")
-				time.Sleep(ms) // in the time of the bubble
+				time.Sleep(ms) // virtual time
 			}
 		})
 		group.Wait()

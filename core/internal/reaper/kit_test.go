@@ -250,7 +250,7 @@ func (l *late) comes(outcome reaper.Outcome) {
 
 // pass lets time of the bubble pass, and the due events happen.
 func pass(d time.Duration) {
-	time.Sleep(d) // in the time of the bubble
+	time.Sleep(d) // virtual time
 	synctest.Wait()
 }
 

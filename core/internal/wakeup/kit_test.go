@@ -304,6 +304,6 @@ func (c *connection) isClosed() bool {
 
 // pass lets time of the bubble pass, and the due events happen.
 func pass(d time.Duration) {
-	time.Sleep(d) // in the time of the bubble
+	time.Sleep(d) // virtual time
 	synctest.Wait()
 }

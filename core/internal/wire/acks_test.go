@@ -29,7 +29,7 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 				return dial(ctx, network, addr)
 			}
 			o.OnConnect = func(context.Context, *redis.Conn) error {
-				time.Sleep(2500 * time.Millisecond) // the fault, held open: it is longer than the timeout
+				time.Sleep(2500 * time.Millisecond) // the length of the fault: it is longer than the timeout
 				return nil
 			}
 		})
@@ -38,14 +38,14 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := &bench{Redis: r, t: t, rdb: rdb}
-		defer time.Sleep(3 * time.Second) // in the time of the bubble: OnConnect ends by itself
+		defer time.Sleep(3 * time.Second) // virtual time: OnConnect ends by itself
 		defer b.Close()
 		acknowledged := func() wire.Fate {
 			call := b.look(time.Now(), key)
 			call.Acknowledge()
 			_, fate, _ := call.Wait(t.Context(), time.Now().Add(time.Second))
 			if fate == wire.Unknown {
-				time.Sleep(time.Millisecond) // in the time of the bubble: the command ends at the same moment
+				time.Sleep(time.Millisecond) // virtual time: the command ends at the same moment
 				_, fate, _ = call.Late()
 			}
 			return fate
@@ -55,7 +55,7 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 			if fate = acknowledged(); fate == wire.Unknown {
 				t.Error("not known not to have been sent")
 			}
-			time.Sleep(time.Millisecond) // in the time of the bubble
+			time.Sleep(time.Millisecond) // virtual time
 		}
 		if fate != wire.Answered || made.Load() > 5 { // one, and the attempts beside it
 			t.Errorf("fate %d, %d connections", fate, made.Load())

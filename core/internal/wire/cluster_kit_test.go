@@ -78,7 +78,7 @@ func (b *board) moveTo(addr string) {
 func (b *board) learn() {
 	for range 2 {
 		b.client.ReloadState(context.Background())
-		time.Sleep(time.Second) // in the time of the bubble
+		time.Sleep(time.Second) // virtual time
 	}
 }
 

@@ -186,7 +186,7 @@ func TestCluster_HooksSeeNoPings(t *testing.T) {
 			cluster.moveTo(addr)
 			b.acquire(addr, alice)
 		}
-		time.Sleep(5 * time.Minute) // in the time of the bubble
+		time.Sleep(5 * time.Minute) // virtual time
 		if n := hook.seen.Load(); n != 0 {
 			t.Errorf("%d pings", n)
 		}

@@ -187,7 +187,7 @@ func TestDialer_Blocks(t *testing.T) {
 			if took := time.Since(sent); took > time.Second {
 				t.Errorf("took %s", took)
 			}
-			time.Sleep(100 * time.Millisecond) // in the time of the bubble
+			time.Sleep(100 * time.Millisecond) // virtual time
 		}
 		if got := most.Load(); got > 16 {
 			t.Errorf("%d goroutines at the same time in the dialer", got)

@@ -78,7 +78,7 @@ func TestHealth_Close_WhenSilent(t *testing.T) {
 			h.sent(time.Now())
 			_, done := h.startWaiting()
 			defer done()
-			time.Sleep(2 * time.Second) // in the time of the bubble
+			time.Sleep(2 * time.Second) // virtual time
 			closed()
 		},
 		"by an operation": func(h *health, closed func()) {
@@ -136,13 +136,13 @@ func TestHealth_SkipSleep(t *testing.T) {
 			t.Error("asked, from when it slept")
 		}
 		h.sent(time.Now())
-		time.Sleep(timeout / 2) // in the time of the bubble
+		time.Sleep(timeout / 2) // virtual time
 		time.Sleep(time.Hour)   // as above: the sleep of the process
 		h.skipSleep(time.Hour)
 		if h.unanswered(timeout) {
 			t.Error("silent while the process slept")
 		}
-		time.Sleep(timeout / 2) // in the time of the bubble
+		time.Sleep(timeout / 2) // virtual time
 		if !h.unanswered(timeout) {
 			t.Error("not silent after the timeout")
 		}
@@ -180,7 +180,7 @@ func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 						t.Errorf("of the waiting command: %v, fate %d", err, fate)
 					}
 				})
-				time.Sleep(time.Second) // in the time of the bubble
+				time.Sleep(time.Second) // virtual time
 				h.gaveUp(gaveUp)
 				waits.Wait()
 				if fate := FateOf(unsent(h.err())); fate != NotSent && !Answer(gaveUp) {

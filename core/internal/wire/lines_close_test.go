@@ -52,7 +52,7 @@ func TestRedis_Close_InEveryState(t *testing.T) {
 						}
 					})
 				}
-				time.Sleep(200 * time.Millisecond) // in the time of the bubble
+				time.Sleep(200 * time.Millisecond) // virtual time
 				start := time.Now()
 				b.Close()
 				all.Wait()

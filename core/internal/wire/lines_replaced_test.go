@@ -58,7 +58,7 @@ func TestLines_ConnMaxLifetime(t *testing.T) {
 				all.Go(func() { reply(b, b.look(time.Now(), key)) })
 			}
 			all.Wait()
-			time.Sleep(time.Second) // in the time of the bubble
+			time.Sleep(time.Second) // virtual time
 		}
 		if got := d.made.Load(); got < 5 || got > 6 {
 			t.Errorf("%d connections in five minutes, want one a minute", got)

@@ -23,7 +23,7 @@ func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *
 	t.Helper()
 	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
 		o.OnConnect = func(context.Context, *redis.Conn) error { // fetches a token, say
-			time.Sleep(setup) // the fault, held open
+			time.Sleep(setup) // the length of the fault
 			return nil
 		}
 	})
@@ -88,7 +88,7 @@ func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Durati
 		if ask(b, "other", timeout) == wire.Answered {
 			return time.Since(start), lost
 		}
-		time.Sleep(5 * time.Millisecond) // between two attempts, in the time of the bubble
+		time.Sleep(5 * time.Millisecond) // the pause between two attempts, in virtual time
 	}
 	return time.Since(start), lost
 }
@@ -115,7 +115,7 @@ func TestLines_SilentConnectionIsReplacedSlowly(t *testing.T) {
 				for range 100 {
 					ask(b, key, tt.timeout)
 				}
-				time.Sleep(time.Second) // in the time of the bubble
+				time.Sleep(time.Second) // virtual time
 				after, lost := goesOn(t, proxy, b, tt.timeout)
 				if most := tt.timeout + tt.setup + 100*time.Millisecond; after > most || lost > 2 {
 					t.Errorf("answered after %s, %d attempts lost", after, lost)
@@ -157,7 +157,7 @@ func TestLines_LeavingIsBounded(t *testing.T) {
 				call.OnHang(wire.OnHang(n % 2))          // Returns or WaitsOn
 				_, _, _ = call.Wait(t.Context(), soon()) // it ends, also if its connection makes room for others
 			})
-			time.Sleep(100 * time.Millisecond) // in the time of the bubble
+			time.Sleep(100 * time.Millisecond) // virtual time
 			reply(b, b.look(time.Now(), key))
 		}
 		if n := o.most.Load(); n < leaving || n > leaving+others {
@@ -183,7 +183,7 @@ func (*slowHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 
 func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		time.Sleep(h.takes) // the fault, held open
+		time.Sleep(h.takes) // the length of the fault
 		return next(ctx, cmd)
 	}
 }
@@ -211,12 +211,12 @@ func TestLines_HangAfterASlowStart(t *testing.T) {
 			ask(b, key, timeout)
 			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
 			ask(b, key, timeout)
-			time.Sleep(timeout) // in the time of the bubble
+			time.Sleep(timeout) // virtual time
 		}},
 		"the first call": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
 			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
 			ask(b, key, timeout)
-			time.Sleep(timeout) // in the time of the bubble
+			time.Sleep(timeout) // virtual time
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -254,12 +254,12 @@ func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 		const setup = 3500 * time.Millisecond
 		_, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
 			o.CredentialsProvider = func() (string, string) {
-				time.Sleep(setup) // the fault, held open
+				time.Sleep(setup) // the length of the fault
 				return "", ""
 			}
 		})
 		b := neverSilent(t, through)
-		defer time.Sleep(setup) // in the time of the bubble: the preparations end by themselves
+		defer time.Sleep(setup) // virtual time: the preparations end by themselves
 		defer b.Close()
 		for fate := wire.Unknown; fate != wire.Answered; {
 			call := b.look(time.Now(), key)
@@ -267,7 +267,7 @@ func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 			if _, fate, err = call.Wait(t.Context(), time.Now().Add(time.Second)); err != nil {
 				b.GaveUp(key, err)
 			}
-			time.Sleep(10 * time.Millisecond) // between two attempts, in the time of the bubble
+			time.Sleep(10 * time.Millisecond) // the pause between two attempts, in virtual time
 		}
 	})
 }
@@ -305,11 +305,11 @@ func TestHealth_SecondSending(t *testing.T) {
 			call.OnHang(wire.WaitsOn)
 			_, _, _ = call.Wait(t.Context(), soon())
 		})
-		time.Sleep(900 * time.Millisecond) // in the time of the bubble: a little less than the timeout
+		time.Sleep(900 * time.Millisecond) // virtual time: a little less than the timeout
 		held.Release()
 		<-again.Hit()
 		proxy.BlackHole(true)              // also for other connections
-		time.Sleep(200 * time.Millisecond) // in the time of the bubble
+		time.Sleep(200 * time.Millisecond) // virtual time
 		b.GaveUp(key, errors.New("no answer to another operation"))
 		proxy.BlackHole(false)
 		again.Release()
@@ -335,7 +335,7 @@ func TestTrouble_EndsWithAConnection(t *testing.T) {
 		b := newBench(t, through)
 		call := b.look(time.Now(), key)
 		_, _, _ = call.Wait(t.Context(), soon()) // the next attempt may be in time for it
-		time.Sleep(time.Second)                  // in the time of the bubble
+		time.Sleep(time.Second)                  // virtual time
 		reply(b, b.look(time.Now(), key))
 		proxy.BlackHole(true)
 		call = b.look(time.Now(), key)

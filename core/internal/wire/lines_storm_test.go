@@ -91,7 +91,7 @@ func (w *storm) calls(mine string, chance *chance) {
 			w.t.Errorf("%s is not answered after the storm", mine)
 			return
 		}
-		time.Sleep(50 * time.Millisecond) // between two attempts
+		time.Sleep(50 * time.Millisecond) // the pause between two attempts
 	}
 }
 
@@ -156,14 +156,14 @@ func (w *storm) blows(chance *chance) {
 			w.proxy.DelayRequest(once, chance.upTo(400*time.Millisecond))
 		case 6:
 			w.proxy.BlackHole(true)
-			time.Sleep(chance.upTo(150 * time.Millisecond)) // the fault, held open
+			time.Sleep(chance.upTo(150 * time.Millisecond)) // the length of the fault
 			w.proxy.BlackHole(false)
 		case 7:
 			w.proxy.Refuse(true)
-			time.Sleep(chance.upTo(20 * time.Millisecond)) // the fault, held open
+			time.Sleep(chance.upTo(20 * time.Millisecond)) // the length of the fault
 			w.proxy.Refuse(false)
 		}
-		time.Sleep(chance.upTo(60 * time.Millisecond)) // the calm between two
+		time.Sleep(chance.upTo(60 * time.Millisecond)) // the pause between two faults
 	}
 }
 

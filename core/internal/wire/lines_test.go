@@ -84,7 +84,7 @@ func TestLines_HangingConnection(t *testing.T) {
 				t.Errorf("before the answer: got %v", err)
 			}
 		})
-		time.Sleep(100 * time.Millisecond) // in the time of the bubble
+		time.Sleep(100 * time.Millisecond) // virtual time
 		b.acquire("other", alice)
 		if took := time.Since(start); took > 100*time.Millisecond {
 			t.Errorf("the next call took until %s", took)
@@ -140,7 +140,7 @@ func TestLines_SilenceAfterAHang(t *testing.T) {
 			t.Fatal("the call was answered on a connection that hangs")
 		}
 		proxy.BlackHole(true)
-		time.Sleep(time.Millisecond) // in the time of the bubble: so that nothing else finds out at the same moment
+		time.Sleep(time.Millisecond) // virtual time: so that nothing else finds out at the same moment
 		time.AfterFunc(30*time.Second, func() { b.GaveUp(key, hang) })
 		for _, what := range []wire.OnHang{wire.WaitsOn, wire.WaitsOn, wire.SendsAgain} { // the first one waits when the silence begins
 			call := b.look(time.Now(), key)
@@ -184,7 +184,7 @@ func TestLines_DeadConnection(t *testing.T) {
 		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("sent again: took until %s", took)
 		}
-		time.Sleep(30*time.Second - time.Since(start) + time.Second) // in the time of the bubble
+		time.Sleep(30*time.Second - time.Since(start) + time.Second) // virtual time
 		if _, fate, err := call.Late(); fate != wire.Unknown || wire.Pending(err) {
 			t.Errorf("after the timeout: got %v, fate %d", err, fate)
 		}
@@ -215,7 +215,7 @@ func TestLines_ManyHang(t *testing.T) {
 					t.Errorf("stuck call %d: fate %d", n, fate)
 				}
 			})
-			time.Sleep(100 * time.Millisecond) // in the time of the bubble
+			time.Sleep(100 * time.Millisecond) // virtual time
 			start := time.Now()
 			b.acquire(fmt.Sprint("other", n), alice)
 			if took := time.Since(start); took > 0 {
@@ -272,10 +272,10 @@ func TestPipeline_EndedWhileIdle(t *testing.T) {
 		for n := range 20 {
 			reply(b, b.look(time.Now(), key))
 			if n%5 == 0 {
-				time.Sleep(time.Second) // in the time of the bubble
+				time.Sleep(time.Second) // virtual time
 			}
 			if n%7 == 0 {
-				time.Sleep(50 * time.Millisecond) // in the time of the bubble
+				time.Sleep(50 * time.Millisecond) // virtual time
 				proxy.Cut()
 				synctest.Wait()
 			}

@@ -35,7 +35,7 @@ type lazyConn struct {
 
 func (c *lazyConn) Close() error {
 	if c.lazy.on.Load() {
-		time.Sleep(5 * time.Second) // the fault, held open
+		time.Sleep(5 * time.Second) // the length of the fault
 	}
 	return c.Conn.Close()
 }
@@ -45,7 +45,7 @@ func (c *lazyConn) Close() error {
 func TestPipeline_Fail_BeforeTheClosing(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(b *bench, j *jam){
-		"the reader":           func(*bench, *jam) { time.Sleep(time.Second) }, // in the time of the bubble
+		"the reader":           func(*bench, *jam) { time.Sleep(time.Second) }, // virtual time
 		"a caller that reads":  func(b *bench, _ *jam) { lone(b) },
 		"a caller that writes": func(_ *bench, j *jam) { j.fails.Store(true) },
 	} {

@@ -77,7 +77,7 @@ func TestPipeline_Receiving_LoneCaller(t *testing.T) {
 			if len(by) != 1 || by[0] != goroutine() {
 				t.Errorf("alone: read by %q, the caller is %s", by, goroutine())
 			}
-			time.Sleep(time.Second) // in the time of the bubble
+			time.Sleep(time.Second) // virtual time
 			by = r.during(func() {
 				reply(b, b.look(time.Now(), key))
 				synctest.Wait()

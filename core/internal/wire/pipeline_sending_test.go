@@ -198,7 +198,7 @@ func TestPipeline_Sending_CloseWhileJammed(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(10 * time.Millisecond) // in the time of the bubble
+		time.Sleep(10 * time.Millisecond) // virtual time
 		b.Close()
 		all.Wait()
 	})
