@@ -43,7 +43,7 @@ func TestReplicasIn(t *testing.T) {
 	}
 }
 
-// A slot keeps the largest number that any of its masters had.
+// A slot keeps the largest number of replicas that any of its masters had.
 func TestReplicas_Raise(t *testing.T) {
 	t.Parallel()
 	r := newReplicas(slots)

@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A command that replicas have to acknowledge ends with its limit. The connection that is being made
-// for it does not end: the next command takes it. However long a connection takes to prepare, there
-// are few attempts and one serves.
+// A command that replicas have to acknowledge ends with its time limit, but the attempt to connect continues,
+// and the next command uses its connection. So a connection that takes long to prepare needs only a few
+// attempts.
 func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 				return dial(ctx, network, addr)
 			}
 			o.OnConnect = func(context.Context, *redis.Conn) error {
-				time.Sleep(2500 * time.Millisecond) // the length of the fault: it is longer than the timeout
+				time.Sleep(2500 * time.Millisecond) // longer than the timeout
 				return nil
 			}
 		})
@@ -38,14 +38,14 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := &bench{Redis: r, t: t, rdb: rdb}
-		defer time.Sleep(3 * time.Second) // virtual time: OnConnect ends by itself
+		defer time.Sleep(3 * time.Second) // virtual time, in which OnConnect ends by itself
 		defer b.Close()
 		acknowledged := func() wire.Fate {
 			call := b.look(time.Now(), key)
 			call.Acknowledge()
 			_, fate, _ := call.Wait(t.Context(), time.Now().Add(time.Second))
 			if fate == wire.Unknown {
-				time.Sleep(time.Millisecond) // virtual time: the command ends at the same moment
+				time.Sleep(time.Millisecond) // virtual time, because the command ends at the same moment
 				_, fate, _ = call.Late()
 			}
 			return fate
@@ -53,18 +53,18 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 		var fate wire.Fate
 		for range 4 {
 			if fate = acknowledged(); fate == wire.Unknown {
-				t.Error("not known not to have been sent")
+				t.Error("the fate is unknown, want not sent")
 			}
 			time.Sleep(time.Millisecond) // virtual time
 		}
-		if fate != wire.Answered || made.Load() > 5 { // one, and the attempts beside it
+		if fate != wire.Answered || made.Load() > 5 { // one for the commands, and a few further attempts
 			t.Errorf("fate %d, %d connections", fate, made.Load())
 		}
 	})
 }
 
-// Calls that travel together are acknowledged together. If the node of the first one is not known, no
-// call is sent, and none counts as acknowledged.
+// Calls that are sent together are acknowledged together. If the node of the first call is not known, no call
+// is sent, and none counts as acknowledged.
 func TestRedis_Together_WithoutTheNodeOfTheFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestRedis_Together_WithoutTheNodeOfTheFirst(t *testing.T) {
 		b.Together(t.Context(), soon(), calls)
 		for i, call := range calls {
 			if got, _, err := call.Wait(t.Context(), soon()); err == nil && call.Shortfall() == nil {
-				t.Errorf("call %d: got %v, acknowledged by a replica that is not there", i, got)
+				t.Errorf("call %d: got %v, acknowledged without a replica", i, got)
 			}
 		}
 	})

@@ -41,8 +41,8 @@ func TestCall_Wait_LostReply(t *testing.T) {
 	})
 }
 
-// go-redis executes a script again when its reply is lost. This package must not, because the caller
-// has to know.
+// go-redis executes a script again when its reply is lost. This package must not, because its caller decides
+// whether to send the script again.
 func TestCall_Wait_NotResentByGoRedis(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {

@@ -46,7 +46,7 @@ func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.Clu
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			dial, known := b.nodes[addr]
 			if !known {
-				return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("no node is at %s", addr)}
+				return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("no node has the address %s", addr)}
 			}
 			return dial(ctx)
 		},

@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// Two nodes that redirect a key to each other will agree some day. So the answer after a followed
-// redirection is not final.
+// Two nodes that redirect a key to each other agree sooner or later. So a redirection that follows another
+// redirection is not a final answer.
 func TestCall_Wait_RedirectionLoop(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"MOVED", "ASK"} {
@@ -46,7 +46,8 @@ func TestCall_Wait_RedirectionLoop(t *testing.T) {
 	}
 }
 
-// A node of a Cluster that was given as a single server redirects a key for ever.
+// If the address of a Cluster node is given for a single server, the redirections of the node are final
+// answers.
 func TestCall_Wait_RedirectedOutsideACluster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,8 +72,8 @@ func blocking(released <-chan struct{}) dialNode {
 	}
 }
 
-// A master that leaves while connections to it are being made keeps no call waiting: neither the
-// first call to the next master, nor calls that have seen the silence.
+// If a master leaves while clients connect to it, no call waits for it: neither the first call to the next
+// master nor a call that has found the old master silent.
 func TestCluster_MasterLeavesWhileConnecting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,13 +100,13 @@ func TestCluster_MasterLeavesWhileConnecting(t *testing.T) {
 			}
 		}
 		if silent.Load() != 1 {
-			t.Fatalf("%d nodes are silent", silent.Load())
+			t.Fatalf("%d nodes are silent, want none", silent.Load())
 		}
 		cluster.moveTo("10.0.0.2:6379")
 		b.acquire("second", alice)
-		time.Sleep(2 * time.Minute) // until go-redis closes the client of the first
+		time.Sleep(2 * time.Minute) // until go-redis closes the client of the first master
 		if silent.Load() != 0 {
-			t.Error("a node that has left is silent still")
+			t.Error("a node that has left is still silent")
 		}
 		cluster.moveTo("10.0.0.3:6379")
 		start := time.Now()
@@ -173,7 +174,7 @@ func (p *pings) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The hooks of the caller's client see lock commands, and no question about the client itself.
+// The hooks of the caller's client see the commands of locks, but no pings.
 func TestCluster_HooksSeeNoPings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,8 +194,8 @@ func TestCluster_HooksSeeNoPings(t *testing.T) {
 	})
 }
 
-// For a slot without a master go-redis names any node that it knows, and that node answers. The key
-// is found as soon as a node has the slot.
+// For a slot without a master, go-redis chooses any known node, and that node answers. Calls succeed as soon
+// as a node has the slot.
 func TestCluster_SlotWithoutMaster(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
@@ -209,7 +210,7 @@ func TestCluster_SlotWithoutMaster(t *testing.T) {
 				defer b.Close()
 				cluster.slotsAre(redis.ClusterSlot{End: 0, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}})
 				cluster.learn()
-				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
+				time.Sleep(2 * time.Minute) // until go-redis has forgotten the configured address
 				for range 5 {
 					_, err := acquiring(t.Context(), b)
 					if !wire.Passes(err) && (err != nil || name == "no node has it") {
@@ -223,7 +224,7 @@ func TestCluster_SlotWithoutMaster(t *testing.T) {
 	}
 }
 
-// Without any slots, and with a closed client, a Cluster has no node for a key.
+// A Cluster has no node for a key if its slots are not known or the client is closed.
 func TestCluster_NoNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -242,8 +243,8 @@ func TestCluster_NoNode(t *testing.T) {
 	})
 }
 
-// A redirected command is sent again with the values of the caller's context, so a hook treats it as it treated the
-// first one: this hook does not change its key.
+// A redirected command is sent again with the values of the caller's context. So a hook that depends on these
+// values handles the command as before.
 func TestHooks_RedirectedCommand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -332,8 +333,7 @@ func (h defaultTenant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// Some nodes answer to every script that they do not know it. A call ends then and is not sent
-// again.
+// Some nodes answer NOSCRIPT to every script. A call then ends and is not sent again.
 func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -345,7 +345,7 @@ func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 					switch verb {
 					case "evalsha", "eval":
 						if asked++; asked > 100 {
-							return "" // no client asks so often
+							return "" // more often than any client asks
 						}
 						return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 					default:
@@ -363,8 +363,8 @@ func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 	})
 }
 
-// A node to which a key was redirected is looked after, and closed, while other calls are redirected
-// to it and while the client learns of it.
+// Calls are redirected to a node while the client discovers it, and while the node leaves and is closed. All
+// of them succeed.
 func TestCluster_RedirectedToWhileItIsLearned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -384,23 +384,23 @@ func TestCluster_RedirectedToWhileItIsLearned(t *testing.T) {
 						t.Errorf("got %v", err)
 						return
 					}
-					time.Sleep(10 * time.Second) // as long as the nodes are not looked for, in the time of the bubble
+					time.Sleep(10 * time.Second) // virtual time, in which the client does not look for nodes
 				}
 			})
 		}
 		for range 30 {
 			cluster.moveTo("10.0.0.1:6379")
-			time.Sleep(9 * time.Second) // likewise
+			time.Sleep(9 * time.Second) // as above
 			cluster.moveTo("10.0.0.2:6379")
-			time.Sleep(2 * time.Minute) // until go-redis has closed the client of the other one
+			time.Sleep(2 * time.Minute) // until go-redis has closed the client of the other node
 		}
 		cancel()
 		callers.Wait()
 	})
 }
 
-// A key that moves is asked for on the existing connection, even after a while without commands. That
-// while does not count as silence of the node.
+// Calls for a moving key use the existing connection to its next node, even after a pause without commands.
+// The pause does not count as silence of the node.
 func TestCluster_MovingKeyAfterAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestCluster_MovingKeyAfterAWhile(t *testing.T) {
 			if _, err := acquiring(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second) // the while, in the time of the bubble
+			time.Sleep(time.Second) // the pause, in virtual time
 		}
 		if made != 1 {
 			t.Errorf("%d connections", made)

@@ -73,7 +73,7 @@ func TestDialer_PanicIsAnError(t *testing.T) {
 	}
 }
 
-// A Dialer that returns nothing, or ends its goroutine, has made no connection.
+// A Dialer that returns nothing, or that ends its goroutine, has failed to connect.
 func TestDialer_NoConnection(t *testing.T) {
 	t.Parallel()
 	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
@@ -103,7 +103,7 @@ func TestDialer_NoConnection(t *testing.T) {
 	}
 }
 
-// A Dialer gets the time limit that the pool of its client sets.
+// A Dialer gets the time limit that the options of its client set.
 func TestDialer_DialTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestDialer_OnConnectFails(t *testing.T) {
 	})
 }
 
-// OnConnect may log in with HELLO 3, which switches the connection to RESP3. Redis then writes nil,
-// and the text of INFO, in another way.
+// OnConnect may log in with HELLO 3, which switches the connection to RESP3. Redis then encodes nil and the
+// text of INFO differently.
 func TestDialer_OnConnectSwitchesTheProtocol(t *testing.T) {
 	t.Parallel()
 	rdb := redisserver.Start(t).Client(func(o *redis.Options) {
@@ -163,8 +163,8 @@ func TestDialer_OnConnectSwitchesTheProtocol(t *testing.T) {
 	}
 }
 
-// A Dialer may block and not obey its context. Calls still end with their limits, few goroutines wait
-// for it, and Close does not wait for ever.
+// A Dialer may block and ignore its context. Calls still end with their time limits, only a few goroutines
+// wait for the Dialer, and Close does not wait for ever.
 func TestDialer_Blocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestLines_SecondConnectionRefused(t *testing.T) {
 	b.acquire("next", alice)
 }
 
-// redialing is a connection that reconnects by itself, as a tunnel does, and reports when it cannot.
+// redialing is a connection that reconnects by itself, as a tunnel does, and returns an error if it cannot.
 type redialing struct {
 	net.Conn
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The table of mechanisms names promises and tests that exist.
+// Every promise and every test in the table of mechanisms exists.
 func TestDoc_MechanismsNamePromisesAndTests(t *testing.T) {
 	t.Parallel()
 	doc := words(t, "doc.go")

@@ -47,15 +47,15 @@ func TestFlow_Hear(t *testing.T) {
 	}
 }
 
-// One command at a time is measured, from when the connection has it until its reply.
+// The round trip of one command at a time is measured, from its write to the connection until its reply.
 func TestFlow_Sample(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
 	f.enter(1)
-	f.enter(2) // the first is being measured
+	f.enter(2) // not measured, because the first one is
 	start := f.sample.since
 	f.hear(start.Add(2*time.Millisecond), 2)
-	f.hear(start.Add(time.Hour), 1) // there was no sample
+	f.hear(start.Add(time.Hour), 1) // not a sample
 	if got := time.Duration(f.trip.Load()); got != 2*time.Millisecond {
 		t.Errorf("the first: got %s", got)
 	}
@@ -71,28 +71,29 @@ func TestFlow_Sample(t *testing.T) {
 	}
 }
 
-// A single hang hardly lengthens what counts as a hang. A distant Redis is soon recognized.
+// A single hang hardly changes the time after which a pipeline counts as hanging. A distant Redis changes it
+// soon.
 func TestFlow_Measure_Hang(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
 	f.measure(time.Hour)
 	if got := f.hanging(); got != longestMoment {
-		t.Errorf("first: a hang is of %s", got)
+		t.Errorf("after one hang: a pipeline hangs after %s", got)
 	}
 	f.trip.Store(int64(time.Millisecond))
 	f.measure(time.Hour)
 	if got := f.hanging(); got > 2*longestMoment {
-		t.Errorf("after another: a hang is of %s", got)
+		t.Errorf("after another one: a pipeline hangs after %s", got)
 	}
 	for range 20 {
 		f.measure(900 * time.Millisecond)
 	}
 	if got := f.hanging(); got < time.Second {
-		t.Errorf("far: a hang is of %s", got)
+		t.Errorf("with a distant Redis: a pipeline hangs after %s", got)
 	}
 }
 
-// Time in which the process did not look does not count as quiet.
+// Time in which the process did not run does not count as quiet.
 func TestFlow_Awake(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -127,7 +128,7 @@ func TestQueue_Order(t *testing.T) {
 	}
 	for i := range in {
 		if in[i] != out[i] {
-			t.Fatalf("the %d-th is another one", i)
+			t.Fatalf("element %d is another one", i)
 		}
 	}
 }

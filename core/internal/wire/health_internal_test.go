@@ -28,10 +28,10 @@ func setWall(t *testing.T, now time.Time, d time.Duration) time.Time {
 	return now
 }
 
-// Setting the clock while a call has no answer does not change how long the call has waited.
+// Setting the wall clock does not change how long a call has waited for its answer.
 func TestHealth_ClockIsSet(t *testing.T) {
 	t.Parallel()
-	const timeout = time.Hour // no machine is so slow
+	const timeout = time.Hour // longer than any machine takes
 	for name, step := range map[string]time.Duration{"back": 24 * time.Hour, "forward": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,8 +50,8 @@ func TestHealth_ClockIsSet(t *testing.T) {
 	}
 }
 
-// An operation gives up at the moment at which a silent node answers. The silence that it has seen
-// has ended, and it does not begin the next one.
+// An operation gives up at the moment at which a silent node answers. The silence has then ended, and the
+// operation does not begin another one.
 func TestHealth_GaveUp_WhileTheNodeReturns(t *testing.T) {
 	t.Parallel()
 	h := newHealth("", time.Second, Reports{})
@@ -65,7 +65,7 @@ func TestHealth_GaveUp_WhileTheNodeReturns(t *testing.T) {
 		all.Go(h.returns)
 		all.Wait()
 		if err := h.err(); err != nil {
-			t.Fatalf("silent although it has answered, and was sent nothing since: %v", err)
+			t.Fatalf("silent although it has answered and got no command since: %v", err)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestHealth_Close_WhenSilent(t *testing.T) {
 		},
 		"by an operation": func(h *health, closed func()) {
 			h.sent(time.Now())
-			time.Sleep(2 * time.Second) // likewise
+			time.Sleep(2 * time.Second) // as above
 			closed()
 			h.gaveUp(errNoAnswer)
 		},
@@ -116,45 +116,45 @@ func TestHealth_Close_WhenSilent(t *testing.T) {
 					all.Wait()
 				})
 				if n := silent.Load(); n != 0 {
-					t.Errorf("%d silences have no end", n)
+					t.Errorf("%d silences did not end", n)
 				}
 			})
 		})
 	}
 }
 
-// Time in which this process did not run does not count as silence: an earlier question counts from
-// the end of that time.
+// Time in which this process did not run does not count as silence: the wait of an earlier command starts
+// again at the end of that time.
 func TestHealth_SkipSleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second
 		h := newHealth("", timeout, Reports{})
 		defer h.close()
-		h.skipSleep(time.Hour) // nothing was asked
+		h.skipSleep(time.Hour) // no command is unanswered
 		if h.unanswered(0) {
-			t.Error("asked, from when it slept")
+			t.Error("a command counts as unanswered, want none")
 		}
 		h.sent(time.Now())
 		time.Sleep(timeout / 2) // virtual time
-		time.Sleep(time.Hour)   // as above: the sleep of the process
+		time.Sleep(time.Hour)   // virtual time in which the process sleeps
 		h.skipSleep(time.Hour)
 		if h.unanswered(timeout) {
-			t.Error("silent while the process slept")
+			t.Error("the sleep of the process counts as silence")
 		}
 		time.Sleep(timeout / 2) // virtual time
 		if !h.unanswered(timeout) {
 			t.Error("not silent after the timeout")
 		}
-		h.skipSleep(time.Hour) // longer than since it was asked
+		h.skipSleep(time.Hour) // longer than the command has been unanswered
 		if h.unanswered(1) {
-			t.Error("asked in the time to come")
+			t.Error("the command was sent in the future")
 		}
 	})
 }
 
-// A command that waits when its node falls silent may still be executed. The fate of the attempt or
-// the operation that has shown the silence does not matter.
+// A command that waits when its node falls silent may still be executed, whatever the fate of the operation
+// that found the silence.
 func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 	t.Parallel()
 	for name, gaveUp := range map[string]error{
@@ -177,14 +177,14 @@ func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 				waits.Go(func() {
 					err := c.awaitSlow(t.Context(), time.Now().Add(time.Minute))
 					if fate := FateOf(err); fate != Unknown {
-						t.Errorf("of the waiting command: %v, fate %d", err, fate)
+						t.Errorf("the waiting command: %v, fate %d", err, fate)
 					}
 				})
 				time.Sleep(time.Second) // virtual time
 				h.gaveUp(gaveUp)
 				waits.Wait()
 				if fate := FateOf(unsent(h.err())); fate != NotSent && !Answer(gaveUp) {
-					t.Errorf("of the next one: %v, fate %d", h.err(), fate)
+					t.Errorf("the next command: %v, fate %d", h.err(), fate)
 				}
 			})
 		})

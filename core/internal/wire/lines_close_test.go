@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// Close ends every call, on whatever connection it waits, and all goroutines.
+// Close ends all goroutines and every call, whatever the state of the connection that the call waits for.
 func TestRedis_Close_InEveryState(t *testing.T) {
 	t.Parallel()
 	stuck := faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))
@@ -68,7 +68,7 @@ func TestRedis_Close_InEveryState(t *testing.T) {
 	}
 }
 
-// However many callers call at once, each is answered or refused for lack of room.
+// However many callers call at once, each gets an answer or an error because the queue is full.
 func TestLines_MoreCallersThanTheQueueTakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A client that sets no bound for its queue, or 0, which is unlimited to go-redis, gets a bounded
-// queue.
+// A client that sets no bound for its queue gets a bounded queue. The same is true for 0, which means
+// unlimited in go-redis.
 func TestPipelineBound(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -30,7 +30,7 @@ func TestPipelineBound(t *testing.T) {
 	}
 }
 
-// during is an error that runs a function when it is looked at.
+// during is an error that runs a function when errors.As inspects it.
 type during struct {
 	error
 
@@ -43,7 +43,7 @@ func (e *during) As(any) bool {
 	return false
 }
 
-// A call whose pipeline ends at that moment, and not before, takes the next one.
+// A call whose pipeline ends while the call is being submitted uses the next pipeline.
 func TestLines_Submit_PipelineEndsAtThatMoment(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -67,20 +67,20 @@ func TestLines_Submit_PipelineEndsAtThatMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var call sync.WaitGroup
-	s.first.Load().fail(&during{error: errors.New("ended"), do: func() { // the pipeline is being broken off
+	s.first.Load().fail(&during{error: errors.New("ended"), do: func() { // the pipeline is ending
 		call.Go(func() {
 			if err := submitted(); err != nil {
 				t.Errorf("got %v", err)
 			}
 		})
-		for range 1000 { // so that it comes until now and waits for the mutex
+		for range 1000 { // so that the call reaches this point and waits for the mutex
 			runtime.Gosched()
 		}
 	}})
 	call.Wait()
 }
 
-// A command whose first pipeline has ended takes the attempt that is being made. It is not lost.
+// A command whose first pipeline has ended waits for the connection that is being made. It is not lost.
 func TestLines_Submit_TakesTheAttempt(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {

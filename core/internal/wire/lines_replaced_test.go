@@ -41,7 +41,7 @@ func countDials(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (
 	return d, client
 }
 
-// A connection that has reached its age is replaced, and no call is harmed.
+// A connection is replaced when it reaches ConnMaxLifetime, and no call fails.
 func TestLines_ConnMaxLifetime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,8 +66,7 @@ func TestLines_ConnMaxLifetime(t *testing.T) {
 	})
 }
 
-// A master that has become a replica refuses to write. The dialer leads the next connection to the
-// present master.
+// A master that becomes a replica refuses writes. The dialer connects the next connection to the new master.
 func TestLines_MasterBecomesReplica(t *testing.T) {
 	t.Parallel()
 	was, is := redisserver.Start(t), redisserver.Start(t)

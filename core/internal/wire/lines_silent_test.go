@@ -22,7 +22,7 @@ import (
 func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
-		o.OnConnect = func(context.Context, *redis.Conn) error { // fetches a token, say
+		o.OnConnect = func(context.Context, *redis.Conn) error { // for example to fetch a token
 			time.Sleep(setup) // the length of the fault
 			return nil
 		}
@@ -93,7 +93,7 @@ func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Durati
 	return time.Since(start), lost
 }
 
-// One silent connection keeps no caller from Redis, however long it takes to prepare another one.
+// A silent connection does not keep callers from Redis, however long it takes to prepare another connection.
 func TestLines_SilentConnectionIsReplacedSlowly(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ timeout, setup time.Duration }{
@@ -133,14 +133,15 @@ func TestLines_SecondConnectionHangs(t *testing.T) {
 		defer b.Close()
 		b.acquire(key, alice)
 		time.AfterFunc(30*time.Millisecond, func() { proxy.BlackHole(true) })
-		time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(false) }) // what it has swallowed stays lost
+		time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(false) }) // the requests that it has discarded stay lost
 		if after, _ := goesOn(t, proxy, b, time.Second); after < 300*time.Millisecond || after > 500*time.Millisecond {
 			t.Errorf("answered after %s", after)
 		}
 	})
 }
 
-// However many connections hang, only a few are kept for late answers. Then the oldest is closed.
+// However many connections hang, only a few are kept for late answers. Before another one is kept, the oldest
+// is closed.
 func TestLines_LeavingIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestLines_LeavingIsBounded(t *testing.T) {
 	})
 }
 
-// slowHook is a hook of the caller's client that takes its time before a command.
+// slowHook is a hook of the caller's client that delays each command.
 type slowHook struct {
 	redis.Hook
 
@@ -188,8 +189,8 @@ func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Time before a command is sent, and an earlier hang, do not count as the round trip: the next hang
-// is noticed as soon as any.
+// Neither the time before a command is sent nor an earlier hang counts as a round trip. So the next hang is
+// noticed as early as any other.
 func TestLines_HangAfterASlowStart(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
@@ -246,8 +247,8 @@ func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
 	}
 }
 
-// The caller's functions may take all the time they want. Operations that give up in that time have
-// not seen that Redis is silent.
+// The caller's functions may take any time. An operation that gives up in that time does not show that Redis
+// is silent.
 func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -259,7 +260,7 @@ func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 			}
 		})
 		b := neverSilent(t, through)
-		defer time.Sleep(setup) // virtual time: the preparations end by themselves
+		defer time.Sleep(setup) // virtual time, in which the preparations end by themselves
 		defer b.Close()
 		for fate := wire.Unknown; fate != wire.Answered; {
 			call := b.look(time.Now(), key)
@@ -285,8 +286,8 @@ func neverSilent(t *testing.T, rdb *redis.Client) *bench {
 	return &bench{Redis: r, t: t, rdb: rdb}
 }
 
-// A call that is sent again, because Redis has forgotten its script, counts from the second sending:
-// Redis has answered just before, so nothing has shown its silence yet.
+// If Redis has forgotten a script, its call is sent again. The silence of Redis is counted from the second
+// sending, because Redis answered the first one.
 func TestHealth_SecondSending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -305,7 +306,7 @@ func TestHealth_SecondSending(t *testing.T) {
 			call.OnHang(wire.WaitsOn)
 			_, _, _ = call.Wait(t.Context(), soon())
 		})
-		time.Sleep(900 * time.Millisecond) // virtual time: a little less than the timeout
+		time.Sleep(900 * time.Millisecond) // virtual time, a little less than the timeout
 		held.Release()
 		<-again.Hit()
 		proxy.BlackHole(true)              // also for other connections
@@ -317,7 +318,7 @@ func TestHealth_SecondSending(t *testing.T) {
 	})
 }
 
-// A failed connection explains nothing once there is a connection.
+// The error of a failed connection attempt no longer explains failures once a connection exists.
 func TestTrouble_EndsWithAConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -340,7 +341,7 @@ func TestTrouble_EndsWithAConnection(t *testing.T) {
 		proxy.BlackHole(true)
 		call = b.look(time.Now(), key)
 		if _, _, err := call.Wait(t.Context(), time.Now().Add(time.Second)); err == nil || errors.Is(err, trouble) {
-			t.Errorf("on a connection: %v", err)
+			t.Errorf("the error after a connection was made: %v", err)
 		}
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// Connections hang, are cut, are slow and come in pieces while many callers call. Each gets its own
-// answer or none, within its limit, and at the end every caller is answered.
+// Many callers call while connections hang, are cut, are slow and deliver their data in pieces. Each caller
+// gets its own answer or none, within its time limit. After the storm every caller gets an answer.
 func TestLines_Storm(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
@@ -38,7 +38,7 @@ type storm struct {
 
 	proxy *faultproxy.Proxy
 	over  time.Time
-	slack time.Duration // how much later than its limit a call may end
+	slack time.Duration // how long after its time limit a call may end
 }
 
 // stormTimeout is the timeout of the Redis.
@@ -64,7 +64,7 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 	}
 	defer s.Close()
 	w := &storm{bench: &bench{Redis: s, t: t, rdb: through}, proxy: proxy, slack: slack}
-	for !w.asks("first", newChance(seed, 3)) { // from then on Redis knows the scripts: a late NOSCRIPT is an answer, too
+	for !w.asks("first", newChance(seed, 3)) { // until Redis knows the scripts, because a late NOSCRIPT is an answer, too
 	}
 	w.over = time.Now().Add(lasts)
 	var all sync.WaitGroup
@@ -75,27 +75,27 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 	all.Wait()
 }
 
-// calls asks for its own key until the storm has ended and then has to be answered.
+// calls uses keys of one caller until the storm has ended. After that the caller must get an answer.
 func (w *storm) calls(mine string, chance *chance) {
 	n := 0
-	next := func() bool { // a new name each time: a release without an answer may land during the next attempt
+	next := func() bool { // a new name each time, because a release without an answer may be executed during the next attempt
 		n++
 		return w.asks(fmt.Sprint(mine, ":", n), chance)
 	}
 	for time.Now().Before(w.over) {
 		next()
-		time.Sleep(chance.upTo(20 * time.Millisecond)) // the caller thinks
+		time.Sleep(chance.upTo(20 * time.Millisecond)) // the pause between two calls
 	}
 	for limit := time.Now().Add(20 * time.Second); !next(); {
 		if time.Now().After(limit) {
-			w.t.Errorf("%s is not answered after the storm", mine)
+			w.t.Errorf("%s got no answer after the storm", mine)
 			return
 		}
 		time.Sleep(50 * time.Millisecond) // the pause between two attempts
 	}
 }
 
-// asks acquires, looks and releases, and reports whether all of it was answered.
+// asks acquires a key, looks at it and releases it. It reports whether all three calls were answered.
 func (w *storm) asks(own string, chance *chance) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -114,16 +114,16 @@ func (w *storm) asks(own string, chance *chance) bool {
 		w.t.Errorf("%s was refused: %v", own, granted)
 	}
 	if took && saw && len(owners) != 1 {
-		w.t.Errorf("%s has it, and saw %v", own, seen)
+		w.t.Errorf("%s acquired the key, but its look returned %v", own, seen)
 	}
 	left, let := w.answerOf(ctx, w.leave(time.Now(), own, own))
 	if took && let && left != int64(1) {
-		w.t.Errorf("%s had it, and left nothing", own)
+		w.t.Errorf("%s acquired the key, but its release found nothing", own)
 	}
 	return took && saw && let
 }
 
-// answerOf waits for an answer, also late, for the timeout.
+// answerOf waits for an answer for at most the timeout, or takes a late one.
 func (w *storm) answerOf(ctx context.Context, call wire.Call) (any, bool) {
 	start := time.Now()
 	v, fate, err := call.Wait(ctx, start.Add(stormTimeout))
@@ -182,7 +182,7 @@ func (c *chance) IntN(n int) int {
 	return c.rng.IntN(n)
 }
 
-// of returns true once in n times.
+// of returns true with a probability of 1/n.
 func (c *chance) of(n int) bool { return c.IntN(n) == 0 }
 
 func (c *chance) upTo(d time.Duration) time.Duration { return time.Duration(c.IntN(int(d))) }

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// The queue for a Redis without answers is bounded, even after its callers have gone. Beyond the
-// bound calls fail and are known not to have been sent.
+// The queue for a Redis that does not answer is bounded, even after the callers have given up. Calls beyond
+// the bound fail, and it is known that they were not sent.
 func TestLines_QueueIsBounded(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
@@ -30,7 +30,7 @@ func TestLines_QueueIsBounded(t *testing.T) {
 		})
 		b := newBench(t, through)
 		proxy.BlackHole(true)
-		defer proxy.Refuse(true) // so that the end of the test does not wait for it
+		defer proxy.Refuse(true) // so that the test need not wait for it
 		for n := range 10 * bound {
 			call := b.take(time.Now(), key, alice)
 			_, fate, err := call.Wait(context.Background(), time.Now())
@@ -48,7 +48,7 @@ func TestLines_QueueIsBounded(t *testing.T) {
 	})
 }
 
-// onEmbedded runs a test in a bubble, with a Store behind a proxy. The server knows the scripts.
+// onEmbedded runs a test in a bubble, with an embedded Redis behind a proxy. The server knows the scripts.
 func onEmbedded(t *testing.T, body func(t *testing.T, proxy *faultproxy.Proxy, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,9 +57,8 @@ func onEmbedded(t *testing.T, body func(t *testing.T, proxy *faultproxy.Proxy, b
 	})
 }
 
-// The first call on a hanging connection waits there and is answered if the connection goes on. A
-// call behind it may be sent again and gets its answer late. Later calls are answered on another
-// connection.
+// The first call on a hanging connection waits and gets its answer if the connection continues. A call behind
+// it may be sent again and may get its answer late. Later calls get their answers on another connection.
 func TestLines_HangingConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -70,7 +69,7 @@ func TestLines_HangingConnection(t *testing.T) {
 		all.Go(func() {
 			b.acquire("stuck", alice)
 			if took := time.Since(start); took != time.Second {
-				t.Errorf("the first call took %s", took)
+				t.Errorf("the first call took until %s", took)
 			}
 		})
 		synctest.Wait()
@@ -87,7 +86,7 @@ func TestLines_HangingConnection(t *testing.T) {
 		time.Sleep(100 * time.Millisecond) // virtual time
 		b.acquire("other", alice)
 		if took := time.Since(start); took > 100*time.Millisecond {
-			t.Errorf("the next call took until %s", took)
+			t.Errorf("the later call took until %s", took)
 		}
 		all.Wait()
 		synctest.Wait()
@@ -97,8 +96,8 @@ func TestLines_HangingConnection(t *testing.T) {
 	})
 }
 
-// Calls that travel together behind a hanging call are sent again on another connection, as a single
-// call is.
+// Calls that are sent together behind a hanging call are sent again on another connection, like a single
+// call.
 func TestRedis_Together_HangingConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -126,8 +125,8 @@ func TestRedis_Together_HangingConnection(t *testing.T) {
 	})
 }
 
-// An operation whose last call was on a hanging connection can find a node silent. Calls that wait
-// for a hanging connection then end as all others do.
+// An operation whose last call was on a hanging connection can find a node silent. Calls that wait for a
+// hanging connection then end like all other calls.
 func TestLines_SilenceAfterAHang(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -137,10 +136,10 @@ func TestLines_SilenceAfterAHang(t *testing.T) {
 		call := b.look(time.Now(), key)
 		_, _, hang := call.Wait(t.Context(), soon())
 		if hang == nil {
-			t.Fatal("the call was answered on a connection that hangs")
+			t.Fatal("the call got an answer on a connection that hangs")
 		}
 		proxy.BlackHole(true)
-		time.Sleep(time.Millisecond) // virtual time: so that nothing else finds out at the same moment
+		time.Sleep(time.Millisecond) // virtual time, so that nothing else finds the silence at the same moment
 		time.AfterFunc(30*time.Second, func() { b.GaveUp(key, hang) })
 		for _, what := range []wire.OnHang{wire.WaitsOn, wire.WaitsOn, wire.SendsAgain} { // the first one waits when the silence begins
 			call := b.look(time.Now(), key)
@@ -168,7 +167,7 @@ func TestCall_Wait_HangEndsWithTheLimit(t *testing.T) {
 	})
 }
 
-// The calls on a dead connection may be sent again within the timeout, which is 30 s.
+// The calls on a dead connection may be sent again within the timeout, here 30 s.
 func TestLines_DeadConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -191,11 +190,11 @@ func TestLines_DeadConnection(t *testing.T) {
 	})
 }
 
-// A call survives a lost segment and so does a call behind it.
+// A call whose segment is lost still gets its answer, and so does a call behind it.
 func TestLines_SlowReply(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
-		for range 10 { // more than may leave at the same time
+		for range 10 { // more than are kept for late answers
 			proxy.DelayReply(faultproxy.Once(scriptCommand), 250*time.Millisecond)
 			b.acquire(key, alice)
 		}
@@ -208,7 +207,7 @@ func TestLines_ManyHang(t *testing.T) {
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		held := proxy.HoldRequest(faultproxy.All(scriptCommand, faultproxy.Containing("stuck")))
 		var all sync.WaitGroup
-		for n := range 12 { // more than may leave at the same time
+		for n := range 12 { // more than are kept for late answers
 			all.Go(func() {
 				call := b.take(time.Now(), "stuck", fmt.Sprint(n))
 				if _, fate, _ := call.Wait(t.Context(), soon()); fate != wire.Unknown {
@@ -227,7 +226,7 @@ func TestLines_ManyHang(t *testing.T) {
 	})
 }
 
-// Without another connection it is not known whether Redis would answer, so the call waits.
+// If no other connection can be made, it is not known whether Redis would answer. So the call waits.
 func TestLines_NoOtherConnection(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
@@ -245,7 +244,7 @@ func TestLines_NoOtherConnection(t *testing.T) {
 func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
-		for range 20 { // enough to be lonely
+		for range 20 { // enough calls to count as a lone caller
 			reply(b, b.look(time.Now(), key))
 		}
 		proxy.HoldRequest(faultproxy.Command("client"))
@@ -283,7 +282,7 @@ func TestPipeline_EndedWhileIdle(t *testing.T) {
 	})
 }
 
-// A distant Redis does not hang, even if it was near before: calls take a round trip.
+// A distant Redis does not count as hanging, even if it was near before. A call takes one round trip.
 func TestLines_DistantRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -308,7 +307,7 @@ func TestLines_DistantRedis(t *testing.T) {
 	})
 }
 
-// Many callers call, few at the same time or all. Each gets its own answer.
+// Many callers call, a few or all of them at the same time. Each gets its own answer.
 func TestPipeline_EveryCallerGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {

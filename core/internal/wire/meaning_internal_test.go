@@ -8,15 +8,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The meaning of a reply is read from the reply, however it is wrapped: by go-redis, by a hook, by an
-// operation, with the trouble of its node, or by a script of Redis 6 or 7.
+// The meaning of a reply is found however the reply is wrapped: by go-redis, by a hook, by an operation, with
+// an earlier error of its node, or by a script of Redis 6 or 7.
 func TestMeaningOf(t *testing.T) {
 	t.Parallel()
 	const misconf = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
 	for text, want := range map[string]struct {
 		passes, rejects, unanswered bool
 	}{
-		// What passes.
+		// Temporary refusals.
 		"LOADING Redis is loading the dataset in memory":                                           {passes: true},
 		"LOADING KeyDB is loading the dataset in memory":                                           {passes: true},
 		"LOADING Dragonfly is loading the dataset in memory":                                       {passes: true},
@@ -69,7 +69,7 @@ func TestMeaningOf(t *testing.T) {
 		"ERR value is not an integer or out of range":                                      {rejects: true},
 		"ERR a text that only mentions LOADING and READONLY and -READONLY You can't write": {rejects: true},
 
-		// What a proxy says that does not know what became of the command.
+		// Replies of a proxy that does not know the fate of the command.
 		"upstream failure":                        {unanswered: true},
 		"upstream protocol error":                 {unanswered: true},
 		"ERR handle response, backend conn reset": {unanswered: true},
@@ -97,7 +97,7 @@ func TestMeaningOf(t *testing.T) {
 			}
 			silent := AfterEarlier(&interruptedError{errNoAnswer}, errorReply(text))
 			if FateOf(silent) != Unknown || Passes(silent) || Rejects(silent) {
-				t.Errorf("a reply that only explains is taken for the answer: %v", silent)
+				t.Errorf("a reply that only explains another error counts as the answer: %v", silent)
 			}
 		})
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// lazy is a connection that takes its time to close, as crypto/tls does when its last record finds no
-// room.
+// lazy is a connection that closes slowly, as crypto/tls does when its last record does not fit.
 type lazy struct{ on atomic.Bool }
 
 func (l *lazy) around(o *redis.Options) {
@@ -40,8 +39,8 @@ func (c *lazyConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A caller that waits on an ending connection gets its error before the connection is closed,
-// whichever goroutine notices the end: the reader, or a caller that reads or writes.
+// A caller that waits on an ending connection gets its error before the connection is closed. It does not
+// matter which goroutine notices the end: the reader, or a caller that reads or writes.
 func TestPipeline_Fail_BeforeTheClosing(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(b *bench, j *jam){
@@ -74,7 +73,7 @@ func TestPipeline_Fail_BeforeTheClosing(t *testing.T) {
 	}
 }
 
-// lone calls often enough to read its replies itself.
+// lone calls alone until the caller reads its replies itself.
 func lone(b *bench) {
 	for range 20 {
 		reply(b, b.look(time.Now(), key))

@@ -55,14 +55,14 @@ func (r *readers) during(something func()) (by []string) {
 	return r.by
 }
 
-// goroutine identifies the present goroutine.
+// goroutine returns the id of the current goroutine.
 func goroutine() string {
 	var room [64]byte
 	return string(bytes.Fields(room[:runtime.Stack(room[:], false)])[1])
 }
 
-// A caller that is alone, after others that were, reads its reply, so that no other goroutine has to
-// run. After a while without calls the reader reads.
+// After several calls without other callers, a lone caller reads its reply itself, so that no other goroutine
+// has to run. After a pause without calls the reader reads again.
 func TestPipeline_Receiving_LoneCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,14 +83,13 @@ func TestPipeline_Receiving_LoneCaller(t *testing.T) {
 				synctest.Wait()
 			})
 			if len(by) != 1 || by[0] == goroutine() {
-				t.Errorf("after a while: read by %q, the caller is %s", by, goroutine())
+				t.Errorf("after a pause: read by %q, the caller is %s", by, goroutine())
 			}
 		}
 	})
 }
 
-// Calls that travel together take one round trip, even when a lone caller would read its reply
-// itself.
+// Calls that are sent together take one round trip, even if a lone caller would read its reply itself.
 func TestRedis_Together_OneRoundTrip(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

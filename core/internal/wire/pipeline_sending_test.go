@@ -20,10 +20,10 @@ import (
 // jam is a peer that does not read: writes of more than room bytes wait until the connection is
 // closed.
 type jam struct {
-	room  atomic.Int64 // negative: any number
-	stuck atomic.Int64 // writes that wait
-	fails atomic.Bool  // writes end at once
-	empty atomic.Int64 // writes of nothing
+	room  atomic.Int64 // negative: unlimited
+	stuck atomic.Int64 // the number of waiting writes
+	fails atomic.Bool  // writes fail at once
+	empty atomic.Int64 // the number of empty writes
 }
 
 func (j *jam) around(o *redis.Options) {
@@ -77,7 +77,7 @@ func (c *jammedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// jammed runs a test in a bubble with a Store on connections that can be jammed.
+// jammed runs a test in a bubble with a Redis whose connections can be jammed.
 func jammed(t *testing.T, body func(t *testing.T, j *jam, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,19 +86,19 @@ func jammed(t *testing.T, body func(t *testing.T, j *jam, b *bench)) {
 		b := storeOf(t, embeddedClient(t, j.around))
 		b.acquire(key, alice)
 		body(t, j, b)
-		b.Close() // again, for some
+		b.Close() // a second call for some tests
 		if n := j.stuck.Load(); n != 0 {
 			t.Errorf("%d writes are left", n)
 		}
 	})
 }
 
-// A caller that writes to a peer that does not read is not kept for longer than the timeout, even
-// when there are no other calls.
+// A caller that writes to a peer that does not read returns within the timeout, even when there are no other
+// calls.
 func TestPipeline_Sending_LoneWriter(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {
-		time.Sleep(time.Second) // nothing looks after calls now
+		time.Sleep(time.Second) // the goroutine that watches calls sleeps now
 		j.room.Store(0)
 		start := time.Now()
 		fate, err := acquiring(t.Context(), b)
@@ -108,8 +108,8 @@ func TestPipeline_Sending_LoneWriter(t *testing.T) {
 	})
 }
 
-// A caller does not write more than a socket certainly has room for, because it would not notice that
-// its own time has ended.
+// A caller never writes more than a socket certainly has room for. A blocked caller would not notice the end
+// of its time limit.
 func TestPipeline_Sending_PeerDoesNotRead(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {
@@ -123,10 +123,10 @@ func TestPipeline_Sending_PeerDoesNotRead(t *testing.T) {
 	})
 }
 
-// A caller does not write either what others have added while it let them go first.
+// The same is true for data that other callers have added while the caller let them go first.
 func TestPipeline_Sending_LargeCompany(t *testing.T) {
 	t.Parallel()
-	for range 30 { // who comes when is not for the test to say
+	for range 30 { // the scheduler decides when each caller calls
 		synctest.Test(t, func(t *testing.T) {
 			j := &jam{}
 			j.room.Store(-1)
@@ -137,7 +137,7 @@ func TestPipeline_Sending_LargeCompany(t *testing.T) {
 			j.room.Store(16 << 10)
 			proxy.HoldReply(scriptCommand)
 			var all sync.WaitGroup
-			for range 9 { // so many that callers let others go first
+			for range 9 { // enough that callers let others go first
 				all.Go(func() { _, _ = acquiring(t.Context(), b) })
 			}
 			synctest.Wait()
@@ -168,7 +168,7 @@ func large(ctx context.Context, b *bench) (took time.Duration, fate wire.Fate, e
 	return time.Since(start), fate, err
 }
 
-// An empty buffer is not written, because to some connections that is a message.
+// An empty buffer is not written, because some connections send it as a message.
 func TestPipeline_Sending_NothingToWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,14 +178,14 @@ func TestPipeline_Sending_NothingToWrite(t *testing.T) {
 		b := storeOf(t, through)
 		defer b.Close()
 		b.acquire(key, alice)
-		goesOn(t, proxy, b, time.Second) // on a connection that has opened before it was used
+		goesOn(t, proxy, b, time.Second) // on a connection that was open before its first use
 		if n := j.empty.Load(); n != 0 {
 			t.Errorf("%d times", n)
 		}
 	})
 }
 
-// Close ends a writer that is stuck, and its caller.
+// Close ends a writer that is stuck, and so its caller.
 func TestPipeline_Sending_CloseWhileJammed(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {

@@ -37,7 +37,7 @@ func encrypted(t *testing.T) func(o *redis.Options) {
 		t.Fatal(err)
 	}
 	server := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
-	client := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // made above
+	client := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // created above
 	return func(o *redis.Options) {
 		dial := o.Dialer
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -52,7 +52,7 @@ func encrypted(t *testing.T) func(o *redis.Options) {
 	}
 }
 
-// terminate carries bytes from a to b, and back, until either ends.
+// terminate copies bytes between a and b until one of them ends.
 func terminate(a, b net.Conn) {
 	carry := func(to, from net.Conn) {
 		_, _ = io.Copy(to, from)
@@ -63,8 +63,8 @@ func terminate(a, b net.Conn) {
 	go carry(b, a)
 }
 
-// On every kind of connection lone callers read with a deadline, which passes if a reply takes a
-// little longer. That harms nothing: the connection stays the same.
+// Lone callers read with a deadline. If a reply takes longer, the deadline passes, and the connection stays
+// in use. That is true for every kind of connection.
 func TestPipeline_Receiving_Deadlines(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T) func(o *redis.Options){
@@ -87,7 +87,7 @@ func TestPipeline_Receiving_Deadlines(t *testing.T) {
 	}
 }
 
-// A socket file is a connection like any other.
+// A connection to a socket file works like any other.
 func TestPipeline_SocketFile(t *testing.T) {
 	t.Parallel()
 	proxy := faultproxy.New(t, redisserver.Start(t).Addr())
@@ -102,7 +102,7 @@ func TestPipeline_SocketFile(t *testing.T) {
 	lateReplies(t, proxy, newBench(t, rdb))
 }
 
-// lateReplies makes callers, alone and not, wait for longer than they read.
+// lateReplies delays replies beyond the read deadline, for a lone caller and for several callers.
 func lateReplies(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 	t.Helper()
 	b.acquire(key, alice)
@@ -119,8 +119,7 @@ func lateReplies(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 	}
 }
 
-// Calls to a server that restarts, or demands another password, fail for a while, and are answered
-// afterwards.
+// If a server restarts or changes its password, calls fail for a while and then succeed again.
 func TestLines_ServerChanges(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -133,7 +132,7 @@ func TestLines_ServerChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := server.Client(func(o *redis.Options) { o.Password = "changed" })
-	b.acquire("with the old password", alice) // on a connection that is known
+	b.acquire("with the old password", alice) // on an existing connection
 	if err := changed.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +141,7 @@ func TestLines_ServerChanges(t *testing.T) {
 		_, _, err := call.Wait(context.Background(), soon())
 		return redis.HasErrorPrefix(err, "NOAUTH") || redis.IsAuthError(err)
 	}
-	_ = refused() // it may have been on its way
+	_ = refused() // the call may already have been sent
 	if !refused() {
 		t.Error("not refused")
 	}
@@ -152,7 +151,7 @@ func TestLines_ServerChanges(t *testing.T) {
 	answeredAgain(t, b, "after the password")
 }
 
-// answeredAgain requires an answer to one of a few calls.
+// answeredAgain requires that a call succeeds within a few attempts.
 func answeredAgain(t *testing.T, b *bench, when string) {
 	t.Helper()
 	var err error
@@ -161,7 +160,7 @@ func answeredAgain(t *testing.T, b *bench, when string) {
 		if _, _, err = call.Wait(context.Background(), soon()); err == nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // between two attempts; how many it takes is not judged
+		time.Sleep(20 * time.Millisecond) // the pause between two attempts
 	}
 	t.Errorf("%s: %v", when, err)
 }

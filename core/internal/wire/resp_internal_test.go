@@ -24,7 +24,7 @@ func TestAppendCommand(t *testing.T) {
 // parseReply reads the reply at the front of b and returns its length.
 func parseReply(b []byte) (reply any, length int, err error) { return new(parser).next(b) }
 
-// Every reply is read alike, however it is cut into pieces. A partial reply is incomplete.
+// The parser returns the same value however a reply is cut into pieces. A partial reply is incomplete.
 func TestParser_WholeOrIncomplete(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
@@ -70,8 +70,7 @@ func TestOutcome_Errors(t *testing.T) {
 	}
 }
 
-// A length beyond anything that Redis sends, or a depth, is not a reply. The parser allocates nothing
-// for it.
+// A length or a depth beyond anything that Redis sends is garbled. The parser allocates nothing for it.
 func TestParser_Absurd(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -110,8 +109,8 @@ func answers(t *testing.T, p *pipeline, calls int, in ...string) (got []any, err
 	return got, err
 }
 
-// Calls that were answered before garbage came are answered. If there are more replies than calls, it
-// is not known to which calls they belong.
+// Calls whose replies arrived before garbage get their replies. If there are more replies than calls, no call
+// gets one, because it is not known to which calls they belong.
 func TestPipeline_Take_Garbage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]any{
@@ -139,7 +138,7 @@ func TestPipeline_Take_EveryCut(t *testing.T) {
 	}
 }
 
-// A large reply in many pieces is not read again from its beginning at each piece.
+// The parser does not start again at the beginning of a large reply for each of its pieces.
 func TestPipeline_Take_LargeReply(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	var stream []byte
 	const fields, piece = 100_000, 4096

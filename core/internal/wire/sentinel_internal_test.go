@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The Sentinels confirm only connections to the address that they name. Any other connection gets
-// old, whatever they answer.
+// The Sentinels confirm only connections to the address that they name. Any other connection becomes unsure
+// with age, whatever they answer.
 func TestSentinels_Unsure(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := &sentinels{start: now.Add(-time.Hour)}
 	s.begin()
 	defer s.close()
-	s.asking.Store(true) // nothing asks: this test answers
+	s.asking.Store(true) // so that no goroutine asks the Sentinels
 	s.confirmed.Store(int64(now.Sub(s.start)))
 	for name, tt := range map[string]struct {
 		age           time.Duration
@@ -29,6 +29,6 @@ func TestSentinels_Unsure(t *testing.T) {
 		}
 	}
 	if !s.unsure(now, now.Add(2*confirmedFor), true) {
-		t.Error("sure for ever")
+		t.Error("still sure long after the last confirmation")
 	}
 }

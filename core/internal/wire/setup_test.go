@@ -41,22 +41,22 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 // soon returns a deadline that no test reaches.
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
-// The scripts of the tests. A hash has one field: the owner that came first.
+// The scripts of the tests. A hash has one field: the first owner.
 var (
 	taking  = wire.NewScript("if redis.call('HLEN', KEYS[1]) > redis.call('HEXISTS', KEYS[1], ARGV[1]) then return 0 end redis.call('HSET', KEYS[1], ARGV[1], '1') return 1")
 	looking = wire.NewScript("return redis.call('HKEYS', KEYS[1])")
 	leaving = wire.NewScript("return redis.call('HDEL', KEYS[1], ARGV[1])")
 )
 
-// take prepares an attempt. The answer is 1 for the owner that came first, each time.
+// take prepares an attempt. The answer is 1 for the first owner, even if it attempts again.
 func (b *bench) take(now time.Time, key, owner string) wire.Call {
 	return b.Call(now, taking, key, 1, key, owner)
 }
 
-// look prepares a question for the owner.
+// look prepares a query for the owner.
 func (b *bench) look(now time.Time, key string) wire.Call { return b.Call(now, looking, key, 1, key) }
 
-// leave prepares the end of an owner. The answer is 1 if it was the owner.
+// leave prepares the removal of an owner. The answer is 1 if it was the owner.
 func (b *bench) leave(now time.Time, key, owner string) wire.Call {
 	return b.Call(now, leaving, key, 1, key, owner)
 }

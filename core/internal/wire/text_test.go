@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// The reply's statement about the command is kept, and nothing that it quotes from the command,
-// however it does so.
+// The text keeps what a reply says about the command, but nothing that the reply quotes from the command,
+// however it quotes.
 func TestReplyText_Arguments(t *testing.T) {
 	t.Parallel()
 	const key = "order:\"se'cret\x00\"ü"
@@ -20,7 +20,7 @@ func TestReplyText_Arguments(t *testing.T) {
 		strconv.Quote(key),
 		strconv.QuoteToASCII(key),
 		`'order:\"se\'cret\x00\"\xc3\xbc'`,
-		"'" + key[:9] + "'", // cut off
+		"'" + key[:9] + "'", // truncated
 		key[:9] + "...",
 		"`" + key + "`",
 	} {
